@@ -104,7 +104,7 @@ def _backup(library: Library) -> dict[str, object] | None:
 def _size(path: Path) -> int:
     try:
         return os.stat(path).st_size
-    except FileNotFoundError:  # deleted since it was listed
+    except FileNotFoundError:  # deleted meanwhile
         return 0
 
 

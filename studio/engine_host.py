@@ -20,9 +20,9 @@ from studio.settings import Settings
 log = logging.getLogger(__name__)
 
 RELEASE_SECONDS = 60.0
-"""Interval at which freed memory is returned to the system; using a returned page again costs microseconds."""
+"""Interval at which freed memory is returned to the system; reusing a returned page costs microseconds."""
 LAST_USE_SECONDS = 5.0
-"""Longest wait for the last request to let go of a stopped engine, whose memory is needed for the next one."""
+"""Maximum wait for the last request to release a stopped engine, whose memory the next one needs."""
 STOP_SECONDS = 20.0
 """Maximum wait, on stopping, for a running start to reach its next step."""
 
@@ -46,7 +46,7 @@ class Reporter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HostStatus:
-    """State of the engine: ``doing`` in plain words, ``progress`` from 0 to 1, ``error`` if it failed."""
+    """State of the engine: ``doing`` is the current step, ``progress`` is 0 to 1, ``error`` is set if it failed."""
 
     state: Literal["starting", "ready", "failed"]
     doing: str
@@ -69,7 +69,7 @@ class EngineHost:
     ) -> None:
         """``fallback``: started if an engine with ``config`` does not start."""
         self.trouble: str | None = None
-        """Why the model that was wanted last is not the one that is loaded."""
+        """Why the model requested last is not loaded."""
         self._config = config
         self._start_engine = start_engine
         self._reporter = reporter
@@ -83,7 +83,7 @@ class EngineHost:
 
     @property
     def model(self) -> str:
-        """The path or hub id that is loaded, or being loaded."""
+        """The path or hub id of the model that is loaded or being loaded."""
         return self._config.model
 
     @property
@@ -161,7 +161,7 @@ class EngineHost:
         self._status = HostStatus("starting", doing, 0.0)
 
     def resume(self) -> None:
-        """Take work again, with the engine that was held."""
+        """Accept work again, with the engine that was held."""
         held, self._held = self._held, None
         assert held is not None, "resume comes after hold"
         if (problem := held.exception()) is not None:
@@ -173,7 +173,7 @@ class EngineHost:
         """Stop the held engine and start one with another model in the background; `wait_until_ready` waits for it.
 
         If that does not start, the previous model is loaded again, and `trouble` has the reason. The two are never in
-        memory together.
+        memory at the same time.
         """
         configs = replace(self._config, model=model), self._config
         self._thread = threading.Thread(target=self._replace, args=configs, name="engine-start", daemon=True)
@@ -192,11 +192,11 @@ class EngineHost:
         while old is not None and old() is not None and time.monotonic() < until:
             release_memory()
             time.sleep(0.02)
-        release_memory()  # after its last use, which may have ended since the last time
+        release_memory()  # again after its last use, which may have ended only now
         self._run(*configs)
 
     def _run(self, *configs: EngineConfig) -> None:
-        """Start the first of these engines that does start."""
+        """Start the first of these engines that can start."""
         for config in configs:
             self._config = config
             try:
@@ -208,7 +208,7 @@ class EngineHost:
                 log.warning("%s; loading %s", self.trouble, configs[-1].model)
             else:
                 return self._use(engine)
-            release_memory()  # not before the error has let go of what was loaded
+            release_memory()  # only after the error, which refers to the loaded tensors, is gone
         return None
 
     def _use(self, engine: SpeechEngine) -> None:
@@ -220,7 +220,7 @@ class EngineHost:
             self._reporter.ready(engine.info)
 
     def _start_failed(self, error: Exception) -> None:
-        """The reporter ends the program; after a switch it stays, so that its owner can choose another model."""
+        """Report a failed start, which ends the program, except after a switch: then another model can be chosen."""
         reason = _reason(error)
         self._fail(error, f"{self.trouble}; nor could {self.model_id}: {reason}" if self.trouble else reason)
         if not isinstance(error, EXPECTED):

@@ -13,7 +13,7 @@ StudioError
 │   ├── TooCostly        the work would exceed its limit of time or memory
 │   └── InvalidPack      the voice pack cannot be used
 ├── NotFound             the item does not exist
-├── NotAllowed           the item belongs to another key, which has not shared it for that
+├── NotAllowed           the item belongs to another key, which has not granted this right
 ├── NoTimestamps         the audio has no word times
 ├── NoLikeness           the take and the clip of its voice cannot be compared
 ├── DamagedAudio         an audio file of the library is missing or was altered
@@ -26,7 +26,7 @@ StudioError
 │   └── NotReady         the engine is still starting
 ├── DegenerateSpeech     the model generated no usable speech, twice
 ├── NotOffered           this installation does not have the feature
-├── LibraryUnavailable   the library's file cannot be read or written now
+├── LibraryUnavailable   the library's file cannot be read or written at the moment
 │   └── LibraryFull      its disk is full
 └── Unavailable          the engine could not start, or has stopped
 

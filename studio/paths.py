@@ -13,5 +13,5 @@ ASSETS = next(folder for folder in (ROOT / "studio" / "assets", ROOT / "assets")
 
 
 def json_beside(module: str, name: str) -> Any:
-    """The content of a JSON file that lies beside a module; ``module``: its __file__."""
+    """The content of a JSON file beside a module; ``module``: its __file__."""
     return json.loads(Path(module).with_name(name).read_text("utf-8"))

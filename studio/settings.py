@@ -65,7 +65,7 @@ def on_space() -> bool:
 
 
 def on_zero_gpu() -> bool:
-    """Whether Gradio lends a GPU for one call at a time; only the page is served there."""
+    """Whether this is ZeroGPU, where each call gets a GPU for its duration; only the page is served there."""
     return bool(os.environ.get("SPACES_ZERO_GPU"))
 
 
@@ -163,7 +163,7 @@ def _chat(value: object) -> object:
     address = r"https?://[A-Za-z0-9._\[\]:-]+(/[A-Za-z0-9._~/-]*)?"
     if not isinstance(parts, (list, tuple)) or len(parts) not in (2, 3) or not re.fullmatch(address, parts[0]):
         raise ValueError(
-            "it must be an address, a model and, if needed, a key, separated by blanks, such as "
+            "it must be an address, a model and, if needed, a key, separated by spaces, such as "
             "http://127.0.0.1:11434/v1 llama3.1"
         )
     return tuple(parts)
@@ -327,7 +327,7 @@ class Settings(BaseSettings):
         return f"http://{host}:{self.port}"
 
     def has_first_key(self, caller: str) -> bool:
-        """Whether a caller, as requests name it, runs the studio: it has the first key, or no keys are set."""
+        """Whether a caller, as named in requests, runs the studio: it has the first key, or no keys are set."""
         return not self.api_keys or caller == self.api_keys[0].owner
 
     def caller_name(self, caller: str) -> str | None:

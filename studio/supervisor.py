@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 FIRST_PAUSE = 1.0
 """Seconds before the first restart; the pause doubles each time."""
 LONGEST_PAUSE = 60.0
-"""Longest pause; work that ran for longer than this before it failed starts with the first pause again."""
+"""Maximum pause; work that ran for longer than this before it failed starts with the first pause again."""
 EXPECTED = (StudioError, sqlite3.Error, OSError)
 """Errors that are logged without a traceback."""
 

@@ -1,4 +1,4 @@
-"""Blocking calls and generators run in threads by an event loop, which always waits for their end."""
+"""Runs blocking calls and generators in threads for an event loop, which always waits for their end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Result = TypeVar("Result")
 
 
 async def in_threads(pieces: Generator[Piece, None, None]) -> AsyncGenerator[Piece, None]:
-    """The pieces of a blocking generator. It is closed with the iteration, also in a thread, as it may write a file."""
+    """The pieces of a blocking generator. It is closed with the iteration, in a thread too: it may write a file."""
     try:
         while (piece := await run_uninterrupted(next, pieces, None)) is not None:
             yield piece
@@ -27,7 +27,7 @@ async def run_uninterrupted(
     limiter: CapacityLimiter | None = None,
     on_cancel: Callable[[], None] = lambda: None,
 ) -> Result:
-    """The result of a call in a thread. On cancellation too, this waits for the end of the call.
+    """Run a call in a thread and return its result. Waits for the end of the call even if cancelled.
 
     A running generator cannot be closed, and a file must not be written to after its end.
     ``on_cancel`` is called immediately on cancellation; it may make the function end sooner.

@@ -31,7 +31,7 @@ _DEVICES = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(?![^. ])", re.IGNORE
 def safe_file_name(stem: str, extension: str, otherwise: str = "untitled") -> str:
     """A file name that is valid and visible on every system. Letters of all scripts are kept.
 
-    ``otherwise`` replaces a stem of which nothing is left. ``extension``: ASCII letters and digits without a dot, or
+    ``otherwise`` is used if nothing is left of the stem. ``extension``: ASCII letters and digits without a dot, or
     empty.
     """
     ending = f".{extension}" if extension else ""

@@ -1,4 +1,4 @@
-"""Untrusted zip files: opened and read entry by entry, within limits that do not rely on their headers."""
+"""Reads untrusted zip files entry by entry, within limits that do not rely on their headers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def opened(data: bytes, most_entries: int) -> Iterator[zipfile.ZipFile]:
 
 
 def read_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, limit: int) -> bytes:
-    """Unpack one entry of at most ``limit`` bytes, whatever size its header gives.
+    """Unpack one entry of at most ``limit`` bytes, regardless of the size in its header.
 
     Raises InvalidArchive; TooLarge for a larger entry.
     """
@@ -58,5 +58,5 @@ def read_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, limit: int) -> b
     except _DAMAGED as error:
         raise InvalidArchive(f"its entry {name} is damaged ({error})") from error
     if len(data) > limit:
-        raise TooLarge(f"its entry {name} unpacks to more than {limit} bytes, which is the limit")
+        raise TooLarge(f"its entry {name} unpacks to more than the allowed {limit} bytes")
     return data

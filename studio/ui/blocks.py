@@ -86,7 +86,7 @@ class StudioBlocks(gr.Blocks):
                 inputs = self._checked(function, inputs, request)
             self._session = self._session or NoSession(self)
             return await super().process_api(function, inputs, self._session, request, iterator, *more, **named)
-        except gr.Error as error:  # some of Gradio's contain a whole value and would print it
+        except gr.Error as error:  # some errors of Gradio contain a whole value and would print it
             error.message, error.print_exception = str(error.message)[:MAX_MESSAGE], False
             raise
         except (StudioError, EngineError, ComponentProcessingError) as error:  # the last: a value of a wrong type
@@ -100,7 +100,7 @@ class StudioBlocks(gr.Blocks):
         serve it."""
         is_one = len(block_fn.outputs) == 1
         values = [predictions] if is_one else list(predictions)
-        # Gradio gets blanks. A member of an enumeration is Gradio's own sign that an iteration has ended.
+        # Gradio gets blanks. A member of an enumeration is Gradio's own marker for the end of an iteration.
         blank: list[Any] = [value if isinstance(value, Enum) else None for value in values]
         outputs = await super().postprocess_data(block_fn, blank[0] if is_one else blank, state)
         for position, (field, value) in enumerate(zip(block_fn.outputs, values, strict=True)):
@@ -118,7 +118,7 @@ class StudioBlocks(gr.Blocks):
         return [self._checked_value(*pair, owner) for pair in zip(function.inputs, inputs, strict=False)]
 
     def _checked_value(self, field: Any, value: Any, owner: str | None) -> Any:
-        """Gradio parses bodies without checking strings or paths. Raises InvalidRequest."""
+        """Check a value, because Gradio parses bodies without checking strings or paths. Raises InvalidRequest."""
         label = str(getattr(field, "label", None) or "a value")
         check_strings(value, label)
         if isinstance(field, gr.File):

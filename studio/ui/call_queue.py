@@ -16,19 +16,19 @@ from gradio.server_messages import EventMessage, ProcessCompletedMessage
 from studio.supervisor import end_tasks
 
 MAX_CALLS = 1500
-"""Concurrent calls of all callers; the engine and the library have queues of their own. Gradio keeps 2,000 sessions."""
+"""Concurrent calls of all callers; the engine and the library have their own queues. Gradio keeps 2,000 sessions."""
 MAX_CALLS_PER_CALLER = 100
-"""Calls of one caller that wait, run, or have an unread answer."""
+"""Maximum calls of one caller that wait, run, or have an unread answer."""
 MAX_BYTES_PER_CALLER = 16 * 2**20
-"""Bytes of one caller's unfinished calls."""
+"""Maximum bytes of one caller's unfinished calls."""
 MAX_MESSAGES = 4096
-"""Unread messages of a session: more than the longest take has pieces."""
+"""Maximum unread messages of a session: more than the pieces of the longest take."""
 UNREAD_SECONDS = 600
 """Time for which an unread answer is kept."""
 SETTLE_SECONDS = 60
 """Interval of the search for expired answers."""
 SESSION = re.compile(r"[A-Za-z0-9_-]{1,128}")
-"""Session names, which callers choose."""
+"""Valid session names, which callers choose."""
 POLL_SECONDS, PROGRESS_POLL_SECONDS = 0.02, 0.1
 """Gradio's own values (6.31: 0.001 and 0.01) take a twelfth of a slow core while the server is idle."""
 
@@ -133,7 +133,7 @@ class CallQueue(Queue):
         return self.cached_event_analytics_summary
 
     def _refusal(self, caller: str, size: int) -> str | None:
-        """The reason why a caller cannot make another call now, or None."""
+        """The reason for refusing another call of a caller, or None."""
         self._settle()
         counts = Counter(call.caller for call in self._calls.values())
         if counts.total() >= MAX_CALLS:

@@ -1,4 +1,4 @@
-"""The page's HTML with a head of its own: the preview of links to it, and data needed before it is drawn."""
+"""The page's HTML with a custom head: the preview of links to it, and data needed before it is drawn."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class FrontPage:
     def __init__(
         self, app: ASGIApp, root_path: str, files: PageFiles, phrases: Phrases, model: Callable[[], str]
     ) -> None:
-        """``model``: what is loaded, or being loaded."""
+        """``model``: the model that is loaded or being loaded."""
         self._app, self._root_path, self._files, self._phrases, self._model = app, root_path, files, phrases, model
         self._head = f"<style>{UNTIL_DRAWN}</style>{_ONE_LANGUAGE}{_END_OF_START}{_slash(root_path)}"
         self._cache: OrderedDict[tuple[str, str, str], _Answer] = OrderedDict()

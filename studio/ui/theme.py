@@ -24,7 +24,7 @@ COLOURS = {
     "input_placeholder_color": ("#78716c", "#a8a29e"),
     "slider_color": ("#0f766e", "#2dd4bf"),
 }
-"""In light and in dark mode."""
+"""Colours in light and in dark mode."""
 
 
 def page_theme() -> gr.themes.Base:

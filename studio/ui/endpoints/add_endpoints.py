@@ -24,5 +24,5 @@ def add_endpoints(endpoints: Endpoints) -> None:
             inputs_kwargs={str(field.label): field for field in fields},
             api_name=method.__name__,
             api_description=" ".join((method.__doc__ or "").split()),
-            concurrency_limit=None,  # the engine and the library have queues of their own
+            concurrency_limit=None,  # the engine and the library have their own queues
         )

@@ -45,7 +45,7 @@ class ProjectEndpoints:
         return _project_json(await self._projects.create(caller.state.caller, source, title, settings, start=True))
 
     def batch_status(self, caller: gr.Request, *, project_id: str) -> dict[str, object]:
-        """The state of a project made by /batch_submit, part by part; its audio is at GET /v1/projects/{id}/audio."""
+        """The state of a project of /batch_submit, part by part; its audio is at GET /v1/projects/{id}/audio."""
         projects = self._projects.library.projects
         project = projects.get(project_id, caller.state.owner_filter)
         items = [
@@ -97,7 +97,7 @@ def _source(texts: object, document: Upload | None, with_notes: bool) -> Documen
     """Raises InvalidRequest."""
     if document is not None:
         if texts:
-            raise InvalidRequest("give either texts or a document, not both", "texts")
+            raise InvalidRequest("send either texts or a document, not both", "texts")
         kind = kind_of(document.name)
         return DocumentImport(document.data, kind, with_notes=bool(with_notes), file_name=document.name)
     if not isinstance(texts, list) or not texts or not all(isinstance(text, str) and text.strip() for text in texts):

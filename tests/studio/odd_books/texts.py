@@ -165,7 +165,7 @@ def numbers_of_pages() -> OddBook:
         "He sat where the government was.\n"
     )
     texts = ("The government met.", "His chin went through the glass.", "He sat")
-    return OddBook("x.txt", text.encode(), ("Chapter 1",), texts, ("12", "13", "14"), 1, ("numbers of pages",))
+    return OddBook("x.txt", text.encode(), ("Chapter 1",), texts, ("12", "13", "14"), 1, ("Page numbers",))
 
 
 def sections_that_are_numbers() -> OddBook:
