@@ -139,7 +139,7 @@ def test_the_engines_folders_import_in_one_direction() -> None:
     ]
 
 
-def test_nothing_imports_app_or_tests() -> None:
+def test_app_and_tests_are_not_imported() -> None:
     assert not [
         f"{name_of(path)} imports {module}"
         for path in sources("engine", "fleet", "studio", "training")
@@ -244,7 +244,7 @@ def folders() -> dict[str, list[Path]]:
     return by_name
 
 
-def test_a_folder_holds_what_can_be_looked_over() -> None:
+def test_folders_have_few_modules() -> None:
     assert not {name: len(paths) for name, paths in folders().items() if len(paths) > MAX_MODULES}
 
 
@@ -264,7 +264,7 @@ def test_a_public_class_has_its_name_to_itself() -> None:
     assert not twice
 
 
-def test_a_file_says_its_duty_in_its_first_line() -> None:
+def test_first_line_of_a_file_states_its_purpose() -> None:
     """A package's too: what lives there."""
     faults = []
     for path in ALL:
@@ -291,7 +291,7 @@ def lines_of(node: ast.stmt) -> int:
     return (node.end_lineno or node.lineno) - node.lineno + 1
 
 
-def test_the_pages_files_stay_small_and_say_their_duty() -> None:
+def test_page_files_stay_small_and_state_their_purpose() -> None:
     faults = []
     for path in PAGE:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -303,7 +303,7 @@ def test_the_pages_files_stay_small_and_say_their_duty() -> None:
     assert not faults
 
 
-def test_no_error_is_swallowed_blindly() -> None:
+def test_errors_are_not_caught_broadly() -> None:
     assert not [
         f"{name_of(path)}:{node.lineno} catches everything"
         for path in PRODUCT
@@ -366,7 +366,7 @@ def _called_at_once(node: ast.AST) -> Iterator[ast.Call]:
         yield from _called_at_once(child)
 
 
-def test_a_coroutine_calls_nothing_that_blocks() -> None:
+def test_coroutines_do_not_call_blocking_functions() -> None:
     """What says "Blocking" in its docstring is handed to a thread, so that no stream stands still meanwhile."""
     blocking = _blocking_names()
     assert {"knows", "take_in", "export_voice"} < blocking

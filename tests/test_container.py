@@ -37,7 +37,7 @@ def copied() -> list[str]:
     return [source for line in steps("COPY") for source in line.split()[:-1]]
 
 
-def test_what_it_copies_exists_is_not_ignored_and_is_enough_to_start(tmp_path: Path) -> None:
+def test_copied_files_exist_are_not_ignored_and_suffice_to_start(tmp_path: Path) -> None:
     ignored = (ROOT / ".dockerignore").read_text("utf-8").split()
     for source in copied():
         assert (ROOT / source).exists()
@@ -82,7 +82,7 @@ def test_its_python_is_the_spaces() -> None:
 
 
 @pytest.mark.parametrize("is_well", [True, False])
-def test_its_health_check_tells_a_studio_that_speaks_from_one_that_does_not(
+def test_health_check_detects_a_studio_that_cannot_speak(
     is_well: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def start(config: EngineConfig, progress: Callable[[str, float], None]) -> FakeEngine:

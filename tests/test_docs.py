@@ -107,7 +107,7 @@ def test_readme_and_glossary_stay_short() -> None:
     assert 0 < len(re.findall(r"^\| (?!term \|)", page("glossary.md"), re.MULTILINE)) <= 30
 
 
-def test_the_website_has_no_dead_link_and_needs_no_other_host(tmp_path: Path) -> None:
+def test_website_has_no_dead_links_and_no_other_hosts(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--site-dir", str(tmp_path)],
         cwd=ROOT,
@@ -137,7 +137,7 @@ def test_the_space_front_matter_fits_the_requirements() -> None:
     assert len(front["short_description"]) <= 60
 
 
-def test_the_curl_line_is_the_one_that_the_studio_prints_and_it_speaks(quick_checkpoint: Path, tmp_path: Path) -> None:
+def test_documented_curl_line_matches_the_printed_one_and_works(quick_checkpoint: Path, tmp_path: Path) -> None:
     # A short take, in the random voice: a reference would not fit.
     settings = Settings(model=str(quick_checkpoint), device="cpu", max_context=256, voices=str(tmp_path))
     line = curl_line(settings.address)

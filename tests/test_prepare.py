@@ -69,7 +69,7 @@ def machine(tmp_path: Path) -> Machine:
 
 
 @pytest.mark.parametrize("version", ["3.11.0", "3.13.1"])
-def test_a_python_that_the_project_is_tested_on_is_taken_without_a_word(machine: Machine, version: str) -> None:
+def test_tested_python_is_used_without_a_message(machine: Machine, version: str) -> None:
     machine.add_python("python3", version)
     done = machine.prepare()
     assert done.returncode == 0 and machine.made_with() == version
@@ -84,7 +84,7 @@ def test_a_newer_python_is_used_and_reported(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("newer", ["python3.11", "python3.14"])
-def test_an_old_python_is_passed_over_for_one_that_will_do(machine: Machine, newer: str) -> None:
+def test_old_python_is_skipped_for_a_suitable_one(machine: Machine, newer: str) -> None:
     machine.add_python("python3", "3.10.12")  # Ubuntu 22.04's
     refused = machine.prepare()
     assert refused.returncode == 1 and "needs Python 3.11 or newer; python3 is: Python 3.10.12" in refused.stderr
@@ -94,7 +94,7 @@ def test_an_old_python_is_passed_over_for_one_that_will_do(machine: Machine, new
     assert machine.prepare().returncode == 0 and machine.made_with() == version
 
 
-def test_uv_is_asked_for_a_python_where_there_is_none(machine: Machine) -> None:
+def test_uv_provides_a_python_if_there_is_none(machine: Machine) -> None:
     machine.add_python("python3", "3.10.12")
     machine.add_python("hidden", "3.13.2")
     machine.add_program("uv", 'case "$2" in find) echo hidden ;; install) echo "installing $3" ;; esac')
@@ -115,7 +115,7 @@ def test_an_environment_stays_until_another_python_is_asked_for(machine: Machine
     assert "Python 3.13.0" in anew.stdout and machine.made_with() == "3.13.0"
 
 
-def test_a_folder_that_is_no_environment_is_never_deleted(machine: Machine) -> None:
+def test_folder_without_an_environment_is_never_deleted(machine: Machine) -> None:
     machine.add_python("python3", "3.11.4")
     (machine.root / "scripts" / "mine.txt").write_text("mine")
     done = machine.prepare(VENV="scripts")
@@ -123,7 +123,7 @@ def test_a_folder_that_is_no_environment_is_never_deleted(machine: Machine) -> N
     assert (machine.root / "scripts" / "mine.txt").exists()
 
 
-def test_what_checks_the_page_is_installed_once_for_each_list_of_it(machine: Machine) -> None:
+def test_page_checkers_are_installed_once_per_list(machine: Machine) -> None:
     machine.add_python("python3", "3.11.4")
     assert machine.prepare("test").returncode == 0
     machine.add_npm('rm -rf node_modules; mkdir node_modules; echo "npm: $1"')

@@ -15,7 +15,7 @@ from benchmarks.common import chromium
 from benchmarks.common.chromium import NoChromium
 
 
-def test_without_a_browser_the_table_says_why_and_the_json_has_null(
+def test_missing_browser_is_explained_in_the_table_and_null_in_json(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", "")

@@ -66,7 +66,7 @@ async def test_ours_and_another_are_measured_alike(studio: Served, tmp_path: Pat
     assert [(row["failed"], row["shortest_s"], row["longest_s"]) for row in another["crowds"]] == [(0, 0.5, 0.5)]
 
 
-async def test_an_answer_that_breaks_off_is_no_take() -> None:
+async def test_interrupted_answer_does_not_count_as_a_take() -> None:
     async with plain_server(sent=0.5) as other:
         listener = await Address.of(other).listen({"input": "Hello.", "voice": "alloy"})
     assert listener.error.startswith("ended early after 0.25 s")

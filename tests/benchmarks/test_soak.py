@@ -38,7 +38,7 @@ def test_a_card_whose_memory_grows_by_two_percent_fails_the_load_of_a_card() -> 
     assert verdict(growing, BUSY_CARD) == ["the card's memory grew by 1.8%, from 30240 to 30780 MiB"]
 
 
-def test_a_run_that_is_too_short_fails() -> None:
+def test_short_run_fails() -> None:
     assert "too short" in verdict(STEADY[:5])[0]
 
 

@@ -45,7 +45,7 @@ def test_a_demo_describes_itself_and_leads_its_owner_to_the_models(
 
 
 @pytest.mark.parametrize("look", [{}, PHONE], ids=["desktop", "phone"])
-def test_a_visitor_learns_how_to_run_such_a_model(steered: Steer, new_page: NewPage, look: dict[str, object]) -> None:
+def test_visitor_sees_how_to_run_the_model(steered: Steer, new_page: NewPage, look: dict[str, object]) -> None:
     studio = steered(with_card(DEMO), api_keys=read_keys("ann=first,bob=second"))
     rights = ["clipboard-read", "clipboard-write"]
     page = new_page(permissions=rights, **look)
@@ -106,7 +106,7 @@ def test_a_clone_is_announced_where_it_is_made_and_once_where_it_is_first_heard(
 
 
 @pytest.mark.parametrize("look", [{}, PHONE], ids=["desktop", "phone"])
-def test_before_a_clone_the_closest_voice_is_named_and_can_be_used(
+def test_closest_voice_is_offered_before_a_clone(
     steered: Steer, open_page: Open, tmp_path: Path, look: dict[str, object]
 ) -> None:
     """The bundled voices of the tests are tones; that of the clip is Bert's."""
@@ -131,7 +131,7 @@ def test_before_a_clone_the_closest_voice_is_named_and_can_be_used(
     expect(screen.page.locator("#voice input")).to_have_value("Bert")
 
 
-def test_a_model_that_is_no_demo_is_not_spoken_of(steered: Steer, open_page: Open, tmp_path: Path) -> None:
+def test_real_model_shows_no_demo_notice(steered: Steer, open_page: Open, tmp_path: Path) -> None:
     studio = steered(with_card(ModelCard()))
     with studio.client() as client:
         fields = {"name": "Cleo", "ref_text": "A steady tone."}

@@ -56,9 +56,7 @@ def record_a_voice(screen: Screen, name: str) -> None:
 
 
 @pytest.mark.parametrize("device", LOOKS)
-def test_from_a_first_visit_to_a_voice_that_was_deleted_and_speaks_again(
-    served: Served, open_page: Open, device: str
-) -> None:
+def test_journey_from_a_first_visit_to_a_restored_voice(served: Served, open_page: Open, device: str) -> None:
     screen = open_page(served, permissions=["microphone"], **LOOKS[device]).ready()
     voice = f"Toni {device}"
     record_a_voice(screen, voice)

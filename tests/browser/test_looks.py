@@ -131,7 +131,7 @@ def test_an_area_is_an_address_with_a_way_back_and_a_dropped_file_does_not_open(
             assert field.evaluate("(field) => getComputedStyle(field).direction") == "rtl"
 
 
-def test_darkness_and_stillness_follow_the_system(served: Served, open_page: Open) -> None:
+def test_dark_mode_and_reduced_motion_follow_the_system(served: Served, open_page: Open) -> None:
     screen = open_page(served, color_scheme="dark", reduced_motion="reduce").ready()
     expect(screen.page.locator("body")).to_have_css("background-color", "rgb(16, 19, 18)")
     moving = screen.page.evaluate("document.getAnimations().filter((each) => each.playState === 'running').length")
@@ -155,9 +155,7 @@ def test_a_phone_shows_everything_without_scrolling_sideways(served: Served, ope
     assert box and dock and box["y"] + box["height"] <= dock["y"]
 
 
-def test_where_the_system_forces_its_colours_what_is_pressed_and_chosen_is_still_seen(
-    served: Served, open_page: Open
-) -> None:
+def test_pressed_and_chosen_controls_are_visible_in_forced_colours(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     page = screen.page
     page.emulate_media(forced_colors="active")

@@ -61,9 +61,7 @@ def bring(tmp_path: Path) -> Bring:
     return choose
 
 
-def test_files_that_cannot_be_used_are_refused_where_they_are_brought(
-    studio: Stopping, open_page: Open, bring: Bring
-) -> None:
+def test_unusable_files_are_refused_where_they_are_dropped(studio: Stopping, open_page: Open, bring: Bring) -> None:
     screen = open_page(studio.served).ready()
     new = go(screen.page, "New voice")
     message, forth = new.locator("[data-part=capture-said]"), new.get_by_role("button", name="Next")

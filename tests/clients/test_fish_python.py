@@ -65,7 +65,7 @@ def test_a_voice_is_cloned_for_one_take_and_kept(client: FishAudio) -> None:
         client.voices.get(voice.id)
 
 
-def test_text_that_is_still_being_written_is_spoken(client: FishAudio) -> None:
+def test_unfinished_text_is_spoken(client: FishAudio) -> None:
     audio = b"".join(client.tts.stream_websocket(iter(PIECES), format="wav", latency="balanced"))
     assert audio.count(b"RIFF") == 1 and len(audio) > 10_000
 
@@ -142,7 +142,7 @@ console.log(SNIPPETS["Python, Fish SDK"](JSON.parse(process.argv[2]), process.ar
         {"ref_audio": "data:,", "ref_text": WORDS, "response_format": "flac"},
     ],
 )
-def test_the_program_that_the_page_shows_speaks(served: Served, tmp_path: Path, fields: dict[str, object]) -> None:
+def test_shown_program_generates_speech(served: Served, tmp_path: Path, fields: dict[str, object]) -> None:
     (tmp_path / "clip.wav").write_bytes(spoken())
     request = json.dumps({"input": 'It\'s "so" \\ 😀'} | fields)
     snippets = (ROOT / "assets/page/api/snippets.js").as_uri()

@@ -96,7 +96,7 @@ def test_leaving_a_stream_frees_the_row(studio: Served, client: openai.OpenAI) -
     studio.until(running=0, waiting=0)
 
 
-def test_a_client_that_times_out_frees_the_row(studio: Served, client: openai.OpenAI) -> None:
+def test_client_timeout_frees_the_row(studio: Served, client: openai.OpenAI) -> None:
     with pytest.raises((openai.APITimeoutError, httpx.TimeoutException)):
         client.audio.speech.create(
             model="tts-1",

@@ -15,7 +15,7 @@ from tests.engine.speaking import hear, running_engine, seeded
 FRY = Path(__file__).resolve().parents[2] / "assets/fry"
 
 
-def test_the_path_never_goes_back_and_leaves_out_what_misleads() -> None:
+def test_alignment_path_never_goes_back_and_ignores_misleading_weights() -> None:
     weights = np.full((1, 6, 4), 0.01)
     for frame, token in enumerate((0, 0, 1, 0, 2, 3)):  # one frame looks back
         weights[0, frame, token] = 0.9
@@ -25,7 +25,7 @@ def test_the_path_never_goes_back_and_leaves_out_what_misleads() -> None:
     assert token_starts(path, 4).tolist() == [0, 2.0, 4.0, 5.0, 6.0]
 
 
-def test_what_was_not_said_any_more_begins_at_the_end_and_what_is_jumped_over_on_the_way() -> None:
+def test_unspoken_characters_begin_at_the_end_and_skipped_ones_in_between() -> None:
     starts = token_starts(np.array([0, 0, 3, 3]), 6)
     assert starts[[0, 4, 5, 6]].tolist() == [0, 4, 4, 4]
     assert 1.5 <= starts[1] < starts[2] < starts[3] <= 2.5
@@ -38,12 +38,12 @@ def test_characters_lie_evenly_in_their_tokens_whose_leading_space_is_silent() -
     assert times[text.index("wide")] == 1.0 and times[text.index("☃")] == 5.0 and times[-1] == 6.0
 
 
-def test_a_space_that_is_a_token_of_its_own_keeps_its_time() -> None:
+def test_space_token_keeps_its_time() -> None:
     times = character_times("a b", [(0, 1), (1, 2), (2, 3)], np.array([0.0, 1.0, 3.0, 4.0]))
     assert times.tolist() == [0, 1, 3, 4]
 
 
-def test_the_second_of_two_sentences_begins_where_its_frames_do() -> None:
+def test_second_sentence_begins_at_its_frames() -> None:
     """Both were spoken by themselves, in two voices, so that it is known to the frame."""
     first, second = "The night train leaves at seven.", "Bring a warm coat, please."
 

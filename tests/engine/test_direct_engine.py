@@ -86,7 +86,7 @@ async def test_one_caller_speaks_at_a_time_and_leaving_admits_the_next(direct: D
     assert direct.stats().cancelled == 1
 
 
-async def test_waiters_that_leave_take_no_thread_from_the_one_that_speaks(tiny_checkpoint: Path) -> None:
+async def test_leaving_waiters_take_no_thread_from_the_active_take(tiny_checkpoint: Path) -> None:
     begun: list[Utterance] = []
 
     def noted(task: Callable[..., Any], seconds: Callable[..., float]) -> Callable[..., Any]:
@@ -118,7 +118,7 @@ async def test_waiters_that_leave_take_no_thread_from_the_one_that_speaks(tiny_c
         direct.stop()
 
 
-async def test_what_does_not_fit_is_refused_before_anything_is_borrowed(direct: DirectEngine) -> None:
+async def test_too_large_texts_are_refused_before_borrowing_a_gpu(direct: DirectEngine) -> None:
     with pytest.raises(PromptTooLong):
         await hear(direct, greedy("word " * 5000))
     with suppress(asyncio.CancelledError):

@@ -113,7 +113,7 @@ async def test_the_context_limits_a_take_and_every_position_is_used(quick_checkp
     assert np.array_equal(take.codes, reference.codes)
 
 
-async def test_a_prompt_that_leaves_no_room_is_refused_with_both_numbers(quick_checkpoint: Path) -> None:
+async def test_prompt_too_long_is_refused_with_both_numbers(quick_checkpoint: Path) -> None:
     with running_engine(quick_checkpoint, max_context=256) as engine:
         with pytest.raises(PromptTooLong) as caught:
             await hear(engine, greedy("word " * 100))
@@ -182,7 +182,7 @@ async def test_a_row_in_a_batch_speaks_as_it_does_alone(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-async def test_reproducible_takes_are_the_same_in_any_company(tiny_checkpoint: Path, dtype: str) -> None:
+async def test_reproducible_takes_do_not_depend_on_their_batch(tiny_checkpoint: Path, dtype: str) -> None:
     """In bfloat16, whose rounding turns draws within few frames where torch computes several rows at once."""
     utterances = [seeded("Hello there. " * (6 * number + 1), number, 20) for number in range(4)]
     with running_engine(tiny_checkpoint, max_rows=4, threads=1, reproducible=True, dtype=dtype) as engine:
@@ -192,7 +192,7 @@ async def test_reproducible_takes_are_the_same_in_any_company(tiny_checkpoint: P
         assert np.array_equal(one.codes, other.codes) and np.array_equal(one.pcm, other.pcm)
 
 
-async def test_takes_that_join_late_or_leave_early_disturb_no_one(engine: Engine) -> None:
+async def test_takes_joining_late_or_leaving_early_do_not_disturb_others(engine: Engine) -> None:
     utterances = mixed_utterances()
     alone = await hear(engine, utterances[1])
     chunks, first = await first_chunk(engine, utterances[1])
@@ -254,7 +254,7 @@ async def test_channels_are_mixed_to_one(engine: Engine) -> None:
     assert np.array_equal(stereo.codes, mono.codes)
 
 
-async def test_a_clip_that_runs_backwards_in_memory_is_encoded_as_it_is_heard(engine: Engine) -> None:
+async def test_clip_with_negative_strides_is_encoded_in_order(engine: Engine) -> None:
     pcm = clip(0.5, 44_100)
     reference = await engine.encode_reference(pcm[::-1], 44_100, "Words.")
     assert np.array_equal(reference.codes, (await engine.encode_reference(pcm[::-1].copy(), 44_100, "Words.")).codes)
@@ -271,12 +271,12 @@ async def test_a_clip_that_runs_backwards_in_memory_is_encoded_as_it_is_heard(en
         np.zeros(44_100 * 200, np.float32),
     ],
 )
-async def test_a_clip_that_cannot_be_encoded_is_refused(engine: Engine, pcm: np.ndarray) -> None:
+async def test_unencodable_clip_is_refused(engine: Engine, pcm: np.ndarray) -> None:
     with pytest.raises(InvalidReference):
         await engine.encode_reference(pcm, 44_100, "Words.")
 
 
-async def test_a_rate_that_has_nothing_in_common_with_the_models_is_refused_before_gigabytes_are_asked_for(
+async def test_inconvertible_rate_is_refused_before_allocating_memory(
     engine: Engine,
 ) -> None:
     with pytest.raises(InvalidReference, match="44101 Hz cannot be converted exactly"):

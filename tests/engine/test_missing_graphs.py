@@ -66,7 +66,7 @@ def test_streams_of_any_length_are_decoded_before_all_sizes_are_there(tiny_check
     np.testing.assert_allclose(sounds[0], sounds[1], atol=1e-5)
 
 
-def test_where_memory_runs_out_the_sizes_that_there_are_go_on(
+def test_existing_graph_sizes_are_used_if_memory_runs_out(
     tiny_checkpoint: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     codec = load(tiny_checkpoint, torch.device("cpu"), torch.device("cpu"), torch.float32).codec
@@ -85,9 +85,7 @@ def test_where_memory_runs_out_the_sizes_that_there_are_go_on(
 
 
 @pytest.mark.parametrize("frame_seconds", [None, 60.0], ids=["nothing buffered", "minutes buffered"])
-async def test_what_is_done_aside_waits_where_nothing_is_buffered(
-    tiny_checkpoint: Path, frame_seconds: float | None
-) -> None:
+async def test_gap_work_waits_without_buffered_audio(tiny_checkpoint: Path, frame_seconds: float | None) -> None:
     with running_engine(tiny_checkpoint, max_rows=2) as engine:
         engine._loop._frame_seconds = frame_seconds
         utterance = seeded("Say this.", 3, 60)

@@ -17,7 +17,7 @@ def test_a_checkpoint_without_a_card_asks_for_nothing(tmp_path: Path) -> None:
     assert not ModelCard().normalize and not ModelCard().demo
 
 
-def test_fields_that_are_not_known_are_left_alone(tmp_path: Path) -> None:
+def test_unknown_fields_are_ignored(tmp_path: Path) -> None:
     (tmp_path / "card.json").write_text(json.dumps({"normalize": True, "colour": "blue"}))
     assert ModelCard.read(tmp_path).normalize
 
@@ -37,7 +37,7 @@ def test_an_invalid_flag_is_refused_with_its_field_and_values(tmp_path: Path, wr
 @pytest.mark.parametrize(
     "text", ["{", "[]", '{"normalize": "yes"}', '{"normalize": 1}', '{"tags": "whisper"}', '{"languages": [1]}']
 )
-def test_a_card_that_cannot_be_read_names_its_file(tmp_path: Path, text: str) -> None:
+def test_unreadable_card_is_refused_with_its_file(tmp_path: Path, text: str) -> None:
     (tmp_path / "card.json").write_text(text)
     with pytest.raises(CheckpointError, match=r"card\.json"):
         ModelCard.read(tmp_path)

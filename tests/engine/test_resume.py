@@ -83,7 +83,7 @@ def assert_goes_on(resumed: Take, whole: Take, cut: int, frame_samples: int = 20
 
 
 @pytest.mark.parametrize("number", range(len(TAKES)))
-async def test_a_take_goes_on_as_if_it_had_never_been_broken_off(engine: Engine, number: int) -> None:
+async def test_resumed_take_continues_as_if_uninterrupted(engine: Engine, number: int) -> None:
     utterance = TAKES[number]
     whole = await hear(engine, utterance)
     assert whole.chunks[0].resumed_at is None
@@ -108,7 +108,7 @@ async def test_takes_are_taken_up_beside_each_other_and_beside_new_ones(plain_en
         assert np.array_equal(one.codes, other.codes)
 
 
-async def test_a_take_may_be_broken_off_again_and_again(plain_engine: Engine) -> None:
+async def test_take_may_be_interrupted_repeatedly(plain_engine: Engine) -> None:
     whole = await hear(plain_engine, TAKES[1])
     heard = np.zeros((BOOKS, 0), np.int16)
     while heard.shape[1] < FRAMES:
@@ -120,7 +120,7 @@ async def test_a_take_may_be_broken_off_again_and_again(plain_engine: Engine) ->
     await until(lambda: plain_engine.stats().running == 0 and plain_engine.stats().codec_streams == 0)
 
 
-async def test_no_frames_so_far_are_a_take_from_the_beginning(plain_engine: Engine) -> None:
+async def test_empty_frames_so_far_start_a_new_take(plain_engine: Engine) -> None:
     whole = await hear(plain_engine, TAKES[1])
     take = await hear(plain_engine, after(TAKES[1], whole, 0))
     assert np.array_equal(take.codes, whole.codes) and take.chunks[0].resumed_at is None
@@ -154,7 +154,7 @@ async def test_frames_read_together_as_a_gpu_reads_them_come_close(quick_checkpo
     assert equal >= len(TAKES) - 1
 
 
-async def test_a_known_voice_stays_known_and_frames_so_far_are_no_part_of_it(quick_checkpoint: Path) -> None:
+async def test_known_voice_stays_known_without_the_frames_so_far(quick_checkpoint: Path) -> None:
     with running_engine(quick_checkpoint, threads=1) as engine:
         utterance = TAKES[3]
         whole = await hear(engine, utterance)
@@ -166,7 +166,7 @@ async def test_a_known_voice_stays_known_and_frames_so_far_are_no_part_of_it(qui
     assert stats.prefix_bytes == before.prefix_bytes
 
 
-async def test_the_models_own_end_comes_where_it_would_have_come(tmp_path: Path) -> None:
+async def test_resumed_take_ends_at_the_models_own_stop(tmp_path: Path) -> None:
     folder = write_checkpoint(tmp_path, TinyModel(stop_bias=1.0), seed=4)
     with running_engine(folder, threads=1) as engine:
         for seed in range(4):
@@ -182,7 +182,7 @@ async def test_the_models_own_end_comes_where_it_would_have_come(tmp_path: Path)
             assert_goes_on(await hear(engine, after(utterance, whole, frames - 1)), whole, frames - 1)
 
 
-async def test_the_context_ends_a_take_where_it_would_have_ended_it(quick_checkpoint: Path) -> None:
+async def test_context_ends_a_resumed_take_at_the_same_frame(quick_checkpoint: Path) -> None:
     config = open_source(quick_checkpoint).config
     utterance = greedy("word " * 60, frames=100_000)
     prompt = len(build_prompt(utterance, open_source(quick_checkpoint).tokenizer(), config))

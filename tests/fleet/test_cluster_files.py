@@ -71,14 +71,14 @@ def test_kuberays_start_parameters_are_rays() -> None:
     assert command.endswith("&& exec python app.py")
 
 
-def test_kuberay_runs_the_ray_and_the_image_that_the_project_has() -> None:
+def test_kuberay_runs_the_projects_ray_and_image() -> None:
     assert CLUSTER["rayVersion"] == start.RAY
     assert len({container["image"] for pod in pods() for container in pod["spec"]["containers"]}) == 1
     dockerfile = (start.ROOT / "Dockerfile").read_text("utf-8")
     assert "ARG FLEET" in dockerfile and "requirements-fleet.txt" in dockerfile and "COPY fleet fleet" in dockerfile
 
 
-def test_the_studio_takes_what_kubernetes_gives_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_studio_accepts_variables_of_kubernetes(monkeypatch: pytest.MonkeyPatch) -> None:
     (studio,) = STUDIO["spec"]["containers"]
     plain = {variable["name"]: variable["value"] for variable in studio["env"] if "value" in variable}
     for name, value in (plain | KUBERAY_YAML["Secret", "voice-studio-keys"]["stringData"]).items():
@@ -94,7 +94,7 @@ def test_the_studio_takes_what_kubernetes_gives_it(monkeypatch: pytest.MonkeyPat
     assert token == {"name": "voice-studio", "key": "auth_token"} and CLUSTER["authOptions"] == {"mode": "token"}
 
 
-def test_what_pods_mount_is_there_and_what_selects_pods_finds_some() -> None:
+def test_mounts_and_selectors_of_pods_exist() -> None:
     labels = []
     for pod in pods():
         labels.append(pod["metadata"]["labels"]["app"])

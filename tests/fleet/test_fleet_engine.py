@@ -120,7 +120,7 @@ async def test_a_stop_ends_every_take_and_frees_once() -> None:
     assert "fleet" not in {thread.name for thread in threading.enumerate()}
 
 
-async def test_a_stop_ends_calls_that_wait_for_an_answer(
+async def test_stop_ends_calls_waiting_for_an_answer(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)
@@ -157,7 +157,7 @@ async def test_a_stop_ends_calls_that_wait_for_an_answer(
         ({"codec_fingerprint": "x"}, "its codec is x"),
     ],
 )
-def test_replicas_that_would_speak_differently_are_refused(other: dict[str, str], message: str) -> None:
+def test_differing_replicas_are_refused(other: dict[str, str], message: str) -> None:
     line = FakeTransport(b=other)
     with pytest.raises(ConfigError, match=message), fleet(line):
         pass
@@ -165,12 +165,12 @@ def test_replicas_that_would_speak_differently_are_refused(other: dict[str, str]
     assert "fleet" not in {thread.name for thread in threading.enumerate()}
 
 
-def test_without_a_replica_it_does_not_start() -> None:
+def test_fleet_does_not_start_without_a_replica() -> None:
     with pytest.raises(EngineStopped, match="no replica came up"), fleet(FakeTransport(0)):
         pass
 
 
-async def test_a_replica_that_does_not_answer_at_first_joins_later(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_silent_replica_joins_later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet_engine, "POLL_TIMEOUT_SECONDS", 0.05)
     monkeypatch.setattr(fleet_replicas, "POLL_TIMEOUT_SECONDS", 0.05)
     monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)
@@ -189,7 +189,7 @@ def test_a_replica_lost_during_the_start_does_not_end_it() -> None:
         assert engine.info.max_rows == 4
 
 
-def test_without_an_answer_from_any_replica_it_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fleet_does_not_start_without_an_answer_from_a_replica(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet_engine, "POLL_TIMEOUT_SECONDS", 0.05)
     line = FakeTransport(2)
     line.deaf = {"a", "b"}
@@ -198,7 +198,7 @@ def test_without_an_answer_from_any_replica_it_does_not_start(monkeypatch: pytes
     assert line.is_closed
 
 
-async def test_a_differing_replica_that_joins_later_gets_no_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_differing_replica_that_joins_later_gets_no_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)
     line = FakeTransport(3, c={"fingerprint": "other"})
     line.up = {"a"}
@@ -211,7 +211,7 @@ async def test_a_differing_replica_that_joins_later_gets_no_takes(monkeypatch: p
     assert {stream.replica for stream in line.opened} == {"a", "b"}
 
 
-async def test_a_question_that_reaches_another_replica_does_not_end_the_watch(
+async def test_health_check_answered_by_another_replica_does_not_end_the_watch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)
@@ -223,7 +223,7 @@ async def test_a_question_that_reaches_another_replica_does_not_end_the_watch(
         assert engine.failure is None
 
 
-async def test_without_any_answer_it_counts_as_failed_until_one_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_fleet_counts_as_failed_until_a_replica_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)
     monkeypatch.setattr(fleet_replicas, "ANSWER_SECONDS", 0.05)
     monkeypatch.setattr(fleet_replicas, "POLL_TIMEOUT_SECONDS", 0.1)

@@ -48,7 +48,7 @@ def test_a_take_is_ended_by_way_of_another_process_and_its_row_is_free(studio: S
         wait_until_true(lambda: other.get("/health").json()["load"]["running"] == 0)
 
 
-def test_the_rows_of_a_process_that_dies_are_free_and_takes_of_the_other_go_on(studio: Several) -> None:
+def test_dead_process_frees_its_rows_and_other_takes_continue(studio: Several) -> None:
     with studio.client_at(0) as one, studio.client_at(1) as other:
         with (
             one.stream("POST", SPEECH, json=speech_body(4, 2000)) as lost,

@@ -110,7 +110,7 @@ async def test_a_fleet_speaks_as_one_engine_does(fleet: FleetEngine, alone: Engi
     assert len((await both(fleet)).keys()) == 2
 
 
-async def test_what_engines_refuse_comes_as_it_is_and_long_clips_pass(fleet: FleetEngine) -> None:
+async def test_engine_refusals_are_passed_on_and_long_clips_pass(fleet: FleetEngine) -> None:
     wrong = Reference(np.zeros((FEW_CODEBOOKS.num_codebooks + 1, 5), np.int16), "words")
     with pytest.raises(InvalidUtterance, match="codebooks"):
         await hear(fleet, Utterance("Hello.", (wrong,), max_frames=4))
@@ -126,7 +126,7 @@ async def test_leaving_frees_the_row(fleet: FleetEngine) -> None:
 
 
 @pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGSTOP])
-async def test_a_take_whose_replica_is_lost_goes_on_without_a_gap(
+async def test_take_continues_without_a_gap_after_losing_its_replica(
     fleet: FleetEngine, alone: Engine, blow: signal.Signals
 ) -> None:
     await both(fleet)
@@ -157,7 +157,7 @@ async def test_a_take_whose_replica_is_lost_goes_on_without_a_gap(
     assert len(await both(fleet)) >= 2, "another has come in its place"
 
 
-async def test_an_update_under_takes_fails_none_of_them(
+async def test_update_during_takes_fails_none_of_them(
     fleet: FleetEngine, alone: Engine, quick_checkpoint: Path
 ) -> None:
     before = await both(fleet)

@@ -9,7 +9,7 @@ from fleet.replica import Replica
 from tests.fleet.fakes import CountingEngine
 
 
-def test_an_engine_that_gets_on_is_well_also_while_it_draws_no_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_working_engine_is_healthy_without_new_frames(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet_replica, "STUCK_SECONDS", -1.0)
     engine = CountingEngine()
     replica = Replica("a", engine)

@@ -59,7 +59,7 @@ def home_of(line: FakeTransport, voice: int) -> str:
     return homes(voice_of(utterance(voice=voice)) or b"", line.engines)[0]
 
 
-async def test_an_undisturbed_take_is_that_of_the_engine() -> None:
+async def test_undisturbed_take_equals_the_engines() -> None:
     line = FakeTransport()
     chunks = await hear(await fleet(line), utterance(frames=7))
     assert np.array_equal(codes(chunks), codes_of(5, 0, 7))
@@ -119,7 +119,7 @@ async def test_an_utterance_fails_after_three_replicas() -> None:
     assert [stream.cancels for stream in line.opened] == [1, 1, 1]
 
 
-async def test_replicas_that_go_one_after_another_do_not_end_a_take_that_gets_on() -> None:
+async def test_successive_losses_of_replicas_do_not_end_a_progressing_take() -> None:
     line = FakeTransport(6)
     line.faults = dict.fromkeys("abcde", ("dies", 2))
     line.up = {"a"}
@@ -134,7 +134,7 @@ async def test_replicas_that_go_one_after_another_do_not_end_a_take_that_gets_on
     assert [chunk.resumed_at for chunk in chunks] == [None, 2, 4, 6, 8, 10]
 
 
-async def test_a_replica_that_answers_late_has_answered() -> None:
+async def test_late_answer_of_a_replica_counts() -> None:
     line = FakeTransport(1)
     replicas = await fleet(line)
     line.late_seconds = 1.5 * membership.ANSWER_SECONDS
@@ -143,7 +143,7 @@ async def test_a_replica_that_answers_late_has_answered() -> None:
     await until(lambda: replicas.choose(None) == "a")
 
 
-async def test_a_replica_that_speaks_lives_though_it_answers_nothing() -> None:
+async def test_speaking_replica_counts_as_alive_without_answers() -> None:
     line = FakeTransport(1)
     replicas = await fleet(line)
     async with aclosing(RoutedUtterance(replicas, utterance()).chunks()) as chunks:
@@ -216,7 +216,7 @@ async def test_takes_of_other_processes_are_noticed_before_the_next_request_for_
     assert {codes(chunks).shape for chunks in await asyncio.gather(*hearing, waiting)} == {(2, 10)}
 
 
-async def test_a_take_that_has_begun_waits_for_a_free_row() -> None:
+async def test_started_take_waits_for_a_free_row() -> None:
     line = FakeTransport()
     home = home_of(line, 1)
     other = ({"a", "b"} - {home}).pop()
@@ -249,7 +249,7 @@ async def test_leaving_cancels_the_take_at_the_replica() -> None:
     assert replicas.members["a"].open == 0
 
 
-async def test_a_long_wait_for_the_first_frame_is_no_silence() -> None:
+async def test_long_wait_for_the_first_frame_does_not_count_as_silence() -> None:
     line = FakeTransport(1)
     line.engines["a"].gate.clear()
     replicas = await fleet(line)

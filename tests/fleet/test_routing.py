@@ -38,7 +38,7 @@ def test_a_home_counts_while_its_load_is_near_the_mean() -> None:
     assert choose(b"anna", loads | {first: 53}) == homes(b"anna", EIGHT)[1]
 
 
-def test_what_is_to_be_avoided_is_never_chosen() -> None:
+def test_excluded_replica_is_never_chosen() -> None:
     first = homes(b"anna", EIGHT)[0]
     assert choose(b"anna", idle(), {first}) == homes(b"anna", set(EIGHT) - {first})[0]
     assert choose(None, {"a": 9.0, "b": 0.0}, {"b"}) == "a"
@@ -46,7 +46,7 @@ def test_what_is_to_be_avoided_is_never_chosen() -> None:
     assert choose(b"anna", {}) is None
 
 
-def test_a_replica_that_goes_moves_only_its_own_voices() -> None:
+def test_lost_replica_moves_only_its_own_voices() -> None:
     voices = [str(number).encode() for number in range(400)]
     before = {voice: homes(voice, EIGHT)[0] for voice in voices}
     after = {voice: homes(voice, EIGHT[:-1])[0] for voice in voices}
@@ -54,7 +54,7 @@ def test_a_replica_that_goes_moves_only_its_own_voices() -> None:
     assert max(Counter(before.values()).values()) < 2 * 400 / 8
 
 
-def test_a_voice_without_home_goes_where_least_is_to_do_and_ties_are_drawn() -> None:
+def test_voice_without_a_home_goes_to_the_least_loaded_replica_with_random_ties() -> None:
     assert choose(None, {"a": 3.0, "b": 1.0, "c": 2.0}) == "b"
     drawn = Counter(choose(None, idle(), ties=random.Random(number)) for number in range(400))
     assert drawn.keys() == set(EIGHT) and max(drawn.values()) < 100

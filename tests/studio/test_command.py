@@ -103,7 +103,7 @@ def test_a_taken_port_stops_the_start_before_anything_is_opened(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it needs a folder that nobody can write")
-def test_a_home_that_cannot_be_made_stops_the_start_before_anything_is_loaded(
+def test_uncreatable_home_stops_the_start_before_loading(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     output = output_of_refused_start(monkeypatch, capfd, STUDIO_HOME="/proc/studio", PORT=free_port())
@@ -111,7 +111,7 @@ def test_a_home_that_cannot_be_made_stops_the_start_before_anything_is_loaded(
 
 
 @pytest.mark.parametrize(("step", "number"), [("loading", signal.SIGINT), ("warming", signal.SIGTERM)])
-def test_a_start_can_be_broken_off(step: str, number: signal.Signals, tmp_path: Path) -> None:
+def test_start_can_be_aborted(step: str, number: signal.Signals, tmp_path: Path) -> None:
     settings = {"STUDIO_PAGE": "0", "PORT": free_port(), "STUDIO_HOME": str(tmp_path), "PYTHONUNBUFFERED": "1"}
     with command(**settings) as process:
         said_until(process, f"%  {step}")
@@ -155,7 +155,7 @@ def test_an_interrupt_is_not_lost_in_an_import(quick_checkpoint: Path, tmp_path:
     assert "Exception ignored" not in output and "Ready" not in output
 
 
-def test_what_is_refused_while_the_engine_starts_ends_that_start(tmp_path: Path) -> None:
+def test_refusal_during_the_start_ends_it(tmp_path: Path) -> None:
     (tmp_path / "copy").write_text("no folder")
     settings = {"STUDIO_BACKUP_DIR": str(tmp_path / "copy"), "STUDIO_PAGE": "0", "PORT": free_port()}
     with command(**settings, STUDIO_HOME=str(tmp_path / "home")) as process:
@@ -199,7 +199,7 @@ def test_it_says_when_it_is_ready_its_curl_line_speaks_and_it_ends_when_told(
         assert db.execute("select count(*) from takes").fetchone()[0] >= 1, "library.db alone has everything"
 
 
-def test_without_its_page_it_needs_no_gradio(quick_checkpoint: Path, voices_folder: Path, tmp_path: Path) -> None:
+def test_studio_without_a_page_needs_no_gradio(quick_checkpoint: Path, voices_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "gradio.py").write_text("raise ImportError('Gradio is not installed')")
     for other in ("uvloop", "httptools"):
         (tmp_path / f"{other}.py").write_text(f"raise SystemExit('{other} was asked for')")

@@ -41,7 +41,7 @@ def test_settings_and_paths_are_for_the_first_key_alone(steered: Steer) -> None:
             assert (line["caller"], line["max_per_caller"]) == (name, 2)
 
 
-def test_storage_grows_with_what_is_kept(steered: Steer) -> None:
+def test_storage_grows_with_the_stored_takes(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         before = client.get("/v1/settings").json()["storage"]

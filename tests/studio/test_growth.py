@@ -68,12 +68,12 @@ CLEANERS: dict[str, Work] = {
 
 @pytest.mark.parametrize("kind", PASTED)
 @pytest.mark.parametrize("cleaner", CLEANERS)
-def test_what_is_pasted_is_cleaned_in_linear_time(cleaner: str, kind: str) -> None:
+def test_pasted_text_is_cleaned_in_linear_time(cleaner: str, kind: str) -> None:
     check(CLEANERS[cleaner], pieces(PASTED[kind]), 4096)
 
 
 @pytest.mark.parametrize("kind", ["questions", "ellipses", "opened entities", "soft hyphens"])
-def test_what_is_pasted_is_cut_in_linear_time(kind: str) -> None:
+def test_pasted_text_is_split_in_linear_time(kind: str) -> None:
     for reader in TEXTS.values():
         check(reader, pieces(PASTED[kind]), 4096)
 

@@ -96,7 +96,7 @@ def test_a_file_in_the_working_directory_is_read_and_the_environment_goes_first(
         ("STUDIO_HOME", "/proc/version/below", "a writable folder"),
     ],
 )
-def test_a_bad_value_is_refused_with_variable_value_and_what_is_allowed(
+def test_bad_value_is_refused_with_variable_value_and_allowed_values(
     load: Load, name: str, value: str, allowed: str
 ) -> None:
     with pytest.raises(SettingsError) as refused:
@@ -112,7 +112,7 @@ def test_a_bad_value_is_refused_with_variable_value_and_what_is_allowed(
         ("STUDIO_COLOUR", ""),
     ],
 )
-def test_a_name_that_is_not_a_setting_is_ignored_with_a_warning(
+def test_unknown_setting_is_ignored_with_a_warning(
     load: Load, caplog: pytest.LogCaptureFixture, name: str, nearest: str
 ) -> None:
     assert load(**{name: "1"}) == Settings()
@@ -160,7 +160,7 @@ def test_a_reference_may_come_from_a_folder_and_from_networks(load: Load, tmp_pa
     assert [str(network) for network in settings.ref_networks] == ["10.0.0.0/8", "fd00::/8"]
 
 
-def test_the_audio_of_takes_has_room_for_all_that_are_kept(load: Load) -> None:
+def test_audio_buffer_has_room_for_all_stored_takes(load: Load) -> None:
     assert load().take_bytes == load(STUDIO_KEEP_TAKES="5").take_bytes == 4 * 2**30
     assert load(STUDIO_KEEP_TAKES="100000").take_bytes == 400_000 * 2**20
 
@@ -205,7 +205,7 @@ def test_zerogpu_serves_the_page_with_one_engine(load: Load, name: str) -> None:
         (Settings(host="fe80::1", root_path="/studio"), "http://[fe80::1]:7860"),
     ],
 )
-def test_the_address_is_one_that_this_machine_reaches(settings: Settings, address: str) -> None:
+def test_address_is_reachable_from_this_machine(settings: Settings, address: str) -> None:
     assert settings.address == address
 
 
@@ -218,7 +218,7 @@ def test_keys_may_have_names_and_what_they_own_is_named_as_before() -> None:
         read_keys("<b>=secret")
 
 
-def test_a_key_that_can_be_guessed_is_logged_without_it(caplog: pytest.LogCaptureFixture) -> None:
+def test_guessable_key_is_warned_of_without_logging_it(caplog: pytest.LogCaptureFixture) -> None:
     read_keys(f"hunter2,{'a' * 16},sha256:{'0' * 64}")
     (record,) = caplog.records
     assert "fewer than 16 characters" in record.getMessage() and "hunter2" not in record.getMessage()

@@ -64,7 +64,7 @@ def until_well(served: Served, name: str, failures: int) -> None:
     wait_until(lambda work: work[name] == {"ok": True, "failures": failures}, lambda: background(served))
 
 
-def test_projects_are_spoken_after_a_start_at_which_the_library_could_not_be_written(
+def test_projects_continue_after_a_start_with_an_unwritable_library(
     steered: Steer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     errors: list[Exception] = [LibraryUnavailable("locked"), KeyError("unforeseen")]
@@ -84,7 +84,7 @@ def test_projects_are_spoken_after_a_start_at_which_the_library_could_not_be_wri
 
 
 @pytest.mark.parametrize("voice", ["nobody", "anna"])
-def test_a_part_whose_end_could_not_be_stored_does_not_stay_in_progress(
+def test_part_does_not_stay_in_progress_if_its_end_cannot_be_stored(
     steered: Steer, monkeypatch: pytest.MonkeyPatch, voice: str
 ) -> None:
     errors = fails(monkeypatch, PartQueue, "failed", LibraryUnavailable("locked"))
@@ -140,7 +140,7 @@ def test_an_unforeseen_error_fails_its_part_and_no_other(voices_folder: Path) ->
         assert "ZeroDivisionError" in parts_of(served, project)[0]["error"]
 
 
-def test_a_damaged_voice_keeps_no_other_from_being_made_ready(tmp_path: Path, steered: Steer) -> None:
+def test_damaged_voice_does_not_stop_preparing_others(tmp_path: Path, steered: Steer) -> None:
     library = Library(tmp_path / "home")
     voice = library.voices.create(VoiceFields(name="Aaron"), [new_sample()])
     library.voices.edit("aaron", VoiceFields(favourite=True))
@@ -165,7 +165,7 @@ class SlowEncoder(FakeEngine):
         return reference
 
 
-def test_on_a_cpu_voices_are_prepared_between_requests(voices_folder: Path) -> None:
+def test_voices_are_prepared_between_requests_on_a_cpu(voices_folder: Path) -> None:
     engines: list[SlowEncoder] = []
 
     def start(config: EngineConfig, progress: Callable[[str, float], None]) -> SlowEncoder:
@@ -190,7 +190,7 @@ def test_on_a_cpu_voices_are_prepared_between_requests(voices_folder: Path) -> N
         wait_until_true(lambda: len(engine.encoded) == 2)
 
 
-def test_takes_are_kept_after_one_that_could_not_be(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_takes_are_stored_after_a_failed_one(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
     served, _ = steered()
     library: Library = served.app.state.studio.speech.voices.library
     errors = fails(monkeypatch, type(library.takes), "add_all", KeyError("unforeseen"))
@@ -220,9 +220,7 @@ async def test_sound_of_an_unclosed_recording_does_not_count_for_ever(tmp_path: 
     assert recorder.check() == (0, 0) and recorder._held == 0
 
 
-def test_an_engine_whose_start_breaks_off_has_failed_and_is_not_starting_for_ever(
-    voices_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_engine_with_an_aborted_start_has_failed(voices_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threading, "excepthook", lambda arguments: None)  # where the stack is printed
 
     def start(config: EngineConfig, progress: Callable[[str, float], None]) -> FakeEngine:
@@ -236,7 +234,7 @@ def test_an_engine_whose_start_breaks_off_has_failed_and_is_not_starting_for_eve
         assert "KeyError" in health.json()["error"]
 
 
-async def test_work_that_breaks_off_begins_again_until_it_is_done(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failing_work_is_restarted_until_done(caplog: pytest.LogCaptureFixture) -> None:
     watch, outcomes = HealthCheck("counting"), iter([OSError("a"), OSError("a"), ValueError("b"), None])
 
     async def work() -> None:

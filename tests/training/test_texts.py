@@ -194,7 +194,7 @@ def _write(path: Path, text: str) -> None:
         (sources.crawl_speech, "m.txt", '%%%%\n@The_monster@ says, "Nothing moves here now."\n', "Nothing moves"),
     ],
 )  # fmt: skip
-def test_readers_find_what_is_spoken(tmp_path: Path, reader: Reader, name: str, text: str, expected: str) -> None:
+def test_readers_find_the_spoken_text(tmp_path: Path, reader: Reader, name: str, text: str, expected: str) -> None:
     _write(tmp_path / name, text)
     source = Source("package", "prose", 10, name, reader)
     assert any(sentence.startswith(expected) for sentence in sentences(source, tmp_path, KNOWN))
@@ -287,7 +287,7 @@ def test_rows_are_distinct_not_held_out_and_the_same_every_time(small_root: Path
     assert len(set(kinds[:60])) == 5, "any beginning of the file is a mixture"
 
 
-def test_rows_that_the_teacher_cannot_read_are_left_out() -> None:
+def test_rows_unreadable_for_the_teacher_are_left_out() -> None:
     class Deaf(Phonemiser):
         def __init__(self) -> None:
             """Without the packages of the real one."""

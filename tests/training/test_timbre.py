@@ -150,7 +150,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @torch.no_grad()
-def test_what_is_new_does_nothing_yet(work: Path) -> None:
+def test_new_parameters_start_without_effect(work: Path) -> None:
     old, new = Codec(CODEC), widened(work, CPU)
     old.load_state_dict({k: v.float() for k, v in torch.load(work / "codes.pt").items()})
     codes = torch.randint(1024, (1, CODEC.num_codebooks, 6), generator=torch.Generator().manual_seed(0))

@@ -68,7 +68,7 @@ def test_a_cancelled_stream_frees_its_row(served: Served, client: Client) -> Non
     served.until(running=0, cancelled=cancelled + 1)
 
 
-def test_a_clip_of_ones_own_becomes_the_voice(client: Client, tmp_path: Path) -> None:
+def test_uploaded_clip_becomes_the_voice(client: Client, tmp_path: Path) -> None:
     clip = tmp_path / "me.wav"
     clip.write_bytes(wav(tone(1.5)))
     _, take = client.predict(
@@ -148,7 +148,7 @@ FROZEN = {
 """The arguments of each endpoint, in their order."""
 
 
-def test_nothing_but_the_frozen_names_is_offered(client: Client) -> None:
+def test_only_frozen_names_are_offered(client: Client) -> None:
     named = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
     arguments = {
         name: " ".join(parameter["parameter_name"] for parameter in endpoint["parameters"])
@@ -195,7 +195,7 @@ def test_a_voice_is_judged_made_changed_packed_and_deleted(client: Client, tmp_p
     client.predict(voice="tom", api_name="/voice_delete")
 
 
-def test_what_a_voice_lacks_is_shown_in_words(client: Client, tmp_path: Path) -> None:
+def test_missing_parts_of_a_voice_are_shown_in_words(client: Client, tmp_path: Path) -> None:
     clip = tmp_path / "me.wav"
     clip.write_bytes(wav(tone(2)))
     with pytest.raises(AppError, match="audio is missing"):
@@ -210,7 +210,7 @@ def test_what_a_voice_lacks_is_shown_in_words(client: Client, tmp_path: Path) ->
         client.predict(voice="anna", defaults={"temperature": 9}, api_name="/voice_update")
 
 
-def test_a_clip_is_written_down_where_a_recogniser_is_installed(
+def test_clip_is_transcribed_if_a_recogniser_is_installed(
     recogniser: None, steered: Callable[..., Served], tmp_path: Path
 ) -> None:
     clip = tmp_path / "me.wav"

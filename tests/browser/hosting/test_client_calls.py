@@ -64,7 +64,7 @@ def call(client: httpx.Client, name: str, data: list[Any], **more: object) -> ht
     return client.post(f"/gradio_api/call{name}", json={"data": data} | more)
 
 
-def test_a_caller_who_fetches_no_answers_is_refused_alone(
+def test_only_a_caller_with_unread_answers_is_refused(
     ann: httpx.Client, bob: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(call_queue, "MAX_CALLS_PER_CALLER", 3)
@@ -95,9 +95,7 @@ def test_a_call_is_its_callers_alone(ann: httpx.Client, bob: httpx.Client) -> No
     assert ann.post("/gradio_api/cancel", content=b"nonsense").status_code in (400, 422)
 
 
-def test_a_caller_who_leaves_does_not_use_up_a_share(
-    served: Served, bob: httpx.Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_leaving_caller_frees_its_share(served: Served, bob: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(call_queue, "MAX_CALLS_PER_CALLER", 2)
     for _ in range(4):
         event = call(bob, "/synthesize_stream", ["Two words.", "anna", None, "", -1, 0.8, 0.9, 30, 0, 1, False])
@@ -109,7 +107,7 @@ def test_a_caller_who_leaves_does_not_use_up_a_share(
         bob.get(f"/gradio_api/call/voices_list/{again.json()['event_id']}")
 
 
-def test_a_session_that_is_dropped_does_not_end_the_queue(served: Served, ann: httpx.Client, bob: httpx.Client) -> None:
+def test_dropped_session_does_not_end_the_queue(served: Served, ann: httpx.Client, bob: httpx.Client) -> None:
     (page,) = (route.app.get_blocks() for route in served.app.routes if isinstance(route, Mount) and route.path == "")  # type: ignore[attr-defined]
     page.calls.pending_messages_per_session.max_size = 1
     for _ in range(20):
@@ -133,7 +131,7 @@ def test_a_session_that_is_dropped_does_not_end_the_queue(served: Served, ann: h
         ("/batch_submit", {"texts": None}, "texts must be a list"),
     ],
 )
-def test_values_that_cannot_be_are_refused_by_name(
+def test_impossible_values_are_refused_by_name(
     client: httpx.Client, name: str, changes: dict[str, Any], words: str
 ) -> None:
     data = [
@@ -178,13 +176,13 @@ def test_refusals_are_short_and_print_nothing(client: httpx.Client, capfd: pytes
         ("queue/join", {"data": [], "fn_index": 9999, "session_hash": "x"}),
     ],
 )
-def test_calls_that_mean_no_endpoint_are_400(client: httpx.Client, path: str, body: dict[str, Any]) -> None:
+def test_calls_without_an_endpoint_are_400(client: httpx.Client, path: str, body: dict[str, Any]) -> None:
     answer = client.post(f"/gradio_api/{path}", json=body)
     assert answer.status_code == 400, answer.text
     assert json.loads(answer.text)["detail"]
 
 
-def test_what_runs_in_the_page_alone_cannot_be_called(client: httpx.Client) -> None:
+def test_page_only_functions_cannot_be_called(client: httpx.Client) -> None:
     dependencies = client.get("/config").json()["dependencies"]
     scripts = [dependency for dependency in dependencies if not dependency["backend_fn"]]
     assert scripts
@@ -201,7 +199,7 @@ def test_a_call_may_have_four_mebibytes(client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("host", ["a:b:c", "evil.example/x", '"><script>', "a b"])
-def test_no_address_of_a_callers_choice_breaks_the_page(client: httpx.Client, host: str) -> None:
+def test_page_works_for_any_address(client: httpx.Client, host: str) -> None:
     headers = {"X-Forwarded-Host": host, "X-Gradio-Server": "https://evil.example"}
     for path in ("/", "/config", "/gradio_api/info"):
         answer = client.get(path, headers=headers)
@@ -241,7 +239,7 @@ def test_cancelling_twice_at_once_gives_the_place_back(ann: httpx.Client, monkey
 
 
 @pytest.mark.parametrize("content", [b"nonsense", b"[" * 100_000, b'{"event_id": 5}', b"[]", b"{}", b"null", b"\xff"])
-def test_a_cancel_that_names_no_call_is_400(client: httpx.Client, content: bytes) -> None:
+def test_cancel_without_a_call_is_400(client: httpx.Client, content: bytes) -> None:
     answer = client.post("/gradio_api/cancel", content=content, headers={"Content-Type": "application/json"})
     assert answer.status_code == 400 and "event_id" in answer.json()["detail"]
 
@@ -262,7 +260,7 @@ def test_the_calls_of_a_caller_are_bounded_in_bytes(
         assert result(ann, "/voices_list", [])
 
 
-def test_an_answer_whose_reader_left_is_404(ann: httpx.Client) -> None:
+def test_answer_of_a_reader_that_left_is_404(ann: httpx.Client) -> None:
     event = call(ann, "/synthesize_stream", STREAM).json()["event_id"]
     address = f"/gradio_api/call/synthesize_stream/{event}"
     with ann.stream("GET", address) as answer:
@@ -282,7 +280,7 @@ def answer_or_none(client: httpx.Client, address: str) -> httpx.Response | None:
         return None
 
 
-def test_when_all_places_are_taken_the_largest_caller_makes_room(
+def test_largest_caller_makes_room_if_all_places_are_taken(
     ann: httpx.Client, bob: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(call_queue, "MAX_CALLS", 3)

@@ -78,7 +78,7 @@ def kept_in(temporary: Path) -> list[Path]:
     return [path for path in folder_of(temporary).iterdir() if not path.name.startswith(".")]
 
 
-def test_no_endpoint_reads_what_its_caller_has_not_uploaded(served: Served, temporary: Path, tmp_path: Path) -> None:
+def test_endpoints_read_only_their_callers_uploads(served: Served, temporary: Path, tmp_path: Path) -> None:
     with served.client() as client:
         uploaded = upload(client, "me.wav", CLIP)
         uploads = folder_of(temporary)
@@ -90,7 +90,7 @@ def test_no_endpoint_reads_what_its_caller_has_not_uploaded(served: Served, temp
         assert client.get("/v1/projects").json()["data"] == []
 
 
-def test_with_keys_no_caller_reaches_anothers_files(settings: Settings, tmp_path: Path, temporary: Path) -> None:
+def test_callers_cannot_reach_files_of_other_keys(settings: Settings, tmp_path: Path, temporary: Path) -> None:
     keyed = Settings(model=settings.model, voices=settings.voices, home=settings.home, api_keys=API_KEYS)
     with (
         serve(keyed, FakeEngine.start, page=True) as studio,
@@ -110,7 +110,7 @@ def test_with_keys_no_caller_reaches_anothers_files(settings: Settings, tmp_path
         assert nobody.post("/gradio_api/upload", files={"files": ("a.wav", CLIP)}).status_code == 401
 
 
-def test_no_foreign_file_is_reached_behind_the_path_of_a_proxy(
+def test_foreign_files_are_unreachable_behind_a_proxy_path(
     settings: Settings, temporary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tests.studio.server.create_app", behind_proxy)
@@ -124,7 +124,7 @@ def test_no_foreign_file_is_reached_behind_the_path_of_a_proxy(
             assert client.get(sound["url"]).content[:4] == b"RIFF"
 
 
-def test_no_foreign_file_is_reached_through_a_speech_process(
+def test_foreign_files_are_unreachable_through_a_speech_process(
     voices_folder: Path, temporary: Path, tmp_path: Path
 ) -> None:
     settings = Settings(
@@ -143,9 +143,7 @@ def test_no_foreign_file_is_reached_through_a_speech_process(
 
 
 @pytest.mark.parametrize("kind", ["symlink", "folder", "FIFO", "device", "giant", "nothing"])
-def test_what_stands_in_the_place_of_an_upload_is_not_read(
-    served: Served, temporary: Path, tmp_path: Path, kind: str
-) -> None:
+def test_values_in_place_of_an_upload_are_not_read(served: Served, temporary: Path, tmp_path: Path, kind: str) -> None:
     with served.client() as client:
         reference = upload(client, "me.wav", CLIP)
         path = folder_of(temporary) / reference.partition("/")[0]
@@ -236,7 +234,7 @@ def test_uploads_expire(served: Served, temporary: Path, monkeypatch: pytest.Mon
         assert kept_in(temporary) == []
 
 
-def test_an_upload_that_cannot_be_kept_says_so(served: Served, temporary: Path) -> None:
+def test_unstorable_upload_is_reported(served: Served, temporary: Path) -> None:
     temporary.rmdir()
     temporary.write_text("in the way")
     with served.client() as client:
@@ -323,7 +321,7 @@ def test_results_are_bounded_too(served: Served, temporary: Path, monkeypatch: p
         assert len(kept_in(temporary)) == 1
 
 
-def test_a_call_that_is_cancelled_leaves_no_file(served: Served, temporary: Path) -> None:
+def test_cancelled_call_leaves_no_file(served: Served, temporary: Path) -> None:
     with served.client() as client:
         result(client, "/voice_preview", ["anna", 0])
         (number,) = [
@@ -348,7 +346,7 @@ def served_page(served: Served) -> Any:
 
 
 @pytest.mark.parametrize("planted", ["folder", "link"])
-def test_a_folder_of_another_hand_is_not_used(served: Served, temporary: Path, tmp_path: Path, planted: str) -> None:
+def test_folder_of_another_user_is_not_used(served: Served, temporary: Path, tmp_path: Path, planted: str) -> None:
     with served.client() as client:
         uploaded = upload(client, "a.wav", CLIP)
         folder = folder_of(temporary)
@@ -378,7 +376,7 @@ def test_leftovers_of_a_killed_studio_are_removed(settings: Settings, temporary:
         assert client.get(f"/gradio_api/file={first}").content == CLIP, "a running studio's folder stays"
 
 
-def test_studios_that_start_at_once_sweep_the_same_folders(temporary: Path) -> None:
+def test_studios_starting_together_clean_the_same_folders(temporary: Path) -> None:
     for number in range(50):
         (temporary / f"studio-files-dead{number}").mkdir()
         (temporary / f"studio-files-dead{number}" / ".owner").touch()

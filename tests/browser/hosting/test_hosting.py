@@ -158,7 +158,7 @@ def test_the_page_speaks_under_a_path_of_a_proxy(
         expect(screen.takes).to_have_count(1)
 
 
-def test_a_space_without_a_bucket_says_that_voices_are_temporary(
+def test_space_without_a_bucket_warns_that_voices_are_temporary(
     voices_folder: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("SPACE_ID", "me/studio")

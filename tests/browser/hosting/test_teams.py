@@ -48,9 +48,7 @@ def client_of(served: Served, key: str) -> httpx.Client:
     return served.client(headers={"Authorization": f"Bearer {key}-key-of-all"})
 
 
-def test_a_voice_and_a_project_are_shared_and_the_other_key_sees_whose_they_are(
-    served: Served, new_page: NewPage
-) -> None:
+def test_shared_voice_and_project_show_their_owner_to_the_other_key(served: Served, new_page: NewPage) -> None:
     with client_of(served, "first") as client:
         client.post("/v1/voices/anna/duplicate", json={"name": "Mine"}).raise_for_status()
         project = client.post("/v1/projects", json={"input": "Two words.", "title": "A book", "start": True}).json()[
@@ -94,9 +92,7 @@ def test_a_voice_and_a_project_are_shared_and_the_other_key_sees_whose_they_are(
     expect(projects).to_contain_text("This project no longer exists")
 
 
-def test_a_revoked_key_is_asked_for_again_and_what_was_refused_meanwhile_is_done(
-    served: Served, new_page: NewPage
-) -> None:
+def test_revoked_key_is_requested_again_and_refused_actions_are_repeated(served: Served, new_page: NewPage) -> None:
     with client_of(served, "first") as client:
         project = client.post("/v1/projects", json={"input": "Two words.", "title": "A book"}).json()["id"]
         client.post("/v1/voices/anna/duplicate", json={"name": "Mine"}).raise_for_status()
@@ -138,7 +134,7 @@ def test_a_revoked_key_is_asked_for_again_and_what_was_refused_meanwhile_is_done
     expect(page.locator("#inspector")).to_contain_text("Saved “Mine”.")
 
 
-def test_a_revoked_key_is_asked_for_where_nothing_is_done(served: Served, new_page: NewPage) -> None:
+def test_revoked_key_is_requested_on_an_idle_page(served: Served, new_page: NewPage) -> None:
     page = new_page()
     page.clock.install()
     signed_in(served, page, "second")
@@ -147,7 +143,7 @@ def test_a_revoked_key_is_asked_for_where_nothing_is_done(served: Served, new_pa
     expect(page.get_by_role("dialog", name="Sign in again").get_by_label("Key")).to_be_focused()
 
 
-def test_speak_waits_for_a_place_that_another_program_of_the_key_has(
+def test_speak_waits_for_a_place_used_by_another_program_of_the_key(
     served: Served, new_page: NewPage, engine: list[FakeEngine]
 ) -> None:
     bob = signed_in(served, new_page(), "second")

@@ -108,7 +108,7 @@ def test_it_compares_and_takes_a_clip_of_ones_own(screen: Screen, tmp_path: Path
     assert screen.heard()["rendered"] == pytest.approx(TWO_SECONDS_24K, abs=1)
 
 
-def test_no_endpoint_reads_what_its_caller_has_not_uploaded(zerogpu: Served, tmp_path: Path) -> None:
+def test_endpoints_read_only_their_callers_uploads(zerogpu: Served, tmp_path: Path) -> None:
     with zerogpu.client(headers={"Authorization": "Bearer secret"}) as client, traps(tmp_path / "traps") as laid:
         assert try_everything(client, laid, []) > 100
         clip = {"path": upload(client, "me.wav", wav(tone(2))), "meta": META}
@@ -118,7 +118,7 @@ def test_no_endpoint_reads_what_its_caller_has_not_uploaded(zerogpu: Served, tmp
     assert httpx.get(sound["url"]).status_code == 401
 
 
-def test_what_is_refused_is_said_and_stop_ends_it(screen: Screen, zerogpu: Served) -> None:
+def test_refusal_is_shown_and_stop_ends_it(screen: Screen, zerogpu: Served) -> None:
     screen.page.evaluate("window.studio.fields.fill({ voice: 'nobody' })")
     screen.page.wait_for_function("window.studio.fields.values.voice === 'nobody'")
     screen.page.evaluate("window.studio.speak(Object.values(window.studio.fields.values), 1)")

@@ -77,7 +77,7 @@ def undo_all(area: Locator, studio: Served) -> None:
 @pytest.mark.parametrize(
     ("press", "texts"), [("Merge with next", ["One and Two."]), ("Replace all", ["Nine and", "Two."])]
 )
-def test_words_that_are_still_on_their_way_are_not_overtaken_by_what_is_pressed_next(
+def test_pending_edits_are_saved_before_the_next_action(
     studio: Served, open_page: Open, press: str, texts: list[str]
 ) -> None:
     screen = open_page(studio).ready()

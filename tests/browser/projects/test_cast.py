@@ -42,7 +42,7 @@ def imported(studio: Served, open_page: Open, **size: int) -> tuple[Screen, Loca
     return screen, area
 
 
-def test_a_novel_gets_a_cast_that_can_be_changed(studio: Served, open_page: Open) -> None:
+def test_novel_gets_an_editable_cast(studio: Served, open_page: Open) -> None:
     screen, area = imported(studio, open_page)
     expect(area.get_by_label("Voice of Eleanor")).to_have_value("bert")
     area.get_by_label("Voice of Eleanor").select_option("anna")
@@ -97,7 +97,7 @@ def test_unsure_lines_are_decided_by_single_keys(studio: Served, open_page: Open
     assert serious_violations(screen) == []
 
 
-def test_what_a_chat_endpoint_proposes_is_shown_and_taken_or_not(steered: Any, open_page: Open) -> None:
+def test_proposals_of_a_chat_endpoint_are_shown_and_accepted_or_rejected(steered: Any, open_page: Open) -> None:
     served = steered(chat=("http://127.0.0.1:9/v1", "tiny"))
     screen, area = imported(served, open_page)
 

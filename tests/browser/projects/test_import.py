@@ -60,7 +60,7 @@ def test_a_pasted_text_and_its_preview_are_there_again(studio: Served, open_page
     expect(text).to_have_value("")
 
 
-def test_a_book_is_chosen_by_chapters_says_what_was_left_out_and_reads_its_notes_if_wanted(
+def test_book_is_imported_by_chapters_lists_omissions_and_includes_notes_on_request(
     studio: Served, open_page: Open
 ) -> None:
     screen = open_page(studio).ready()

@@ -114,7 +114,7 @@ def test_words_typed_while_the_studio_is_away_are_marked_kept_and_sent_when_it_i
     expect(row).not_to_contain_text("sent as soon")
 
 
-def test_a_project_says_that_the_studio_is_away_only_until_it_is_back(studio: Served, open_page: Open) -> None:
+def test_project_shows_the_offline_message_only_until_the_studio_answers(studio: Served, open_page: Open) -> None:
     _, page, area = opened(studio, open_page)
     page.route("**/v1/projects/proj_*", lambda route: route.abort())
     expect(area.locator("[data-part=told]")).to_have_text("The studio is not responding.", timeout=15_000)
@@ -123,7 +123,7 @@ def test_a_project_says_that_the_studio_is_away_only_until_it_is_back(studio: Se
 
 
 @pytest.mark.parametrize("is_mine", [True, False])
-def test_of_two_tabs_the_later_one_chooses_between_both_texts(studio: Served, open_page: Open, is_mine: bool) -> None:
+def test_later_tab_chooses_between_both_texts(studio: Served, open_page: Open, is_mine: bool) -> None:
     screen, page, area = opened(studio, open_page)
     text_of(area, 2).fill("Mine.")
     page.evaluate(

@@ -41,7 +41,7 @@ def test_the_chosen_voices_recording_is_heard_and_the_level_moves_while_a_take_s
     expect(level).to_have_attribute("aria-valuenow", "0")
 
 
-def test_after_a_take_space_plays_and_by_keys_the_focus_goes_to_stop_and_back(steered: Steer, open_page: Open) -> None:
+def test_space_plays_a_take_and_focus_moves_to_stop_and_back(steered: Steer, open_page: Open) -> None:
     studio = steered()
     engine = studio.app.state.studio.speech.host.engine()
     screen = open_page(studio).ready()
@@ -78,7 +78,7 @@ def test_after_a_take_space_plays_and_by_keys_the_focus_goes_to_stop_and_back(st
     assert len(speech) == 3
 
 
-def test_the_player_covers_nothing_that_is_used_and_can_be_closed(steered: Steer, open_page: Open) -> None:
+def test_player_does_not_cover_controls_and_can_be_closed(steered: Steer, open_page: Open) -> None:
     screen = open_page(steered()).ready()
     page, dock = screen.page, screen.page.locator("#dock")
     screen.script.fill("Two words")

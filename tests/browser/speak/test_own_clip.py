@@ -96,9 +96,7 @@ def test_a_recorded_clip_is_sent_unprocessed_and_speaks(served: Served, open_pag
     expect(screen.takes).to_contain_text("Your clip")
 
 
-def test_a_microphone_that_is_unplugged_ends_the_recording_and_what_was_recorded_is_kept(
-    served: Served, open_page: Open
-) -> None:
+def test_unplugged_microphone_ends_the_recording_and_keeps_it(served: Served, open_page: Open) -> None:
     screen = open_page(served, permissions=["microphone"]).ready()
     screen.page.evaluate(
         """() => { const media = navigator.mediaDevices, ask = media.getUserMedia.bind(media);
@@ -112,7 +110,7 @@ def test_a_microphone_that_is_unplugged_ends_the_recording_and_what_was_recorded
     expect(card).to_contain_text("out of 100")
 
 
-def test_what_is_brought_is_sent_byte_for_byte_replaced_removed_and_had_back_from_its_take(
+def test_uploaded_clip_is_sent_unchanged_replaced_removed_and_restored_from_its_take(
     served: Served, open_page: Open, tmp_path: Path
 ) -> None:
     screen = open_page(served).ready()
@@ -150,7 +148,7 @@ def test_what_is_brought_is_sent_byte_for_byte_replaced_removed_and_had_back_fro
     expect(card.get_by_role("button", name="Record", exact=True)).to_be_visible()
 
 
-def test_speak_waits_for_a_clip_that_is_being_opened(steered: Steer, open_page: Open, tmp_path: Path) -> None:
+def test_speak_waits_for_a_clip_being_opened(steered: Steer, open_page: Open, tmp_path: Path) -> None:
     (tmp_path / "me.wav").write_bytes(wav(tone(2.0, hertz=220)))
     screen = open_page(steered()).ready()
     screen.page.evaluate(OPENED_LATER)
@@ -171,9 +169,7 @@ def test_speak_waits_for_a_clip_that_is_being_opened(steered: Steer, open_page: 
     screen.until_over()
 
 
-def test_of_a_long_recording_a_part_as_long_as_a_clip_may_be_is_spoken_in(
-    steered: Steer, open_page: Open, tmp_path: Path
-) -> None:
+def test_long_recording_is_cut_to_the_maximum_clip_length(steered: Steer, open_page: Open, tmp_path: Path) -> None:
     (tmp_path / "long.wav").write_bytes(wav(tone(41, rate=16_000), 16_000))
     screen = open_page(steered()).ready()
     card = own_clip(screen)
@@ -195,7 +191,7 @@ def test_of_a_long_recording_a_part_as_long_as_a_clip_may_be_is_spoken_in(
     screen.until_over()
 
 
-def test_a_missing_clip_is_asked_for_and_one_that_cannot_be_used_refused_in_words(
+def test_missing_clip_is_requested_and_an_unusable_one_refused_with_a_message(
     served: Served, open_page: Open, tmp_path: Path
 ) -> None:
     screen = open_page(served).ready()
@@ -224,7 +220,7 @@ def test_a_missing_clip_is_asked_for_and_one_that_cannot_be_used_refused_in_word
     expect(screen.card).to_be_hidden()
 
 
-def test_what_is_being_heard_falls_silent_for_a_recording(served: Served, open_page: Open) -> None:
+def test_playback_stops_for_a_recording(served: Served, open_page: Open) -> None:
     screen = open_page(served, permissions=["microphone"]).ready()
     screen.cut_after(120)
     screen.speak.click()

@@ -64,7 +64,7 @@ SELECT = """([first, last]) => {
 }"""
 
 
-def test_a_sentence_of_a_take_is_spoken_again_and_the_take_before_stays(steered: Steer, open_page: Open) -> None:
+def test_sentence_is_regenerated_and_the_previous_take_stays(steered: Steer, open_page: Open) -> None:
     screen = open_page(steered()).ready()
     page, dock, facts = screen.page, screen.page.locator("#dock"), screen.page.locator("#takes .take-facts")
     again, before = (dock.get_by_role("button", name=name) for name in ("Speak sentence again", "Previous version"))

@@ -74,7 +74,7 @@ def test_tags_go_in_at_the_caret_or_a_selection_by_press_or_by_keyboard_alone(se
     assert posted(request.value)["input"] == "One. [whispering] Two."
 
 
-def test_what_reuse_and_tags_do_to_the_script_can_be_undone(steered: Steer, open_page: Open) -> None:
+def test_reuse_and_tags_in_the_script_can_be_undone(steered: Steer, open_page: Open) -> None:
     screen = open_page(steered()).ready()
     page = screen.page
     screen.script.fill("Hello from the first.")
@@ -146,7 +146,7 @@ def test_a_script_that_is_too_long_becomes_a_project_and_what_is_dropped_goes_wh
     expect(page.get_by_role("region", name="New voice")).to_contain_text("voice.wav")
 
 
-def test_draft_and_settings_outlive_a_reload_and_are_no_other_visitors(served: Served, open_page: Open) -> None:
+def test_draft_and_settings_survive_a_reload_and_stay_private(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     screen.script.fill("My draft")
     screen.cut_after(7)

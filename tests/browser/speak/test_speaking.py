@@ -74,7 +74,7 @@ def test_a_take_is_heard_whole_told_sought_heard_again_and_saved_as_it_was(
         assert file.readframes(len(again)) == saved
 
 
-def test_stop_a_key_and_leaving_the_page_free_the_row_and_keep_what_was_heard(served: Served, open_page: Open) -> None:
+def test_stopping_and_leaving_the_page_free_the_row_and_keep_the_audio(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     cancelled = served.load()["cancelled"]
     screen.speak.click()
@@ -99,7 +99,7 @@ def test_stop_a_key_and_leaving_the_page_free_the_row_and_keep_what_was_heard(se
     served.until(running=0)
 
 
-def test_a_kept_seed_repeats_a_take_and_one_that_was_not_kept_is_blank(served: Served, open_page: Open) -> None:
+def test_kept_seed_repeats_a_take_and_an_unkept_one_is_blank(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     screen.cut_after(2)
     screen.script.fill("The first words.")

@@ -19,7 +19,7 @@ Open = Callable[..., Screen]
 Steer = Callable[..., Served]
 
 
-def test_a_press_that_cannot_be_spoken_is_explained_until_its_cause_goes(served: Served, open_page: Open) -> None:
+def test_refused_speak_is_explained_until_its_cause_is_gone(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     for nothing in ("   ", ""):
         screen.script.fill(nothing)
@@ -94,7 +94,7 @@ def test_waiting_in_the_queue_is_shown(steered: Steer, open_page: Open) -> None:
     assert screen.figure("Waited").endswith(" ms")
 
 
-def test_an_engine_that_dies_is_explained_and_the_script_is_kept(steered: Steer, open_page: Open) -> None:
+def test_dead_engine_is_explained_and_the_script_is_kept(steered: Steer, open_page: Open) -> None:
     studio = steered()
     screen = open_page(studio).ready()
     studio.app.state.studio.speech.host.engine().dead = "the device fell off the bus"
@@ -105,7 +105,7 @@ def test_an_engine_that_dies_is_explained_and_the_script_is_kept(steered: Steer,
     expect(screen.script).to_have_value("My words")
 
 
-def test_a_take_that_does_not_come_whole_is_explained_and_what_came_is_kept(steered: Steer, open_page: Open) -> None:
+def test_incomplete_take_is_explained_and_kept(steered: Steer, open_page: Open) -> None:
     studio = steered()
     engine = studio.app.state.studio.speech.host.engine()
     screen = open_page(studio).ready()
@@ -137,7 +137,7 @@ def test_a_take_that_does_not_come_whole_is_explained_and_what_came_is_kept(stee
     expect(screen.takes.first).to_contain_text("Interrupted")
 
 
-def test_a_studio_that_is_gone_is_noticed(served: Served, open_page: Open) -> None:
+def test_missing_studio_is_noticed(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     screen.page.context.set_offline(True)
     screen.speak.click()

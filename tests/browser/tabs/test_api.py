@@ -28,9 +28,7 @@ def test_all_routes_are_shown_without_the_internet(served: Served, open_page: Op
     assert [url for url in urls if not url.startswith((served.url, "data:"))] == []
 
 
-def test_the_pages_request_is_written_for_others_and_tried_for_real_which_can_be_ended(
-    served: Served, open_page: Open
-) -> None:
+def test_request_is_shown_as_code_tried_and_can_be_stopped(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     screen.script.fill('Say "hello": now')
     open_api(screen)

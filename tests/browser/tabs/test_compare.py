@@ -95,7 +95,7 @@ def test_one_press_in_the_studio_speaks_its_script_in_several_voices(served: Ser
     assert screen.heard()["rendered"] == 43 * 2048
 
 
-def test_only_what_is_compared_differs_keys_switch_at_the_same_place_and_each_is_saved(compare: Screen) -> None:
+def test_compared_takes_differ_only_in_the_setting_switch_in_place_and_can_be_saved(compare: Screen) -> None:
     requests = speak_all(compare)
     assert len({body["seed"] for body in requests}) == 1
     assert {body["voice"] for body in requests} == {"anna", "bert"}
@@ -167,7 +167,7 @@ def test_a_dialogue_is_compared_with_its_cast(compare: Screen) -> None:
     assert sorted(body.get("speed", 1) for body in requests) == [0.85, 1, 1.15]
 
 
-def test_what_cannot_be_compared_is_said_and_stop_frees_every_place(compare: Screen, served: Served) -> None:
+def test_impossible_comparison_is_explained_and_stop_frees_every_place(compare: Screen, served: Served) -> None:
     area(compare).get_by_role("button", name="Bert", exact=True).click()
     area(compare).get_by_role("button", name="Speak all").click()
     expect(area(compare)).to_contain_text("at least two candidates")
@@ -213,7 +213,7 @@ def test_a_late_first_sound_does_not_interrupt_the_player(steered: Callable[...,
     expect(screen.takes.locator("[data-ending]")).to_have_count(0)
 
 
-def test_a_comparison_of_which_nothing_came_is_not_called_ready(compare: Screen) -> None:
+def test_comparison_without_results_is_not_ready(compare: Screen) -> None:
     refused = {"status": 500, "json": {"error": {"message": "No."}}}
     compare.page.route("**/v1/audio/speech", lambda route: route.fulfill(**refused))
     area(compare).get_by_role("button", name="Speak all").click()

@@ -158,7 +158,7 @@ def test_takes_are_found_by_filters_chosen_zipped_deleted_and_brought_back(
     assert saving.value.suggested_filename.endswith(".flac")
 
 
-def test_a_take_whose_sound_is_gone_is_spoken_again_and_kept_ones_are_compared_at_the_same_place(
+def test_take_without_audio_is_regenerated_and_stored_takes_are_compared_at_the_same_place(
     served: Served, open_page: Open
 ) -> None:
     take_id = speak(served, "My sound is gone.", seed=5)
@@ -203,7 +203,7 @@ def test_lost_takes_are_reported(served: Served, open_page: Open, monkeypatch: p
     expect(line).to_be_visible()
 
 
-def test_what_becomes_of_a_take_here_becomes_of_it_on_the_studios_list(served: Served, open_page: Open) -> None:
+def test_state_of_a_take_is_updated_in_the_studios_list(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     screen.cut_after(2)
     screen.script.fill("On both lists.")

@@ -91,7 +91,7 @@ def test_a_model_is_downloaded_and_switched_to_and_speaks(studio: Served, hub: H
     screen.until_over()
 
 
-def test_a_folder_is_looked_up_and_one_that_breaks_gives_way(
+def test_folder_is_looked_up_and_a_broken_model_falls_back(
     studio: Served, quick_checkpoint: Path, tmp_path: Path, open_page: Open
 ) -> None:
     large, cut = tmp_path / "large", tmp_path / "cut"

@@ -35,9 +35,7 @@ def test_a_request_of_the_api_is_seen_and_ended_on_the_page(steered: Steer, open
     studio.until(running=0)
 
 
-def test_the_pages_own_takes_are_listed_and_a_list_that_cannot_be_asked_for_comes_back(
-    served: Served, open_page: Open
-) -> None:
+def test_own_takes_are_listed_and_a_failed_list_is_retried(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     screen.cut_after(2)
     screen.speak.click()
@@ -61,7 +59,7 @@ def test_the_pages_own_takes_are_listed_and_a_list_that_cannot_be_asked_for_come
     expect(area).to_contain_text("slots busy")
 
 
-def test_the_pages_own_take_that_is_stopped_here_was_stopped_and_not_lost(steered: Steer, open_page: Open) -> None:
+def test_take_stopped_on_the_page_counts_as_stopped(steered: Steer, open_page: Open) -> None:
     studio = steered()
     engine = studio.app.state.studio.speech.host.engine()
     screen = open_page(studio).ready()

@@ -54,7 +54,7 @@ def test_preferences_work_at_once_and_outlive_a_reload(served: Served, open_page
     expect(screen.page.get_by_label("Theme")).to_have_value("system")
 
 
-def test_the_first_key_is_shown_what_it_adopted(served: Served, open_page: Open) -> None:
+def test_first_key_sees_its_adopted_items(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     answer = {"adopted": {"takes": 12, "projects": 1, "voices": 2}}
     screen.page.route("**/v1/settings", lambda route: route.fulfill(json=route.fetch().json() | answer))
@@ -75,7 +75,7 @@ def test_a_theme_left_to_the_system_follows_it(served: Served, open_page: Open) 
     expect_paper(screen, LIGHT)
 
 
-def test_what_one_tab_changes_the_others_follow_and_keep(served: Served, open_page: Open) -> None:
+def test_changes_of_one_tab_appear_in_the_others(served: Served, open_page: Open) -> None:
     screen = open_page(served, color_scheme="light").ready()
     open_settings(screen)
     other = screen.page.context.new_page()
@@ -142,7 +142,7 @@ def speak_by_dictionary(screen: Screen) -> None:
     expect(area.get_by_label("Word “GIF”")).to_have_count(0)
 
 
-def test_what_the_studio_is_can_be_read_and_saved_and_its_dictionary_changed(served: Served, open_page: Open) -> None:
+def test_facts_of_the_studio_can_be_read_and_saved_and_its_dictionary_edited(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     open_settings(screen)
     facts = screen.page.locator("#area-settings [data-part=facts]")

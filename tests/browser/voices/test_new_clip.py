@@ -19,9 +19,7 @@ from tests.studio.sounds import tone, wav
 from tests.studio.voices.whisper import write_model
 
 
-def test_of_a_recording_beyond_the_limit_a_part_is_chosen_and_only_that_is_sent(
-    steered: Steer, open_page: Open, tmp_path: Path
-) -> None:
+def test_only_the_chosen_part_of_a_long_recording_is_sent(steered: Steer, open_page: Open, tmp_path: Path) -> None:
     sounds = {200: 300, 500: 60, 440: 20}
     lecture = np.concatenate([tone(seconds, rate=16_000, hertz=hertz) for hertz, seconds in sounds.items()])
     (tmp_path / "lecture.wav").write_bytes(wav(lecture, 16_000))

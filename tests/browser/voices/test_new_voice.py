@@ -207,7 +207,7 @@ def test_a_quiet_clip_with_silence_is_mended_by_presses_and_by_keys(
     assert cut["gain_db"] > 10 and cut["end"] == 8 and cut["start"] == pytest.approx(4.5, abs=0.1)
 
 
-def test_back_and_forth_loses_nothing_and_no_step_is_skipped(studio: Served, open_page: Open, tmp_path: Path) -> None:
+def test_going_back_and_forth_keeps_input_and_skips_no_step(studio: Served, open_page: Open, tmp_path: Path) -> None:
     screen = open_page(studio).ready()
     steps = new_voice(screen)
     tabs = steps.get_by_role("list", name="Steps").get_by_role("button")
@@ -236,7 +236,7 @@ def test_back_and_forth_loses_nothing_and_no_step_is_skipped(studio: Served, ope
     expect(steps.get_by_label("Transcript")).to_have_value("A steady tone.")
 
 
-def test_a_clip_that_cannot_be_used_is_refused_and_a_long_one_cut_where_it_is_best(
+def test_unusable_clip_is_refused_and_a_long_one_gets_the_best_cut(
     studio: Served, open_page: Open, tmp_path: Path
 ) -> None:
     screen = open_page(studio).ready()
@@ -294,7 +294,7 @@ def test_another_clip_and_a_recorded_consent_belong_to_the_voice(
         assert client.get(f"/v1/audio/voice_consents/{voice['consent']}").json()["name"] == "Tom Tone"
 
 
-def test_what_a_recogniser_hears_is_marked_against_what_is_written(
+def test_recognised_words_are_marked_against_the_transcript(
     recogniser: None, steered: Steer, open_page: Open, tmp_path: Path
 ) -> None:
     screen = open_page(steered(transcriber="faster-whisper:tiny")).ready()
@@ -314,7 +314,7 @@ def test_what_a_recogniser_hears_is_marked_against_what_is_written(
     expect(steps.locator("mark")).to_have_count(0)
 
 
-def test_the_studios_own_clip_is_kept_from_its_second_step_on(studio: Served, open_page: Open, tmp_path: Path) -> None:
+def test_studios_own_clip_is_kept_from_the_second_step_on(studio: Served, open_page: Open, tmp_path: Path) -> None:
     screen = open_page(studio).ready()
     (tmp_path / "me.wav").write_bytes(wav(tone(6)))
     screen.bring_clip(tmp_path / "me.wav")

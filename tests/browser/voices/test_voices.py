@@ -250,9 +250,7 @@ def test_clips_are_corrected_left_out_and_an_old_revision_comes_back(studio: Ser
     expect(screen.page.get_by_role("heading", name="Another clip of Cleo")).to_be_visible()
 
 
-def test_what_somebody_else_changed_is_not_written_over_and_what_a_voice_presets_is_used(
-    studio: Served, open_page: Open
-) -> None:
+def test_foreign_changes_are_not_overwritten_and_voice_defaults_are_used(studio: Served, open_page: Open) -> None:
     screen = open_page(studio).ready()
     inspector = inspect(screen, "Bert")
     with studio.client() as client:
@@ -331,7 +329,7 @@ def test_facts_of_a_voice_are_edited_and_shown_and_no_name_is_run(studio: Served
     assert screen.page.locator("body").get_attribute("data-hacked") is None, "a voice's name is never run"
 
 
-def test_on_a_phone_the_inspector_is_a_sheet_that_fits(studio: Served, open_page: Open) -> None:
+def test_inspector_is_a_fitting_sheet_on_a_phone(studio: Served, open_page: Open) -> None:
     screen = open_page(studio, **PHONE).ready()
     inspector = inspect(screen, "Anna")
     box = inspector.bounding_box()
@@ -344,7 +342,7 @@ def test_on_a_phone_the_inspector_is_a_sheet_that_fits(studio: Served, open_page
     expect(inspector).to_be_hidden()
 
 
-def test_what_is_being_written_in_the_inspector_stays_until_it_is_saved(studio: Served, open_page: Open) -> None:
+def test_unsaved_text_in_the_inspector_stays_until_saved(studio: Served, open_page: Open) -> None:
     screen = open_page(studio).ready()
     inspector = inspect(screen, "Anna")
     message = inspector.locator("[data-part=inspector-said]")

@@ -62,9 +62,7 @@ def test_level_silence_and_ends_are_measured() -> None:
     assert measured(quiet, "word")[1] == float("-inf")
 
 
-def test_a_model_whose_whole_weights_do_not_fit_is_compared_on_the_cpu(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_model_too_large_for_the_gpu_is_compared_on_the_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_flat(tmp_path, CODEC)
     devices: list[str] = []
 

@@ -233,7 +233,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_header_that_lies_is_refused(tmp_path: Path, name: str) -> None:
+def test_false_header_is_refused(tmp_path: Path, name: str) -> None:
     path = tmp_path / "hostile.gguf"
     path.write_bytes(HOSTILE[name])
     message = refusal(path)
@@ -255,12 +255,12 @@ def test_any_byte_of_a_header_may_be_wrong(tmp_path: Path, published: Path) -> N
             assert path.name in str(error)
 
 
-def test_files_inside_that_overlap_are_refused(tmp_path: Path, published: Path) -> None:
+def test_overlapping_embedded_files_are_refused(tmp_path: Path, published: Path) -> None:
     assert "download" in refusal(write_with_files(tmp_path, published, offsets=[0, 50, 20]))
     assert "download" in refusal(write_with_files(tmp_path, published, offsets=[0, 50, 2**62]))
 
 
-def test_a_key_that_is_missing_is_named(tmp_path: Path) -> None:
+def test_missing_key_is_named(tmp_path: Path) -> None:
     path = tmp_path / "bare.gguf"
     writer = GGUFWriter(path, "fish-speech")
     writer.add_tensor("norm.weight", np.ones(4, np.float32))

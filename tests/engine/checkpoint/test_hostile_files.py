@@ -101,7 +101,7 @@ def test_a_torch_file_of_something_else_is_named(folder: Path, content: object) 
     assert "dictionary of tensors" in refusal(folder, "model.pth")
 
 
-def test_tensors_that_lack_come_too_many_or_have_another_shape_are_named(folder: Path) -> None:
+def test_missing_extra_or_misshapen_tensors_are_named(folder: Path) -> None:
     save(folder, lambda tensors: tensors.pop("model.fast_norm.weight"))
     assert "fast_norm.weight: missing" in refusal(folder, "model.pth")
     write_flat(folder, CODEC)
@@ -133,19 +133,19 @@ def test_tensors_of_another_kind_are_refused(folder: Path, kind: str) -> None:
     assert name in refusal(folder, "codec.pth")
 
 
-def test_a_table_that_only_seems_large_is_refused_by_its_shape(folder: Path) -> None:
+def test_table_with_a_falsely_large_shape_is_refused(folder: Path) -> None:
     """Its one number stands for a trillion."""
     save(folder, lambda tensors: tensors.update({"model.norm.weight": torch.zeros(1).expand(10**12)}))
     assert "1000000000000" in refusal(folder, "model.pth")
 
 
-def test_what_a_merge_leaves_beside_the_weights_is_left_out(folder: Path) -> None:
+def test_leftovers_of_a_merge_beside_the_weights_are_ignored(folder: Path) -> None:
     extra = {"model.layers.0.attention.wqkv.lora_A": torch.zeros(2, 64), "model.freqs_cis": torch.zeros(3)}
     save(folder, lambda tensors: tensors.update(extra))
     load(folder, CPU, CPU, torch.float32)
 
 
-def test_a_merged_lora_without_a_codec_says_where_it_comes_from(folder: Path) -> None:
+def test_merged_lora_without_a_codec_is_refused_with_a_remedy(folder: Path) -> None:
     (folder / "codec.pth").unlink()
     assert "trained on" in refusal(folder, "codec.pth")
 
@@ -171,7 +171,7 @@ def test_invalid_json_is_named(folder: Path, content: str) -> None:
         ("attention_o_bias", True), ("max_seq_len", 1e400), ("semantic_end_id", "x"),
     ],
 )  # fmt: skip
-def test_sizes_that_cannot_be_are_refused_before_anything_is_made(folder: Path, key: str, value: object) -> None:
+def test_impossible_sizes_are_refused_before_allocation(folder: Path, key: str, value: object) -> None:
     edit(folder, lambda tree: tree.update({key: value}))
     refusal(folder, "config.json")
 
@@ -181,7 +181,7 @@ def test_a_missing_key_is_named(folder: Path) -> None:
     assert "rope_base" in refusal(folder, "config.json")
 
 
-def test_safetensors_that_overlap_or_lie_outside_are_refused(tmp_path: Path) -> None:
+def test_overlapping_or_out_of_range_safetensors_are_refused(tmp_path: Path) -> None:
     write_checkpoint(tmp_path, FEW_LAYERS, CODEC)
     for entries in (
         {"a": [0, 16], "b": [8, 24]},
@@ -203,7 +203,7 @@ def test_an_index_may_not_lead_out_of_its_folder(tmp_path: Path) -> None:
     assert "weight_map" in refusal(tmp_path, "model.safetensors.index.json")
 
 
-def test_renamed_files_are_seen_through(tmp_path: Path, merged: Path) -> None:
+def test_renamed_files_are_recognised_by_content(tmp_path: Path, merged: Path) -> None:
     """A model.pth called codec.pth, safetensors called model.pth, and text called x.gguf."""
     folder = shutil.copytree(merged, tmp_path / "a")
     shutil.copy(folder / "model.pth", folder / "codec.pth")
@@ -216,7 +216,7 @@ def test_renamed_files_are_seen_through(tmp_path: Path, merged: Path) -> None:
         load(find(str(tmp_path / "x.gguf")), CPU, CPU, torch.float32)
 
 
-def test_a_tokenizer_that_is_too_large_or_not_there_is_named(tmp_path: Path) -> None:
+def test_missing_or_too_large_tokenizer_is_named(tmp_path: Path) -> None:
     write_dual_ar(tmp_path, CODEC)
     with (tmp_path / "tokenizer.tiktoken").open("wb") as file:
         file.truncate(100 * 2**20)
@@ -237,9 +237,7 @@ def test_invalid_ids_are_refused(model: str) -> None:
         find(model)
 
 
-def test_of_a_repository_on_the_hub_only_what_is_needed_is_downloaded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_required_files_of_a_repository_are_downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[list[str]] = []
 
     def snapshot_download(repository: str, allow_patterns: list[str]) -> str:

@@ -174,7 +174,7 @@ def test_a_wrong_shape_is_named_with_expected_and_found(folder: Path) -> None:
     assert "[63]" in text
 
 
-def test_a_tokenizer_that_disagrees_with_the_config_is_refused(folder: Path) -> None:
+def test_tokenizer_inconsistent_with_the_config_is_refused(folder: Path) -> None:
     edit_config(folder, lambda tree: tree.update(eos_token_id=tree["eos_token_id"] + 1))
     text = refusal(folder)
     assert "tokenizer.json" in text
@@ -190,12 +190,12 @@ def test_a_tokenizer_without_a_control_token_is_refused(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("codec", [TinyCodec(num_codebooks=4), TinyCodec(semantic_codebook_size=64)])
-def test_a_codec_that_does_not_belong_to_the_model_is_refused(folder: Path, codec: TinyCodec) -> None:
+def test_codec_of_another_model_is_refused(folder: Path, codec: TinyCodec) -> None:
     write_codec(folder, codec)
     assert "codec" in refusal(folder)
 
 
-def test_a_name_that_is_neither_folder_nor_hub_id_is_refused() -> None:
+def test_name_is_refused_unless_a_folder_or_hub_id() -> None:
     for name in ("./nowhere", "nowhere", "/nowhere/at/all"):
         with pytest.raises(CheckpointError, match="folder"):
             find(name)

@@ -162,7 +162,7 @@ def test_codes_of_a_prefix_are_the_prefix_of_the_codes(codec: Codec, sizes: Tiny
     assert torch.equal(part, whole[:, :, :7])
 
 
-def test_without_a_codec_yaml_the_sizes_are_s2_pros() -> None:
+def test_sizes_are_s2_pros_without_a_codec_yaml() -> None:
     """Names and shapes equal those of fish-speech's class under its own full-size configuration."""
     published = yaml.safe_load(files("fish_speech").joinpath("configs/modded_dac_vq.yaml").read_text())
     with torch.device("meta"):
@@ -216,7 +216,7 @@ def change(folder: Path, key: str, value: Tensor | None) -> None:
         (KERNEL, None, ("decoder.model.0.conv", "original1")),
     ],
 )
-def test_a_wrong_tensor_is_named_with_what_was_expected(
+def test_wrong_tensor_is_named_with_the_expected_shape(
     tmp_path: Path, key: str, value: Tensor | None, words: tuple[str, ...]
 ) -> None:
     write_codec(tmp_path, SHORT_FRAMES)
@@ -240,7 +240,7 @@ def test_a_missing_or_cut_codec_pth_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"\x80\x02]q\x00."])
-def test_a_codec_pth_that_is_something_else_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_codec_pth_with_other_contents_is_refused(tmp_path: Path, content: bytes) -> None:
     write_codec(tmp_path, SHORT_FRAMES)
     (tmp_path / "codec.pth").write_bytes(content)
     with pytest.raises(CheckpointError, match=r"codec\.pth"):
@@ -256,7 +256,7 @@ def test_a_key_missing_in_codec_yaml_is_named(tmp_path: Path) -> None:
         load_codec(tmp_path, "cpu")
 
 
-def test_the_fingerprint_follows_what_decides_the_codes(tmp_path: Path) -> None:
+def test_fingerprint_depends_on_everything_that_affects_codes(tmp_path: Path) -> None:
     write_codec(tmp_path, SHORT_FRAMES)
     before = digest(load_codec(tmp_path, "cpu"))
     change(tmp_path, "decoder.model.0.conv.bias", torch.ones(16))

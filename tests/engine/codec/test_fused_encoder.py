@@ -28,7 +28,7 @@ def with_transformers(*layers: int) -> Codec:
 
 @pytest.mark.parametrize("at_end", [0, 2], ids=["convolutions alone", "a transformer at the end"])
 @torch.inference_mode()
-def test_codes_are_the_plain_ones_in_pieces_and_in_company(at_end: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_codes_match_the_plain_encoder_in_pieces_and_batches(at_end: int, monkeypatch: pytest.MonkeyPatch) -> None:
     codec = with_transformers(0, at_end)
     clips = torch.randn(3, 1, 500, generator=torch.Generator().manual_seed(1)).to(DEVICE)
     plain, short = codec.encode(clips), codec.encode(clips[1:2, :, :90])
@@ -101,7 +101,7 @@ async def waiting(
     return [first, *tasks]
 
 
-def test_clips_that_wait_are_encoded_together_and_each_gets_its_own_codes() -> None:
+def test_waiting_clips_are_encoded_together_with_their_own_codes() -> None:
     encode = Waiting()
     clips = ClipEncoder(encode, CONFIG, torch.device("cpu"), 3, lambda: encode.stop_reason)
 
@@ -122,7 +122,7 @@ def test_clips_that_wait_are_encoded_together_and_each_gets_its_own_codes() -> N
     assert encode.together == [1, 3, 1, 1]  # 2, 3 and 5 (4 has left), then one too long for company, 7
 
 
-def test_a_clip_whose_caller_has_left_keeps_no_others_apart() -> None:
+def test_clip_of_a_caller_that_left_does_not_split_a_batch() -> None:
     encode = Waiting()
     clips = ClipEncoder(encode, CONFIG, torch.device("cpu"), 3, lambda: encode.stop_reason)
 

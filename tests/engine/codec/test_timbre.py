@@ -59,7 +59,7 @@ def test_codes_are_those_of_the_codec_without_a_timbre_part(plain: Path, codec: 
 
 
 @torch.inference_mode()
-def test_a_timbre_part_that_says_nothing_changes_no_sample(plain: Path, folder: Path) -> None:
+def test_neutral_timbre_part_changes_no_sample(plain: Path, folder: Path) -> None:
     silent = load_codec(folder, "cpu")
     for parameter in timbre_of(silent).colouring.parameters():
         parameter.zero_()
@@ -117,7 +117,7 @@ def test_a_vector_depends_on_the_voice_and_not_on_the_level(codec: Codec) -> Non
         assert encoder(odd).isfinite().all() and abs(float(encoder(odd).std(correction=0)) - 1) < 1e-2
 
 
-def test_what_makes_the_vector_is_part_of_the_fingerprint_and_what_uses_it_is_not(plain: Path, folder: Path) -> None:
+def test_fingerprint_includes_the_timbre_encoder_but_not_its_projections(plain: Path, folder: Path) -> None:
     codec = load_codec(folder, "cpu")
     first = fingerprint(codec.config, codec.state_dict())
     assert first != fingerprint(load_codec(plain, "cpu").config, load_codec(plain, "cpu").state_dict())
@@ -128,5 +128,5 @@ def test_what_makes_the_vector_is_part_of_the_fingerprint_and_what_uses_it_is_no
     assert fingerprint(codec.config, codec.state_dict()) != first
 
 
-def test_the_fingerprint_of_a_codec_without_a_timbre_part_is_what_it_was(plain: Path) -> None:
+def test_fingerprint_of_a_codec_without_a_timbre_part_is_unchanged(plain: Path) -> None:
     assert "timbre" not in repr(load_codec(plain, "cpu").config)

@@ -95,7 +95,7 @@ def test_few_rows_draw_from_weights_in_twelve_bits(tmp_path: Path) -> None:
 
 
 @torch.inference_mode()
-def test_a_rehearsal_launches_every_kernel_that_a_frame_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rehearsal_launches_every_kernel_of_a_frame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiling = importlib.import_module("engine.kernels.compilation.compiling")
     launched: list[Any] = []
     for name, module in list(sys.modules.items()):

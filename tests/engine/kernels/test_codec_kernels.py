@@ -94,7 +94,7 @@ def test_a_residual_unit_is_the_plain_one_and_so_is_what_it_keeps(
         assert torch.equal(now.columns, plain.columns)
 
 
-def test_a_unit_is_one_launch_where_that_keeps_the_gpu_busy_and_its_tiles_fit() -> None:
+def test_residual_unit_is_one_launch_if_it_fills_the_gpu_and_its_tiles_fit() -> None:
     limit = 227 * 1024
     assert units.pick_unit_tiles(1024, 192, limit) is None and units.pick_unit_tiles(10**6, 192, 40_000) is None
     many = units.pick_unit_tiles(10**6, 192, limit)
@@ -107,7 +107,7 @@ def test_a_unit_is_one_launch_where_that_keeps_the_gpu_busy_and_its_tiles_fit() 
     ]  # fmt: skip
 
 
-def test_what_lies_between_a_units_products_is_cut_off_too() -> None:
+def test_values_between_a_units_products_are_clipped_too() -> None:
     x = torch.zeros(1, 4, 16, device=DEVICE, dtype=torch.float16)
     x[0, 1, 2] = 6e4
     one = conv.SnakeGains(torch.ones(16, device=DEVICE), torch.ones(16, device=DEVICE))
@@ -120,7 +120,7 @@ def test_what_lies_between_a_units_products_is_cut_off_too() -> None:
     assert out[0, 1, 2] == 65504 and active.isfinite().all()
 
 
-def test_float16_cuts_off_what_it_cannot_hold() -> None:
+def test_float16_clips_values_out_of_range() -> None:
     """An infinity would make a stream's sound silent for good."""
     x, bias = random(1, 4, 16, seed=1), torch.zeros(16, device=DEVICE)
     x[0, 1, 2] = 1e6
@@ -186,7 +186,7 @@ def test_codes_become_sums_of_entries_and_clocks_go_on() -> None:
     assert clocks[0].tolist() == [8, 1, 10, 3, 12] and clocks[1].tolist() == [1, 1, 3, 3, 5]
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_wrong_shapes_are_refused() -> None:
     x, weights, bias = random(2, 5, 8), conv.ConvWeights(random(4, 7, 8)), random(4)
     with pytest.raises(ValueError, match="need a state of 6 columns of 8"):
         kernels.conv(x, weights, bias)

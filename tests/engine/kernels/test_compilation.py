@@ -67,5 +67,5 @@ def test_every_kernel_compiles_for_a_gpu(tmp_path: Path, capability: int) -> Non
         old.unlink(missing_ok=True)
 
 
-def test_processes_compile_what_this_one_then_finds(tmp_path: Path) -> None:
+def test_kernels_compiled_by_other_processes_are_found(tmp_path: Path) -> None:
     compiled(tmp_path, "elsewhere", 90)

@@ -130,7 +130,7 @@ def test_gates_as_tiles_of_twelve_bits_are_those_of_the_weights_they_stand_for(r
     assert kernels.Packed12.of(weight[:96], tiled=True).tiles is None  # 48 gates are no whole tiles
 
 
-def test_what_twelve_bits_cannot_hold_is_refused() -> None:
+def test_refuses_weights_that_do_not_fit_twelve_bits() -> None:
     weight = random(8, 128)
     x, other = random(1, 128), random(12, 128)
     with pytest.raises(ValueError, match="multiple of four columns"):
@@ -142,7 +142,7 @@ def test_what_twelve_bits_cannot_hold_is_refused() -> None:
             kernels.Packed12.of(worse)
 
 
-def test_a_product_refuses_what_does_not_fit() -> None:
+def test_product_refuses_wrong_shapes() -> None:
     with pytest.raises(ValueError, match="residual"):
         kernels.linear(random(2, 8), StoredWeight(random(4, 8)), residual=random(1, 4))
     with pytest.raises(ValueError, match="cannot be preloaded"):

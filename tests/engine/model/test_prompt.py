@@ -65,13 +65,13 @@ def test_the_layout_tests_can_fail(layout: Layout) -> None:
 
 
 @pytest.mark.parametrize("text", ["Hello.", " spaced out ", "[whisper] the inner thing\nYes", "日本語, ünïcode 🐟"])
-def test_a_plain_prompt(layout: Layout, text: str) -> None:
+def test_plain_prompt_matches_the_layout(layout: Layout, text: str) -> None:
     ids, codes = layout.build(Utterance(text))
     assert ids == layout.expected("<|im_start|>", "system\n", SYSTEM, "<|im_end|>", "\n", *user(text))
     assert not codes.any()
 
 
-def test_a_prompt_with_a_reference(layout: Layout) -> None:
+def test_prompt_with_a_reference_matches_the_layout(layout: Layout) -> None:
     voice = reference("Hello the one.", frames=7)
     ids, codes = layout.build(Utterance("Say this.", (voice,)))
     head = layout.expected("<|im_start|>", "system\n", CLONE, "<|speaker:0|>Hello the one.", "\n\nSpeech:\n")
@@ -92,7 +92,7 @@ def test_several_references_share_one_text_block_and_join_their_frames(layout: L
     assert np.array_equal(codes[:, len(head) : len(head) + 10], frames)
 
 
-def test_a_reference_that_names_its_speakers_is_left_as_it_is(layout: Layout) -> None:
+def test_reference_with_speaker_tags_is_unchanged(layout: Layout) -> None:
     tagged = reference("<|speaker:3|>Mine.<|speaker:1|>Yours.", frames=2)
     plain = reference("Plain.", frames=2)
     ids, _ = layout.build(Utterance("Go.", (tagged, plain)))
@@ -129,7 +129,7 @@ def test_the_target_text_keeps_its_speaker_tags_and_gets_no_others(layout: Layou
     assert ids[-len(layout.expected(*user(text))) :] == layout.expected(*user(text))
 
 
-def test_no_control_token_gets_in_through_text(layout: Layout) -> None:
+def test_text_cannot_inject_control_tokens(layout: Layout) -> None:
     for token in (*CONTROL_TOKENS, "<|semantic:0|>", "<|semantic:127|>", "<|anything|>"):
         for utterance in (Utterance(f"a{token}b"), Utterance("ok", (reference(f"a {token}", 2),))):
             if token in ALLOWED:

@@ -84,7 +84,7 @@ def test_a_cpus_products_are_those_of_the_dequantised_weight(
 
 
 @torch.inference_mode()
-def test_a_row_has_the_same_product_of_eight_bits_in_any_company() -> None:
+def test_eight_bit_product_of_a_row_does_not_depend_on_its_batch() -> None:
     generator = torch.Generator().manual_seed(2)
     stored, x = StoredWeight.of(torch.randn(70, 96, generator=generator), 8), torch.randn(16, 96, generator=generator)
     together = stored.times(x)

@@ -24,7 +24,7 @@ async def test_takes_drawn_ahead_are_those_drawn_in_step(tiny_checkpoint: Path) 
         assert in_step.reason == drawn_ahead.reason
 
 
-async def test_a_slot_that_a_take_has_left_early_is_clean_for_the_next(tiny_checkpoint: Path) -> None:
+async def test_slot_of_a_cancelled_take_is_clean_for_the_next(tiny_checkpoint: Path) -> None:
     alone = seeded("The next one.", seed=3, frames=9)
     with running_engine(tiny_checkpoint, max_rows=1) as engine:
         expected = await hear(engine, alone)

@@ -29,7 +29,7 @@ def test_chunks_grow(chunks: int, sent: int, usual: int) -> None:
 
 
 @pytest.mark.parametrize(("ramp", "pace"), [(GENTLE_RAMP, 3 / 4), (FAST_RAMP, 1 / 2)])
-def test_each_chunk_is_made_while_those_before_it_play(ramp: tuple[int, ...], pace: float) -> None:
+def test_chunks_are_generated_while_earlier_ones_play(ramp: tuple[int, ...], pace: float) -> None:
     """The first is heard as soon as it is there, and no other comes too late."""
     sent = 0
     for chunks in range(20):
@@ -39,7 +39,7 @@ def test_each_chunk_is_made_while_those_before_it_play(ramp: tuple[int, ...], pa
         sent += size
 
 
-def test_a_listener_that_runs_dry_gets_all_frames_so_far() -> None:
+def test_listener_that_runs_dry_gets_all_frames_so_far() -> None:
     assert is_chunk_due(a_row(1, 6, sent=23), FAST_RAMP, FRAME, 100.0 + 23 * FRAME - 0.05)
     assert not is_chunk_due(a_row(0, 6, sent=23), FAST_RAMP, FRAME, 100.0 + 23 * FRAME)
     assert not is_chunk_due(a_row(7, 6, sent=23), FAST_RAMP, FRAME, 100.0 + 23 * FRAME - 0.5)
@@ -51,7 +51,7 @@ def test_chunks_are_shorter_until_a_listener_has_some_sound_buffered() -> None:
         assert is_chunk_due(a_row(frames, 6, sent=23), FAST_RAMP, FRAME, heard - buffered) == due
 
 
-def test_after_a_stall_chunks_are_as_long_as_before_once_the_listener_has_sound_buffered_again() -> None:
+def test_chunks_return_to_their_length_after_a_stall() -> None:
     row = a_row(1, 6, sent=23)
     row.note_chunk(FRAME, late := 100.0 + 23 * FRAME + 5)  # its player stood still for five seconds
     row.sent = 23 + 8
@@ -61,7 +61,7 @@ def test_after_a_stall_chunks_are_as_long_as_before_once_the_listener_has_sound_
     assert row.buffered_seconds(FRAME, late + 0.1) == pytest.approx(8 * FRAME - 0.1)
 
 
-def test_without_the_clock_the_ramp_alone_decides() -> None:
+def test_only_the_ramp_counts_without_a_clock() -> None:
     late = 100.0 + 60
     assert not is_chunk_due(a_row(7, 6, sent=23), FAST_RAMP, None, late)
     assert is_chunk_due(a_row(8, 6, sent=23), FAST_RAMP, None, late)

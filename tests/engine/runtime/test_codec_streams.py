@@ -43,7 +43,7 @@ class PlainBatches:
 
 
 @pytest.mark.usefixtures("eager_graphs")
-def test_pieces_of_any_length_are_made_up_of_the_batches_that_there_are(tiny_checkpoint: Path) -> None:
+def test_pieces_of_any_length_use_the_available_batch_sizes(tiny_checkpoint: Path) -> None:
     codec = load_codec(tiny_checkpoint, "cpu")
     plain, batched = PlainStreams(codec), GraphStreams(PlainBatches(codec), 3)
     capture(*batched.graphs)

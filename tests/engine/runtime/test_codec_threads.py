@@ -47,7 +47,7 @@ class Streams:
         return list(self._open)
 
 
-def test_a_chunk_that_is_awaited_does_not_wait_for_others_but_for_its_own_takes() -> None:
+def test_awaited_chunk_waits_only_for_its_own_take() -> None:
     chunks: list[tuple[str, int]] = []
     first_of_b = threading.Event()
 
@@ -76,7 +76,7 @@ def test_a_chunk_that_is_awaited_does_not_wait_for_others_but_for_its_own_takes(
     assert streams.names() == [b]
 
 
-async def test_takes_whose_chunks_wait_for_each_other_are_the_same_takes(tiny_checkpoint: Path) -> None:
+async def test_takes_are_the_same_if_their_chunks_are_batched(tiny_checkpoint: Path) -> None:
     takes = [seeded("Say this.", seed, 60) for seed in range(3)]
 
     async def codes_of(frame_seconds: float | None) -> list[np.ndarray]:
@@ -96,7 +96,7 @@ async def test_takes_whose_chunks_wait_for_each_other_are_the_same_takes(tiny_ch
 
 
 @pytest.mark.parametrize("frame_seconds", [None, 60.0], ids=["nothing buffered", "minutes buffered"])
-async def test_a_takes_last_chunk_is_awaited_only_where_nothing_is_buffered(
+async def test_last_chunk_is_awaited_only_without_buffered_audio(
     tiny_checkpoint: Path, monkeypatch: pytest.MonkeyPatch, frame_seconds: float | None
 ) -> None:
     jobs: list[CodecJob] = []

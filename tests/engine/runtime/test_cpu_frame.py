@@ -119,7 +119,7 @@ def test_steps_with_eight_bits_are_those_of_the_dequantised_model(tmp_path: Path
 
 
 @pytest.mark.parametrize("size", [64, 300, 1024])
-def test_numpy_draws_what_torch_draws_equal_logits_too(size: int) -> None:
+def test_numpy_samples_like_torch_even_for_equal_logits(size: int) -> None:
     rng = np.random.default_rng(size)
     for trial in range(150):
         logits = (rng.standard_normal(size) * rng.choice([0.5, 3, 10])).astype(np.float32)
@@ -140,7 +140,7 @@ def test_numpy_draws_what_torch_draws_equal_logits_too(size: int) -> None:
         assert drawn == int(spoken)
 
 
-def test_logits_that_are_not_numbers_are_no_end_of_everyone() -> None:
+def test_nan_logits_do_not_end_all_takes() -> None:
     noise = np.ones(30, np.float32)
     for logits in (np.full(64, np.nan, np.float32), np.array([1.0, np.nan, 2.0] * 20, np.float32)):
         assert 0 <= host_sampling.draw(logits, np.float32(0.8), np.float32(0.9), 30, noise) < len(logits)

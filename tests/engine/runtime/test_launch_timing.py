@@ -48,7 +48,7 @@ def test_a_launch_waits_for_as_long_as_frames_of_so_many_rows_take() -> None:
     )  # that it began later was not held against it
 
 
-def test_a_launch_that_came_too_late_makes_the_next_ones_earlier() -> None:
+def test_late_launch_makes_later_launches_earlier() -> None:
     timing = LaunchTiming()
     for second in (0, 1, 2):
         timing.frame_started(1, float(second))

@@ -63,7 +63,7 @@ async def test_leaving_the_iteration_frees_the_row(one_row: Engine) -> None:
     assert (after.running, after.waiting) == (0, 0)
 
 
-async def test_takes_that_were_left_leave_nothing_behind(one_row: Engine) -> None:
+async def test_abandoned_takes_leave_nothing(one_row: Engine) -> None:
     def streams() -> int:
         gc.collect()
         return sum(type(thing) is StreamState for thing in gc.get_objects())
@@ -85,7 +85,7 @@ async def test_cancelling_the_task_frees_the_row(one_row: Engine) -> None:
     assert one_row.stats().cancelled == 1
 
 
-async def test_nothing_happens_before_the_first_iteration(one_row: Engine) -> None:
+async def test_speak_does_nothing_before_the_first_iteration(one_row: Engine) -> None:
     takes = [one_row.speak(greedy(frames=LONG)) for _ in range(5)]
     assert one_row.stats().running == 0
     assert (await hear(one_row, greedy(frames=2))).reason == "length"
@@ -105,7 +105,7 @@ async def test_a_full_queue_refuses_an_utterance_and_the_others_go_on(one_row: E
     assert (await hear(one_row, greedy(frames=2))).reason == "length"
 
 
-async def test_no_prompt_is_built_for_a_refused_utterance(one_row: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_refused_utterance_builds_no_prompt(one_row: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     speaking, _ = await first_chunk(one_row, greedy(frames=LONG))
     waiting = asyncio.create_task(hear(one_row, greedy(frames=3)))
     await until(lambda: one_row.stats().waiting == 1)
@@ -212,7 +212,7 @@ async def test_a_dead_engine_answers_every_waiting_and_later_caller(
             await engine.encode_reference(np.zeros(44_100, np.float32), 44_100, "Words.")
 
 
-async def test_callers_that_race_an_engines_end_are_all_answered(folder: Path) -> None:
+async def test_callers_racing_an_engines_end_are_all_answered(folder: Path) -> None:
     """Many threads submit while the engine stops: each take ends or is refused, none is left waiting."""
     for _ in range(10):
         with running_engine(folder, max_rows=1) as engine:
@@ -246,7 +246,7 @@ async def test_tasks_on_several_event_loops_share_one_engine(folder: Path) -> No
             assert np.array_equal(take.codes, expected)
 
 
-async def test_an_event_loop_that_is_closed_in_the_middle_does_not_hurt_the_engine(one_row: Engine) -> None:
+async def test_event_loop_closed_during_a_take_does_not_harm_the_engine(one_row: Engine) -> None:
     def abandon() -> None:
         loop = asyncio.new_event_loop()
         chunks = one_row.speak(greedy(frames=40))
@@ -259,7 +259,7 @@ async def test_an_event_loop_that_is_closed_in_the_middle_does_not_hurt_the_engi
     assert (await hear(one_row, greedy(frames=3))).codes.shape[1] == 3
 
 
-def test_what_the_engine_says_about_itself(folder: Path) -> None:
+def test_engine_info_describes_the_engine(folder: Path) -> None:
     with running_engine(folder, max_rows=3, max_waiting=7, max_context=512) as engine:
         info = engine.info
     assert (info.max_rows, info.max_waiting, info.max_context) == (3, 7, 512)
@@ -291,7 +291,7 @@ def test_progress_is_reported_until_ready(folder: Path) -> None:
         ({"codec_device": "abacus"}, "abacus"),
     ],
 )
-def test_a_setting_that_cannot_be_met_is_refused_by_name(folder: Path, settings: dict[str, object], word: str) -> None:
+def test_impossible_setting_is_refused_by_name(folder: Path, settings: dict[str, object], word: str) -> None:
     with pytest.raises(ConfigError, match=word):
         Engine.start(EngineConfig(str(folder), **({"device": "cpu"} | settings)))  # type: ignore[arg-type]
 
@@ -320,7 +320,7 @@ def test_sampling_outside_its_bounds_is_refused_by_name(name: str, value: float)
 
 @pytest.mark.parametrize("value", [4.0, 4.5, "4", None])
 @pytest.mark.parametrize("make", [Sampling, partial(Utterance, "Hello.")], ids=["Sampling", "Utterance"])
-def test_a_number_that_is_not_whole_is_refused_where_one_is_needed(make: Callable[..., object], value: object) -> None:
+def test_fractional_number_is_refused_for_whole_number_fields(make: Callable[..., object], value: object) -> None:
     for name in ("top_k", "seed") if make is Sampling else ("max_frames",):
         with pytest.raises(InvalidUtterance, match=f"{name} must be a whole number between"):
             make(**{name: value})

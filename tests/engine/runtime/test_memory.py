@@ -54,7 +54,7 @@ class Cycle:
         self.itself = self
 
 
-def test_what_an_engine_held_is_released_although_another_thread_collects_garbage() -> None:
+def test_engine_memory_is_released_while_another_thread_collects_garbage() -> None:
     collects, ends = threading.Event(), threading.Event()
 
     class Slow(Cycle):

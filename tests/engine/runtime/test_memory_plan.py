@@ -62,7 +62,7 @@ def chosen(
 
 
 @pytest.mark.parametrize(("tree", "weights"), [(None, "bf16"), (AUDIO8, "int8"), (S2_PRO, "int8")])
-def test_a_cpu_holds_large_models_in_eight_bits_where_it_can_multiply_those(
+def test_large_models_use_int8_on_a_cpu_that_can_multiply_it(
     tree: dict[str, Any] | None, weights: Weights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "config.json").write_text(json.dumps(tree))
@@ -94,7 +94,7 @@ def test_fewer_bits_hold_as_much_less_as_they_should(s2_pro: ModelConfig) -> Non
 
 
 @torch.inference_mode()
-def test_what_is_held_in_twelve_bits_takes_what_was_planned(tmp_path: Path) -> None:
+def test_twelve_bit_weights_take_the_planned_memory(tmp_path: Path) -> None:
     heads: dict[str, Any] = {"n_head": 8, "fast_n_head": 8, "intermediate_size": 256, "fast_intermediate_size": 128}
     folder = write_checkpoint(tmp_path, model=TinyModel(dim=128, fast_dim=128, **heads))
     config, codec = open_source(folder).config, CodecConfig.of(folder)
@@ -125,16 +125,14 @@ def test_what_is_held_in_twelve_bits_takes_what_was_planned(tmp_path: Path) -> N
         (22.9, EngineSize(8, 4096, "bf16")),
     ],
 )
-def test_what_is_not_set_is_chosen_by_the_memory_there_is(
-    s2_pro: ModelConfig, free: float, expected: EngineSize
-) -> None:
+def test_unset_sizes_are_chosen_by_available_memory(s2_pro: ModelConfig, free: float, expected: EngineSize) -> None:
     size, memory = chosen(s2_pro, free)
     spare = UNPLANNED_COMPACT if size.compact else UNPLANNED
     assert size == expected and memory.fits(int(free * GIB), spare=spare)
     assert free < 5 or memory.fits(int(free * GIB), spare=memory.on_demand)
 
 
-def test_what_is_set_is_kept(s2_pro: ModelConfig) -> None:
+def test_explicit_sizes_are_kept(s2_pro: ModelConfig) -> None:
     assert chosen(s2_pro, 11.2, "bf16")[0] == EngineSize(2, 4096, "bf16", compact=True)
     assert chosen(s2_pro, 10.0, "bf16")[0] == EngineSize(1, 2048, "bf16", compact=True)
     assert chosen(s2_pro, 39.0, rows=64)[0] == EngineSize(64, 2048, "bf16")
@@ -157,13 +155,13 @@ def test_an_engine_with_little_memory_has_fewer_rows(tmp_path: Path) -> None:
     assert (engine.info.max_rows, engine.info.max_context) == (2, 4096)
 
 
-def test_what_does_not_fit_is_refused_with_the_arithmetic(tmp_path: Path) -> None:
+def test_plan_beyond_the_memory_is_refused_with_the_arithmetic(tmp_path: Path) -> None:
     write_checkpoint(tmp_path)
     with pytest.raises(ConfigError, match=r"weights 0\.\d\d \+ codec .* = .* GiB, but 0\.00 GiB may be used; lower"):
         Engine.start(EngineConfig(str(tmp_path), memory_bytes=2**20))
 
 
-def test_where_memory_runs_out_while_loading_an_engine_loads_again_in_the_next_smaller_size(
+def test_engine_loads_in_the_next_smaller_size_if_memory_runs_out(
     tiny_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load_codec, steps, tried = setup._streams, list[str](), list[EngineSize]()

@@ -70,7 +70,7 @@ def test_jobs_sent_before_a_stop_are_decoded(ends: bool) -> None:
     assert chunks == [(name, first) for name in ("ab" if ends else "a") for first in range(3)]
 
 
-async def test_a_clip_that_arrives_while_the_engine_stops_gets_an_error(tiny_checkpoint: Path) -> None:
+async def test_clip_sent_while_the_engine_stops_gets_an_error(tiny_checkpoint: Path) -> None:
     with running_engine(tiny_checkpoint) as engine:
         engine.stop()
         with pytest.raises(EngineStopped, match="the engine was stopped"):

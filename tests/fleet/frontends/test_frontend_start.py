@@ -68,7 +68,7 @@ def test_several_sockets_listen_at_one_port_and_other_programs_cannot() -> None:
     PublicPort(HERE.model_copy(update={"port": port})).close()
 
 
-async def test_what_is_written_to_a_caller_is_sent_at_once() -> None:
+async def test_written_data_is_sent_immediately() -> None:
     """And not held back until they have acknowledged what was sent before: 40 ms on a connection that is kept."""
     transports: asyncio.Queue[asyncio.Transport] = asyncio.Queue()
 
@@ -96,7 +96,7 @@ async def test_what_is_written_to_a_caller_is_sent_at_once() -> None:
         public.close()
 
 
-async def test_a_process_that_cannot_start_gives_the_reason(tmp_path: Path) -> None:
+async def test_process_that_cannot_start_reports_the_reason(tmp_path: Path) -> None:
     settings = HERE.model_copy(update={"home": str(tmp_path), "voices": str(tmp_path)})
     host = EngineHost(EngineConfig("test"), FakeEngine.start)
     service = SpeechService(host, VoiceResolver(Library(tmp_path)))
@@ -108,7 +108,7 @@ async def test_a_process_that_cannot_start_gives_the_reason(tmp_path: Path) -> N
     public.close()
 
 
-async def test_a_process_that_is_stopped_while_it_starts_ends_by_itself(tmp_path: Path) -> None:
+async def test_process_stopped_during_its_start_ends(tmp_path: Path) -> None:
     settings = HERE.model_copy(update={"home": str(tmp_path), "voices": str(tmp_path)})
     service = SpeechService(EngineHost(EngineConfig("test"), FakeEngine.start), VoiceResolver(Library(tmp_path)))
     arguments = StartArguments(settings, EngineConfig("test"), held, str(tmp_path / "private" / "http"))
@@ -136,7 +136,7 @@ if __name__ == "__main__":
 """
 
 
-def test_a_studio_that_is_killed_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_killed_studio_leaves_nothing_behind(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(STUDIO)
     voices = tmp_path / "voices"

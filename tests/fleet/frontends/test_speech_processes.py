@@ -110,7 +110,7 @@ def test_the_queue_shows_a_callers_requests_of_all_processes(studio: Several, ke
                 assert client.delete(f"/v1/takes/{one}").status_code == 409, "it is still being spoken"
 
 
-def test_what_was_spoken_is_there_for_every_process(studio: Several, key: str) -> None:
+def test_stored_takes_are_visible_to_every_process(studio: Several, key: str) -> None:
     with studio.client_at(0, headers=bearer(key)) as one, studio.client_at(1, headers=bearer(key)) as other:
         before = {name: metric(one, name) for name in ("studio_takes_total", "studio_first_audio_seconds_count")}
         ids = []
@@ -185,7 +185,7 @@ def test_a_sign_in_counts_in_every_process_until_it_is_over(studio: Several, key
             assert client.post(SPEECH, json=speech_body(), headers={"cookie": cookie}).status_code == 401
 
 
-def test_a_process_that_dies_ends_its_own_streams_only(studio: Several, key: str) -> None:
+def test_dead_process_ends_only_its_own_streams(studio: Several, key: str) -> None:
     victim = studio.pids[0]
     with under_way(studio, key, 0) as (broken, lost), under_way(studio, key, 1) as (_, kept):
         heard = kept.iter_raw()
@@ -212,7 +212,7 @@ def test_a_process_that_dies_ends_its_own_streams_only(studio: Several, key: str
         assert any("speech process 1" in line and "SIGKILL" in line for line in warnings)
 
 
-def test_a_process_that_stands_still_is_replaced(studio: Several, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hanging_process_is_replaced(studio: Several, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(speech_process, "SILENT_SECONDS", 3.0)
     victim = studio.pids[1]
     os.kill(victim, signal.SIGSTOP)
@@ -220,7 +220,7 @@ def test_a_process_that_stands_still_is_replaced(studio: Several, key: str, monk
     studio.ready(2)
 
 
-def test_a_process_that_is_asked_to_end_is_replaced_when_its_streams_have_ended(studio: Several, key: str) -> None:
+def test_stopping_process_is_replaced_after_its_streams_end(studio: Several, key: str) -> None:
     victim = studio.pids[0]
     with under_way(studio, key, 0) as (request_id, answer):
         os.kill(victim, signal.SIGTERM)
@@ -233,9 +233,7 @@ def test_a_process_that_is_asked_to_end_is_replaced_when_its_streams_have_ended(
     studio.ready(2)
 
 
-def test_a_process_that_takes_long_to_end_says_all_the_while_that_it_lives(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slowly_ending_process_keeps_reporting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pids_seen: list[int] = []
     handle = SpeechProcess._handle
 

@@ -80,7 +80,7 @@ def test_listings_can_be_opened_to_all(steered: Steer) -> None:
         assert_envelope(client.get("/v1/takes"), 401)
 
 
-def test_without_keys_any_authorization_will_do(steered: Steer) -> None:
+def test_any_authorization_is_accepted_without_keys(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         for sent in ("Bearer", "Bearer x", "nonsense"):
@@ -138,7 +138,7 @@ def test_a_bucket_refills_over_the_minute() -> None:
         limits.enter("a")
 
 
-def test_the_queue_shows_ones_own_requests_and_a_delete_ends_one_that_waits(steered: Steer) -> None:
+def test_queue_shows_own_requests_and_delete_ends_a_waiting_one(steered: Steer) -> None:
     served, engine = steered(max_rows=1, max_waiting=3)
     engine.first_frame_gate.clear()
     with ThreadPoolExecutor(2) as pool, served.client() as client:
@@ -163,7 +163,7 @@ def test_the_queue_shows_ones_own_requests_and_a_delete_ends_one_that_waits(stee
         assert client.get("/v1/queue").json()["requests"] == []
 
 
-def test_a_delete_breaks_off_one_that_speaks(steered: Steer) -> None:
+def test_delete_stops_a_running_request(steered: Steer) -> None:
     served, engine = steered()
     engine.later_frames_gate.clear()
     with served.client() as client:
@@ -189,7 +189,7 @@ def test_metrics_are_what_prometheus_reads(steered: Steer) -> None:
     assert samples["engine_running[]"] == 0
 
 
-def test_of_several_engines_each_has_its_own_figures(steered: Steer) -> None:
+def test_several_engines_have_their_own_figures(steered: Steer) -> None:
     served, engine = steered()
     one, other = EngineStats(2, 0, 5, 0, 70, 1.0), EngineStats(1, 3, 4, 0, 30, 2.0)
     together = EngineStats(3, 3, 9, 0, 100, 3.0, replicas={"a": one, "b": other})
@@ -215,7 +215,7 @@ def samples_of(text: str) -> dict[str, float]:
     }
 
 
-def test_a_listener_that_reads_nothing_is_disconnected(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stalled_listener_is_disconnected(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studio.api.http.middleware.SEND_SECONDS", 0.5)
     served, _ = steered()
     long = '{"input": "' + "word " * 800 + '", "response_format": "wav"}'

@@ -24,7 +24,7 @@ def client(steered: Steer) -> Iterator[httpx.Client]:
         yield client
 
 
-def test_of_takes(client: httpx.Client) -> None:
+def test_refusal_names_the_field_of_takes(client: httpx.Client) -> None:
     take = client.post(SPEECH, json={"input": "Hi."}).headers["x-request-id"]
     assert_envelope(client.get(f"{TAKES}/{take}/audio?format=x"), 400, "format")
     assert_envelope(client.get(f"{TAKES}/export?format=x"), 400, "format")
@@ -34,13 +34,13 @@ def test_of_takes(client: httpx.Client) -> None:
         assert refused.json()["error"]["message"] == "there is no take 'nope'"
 
 
-def test_of_a_pack_that_is_to_replace_a_voice(client: httpx.Client) -> None:
+def test_refusal_names_the_field_of_a_replacing_pack(client: httpx.Client) -> None:
     pack = {"file": client.get("/v1/voices/anna/export").content}
     assert_envelope(client.post("/v1/voices/import", files=pack, data={"replaces": "nope"}), 404, "replaces")
 
 
 @pytest.mark.parametrize("text", ["", " ", "<|im_end|>"])
-def test_of_the_words_of_a_sample(client: httpx.Client, text: str) -> None:
+def test_refusal_names_the_field_of_a_samples_words(client: httpx.Client, text: str) -> None:
     sample = client.get("/v1/voices/anna").json()["samples"][0]["id"]
     assert_envelope(client.patch(f"/v1/voices/anna/samples/{sample}", json={"text": text}), 400, "text")
     form = {"name": "Eve", "ref_text": text}
@@ -52,7 +52,7 @@ def test_of_the_words_of_a_sample(client: httpx.Client, text: str) -> None:
     [("gain_db", "50"), ("gain_db", "nan"), ("channel", "9"), ("channel", "-1"), ("start", "nan"), ("start", "-1"),
      ("start", "99"), ("end", "-1"), ("end", "nan"), ("end", "99")],
 )  # fmt: skip
-def test_of_a_cut(client: httpx.Client, field: str, value: str) -> None:
+def test_refusal_names_the_field_of_a_cut(client: httpx.Client, field: str, value: str) -> None:
     clip = {"audio_sample": spoken()}
     form = {"name": "Eve", "ref_text": "Hi.", field: value}
     for path in ("/v1/audio/voices", "/v1/voices/anna/samples", "/v1/voices/advise"):
@@ -65,7 +65,7 @@ def test_of_a_cut(client: httpx.Client, field: str, value: str) -> None:
         assert_envelope(client.patch(f"/v1/voices/anna/samples/{sample}", json=cut), 400, "cut")
 
 
-def test_of_the_file_itself(client: httpx.Client) -> None:
+def test_refusal_names_the_field_of_the_file(client: httpx.Client) -> None:
     for cut in ({}, {"start": "0.5"}):
         form = {"name": "Eve", "ref_text": "Hi."} | cut
         assert_envelope(
@@ -73,7 +73,7 @@ def test_of_the_file_itself(client: httpx.Client) -> None:
         )
 
 
-def test_of_a_text_with_control_tokens(client: httpx.Client) -> None:
+def test_refusal_names_the_field_of_a_text_with_control_tokens(client: httpx.Client) -> None:
     clip = "data:audio/wav;base64," + base64.b64encode(spoken()).decode()
     for body, field in (
         ({"input": "a <|im_end|> b"}, "input"),
@@ -86,7 +86,7 @@ def test_of_a_text_with_control_tokens(client: httpx.Client) -> None:
     assert client.post(SPEECH, json={"input": "<|speaker:0|>Hi <|phoneme_start|>x<|phoneme_end|>."}).status_code == 200
 
 
-def test_of_a_voice_that_has_no_revisions(client: httpx.Client) -> None:
+def test_refusal_names_the_field_of_a_voice_without_revisions(client: httpx.Client) -> None:
     for name in ("random@1", "Alloy@2", "default@1"):
         refused = client.post(SPEECH, json={"input": "Hi.", "voice": name})
         assert_envelope(refused, 400, "voice")

@@ -31,7 +31,7 @@ def test_a_missing_address_is_answered_in_the_envelope_for_every_method(steered:
             assert answer.status_code == 405 and answer.headers["allow"] == "POST"
 
 
-def test_the_methods_of_an_address_are_its_own_and_not_those_of_a_parameter_in_its_place(steered: Steer) -> None:
+def test_allowed_methods_belong_to_the_exact_path(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         for path in ("takes/restore", "voices/advise", "voices/denoise", "voices/import", "voices/transcribe"):
@@ -97,7 +97,7 @@ def test_every_method_of_the_api_may_be_used_by_a_listed_origin(steered: Steer) 
                 assert client.options("/v1/voices/x/samples", headers=ask).status_code == 200, method
 
 
-def test_a_fault_of_ours_has_the_headers_of_every_answer(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_internal_error_has_the_usual_headers(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
     served, _ = steered(cors_origins=(GOOD,))
     monkeypatch.setattr(served.app.state.studio.speech, "queue_for", lambda caller: 1 / 0)
     with served.client() as client:
@@ -118,7 +118,7 @@ def test_a_number_beyond_all_limits_is_refused_by_the_name_of_its_field(steered:
     assert_envelope(answer, 400, name)
 
 
-def test_a_file_that_is_too_large_is_refused_with_its_field_and_size_in_mib(steered: Steer) -> None:
+def test_large_file_is_refused_with_its_field_and_limit_in_mib(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         files = {"audio_sample": ("clip.wav", bytes(12 * 2**20))}
@@ -129,7 +129,7 @@ def test_a_file_that_is_too_large_is_refused_with_its_field_and_size_in_mib(stee
         assert_envelope(client.post("/v1/projects", files=files), 413, "file")
 
 
-def test_a_body_that_announces_too_much_is_refused_before_it_comes(steered: Steer) -> None:
+def test_body_with_a_large_content_length_is_refused_before_it_arrives(steered: Steer) -> None:
     served, _ = steered()
     with socket.create_connection(("127.0.0.1", int(served.url.rpartition(":")[2])), timeout=60) as connection:
         head = f"POST {SPEECH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -139,7 +139,7 @@ def test_a_body_that_announces_too_much_is_refused_before_it_comes(steered: Stee
         assert_envelope(client.post(SPEECH, json={"input": "a" * 41_943_040}), 413)
 
 
-def test_json_that_would_block_the_loop_is_refused(steered: Steer) -> None:
+def test_json_that_blocks_the_loop_is_refused(steered: Steer) -> None:
     served, _ = steered()
     body = b'{"input": "a", "x": [' + b"[]," * 5_000_000 + b"1]}"
     with served.client() as client:

@@ -50,7 +50,7 @@ def speech_that(held: Held) -> Speech:
 
 @pytest.mark.parametrize("ticks", range(6))
 @pytest.mark.parametrize("how", ["cancelled", "hung up"])
-async def test_a_speech_that_is_ready_as_its_caller_leaves_is_closed_or_handed_over(how: str, ticks: int) -> None:
+async def test_speech_ready_when_its_caller_leaves_is_closed_or_delivered(how: str, ticks: int) -> None:
     held, is_ready, has_left = Held(), asyncio.Event(), asyncio.Event()
 
     async def work() -> Speech:
@@ -81,7 +81,7 @@ async def test_a_speech_that_is_ready_as_its_caller_leaves_is_closed_or_handed_o
 
 
 @pytest.mark.parametrize("stream_format", ["audio", "sse", "batch"])
-async def test_a_listener_that_does_not_read_even_the_headers_gives_its_place_back(
+async def test_listener_that_reads_no_headers_frees_its_place(
     voices_folder: Path, monkeypatch: pytest.MonkeyPatch, stream_format: str
 ) -> None:
     monkeypatch.setattr("studio.api.http.sse.PING_SECONDS", 0.02)

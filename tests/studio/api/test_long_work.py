@@ -223,7 +223,7 @@ def test_sixty_leaving_callers_delay_nobody_and_their_work_is_dropped(
         assert counts(client) == before
 
 
-def test_a_document_is_read_in_a_process_that_ends_with_its_caller(
+def test_document_process_ends_with_its_caller(
     steered: Callable[..., Steered], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served, _ = steered()

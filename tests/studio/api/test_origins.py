@@ -88,7 +88,7 @@ def test_a_page_of_another_origin_cannot_use_a_form_or_gradio(with_page: Served)
         ("https://studio.example", {"Host": "localhost", "X-Forwarded-Host": "studio.example, inner"}),
     ],
 )
-def test_the_studios_own_page_is_known_behind_a_proxy(steered: Steer, origin: str, headers: dict[str, str]) -> None:
+def test_studios_own_page_is_recognised_behind_a_proxy(steered: Steer, origin: str, headers: dict[str, str]) -> None:
     served, _ = steered(allowed_hosts=("studio.example",))
     with served.client() as client:
         answer = client.post(SPEECH, json={"input": "a"}, headers=headers | {"Origin": origin})
@@ -97,7 +97,7 @@ def test_the_studios_own_page_is_known_behind_a_proxy(steered: Steer, origin: st
         assert_envelope(other, 403)
 
 
-def test_a_star_lets_pages_in_with_a_key_of_their_own_and_never_with_a_sign_in(steered: Steer) -> None:
+def test_star_origin_allows_pages_with_a_key_but_not_a_sign_in(steered: Steer) -> None:
     served, _ = steered(cors_origins=("*",), api_keys=KEYS)
     foreign = {"Origin": EVIL, "Sec-Fetch-Site": "cross-site"}
     with served.client() as client:
@@ -124,7 +124,7 @@ def test_a_star_without_keys_lets_every_page_in(steered: Steer) -> None:
 
 
 @pytest.mark.parametrize("host", ["evil.example:7860", "evil.example", "127.0.0.1.evil.example", "[::2]:7860", "x"])
-def test_a_studio_without_keys_on_loopback_answers_to_its_own_names_alone(with_page: Served, host: str) -> None:
+def test_loopback_studio_without_keys_answers_only_to_its_own_names(with_page: Served, host: str) -> None:
     rebound = {"Host": host, "Origin": f"http://{host}", "Sec-Fetch-Site": "same-origin"}
     with with_page.client(headers=rebound) as client:
         for answer in (
@@ -146,7 +146,7 @@ def test_a_studio_without_keys_on_loopback_answers_to_its_own_names_alone(with_p
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:7860", "localhost.", "127.0.0.1:7860", "[::1]:7860", "[::1]"])
-def test_its_own_names_are_those_of_loopback(with_page: Served, host: str) -> None:
+def test_own_names_are_the_loopback_names(with_page: Served, host: str) -> None:
     with with_page.client(headers={"Host": host}) as client:
         assert client.get("/v1/models").status_code == 200
         assert client.post(SPEECH, json={"input": "a"}, headers={"Origin": f"http://{host}"}).status_code == 200
@@ -168,7 +168,7 @@ def test_its_own_names_are_those_of_loopback(with_page: Served, host: str) -> No
         ({"api_keys": KEYS, "allowed_hosts": ("studio.lan",)}, {"studio.lan": 200, "a.example": 403}),
     ],
 )
-def test_which_names_are_its_own_follows_from_the_settings(
+def test_own_names_follow_from_the_settings(
     steered: Steer, settings: dict[str, object], answers: dict[str, int]
 ) -> None:
     served, _ = steered(**settings)

@@ -38,7 +38,7 @@ def seen(client: httpx.Client) -> tuple[set[str], set[str]]:
     return {take["excerpt"] for take in takes}, {project["id"] for project in projects}
 
 
-def test_without_keys_all_addresses_share_all_projects(steered: Steer) -> None:
+def test_addresses_share_all_projects_without_keys(steered: Steer) -> None:
     served, _ = steered()
     with asking(served, address="127.0.0.2") as before, asking(served, address="127.0.0.3") as after:
         project = make(before, "A long book.")
@@ -75,7 +75,7 @@ def test_a_named_key_can_be_changed_and_nothing_is_lost(steered: Steer, tmp_path
         assert anna.get(f"/v1/projects/{other}").status_code == 404
 
 
-def test_what_was_made_before_there_were_keys_is_the_first_keys(
+def test_items_made_without_keys_belong_to_the_first_key(
     steered: Steer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     home = {"home": str(tmp_path / "home"), "share_days": 30}
@@ -101,7 +101,7 @@ def test_what_was_made_before_there_were_keys_is_the_first_keys(
         assert seen(anybody) == ({"Made without a key.", "Spoken without."}, {project})
 
 
-def test_a_favourite_belongs_to_the_key_that_chose_it(steered: Steer) -> None:
+def test_favourite_belongs_to_its_key(steered: Steer) -> None:
     served, _ = steered(api_keys=read_keys("anna=first,bert=second"))
     mine = served.app.state.studio.library.seen_by("owner anna").voices
     voice = mine.create(VoiceFields(name="Eve", sharing="read"), [new_sample()]).id

@@ -87,7 +87,7 @@ BAD_JSON = {
 
 
 @pytest.mark.parametrize("name", BAD_JSON)
-def test_bytes_that_are_no_good_json_are_refused(steered: Steer, name: str) -> None:
+def test_invalid_json_bytes_are_refused(steered: Steer, name: str) -> None:
     served, engine = steered()
     with served.client() as client:
         answer = client.post(SPEECH, content=BAD_JSON[name], headers={"Content-Type": "application/json"})
@@ -110,7 +110,7 @@ def test_wrong_addresses_methods_types_and_sizes_are_answered_in_the_envelope(st
         assert client.put("/v1/models/some/model").headers["allow"] == "GET"
 
 
-def test_what_stands_beside_a_body_is_refused_by_name_too(steered: Steer) -> None:
+def test_invalid_query_and_path_values_are_refused_by_name(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         words, project = list(map(str, range(1100))), client.post("/v1/projects", json={"input": "Hi."}).json()["id"]
@@ -151,7 +151,7 @@ def test_a_body_without_a_length_is_cut_off_at_the_limit(steered: Steer) -> None
     assert_envelope(answer, 413)
 
 
-def test_a_body_that_does_not_arrive_is_not_waited_for_long(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_body_that_does_not_arrive_times_out(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studio.api.http.body.BODY_SECONDS", 0.2)
     served, _ = steered()
     host, port = served.url.removeprefix("http://").split(":")

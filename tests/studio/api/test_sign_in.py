@@ -64,7 +64,7 @@ def test_a_wrong_key_gets_the_form_again_and_no_cookie(steered: Steer, key: str)
         {"content": b"key=schl\xfc\xffssel", "headers": {"Content-Type": "application/x-www-form-urlencoded"}},
     ],
 )
-def test_a_form_that_is_not_the_pages_is_refused(steered: Steer, sent: dict[str, object]) -> None:
+def test_sign_in_form_of_another_type_is_refused(steered: Steer, sent: dict[str, object]) -> None:
     served, _ = steered(api_keys=KEYS)
     with served.client() as client:
         answer = client.post("/sign-in", **sent)  # type: ignore[arg-type]
@@ -145,7 +145,7 @@ def test_another_sites_page_can_neither_sign_in_nor_use_the_cookie_on_a_socket(s
         websockets.sync.client.connect(url, additional_headers={"Cookie": cookie}).recv()
 
 
-def test_without_keys_there_is_nothing_to_sign_in_to(steered: Steer) -> None:
+def test_sign_in_is_unavailable_without_keys(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         assert sign_in(client, "anything").status_code in (404, 405)

@@ -138,9 +138,7 @@ def test_every_error_of_engine_and_studio_has_a_status() -> None:
                 assert 400 <= answer.status <= 599 and answer.message == "why"
 
 
-def test_memory_that_is_free_again_is_given_back_from_time_to_time(
-    monkeypatch: pytest.MonkeyPatch, steered: Steer
-) -> None:
+def test_freed_memory_is_returned_regularly(monkeypatch: pytest.MonkeyPatch, steered: Steer) -> None:
     given_back = threading.Semaphore(0)
     monkeypatch.setattr(engine_host, "RELEASE_SECONDS", 0.01)
     monkeypatch.setattr(engine_host, "trim_heap", given_back.release)

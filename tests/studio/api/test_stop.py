@@ -18,7 +18,7 @@ from tests.studio.sounds import frames_of
 SPEECH = "/v1/audio/speech"
 
 
-def test_a_stop_ends_the_streams_that_would_not_end(voices_folder: Path) -> None:
+def test_stop_ends_endless_streams(voices_folder: Path) -> None:
     engines: list[FakeEngine] = []
 
     def start(config: EngineConfig, progress: object) -> FakeEngine:

@@ -43,7 +43,7 @@ def test_a_tone_keeps_its_pitch_and_level(to_rate: int) -> None:
     np.testing.assert_allclose(out[200:-200], tone(1, to_rate, 1000)[200:-200], atol=1e-4)
 
 
-def test_what_the_lower_rate_cannot_hold_is_gone() -> None:
+def test_frequencies_above_the_lower_rate_are_removed() -> None:
     assert np.abs(resampled(tone(1, 44_100, 14_000), 44_100, 24_000, [])[200:-200]).max() < 1e-4
 
 
@@ -90,7 +90,7 @@ def test_a_wav_of_known_length_has_exact_sizes_and_a_stream_has_the_marker() -> 
         ("asf", "wmav2"),
     ],
 )
-def test_the_containers_that_people_have_are_read(name: str, codec: str) -> None:
+def test_common_containers_are_read(name: str, codec: str) -> None:
     clip = read_clip(container(tone(2, 48_000), name, codec))
     assert clip.sample_rate == 48_000
     assert clip.seconds == pytest.approx(2, abs=0.1)
@@ -126,7 +126,7 @@ def test_half_a_sample_at_the_end_of_a_wav_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(("name", "codec"), [("mp3", "libmp3lame"), ("adts", "aac")])
-def test_a_file_that_changes_its_rate_and_channels_is_read_to_its_end(name: str, codec: str) -> None:
+def test_file_with_changing_rate_and_channels_is_read_to_its_end(name: str, codec: str) -> None:
     parts = [container(tone(2, rate), name, codec, rate) for rate in (22_050, 44_100)]
     clip = read_clip(b"".join(parts))
     assert clip.sample_rate == 22_050
@@ -134,7 +134,7 @@ def test_a_file_that_changes_its_rate_and_channels_is_read_to_its_end(name: str,
     assert 0.3 < np.sqrt(np.mean(clip.pcm[-22_050:-4_410] ** 2)) < 0.4
 
 
-def test_a_download_that_broke_off_is_read_as_far_as_it_goes() -> None:
+def test_truncated_download_is_decoded_as_far_as_possible() -> None:
     whole = container(tone(4, 44_100), "mp3", "libmp3lame", 44_100)
     assert read_clip(whole[: len(whole) * 2 // 3 + 7]).seconds == pytest.approx(2.6, abs=0.3)
 
@@ -172,7 +172,7 @@ BAD_CLIPS = {
 
 
 @pytest.mark.parametrize("name", BAD_CLIPS)
-def test_a_clip_that_cannot_be_used_is_refused_with_the_reason(name: str) -> None:
+def test_unusable_clip_is_refused_with_the_reason(name: str) -> None:
     data, reason = BAD_CLIPS[name]
     with pytest.raises(InvalidClip, match=reason) as refused:
         read_clip(data, "ref_audio")

@@ -34,7 +34,7 @@ def encoded(name: str, pcm: np.ndarray, **options: int) -> list[bytes]:
 
 
 @pytest.mark.parametrize("name", DEMUXERS)
-def test_a_file_is_what_its_name_says_and_holds_the_sound(name: str) -> None:
+def test_file_has_the_format_of_its_name_and_the_audio(name: str) -> None:
     pieces = encoded(name, tone(2))
     data = b"".join(pieces)
     assert data.startswith(MAGIC[name])
@@ -64,7 +64,7 @@ def test_bytes_come_with_the_sound_and_not_at_its_end(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_no_sound_at_all_is_still_a_file(name: str) -> None:
+def test_text_without_audio_still_gives_a_file(name: str) -> None:
     data = b"".join(encoded(name, np.zeros(0, np.float32)))
     assert isinstance(data, bytes)
 
@@ -99,13 +99,13 @@ def test_the_ffmpeg_command_decodes_it_without_a_complaint(name: str) -> None:
     assert len(done.stdout) / 2 / 24_000 == pytest.approx(2, abs=0.1)
 
 
-def test_soundfile_reads_what_it_can() -> None:
+def test_soundfile_reads_supported_formats() -> None:
     for name in ("wav", "mp3", "opus"):
         pcm, rate = soundfile.read(io.BytesIO(b"".join(encoded(name, tone(1)))))
         assert len(pcm) >= rate
 
 
-def test_a_stranges_models_rate_becomes_one_that_players_know() -> None:
+def test_unusual_model_rate_becomes_a_usual_one() -> None:
     encoder = open_encoder("mp3", 20_000)
     data = encoder.write(tone(1, 20_000)) + encoder.finish()
     assert decoded(data, "mp3")[0] == 44_100

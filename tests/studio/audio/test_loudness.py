@@ -41,7 +41,7 @@ def speech_like(seconds: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize("rate", [24_000, 44_100])
-def test_loudness_is_that_of_the_ebus_test_signals(rate: int) -> None:
+def test_loudness_matches_the_ebu_test_signals(rate: int) -> None:
     """EBU Tech 3341, the first three cases, of one channel, which counts 3 dB less than two."""
     at_23, at_33, at_36 = (tone(6, rate, 1000, 10 ** (level / 20)) for level in (-23, -33, -36))
     assert measured(at_23, rate=rate).integrated == pytest.approx(-26.0, abs=0.1)
@@ -65,7 +65,7 @@ def test_peaks_between_samples_are_found_and_the_noise_floor_is_the_quietest_hal
     assert measured(tone(3), 777) == measured(tone(3), 100_000)
 
 
-def test_nothing_passes_the_limiter_and_the_cuts_do_not_matter() -> None:
+def test_limiter_keeps_peaks_below_the_ceiling_for_any_chunking() -> None:
     pcm = speech_like(3)
     whole = limited(pcm, len(pcm), 14, -1)
     assert len(whole) == len(pcm) and measured(whole).true_peak <= -0.99
@@ -88,7 +88,7 @@ def test_a_sound_with_high_peaks_meets_each_standard(name: str) -> None:
     assert standard.faults(mastering.before)
 
 
-def test_sound_that_is_too_short_or_noisy_is_reported() -> None:
+def test_short_or_noisy_audio_is_reported() -> None:
     *_, short = find_mastering(lambda: [tone(0.2)], RATE, STANDARDS["podcast"])
     assert isinstance(short, Mastering) and short.gain == 0
     assert short.standard.faults(short.after) == ["It is too short or too quiet to be measured."]

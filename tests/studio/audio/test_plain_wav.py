@@ -92,7 +92,7 @@ def test_an_odd_file_is_read_or_refused_as_ffmpeg_does(name: str) -> None:
     assert outcome(wav) == outcome(padded)
 
 
-def test_compressed_sound_in_the_clothes_of_samples_is_decoded() -> None:
+def test_compressed_audio_stored_as_samples_is_decoded() -> None:
     """S/PDIF: as samples it would be a loud noise."""
     file = io.BytesIO()
     with av.open(file, "w", format="spdif") as target:

@@ -33,7 +33,7 @@ def piece(words: list[tuple[int, int]], number: int) -> Piece:
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
-def test_only_the_sentence_is_another_and_it_is_as_loud(number: int) -> None:
+def test_only_the_sentence_changes_at_equal_loudness(number: int) -> None:
     old, words = voiced(0.8, 1.1, 0.7, level=0.3, seed=1)
     new, others = voiced(0.5, 1.6, level=0.05, seed=2)
     spoken = others[1] if number else others[0]
@@ -56,7 +56,7 @@ def test_only_the_sentence_is_another_and_it_is_as_loud(number: int) -> None:
         assert quiet.max(initial=0.0) < 0.03
 
 
-def test_words_without_a_pause_and_sounds_that_are_silent_or_short_are_joined_all_the_same() -> None:
+def test_words_without_pauses_and_short_audio_are_joined() -> None:
     old, new = np.full(4000, 0.5, np.float32), np.full(3000, 0.4, np.float32)
     spliced = splice(old, Piece(1000, 2000, 1000, 2000), new, Piece(1000, 2500, 1000, None), RATE)
     assert len(spliced.pcm) == len(old) + spliced.moved_by

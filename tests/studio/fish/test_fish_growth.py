@@ -38,5 +38,5 @@ FISH: dict[str, Work] = {
 
 @pytest.mark.parametrize("kind", ["sentences", "letters", "marks out of order", "blanks", "opened tags", "speakers"])
 @pytest.mark.parametrize("reader", FISH)
-def test_what_fish_audios_clients_send_is_read_in_linear_time(reader: str, kind: str) -> None:
+def test_bodies_of_fish_audios_clients_are_read_in_linear_time(reader: str, kind: str) -> None:
     check(FISH[reader], pieces({"speakers": "<|speaker:1|>a,"}.get(kind) or PIECES[kind]), 4096)

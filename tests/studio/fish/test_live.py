@@ -82,7 +82,7 @@ def test_the_text_of_the_start_comes_first_and_a_flush_speaks_at_once(steered: S
         assert until_finish(socket)[1]["reason"] == "stop"
 
 
-def test_nothing_to_say_is_no_sound_and_no_error(steered: Steer) -> None:
+def test_text_without_words_gives_no_audio_and_no_error(steered: Steer) -> None:
     served, _ = steered()
     with open_live(served) as socket:
         for text in ("", " ", ". ", "... ?! ", "🙂"):
@@ -165,7 +165,7 @@ def test_each_sentence_has_its_words_times(steered: Steer) -> None:
         (["text"], "binary"),
     ],
 )
-def test_a_mistake_ends_with_a_finish_that_says_why(steered: Steer, messages: list[bytes | str], words: str) -> None:
+def test_error_ends_with_a_finish_and_its_reason(steered: Steer, messages: list[bytes | str], words: str) -> None:
     served, _ = steered()
     with open_live(served) as socket:
         for data in messages:
@@ -205,7 +205,7 @@ def spoken(served: Served, path: str = "/v1/tts/live", **options: Any) -> bytes:
     return b"".join(event["audio"] for event in events)
 
 
-def test_after_a_finish_the_socket_waits_for_another_start_and_closes_in_the_end(
+def test_socket_waits_for_another_start_after_a_finish_then_closes(
     steered: Steer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served, _ = steered()
@@ -220,9 +220,7 @@ def test_after_a_finish_the_socket_waits_for_another_start_and_closes_in_the_end
         assert closed.value.rcvd and closed.value.rcvd.code == 1000
 
 
-def test_before_a_start_and_between_its_texts_a_client_may_be_silent_for_long(
-    steered: Steer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_client_may_be_silent_before_a_start_and_between_texts(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Longer than after a finish; pings are answered all the while."""
     served, _ = steered()
     monkeypatch.setattr(live, "IDLE_SECONDS", 0.0)
@@ -237,7 +235,7 @@ def test_before_a_start_and_between_its_texts_a_client_may_be_silent_for_long(
         assert until_finish(socket)[1]["reason"] == "stop"
 
 
-def test_a_client_that_stops_reading_is_left_and_its_row_is_free(
+def test_client_that_stops_reading_is_disconnected_and_frees_its_row(
     steered: Steer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("studio.api.text_socket.SEND_SECONDS", 0.3)
@@ -285,7 +283,7 @@ def test_messages_may_be_compressed(steered: Steer) -> None:
     assert len(spoken(served, compression="deflate")) == len(spoken(served))
 
 
-def test_what_a_socket_speaks_counts_to_its_callers_share(steered: Steer) -> None:
+def test_speech_of_a_socket_counts_towards_its_callers_share(steered: Steer) -> None:
     served, engine = steered(max_per_caller=1, requests_per_minute=3, max_rows=4)
     engine.later_frames_gate.clear()
     with open_live(served) as first, open_live(served) as second:

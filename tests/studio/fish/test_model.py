@@ -100,7 +100,7 @@ def test_texts_come_one_for_each_recording_or_joined_by_commas(
             assert [sample["text"] for sample in answer.json()["samples"]] == words
 
 
-def test_voices_are_listed_page_by_page_and_by_what_they_are(steered: Steer) -> None:
+def test_voices_are_listed_in_pages_and_by_their_facts(steered: Steer) -> None:
     served, _ = steered()
 
     def titles(**query: Any) -> list[str]:
@@ -162,7 +162,7 @@ def test_a_recording_without_words_or_too_long_needs_a_recogniser(steered: Steer
         assert message(client.post("/v1/asr", files={"audio": ("a.wav", spoken())}), 501)
 
 
-def test_with_a_recogniser_words_are_heard(voices_folder: Path, tmp_path: Path) -> None:
+def test_words_are_recognised_with_a_recogniser(voices_folder: Path, tmp_path: Path) -> None:
     write_model(tmp_path / "whisper", ["hello", "you"], 1.0)
     settings = Settings(
         model="test/model",

@@ -58,7 +58,7 @@ def message(answer: Any, status: int) -> str:
     return str(body["message"])
 
 
-def test_what_the_sdk_sends_is_spoken(steered: Steer) -> None:
+def test_sdk_requests_are_spoken(steered: Steer) -> None:
     served, engine = steered()
     answer = speak(served, **SDK)
     assert answer.status_code == 200 and answer.headers["content-type"] == "audio/mpeg"
@@ -143,7 +143,7 @@ def test_fish_speechs_api_client_is_answered(steered: Steer, fields: dict[str, A
         ("GET", "/v1/tts/nothing", "Invalid URL"),
     ],
 )
-def test_what_is_not_offered_here_is_refused_in_a_sentence(steered: Steer, method: str, path: str, words: str) -> None:
+def test_unsupported_features_are_refused_with_a_message(steered: Steer, method: str, path: str, words: str) -> None:
     served, _ = steered()
     with served.client() as client:
         assert words in message(client.request(method, path, content=b""), 404)
@@ -227,14 +227,14 @@ def test_several_clips_are_one_prompt_in_one_voice(steered: Steer) -> None:
 
 
 @pytest.mark.parametrize("nothing", [[], None])
-def test_no_references_are_none_and_an_id_comes_before_clips(steered: Steer, nothing: object) -> None:
+def test_empty_references_mean_none_and_an_id_precedes_clips(steered: Steer, nothing: object) -> None:
     served, _ = steered()
     assert speak(served, text="Hello.", references=nothing).headers["x-voice"] == "anna"
     clips = [{"audio": wav(tone(2)), "text": "Words."}]
     assert speak(served, text="Hello.", references=clips, reference_id="bert").headers["x-voice"] == "bert"
 
 
-def test_voices_go_by_their_hex_ids_and_the_ids_that_clients_send_unasked_mean_the_default(steered: Steer) -> None:
+def test_voices_have_hex_ids_and_default_ids_of_clients_mean_the_default_voice(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         voices = client.get("/model").json()["items"]

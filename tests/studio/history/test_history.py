@@ -56,7 +56,7 @@ def decoded(file: bytes) -> np.ndarray:
         return np.concatenate([frame.to_ndarray().reshape(-1) for frame in source.decode(audio=0)])
 
 
-def test_a_take_is_kept_with_all_that_made_it_and_can_be_spoken_again(steered: Steer) -> None:
+def test_take_is_stored_with_its_request_and_can_be_repeated(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         first = client.post(SPEECH, json={"input": "Two words.", "seed": 7, "temperature": 0.5, "voice": "bert"})
@@ -78,7 +78,7 @@ def test_a_take_is_kept_with_all_that_made_it_and_can_be_spoken_again(steered: S
         assert sounds[0]["sha256"] == sounds[1]["sha256"] and sounds[0]["sample_rate"] == 44_100
 
 
-def test_what_is_kept_is_what_was_made_and_not_the_file_that_was_sent(steered: Steer) -> None:
+def test_stored_audio_is_the_generated_audio_not_the_sent_file(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         take_id = speak(client, seed=3, response_format="mp3", sample_rate=16_000)
@@ -88,7 +88,7 @@ def test_what_is_kept_is_what_was_made_and_not_the_file_that_was_sent(steered: S
     assert decoded(answer.content).tolist() == np.rint(sound * 32767).astype(int).tolist()
 
 
-def test_speed_is_heard_in_what_is_kept(steered: Steer) -> None:
+def test_stored_audio_has_the_requested_speed(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         take = client.get(f"{TAKES}/{speak(client, speed=2)}").json()
@@ -161,7 +161,7 @@ def test_the_sound_in_another_format(steered: Steer, name: str, codec: str) -> N
     assert len(decoded(answer.content)) >= 12 * FRAME
 
 
-def test_a_bad_format_and_a_take_that_is_not_there_are_refused(steered: Steer) -> None:
+def test_bad_formats_and_missing_takes_are_refused(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         take_id = speak(client)
@@ -218,7 +218,7 @@ def test_many_are_deleted_only_when_confirmed_and_starred_ones_are_spared(steere
         assert ids(client) == [take_ids[3], take_ids[2]]
 
 
-def test_a_zip_has_the_sounds_and_what_is_known_of_them(steered: Steer) -> None:
+def test_zip_has_the_audio_and_its_metadata(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         ids = [speak(client, seed=1), speak(client, seed=1), speak(client, "Another.", seed=2)]
@@ -232,7 +232,7 @@ def test_a_zip_has_the_sounds_and_what_is_known_of_them(steered: Steer) -> None:
         assert len(decoded(archive.read(manifest[0]["file"]))) == 12 * FRAME
 
 
-def test_a_take_that_shall_not_be_stored_leaves_no_words_behind(steered: Steer, home: dict[str, str]) -> None:
+def test_unstored_take_leaves_no_words(steered: Steer, home: dict[str, str]) -> None:
     served, _ = steered(**home)
     with served.client() as client:
         secret = speak(client, "A secret.", store=False)
@@ -248,7 +248,7 @@ def test_a_take_that_shall_not_be_stored_leaves_no_words_behind(steered: Steer, 
     assert b"secret" not in b"".join(path.read_bytes() for path in Path(home["home"]).rglob("*") if path.is_file())
 
 
-def test_a_studio_that_keeps_nothing_says_so(steered: Steer) -> None:
+def test_studio_without_storage_says_so(steered: Steer) -> None:
     served, _ = steered(keep_takes=0)
     with served.client() as client:
         take_id = speak(client)
@@ -258,7 +258,7 @@ def test_a_studio_that_keeps_nothing_says_so(steered: Steer) -> None:
     assert library_of(served).takes.page() == []
 
 
-def test_of_a_thousand_takes_the_newest_and_the_starred_stay(steered: Steer, home: dict[str, str]) -> None:
+def test_retention_keeps_the_newest_and_starred_of_a_thousand_takes(steered: Steer, home: dict[str, str]) -> None:
     served, _ = steered(keep_takes=1000, **home)
     old = stored_take("req_0", "old", "anna@1")
     library = library_of(served)
@@ -277,7 +277,7 @@ def test_of_a_thousand_takes_the_newest_and_the_starred_stay(steered: Steer, hom
         assert db.execute("select count(*) from takes").fetchone() == (1001,)
 
 
-def test_with_keys_each_key_has_its_own_takes(steered: Steer) -> None:
+def test_takes_belong_to_their_key(steered: Steer) -> None:
     keys = read_keys("key-a,key-b")
     served, _ = steered(api_keys=keys)
     clients = [served.client(headers={"Authorization": f"Bearer key-{name}"}) for name in "ab"]
@@ -296,7 +296,7 @@ def test_with_keys_each_key_has_its_own_takes(steered: Steer) -> None:
         assert speak(bert, "Of b.") not in ids(anna)
 
 
-def test_a_disk_that_refuses_ends_no_speech_and_is_counted(steered: Steer, home: dict[str, str]) -> None:
+def test_disk_error_does_not_end_speech_and_is_counted(steered: Steer, home: dict[str, str]) -> None:
     served, _ = steered(**home)
     library = library_of(served)
     with served.client() as client:
@@ -312,7 +312,7 @@ def test_a_disk_that_refuses_ends_no_speech_and_is_counted(steered: Steer, home:
     assert 'studio_takes_kept_total{outcome="lost"} 1.0' in metrics
 
 
-def test_a_disk_that_hangs_slows_no_speech(steered: Steer, home: dict[str, str]) -> None:
+def test_hanging_disk_does_not_slow_speech(steered: Steer, home: dict[str, str]) -> None:
     served, _ = steered(**home)
     library = library_of(served)
     with served.client() as client:
@@ -334,7 +334,7 @@ def test_a_missing_sound_file_is_reported(steered: Steer) -> None:
         assert answer.json()["error"]["code"] == "no_audio"
 
 
-def test_sound_for_which_there_is_no_room_is_left_out_and_its_words_stay(
+def test_audio_without_disk_space_is_left_out_and_its_text_stays(
     steered: Steer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("studio.takes.recorder.MAX_HELD", 2 * 13 * FRAME)
@@ -348,7 +348,7 @@ def test_sound_for_which_there_is_no_room_is_left_out_and_its_words_stay(
         assert 'studio_takes_kept_total{outcome="soundless"} 1.0' in client.get("/metrics").text
 
 
-def test_only_so_many_takes_wait_for_the_disk(
+def test_number_of_takes_waiting_for_the_disk_is_limited(
     steered: Steer, home: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("studio.takes.recorder.MAX_WAITING", 2)

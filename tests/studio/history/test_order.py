@@ -52,7 +52,7 @@ async def test_kept_and_other_takes_are_one_list_by_time(tmp_path: Path, seed: i
         assert [int(take_id[-3:]) for take_id in ids] == list(range(29, 0, -1))
 
 
-async def test_a_page_goes_on_behind_a_take_that_was_deleted_meanwhile(tmp_path: Path) -> None:
+async def test_page_continues_after_a_take_deleted_meanwhile(tmp_path: Path) -> None:
     library, recent = Library(tmp_path), RecentTakes()
     for number in range(1, 7):
         library.takes.add(kept_take(number)) if number % 2 else recent.put(unkept_take(number))

@@ -181,7 +181,7 @@ def test_a_sentence_of_a_dialogue_keeps_its_speaker(steered: Steer) -> None:
         assert_envelope(mend(client, before, at("Anna"), at("Anna") + 2), 400, "start")
 
 
-def test_what_cannot_be_mended_is_refused_in_words_and_nothing_is_kept(steered: Steer) -> None:
+def test_impossible_regenerations_are_refused_with_the_reason_and_nothing_is_stored(steered: Steer) -> None:
     served, engine = steered()
     clip = {"ref_audio": data_url(wav(tone(1.5))), "ref_text": "My name is Anna."}
 

@@ -57,7 +57,7 @@ def test_a_link_gives_access_to_its_take_alone(steered: Steer, home: dict[str, s
 
 
 @pytest.mark.parametrize("settings", [{}, KEYS])
-def test_the_head_of_a_link_is_that_of_its_answer(
+def test_head_request_of_a_link_matches_its_answer(
     steered: Steer, home: dict[str, str], settings: dict[str, object]
 ) -> None:
     served, _ = steered(share_days=30, **settings, **home)
@@ -73,7 +73,7 @@ def test_the_head_of_a_link_is_that_of_its_answer(
         assert stranger.head("/shared/none").status_code == stranger.get("/shared/none").status_code == 404
 
 
-def test_a_link_ends_when_it_is_taken_back_or_its_take_goes_or_its_time(
+def test_link_ends_if_revoked_expired_or_its_take_is_deleted(
     steered: Steer, home: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served, _ = steered(share_days=3, **home)
@@ -117,7 +117,7 @@ def test_links_are_for_the_owner_to_make_and_have_limits(steered: Steer, home: d
         assert_envelope(ann.post(f"/v1/takes/{unkept}/shares", json={}), 404, "take_id")
 
 
-def test_without_the_setting_there_are_no_links_and_old_ones_open_nothing(steered: Steer, home: dict[str, str]) -> None:
+def test_links_are_disabled_without_the_setting(steered: Steer, home: dict[str, str]) -> None:
     served, _ = steered(share_days=30, **home)
     with served.client() as client:
         take = spoken(client)

@@ -89,7 +89,7 @@ def test_a_take_without_a_voice_of_the_library_cannot_be_compared(steered: Steer
         assert refused.json()["error"]["code"] == "no_likeness"
 
 
-def test_a_studio_that_cannot_tell_voices_says_so(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_studio_without_voiceprints_says_so(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
     began = Voiceprints.__init__
 
     def without(self: Voiceprints, path: object) -> None:

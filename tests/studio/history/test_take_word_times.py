@@ -74,7 +74,7 @@ def test_each_result_of_a_batch_and_each_sentence_of_a_socket_has_its_times(stee
         assert (one["status"], one["error"]["code"], two["status"]) == ("error", "no_timestamps", "success")
 
 
-def test_sound_alone_and_an_engine_that_cannot_say_so_before_they_speak(steered: Steer) -> None:
+def test_takes_without_word_times_are_refused_before_generation(steered: Steer) -> None:
     served, engine = steered()
     with served.client() as client:
         body = {"input": "Hello.", "timestamps": "word"}
@@ -119,7 +119,7 @@ def test_simultaneous_requests_get_the_same_words_from_one_alignment(steered: St
     assert first == second and len(engine.aligned) == 1
 
 
-def test_in_a_dialogue_names_are_no_words_and_turns_have_their_places(steered: Steer) -> None:
+def test_dialogue_names_are_not_words_and_turns_have_positions(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         take = speak(client, "Anna: Hello there.\nBert: And bye.", cast={"Anna": "anna", "Bert": "anna"}, turn_gap=0.5)
@@ -128,7 +128,7 @@ def test_in_a_dialogue_names_are_no_words_and_turns_have_their_places(steered: S
         assert words[2]["start"] == pytest.approx(2 * WORD + 0.5, abs=0.001)
 
 
-def test_a_take_that_was_cut_has_the_words_that_were_begun_and_the_rest_once_it_went_on(steered: Steer) -> None:
+def test_cut_take_has_started_words_and_the_rest_after_continuing(steered: Steer) -> None:
     served, _ = steered()
     text = "The first part has seven words here. [pause:0.5s] And the second has six."
     with served.client() as client:

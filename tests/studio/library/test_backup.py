@@ -42,7 +42,7 @@ def followed_by(snapshot: Callable[[], Path], taken: threading.Event) -> Callabl
     return take
 
 
-def test_an_empty_library_becomes_what_the_newest_snapshot_was(tmp_path: Path) -> None:
+def test_empty_library_is_restored_from_the_newest_snapshot(tmp_path: Path) -> None:
     library, backup = Library(tmp_path / "home"), Backup(tmp_path / "home", tmp_path / "bucket")
     assert backup.restore() is None
     add(library, "Anna")
@@ -77,7 +77,7 @@ def test_a_damaged_newest_snapshot_gives_way_to_the_one_before(tmp_path: Path, d
     assert names(check(tmp_path / "new")) == {"Anna"}
 
 
-def test_few_snapshots_stay_and_only_the_audio_that_they_name(tmp_path: Path) -> None:
+def test_only_few_snapshots_and_their_audio_are_kept(tmp_path: Path) -> None:
     library, backup = Library(tmp_path / "home"), Backup(tmp_path / "home", tmp_path / "bucket")
     add(library, "Anna")
     for _ in range(2):
@@ -145,9 +145,7 @@ def test_a_damaged_clip_is_named_and_left_out_and_the_rest_is_kept(tmp_path: Pat
     assert backup.status.left_out == ()
 
 
-def test_a_library_that_cannot_be_watched_for_a_while_is_backed_up_afterwards(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_library_is_backed_up_after_watching_it_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library = Library(tmp_path / "home")
     backup = Backup(tmp_path / "home", tmp_path / "bucket", settle=0.0, poll=0.01)
     backup.restore()
@@ -173,7 +171,7 @@ def test_a_library_that_cannot_be_watched_for_a_while_is_backed_up_afterwards(
 
 
 @pytest.mark.parametrize("lines", [1, 3, 6])
-def test_killed_while_it_copies_it_leaves_what_was_whole_before(tmp_path: Path, lines: int) -> None:
+def test_kill_during_a_copy_leaves_the_previous_snapshot(tmp_path: Path, lines: int) -> None:
     worker, progress = begin(copy_voice_by_voice, tmp_path / "home", tmp_path / "bucket")
     last = [progress.recv() for _ in range(lines)][-1]
     worker.kill()
@@ -187,7 +185,7 @@ def test_killed_while_it_copies_it_leaves_what_was_whole_before(tmp_path: Path, 
             library.files.read(sample.clip)
 
 
-def test_a_studio_whose_disk_is_gone_comes_back_with_its_voices_and_takes(tmp_path: Path, voices_folder: Path) -> None:
+def test_studio_restores_voices_and_takes_after_losing_its_disk(tmp_path: Path, voices_folder: Path) -> None:
     def settings(home: str) -> Settings:
         folder = str(tmp_path / home)
         return Settings(model="test/model", voices=str(voices_folder), home=folder, backup_dir=str(tmp_path / "bucket"))

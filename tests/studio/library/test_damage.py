@@ -24,9 +24,7 @@ Steer = Callable[..., Steered]
 
 
 @pytest.mark.parametrize("table", ["audit", "voices", "samples", "takes", "projects"])
-def test_a_page_that_cannot_be_read_stops_the_start_with_a_sentence(
-    table: str, tmp_path: Path, voices_folder: Path
-) -> None:
+def test_unreadable_page_files_stop_the_start_with_a_message(table: str, tmp_path: Path, voices_folder: Path) -> None:
     voices = shutil.copytree(voices_folder, tmp_path / "voices")
     (voices / "facts.json").write_text(
         '{"Anna": {"accent": "American"}}'
@@ -63,7 +61,7 @@ def test_a_bundled_voice_gets_its_recording_again(
     assert library.files.read(library.voices.get("anna").samples[0].clip)
 
 
-def test_a_voice_whose_recording_is_damaged_is_named(tmp_path: Path, steered: Steer) -> None:
+def test_damaged_voice_is_named(tmp_path: Path, steered: Steer) -> None:
     library = Library(tmp_path)
     voice = library.voices.create(VoiceFields(name="Eve"), [new_sample()])
     library.files.path(voice.samples[0].clip).write_bytes(b"noise")

@@ -54,7 +54,7 @@ def full_when(monkeypatch: pytest.MonkeyPatch) -> Full:
     return tests.append
 
 
-def test_a_file_that_could_not_be_written_whole_leaves_nothing(tmp_path: Path, full_when: Full) -> None:
+def test_failed_write_leaves_no_file(tmp_path: Path, full_when: Full) -> None:
     audio = AudioFiles(tmp_path / "audio")
     full_when(lambda: True)
     with pytest.raises(OSError, match="No space"):
@@ -62,7 +62,7 @@ def test_a_file_that_could_not_be_written_whole_leaves_nothing(tmp_path: Path, f
     assert files(tmp_path) == set()
 
 
-def test_a_voice_whose_clips_do_not_all_fit_on_the_disk_leaves_none(tmp_path: Path, full_when: Full) -> None:
+def test_voice_import_leaves_no_clips_if_the_disk_is_full(tmp_path: Path, full_when: Full) -> None:
     library = Library(tmp_path)
     shared = new_sample(CLIP, "shared words")
     library.voices.create(VoiceFields(name="Anna"), [shared])
@@ -136,7 +136,7 @@ def test_a_full_disk_is_reported_without_its_path(
     assert str(tmp_path / "home") in caplog.text, "the log says where"
 
 
-def test_a_take_that_was_mended_is_kept_whole_or_refused(tmp_path: Path, steered: Steer, full_when: Full) -> None:
+def test_regenerated_take_is_stored_whole_or_refused(tmp_path: Path, steered: Steer, full_when: Full) -> None:
     served, _ = steered(home=str(tmp_path / "home"))
     with served.client() as client:
         take = client.post(SPEECH, json={"input": "One two. Three."}).headers["x-request-id"]
@@ -202,7 +202,7 @@ if can_mount():
         assert answer.status_code == 200 and len(answer.content) > 44
         return answer.headers["x-request-id"]
 
-    def test_on_a_full_disk_takes_are_heard_listed_and_deleted(disk: Path, steered: Steer) -> None:
+    def test_takes_are_played_listed_and_deleted_on_a_full_disk(disk: Path, steered: Steer) -> None:
         home = disk / "home"
         served, _ = steered(home=str(home))
         ids = [speak(served) for _ in range(8)]

@@ -133,7 +133,7 @@ GOOD: dict[str, dict[str, Any]] = {
 }
 
 
-def test_what_clients_of_the_page_are_given_is_gone_soon_and_all_of_it_at_the_stop(
+def test_client_files_expire_soon_and_are_removed_at_the_stop(
     temporary: Path, tmp_path: Path, voices_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client_files, "RESULT_SECONDS", 0.1)

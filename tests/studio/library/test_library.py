@@ -66,14 +66,14 @@ def test_everything_is_there_after_a_restart(library: Library) -> None:
 @pytest.mark.parametrize(
     "name", ["", "  ", "..", ".", "a/b", "a\\b", "a\x00b", "a\u202eb", "\ud800", "x" * 101, "anna@2", "Default", "!?"]
 )
-def test_a_name_that_is_a_path_blank_invisible_reserved_or_huge_is_refused(library: Library, name: str) -> None:
+def test_path_blank_invisible_reserved_or_huge_names_are_refused(library: Library, name: str) -> None:
     with pytest.raises(InvalidRequest) as refusal:
         library.voices.create(VoiceFields(name=name), [new_sample()])
     assert refusal.value.param == "name"
     assert files(library) == set()
 
 
-def test_names_that_are_equal_after_folding_are_one_name(library: Library) -> None:
+def test_names_equal_after_folding_are_one_name(library: Library) -> None:
     library.voices.create(VoiceFields(name="Straße"), [new_sample()])
     for name in ("STRASSE", "strasse", "ＳＴＲＡＳＳＥ", "stra\u200dße"):
         with pytest.raises(NameTaken):
@@ -165,7 +165,7 @@ def test_search_covers_name_tags_language_and_description_in_any_case(library: L
     assert names(after=first[0].id) == ["Bärbel"]
 
 
-def test_voices_are_found_by_gender_accent_and_language_which_the_list_offers(library: Library) -> None:
+def test_voices_are_found_by_the_listed_genders_accents_and_languages(library: Library) -> None:
     facts = {"Anna": ("female", "British", "en-GB"), "Bert": ("male", "british", "en"), "Cleo": ("", "", "eng")}
     for name, (gender, accent, language) in facts.items():
         draft = VoiceFields(name=name, description="a male part", language=language, gender=gender, accent=accent)
@@ -342,7 +342,7 @@ def test_entries_of_an_earlier_version_are_distinguished_from_new_ones(tmp_path:
     assert Library(tmp_path).pronunciations.merge(GLOBAL, entries, replacing=False) == 2
 
 
-def test_a_library_whose_file_is_gone_or_another_takes_nothing_more(library: Library) -> None:
+def test_library_with_a_missing_or_replaced_file_refuses_writes(library: Library) -> None:
     path = library.store.path
     path.rename(path.with_name("moved.db"))
     for _ in range(2):
@@ -374,5 +374,5 @@ def test_a_view_is_of_one_moment_and_waits_for_no_writer(library: Library) -> No
     assert library.voices.get("ada").name == "Ada" and patience() == 60_000
 
 
-def test_what_a_voice_may_preset_is_what_the_engine_takes() -> None:
+def test_voice_defaults_have_the_engines_limits() -> None:
     assert (checks.MAX_SEED, checks.MAX_TOP_K) == (engine.MAX_SEED, engine.MAX_TOP_K)

@@ -18,7 +18,7 @@ from studio.library.takes.take_rows import insert_take
 from tests.growth import TIMES, check, end_of, least
 
 
-def test_a_search_costs_no_more_for_a_longer_question(tmp_path: Path) -> None:
+def test_search_time_does_not_grow_with_the_query(tmp_path: Path) -> None:
     library = Library(tmp_path)
     words = "the same few words again and again " * 400
     for number in range(20):
@@ -42,7 +42,7 @@ def project_of(library: Library, parts: int, text: str) -> Project:
     return library.projects.get(project.id, None)
 
 
-def test_a_poll_of_a_project_reads_none_of_its_texts(tmp_path: Path) -> None:
+def test_polling_a_project_does_not_read_its_texts(tmp_path: Path) -> None:
     library = Library(tmp_path)
     short, long = (project_of(library, 1000, "a" * size).id for size in (10, MAX_PART_TEXT))
     assert library.projects.get(long, None).characters == 1000 * MAX_PART_TEXT
@@ -86,7 +86,7 @@ def test_an_entry_of_a_project_costs_the_same_in_any_dictionary(tmp_path: Path, 
     assert costs[1] <= TIMES * (costs[0] + 2 * listed), costs
 
 
-def test_settings_that_no_part_was_spoken_with_read_no_part(tmp_path: Path) -> None:
+def test_changing_settings_without_effect_on_parts_reads_no_part(tmp_path: Path) -> None:
     library = Library(tmp_path)
     projects, costs = [project_of(library, count, "Some words. " * 20) for count in (10, 2000)], []
     for project in projects:

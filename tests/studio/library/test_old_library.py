@@ -109,7 +109,7 @@ def test_every_route_answers_as_it_did(home: Path, steered: Steer) -> None:
         assert holds(answer, before[address]), (address, answer, before[address])
 
 
-def test_what_was_deleted_comes_back_and_a_sentence_of_a_part_is_regenerated(home: Path, steered: Steer) -> None:
+def test_deleted_part_is_restored_and_a_sentence_of_a_part_is_regenerated(home: Path, steered: Steer) -> None:
     served, _ = served_from(home, steered)
     with closing(sqlite3.connect(home / "library.db")) as db:
         [gone] = db.execute("select id from takes where deleted is not null").fetchone()
@@ -129,7 +129,7 @@ def test_what_was_deleted_comes_back_and_a_sentence_of_a_part_is_regenerated(hom
         assert len(after["takes"]) == len(first["takes"]) + 1 and after["chosen"] == after["takes"][0]["id"]
 
 
-def test_a_start_that_ends_amid_the_migration_leaves_the_old_library(
+def test_interrupted_migration_leaves_the_old_library(
     home: Path, steered: Steer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     move = take_migrations._move_part_takes
@@ -147,7 +147,7 @@ def test_a_start_that_ends_amid_the_migration_leaves_the_old_library(
     test_every_route_answers_as_it_did(home, steered)
 
 
-def test_a_library_of_a_newer_version_says_what_to_do(home: Path) -> None:
+def test_library_of_a_newer_version_is_refused_with_a_remedy(home: Path) -> None:
     Library(home)
     with closing(sqlite3.connect(home / "library.db")) as db, db:
         db.execute("insert into _sqlite_migrations (migration_set, name) values ('studio', 'm999_of_tomorrow')")
@@ -166,7 +166,7 @@ Library(Path(sys.argv[1]))
 """
 
 
-def test_an_old_library_that_cannot_be_written_says_so(home: Path) -> None:
+def test_unwritable_old_library_is_reported(home: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o555)
         old = Path(shutil.copytree(home, Path(folder) / "home"))

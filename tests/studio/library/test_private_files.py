@@ -78,9 +78,7 @@ def test_a_new_library_is_its_owners_alone(tmp_path: Path, caplog: pytest.LogCap
     assert warnings(caplog) == []
 
 
-def test_a_library_that_was_open_to_others_is_closed_when_it_opens(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_readable_library_becomes_private_when_opened(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     home = tmp_path / "home"
     library = filled(home)  # still open, so that SQLite's log and its index are there too
     (home / "library.db.old").write_bytes(b"a copy")
@@ -103,7 +101,7 @@ def test_an_unfinished_file_of_a_crash_leaves_its_permissions_to_nothing(tmp_pat
     assert mode(tmp_path / "audio") == 0o600
 
 
-def test_a_folder_with_other_entries_keeps_its_permissions_and_that_is_logged_once(
+def test_folder_with_other_files_keeps_its_permissions_with_one_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     home = tmp_path / "home"
@@ -163,7 +161,7 @@ def test_a_link_is_not_followed_out_of_the_library(tmp_path: Path) -> None:
     assert mode(outside) == 0o644
 
 
-def test_a_library_that_is_reached_by_a_link_is_private_too(tmp_path: Path) -> None:
+def test_library_behind_a_symlink_is_private_too(tmp_path: Path) -> None:
     home, link = tmp_path / "home", tmp_path / "link"
     filled(home)
     opened_up(home)
@@ -172,7 +170,7 @@ def test_a_library_that_is_reached_by_a_link_is_private_too(tmp_path: Path) -> N
     assert open_to_others(home) == {}
 
 
-def test_a_backup_is_private_in_a_folder_that_stays_as_it_is(tmp_path: Path) -> None:
+def test_backup_is_private_and_its_folder_keeps_its_permissions(tmp_path: Path) -> None:
     home, bucket = tmp_path / "home", tmp_path / "bucket"
     bucket.mkdir()
     bucket.chmod(0o755)
@@ -194,7 +192,7 @@ def test_the_copies_of_an_earlier_version_become_private(tmp_path: Path) -> None
     assert open_to_others(bucket) == {".": "0o755"}
 
 
-def test_a_running_studio_writes_nothing_that_others_may_read(tmp_path: Path, voices_folder: Path) -> None:
+def test_running_studio_writes_only_private_files(tmp_path: Path, voices_folder: Path) -> None:
     home = tmp_path / "home"
     settings = Settings(model="test/model", voices=str(voices_folder), home=str(home))
     with serve(settings, FakeEngine.start) as served, served.client() as client:

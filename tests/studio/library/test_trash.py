@@ -122,7 +122,7 @@ def test_the_trash_of_others_is_neither_seen_restored_nor_removed(library: Libra
     assert all_items(library) == [] and files(library) == set()
 
 
-def test_what_is_removed_takes_all_that_it_had_with_it(library: Library) -> None:
+def test_removed_item_is_removed_with_all_its_data(library: Library) -> None:
     one_of_each(library)
     take(library, "req_2")
     [_, replacement, part, book, _, _] = all_items(library)
@@ -182,7 +182,7 @@ def test_it_expires_after_its_days_and_at_once_without_any(library: Library) -> 
     assert all_items(at_once) == [] and all_items(library) == [] and files(library) == set()
 
 
-def test_a_deletion_counts_though_what_has_expired_cannot_be_removed_now(
+def test_deletion_succeeds_even_if_expired_items_cannot_be_removed(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def locked() -> None:
@@ -193,14 +193,14 @@ def test_a_deletion_counts_though_what_has_expired_cannot_be_removed_now(
     assert library.takes.delete(TakeFilter()) == ["req_1"] and len(all_items(library)) == 1
 
 
-def test_a_program_that_only_reads_the_library_does_not_empty_its_trash(library: Library) -> None:
+def test_reading_the_library_does_not_empty_its_trash(library: Library) -> None:
     one_of_each(library)
     aged(library, DAY)
     other = Library(library.home, trash_days=0.5)
     assert all_items(other) == [] and len(all_items(library)) == 6
 
 
-def test_a_name_that_was_given_away_is_not_taken_back_and_nothing_else_restored(library: Library) -> None:
+def test_restoring_a_taken_name_is_refused_and_restores_nothing(library: Library) -> None:
     one_of_each(library)
     items = [(item.kind, item.id) for item in all_items(library)]
     library.voices.create(VoiceFields(name="ANNA"), [new_sample()])

@@ -53,7 +53,7 @@ def test_deleted_items_are_listed_restored_and_removed(steered: Steer) -> None:
         assert client.delete(TRASH).json()["count"] == 1 and listed(client) == []
 
 
-def test_what_cannot_be_done_with_the_trash_is_refused(steered: Steer) -> None:
+def test_invalid_trash_requests_are_refused(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         restore = f"{TRASH}/restore"

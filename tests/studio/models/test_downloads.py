@@ -89,7 +89,7 @@ def test_a_download_of_a_killed_program_is_continued(
     assert (snapshot / LARGE).read_bytes() == (hub.folder / LARGE).read_bytes()
 
 
-def test_a_connection_that_breaks_is_made_again(
+def test_broken_connection_is_reopened(
     hub: Hub, snapshot: Path, studio_of: StudioOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hub_download, "PAUSE", 0.0)
@@ -100,7 +100,7 @@ def test_a_connection_that_breaks_is_made_again(
     assert hub.ranges == [f"{LARGE} from {ARRIVED}"] and installed_folder(MODEL) == snapshot
 
 
-def test_a_hub_that_stops_sending_is_given_up_and_continued_later(
+def test_stalled_download_fails_and_is_continued_later(
     hub: Hub, studio_of: StudioOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in {"PAUSE": 0.0, "PATIENCE": 0.2, "ATTEMPTS": 2}.items():
@@ -165,7 +165,7 @@ def test_an_unreachable_hub_is_reported_with_the_way_around_it(cache: Path, stud
     assert "127.0.0.1 cannot be reached" in error and "copy the model into a folder" in error
 
 
-def test_what_another_program_has_begun_does_not_count(hub: Hub, snapshot: Path) -> None:
+def test_partial_download_of_another_program_does_not_count(hub: Hub, snapshot: Path) -> None:
     """The hub's own tools leave whole files, some of them missing."""
     snapshot.mkdir(parents=True)
     for name in ("config.json", "codec.pth", "tokenizer.json"):

@@ -19,7 +19,7 @@ def _settings(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("STUDIO_HOME", str(tmp_path / "home"))
 
 
-def test_the_list_shows_what_each_model_needs(capsys: pytest.CaptureFixture[str], quick_checkpoint: Path) -> None:
+def test_list_shows_the_requirements_of_models(capsys: pytest.CaptureFixture[str], quick_checkpoint: Path) -> None:
     assert main([]) == 0
     table = capsys.readouterr().out.splitlines()
     assert all(any(model.name in line for line in table) for model in CATALOGUE)
@@ -41,7 +41,7 @@ def test_a_path_that_does_not_exist_is_reported_as_not_found(
     assert capsys.readouterr().out.splitlines()[-2].startswith(f"* not found: {missing}; ")
 
 
-def test_the_next_start_loads_what_was_chosen(
+def test_next_start_loads_the_chosen_model(
     capsys: pytest.CaptureFixture[str], quick_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert starting_model(Settings.load()).model == BUNDLED_FOLDER
@@ -53,7 +53,7 @@ def test_the_next_start_loads_what_was_chosen(
     assert starting_model(Settings.load()).model == BUNDLED_FOLDER
 
 
-def test_a_download_that_fails_says_why(capsys: pytest.CaptureFixture[str]) -> None:
+def test_failed_download_reports_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
     with ThreadPoolExecutor(1) as thread:  # a browser's test may have left an event loop in this one
         assert thread.submit(main, ["download", "audio8-0.6b"]).result() == 1
     assert "was not downloaded: 127.0.0.1 cannot be reached" in capsys.readouterr().err

@@ -94,7 +94,7 @@ def test_running_takes_end_first_and_new_ones_are_refused_for_now(studio_of: Stu
 
 
 @pytest.mark.parametrize("fault", [unreadable("x"), KeyError("unforeseen"), MemoryError("too large")])
-def test_a_model_that_does_not_load_gives_way_to_the_previous_one(
+def test_previous_model_is_loaded_if_a_switch_fails(
     studio_of: StudioOf, quick_checkpoint: Path, tmp_path: Path, fault: Exception
 ) -> None:
     studio = studio_of({str(quick_checkpoint): fault}, home=str(tmp_path / "home"))
@@ -110,7 +110,7 @@ def test_a_model_that_does_not_load_gives_way_to_the_previous_one(
     assert studio.models == [BUNDLED_FOLDER, BUNDLED_FOLDER, str(quick_checkpoint)]
 
 
-def test_where_neither_loads_a_third_can_be_chosen(studio_of: StudioOf, quick_checkpoint: Path) -> None:
+def test_third_model_can_be_chosen_if_neither_loads(studio_of: StudioOf, quick_checkpoint: Path) -> None:
     studio = studio_of()
     studio.broken |= {str(quick_checkpoint): unreadable("new"), BUNDLED_FOLDER: unreadable("old")}
     with studio.served.client() as client:
@@ -153,9 +153,7 @@ def test_the_old_weights_are_gone_before_the_new_ones_come(
     assert alive == [0, 0, 0, 0]
 
 
-def test_what_does_not_fit_or_is_no_model_is_refused_before_the_old_one_stops(
-    studio_of: StudioOf, tmp_path: Path, cache: Path
-) -> None:
+def test_unsuitable_model_is_refused_before_the_old_one_stops(studio_of: StudioOf, tmp_path: Path, cache: Path) -> None:
     large = tmp_path / "large"
     large.mkdir()
     (large / "config.json").write_text(json.dumps(TREES["s2-pro"]))
@@ -178,7 +176,7 @@ def test_what_does_not_fit_or_is_no_model_is_refused_before_the_old_one_stops(
     assert len(studio.engines) == 1 and not studio.engines[0].stopped
 
 
-def test_a_chosen_model_that_is_gone_or_broken_does_not_keep_the_studio_from_starting(
+def test_studio_starts_if_the_chosen_model_is_missing_or_broken(
     studio_of: StudioOf, cache: Path, tmp_path: Path, quick_checkpoint: Path
 ) -> None:
     home = tmp_path / "home"

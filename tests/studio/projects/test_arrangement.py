@@ -41,7 +41,7 @@ def texts(served: Served, project: Json) -> list[tuple[int, str, str]]:
     return [(part["position"], part["text"], part["state"]) for part in parts_of(served, project)]
 
 
-def test_a_title_of_two_lines_stays_apart_from_what_is_merged_into_it(steered: Steer) -> None:
+def test_title_of_two_lines_stays_separate_after_a_merge(steered: Steer) -> None:
     served, _ = steered()
     project = create_project(served, input="# 1\n\n## The Beginning\n\nIt was late.", kind="md")
     first, second = parts_of(served, project)
@@ -146,7 +146,7 @@ def test_parts_are_inserted_moved_and_deleted_in_their_places(steered: Steer) ->
     ]  # fmt: skip
 
 
-def test_deleted_parts_are_restored_where_they_were_with_their_takes_and_chapter(steered: Steer) -> None:
+def test_deleted_parts_are_restored_in_place_with_takes_and_chapter(steered: Steer) -> None:
     served, _ = steered()
     items = [{"input": "One.", "chapter": "A"}, {"input": "Two."}, {"input": "Three."}, {"input": "Four."}]
     project = create_project(served, items=items)
@@ -175,7 +175,7 @@ def test_deleted_parts_are_restored_where_they_were_with_their_takes_and_chapter
     assert len(files - {name for name, _ in library.files.everything()}) == 1
 
 
-def test_words_of_another_are_overwritten_only_where_they_were_read(steered: Steer) -> None:
+def test_edits_of_others_are_overwritten_only_after_reading_them(steered: Steer) -> None:
     served, _ = steered()
     project = create_project(served, items=[{"input": "One."}])
     [part] = parts_of(served, project)
@@ -249,7 +249,7 @@ def test_a_deleted_part_is_restored_after_its_predecessor_when_credits_were_adde
     assert first_half.position + 1 == second_half.position
 
 
-def test_what_cannot_be_done_with_parts_is_refused_and_changes_nothing(
+def test_invalid_arrangements_of_parts_are_refused_and_change_nothing(
     steered: Steer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served, _ = steered()
@@ -284,7 +284,7 @@ def test_what_cannot_be_done_with_parts_is_refused_and_changes_nothing(
         assert_envelope(client.delete(f"{PROJECTS}/{alone['id']}/parts/{part['id']}"), 400, "part")
 
 
-def test_of_two_at_once_one_splits_and_a_part_that_goes_while_it_is_spoken_holds_up_nothing(steered: Steer) -> None:
+def test_one_of_two_simultaneous_splits_succeeds_and_a_deleted_running_part_blocks_nothing(steered: Steer) -> None:
     served, engine = steered()
     engine.first_frame_gate.clear()
     project = create_project(served, items=[{"input": "One two."}, {"input": "Three."}, {"input": "Four."}], start=True)

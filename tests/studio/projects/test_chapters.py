@@ -104,7 +104,7 @@ def test_a_chapter_is_renamed_with_its_heading(steered: Steer) -> None:
     assert parts_of(served, project) == before
 
 
-def test_a_chapter_whose_first_part_is_prose_is_renamed_alone(steered: Steer) -> None:
+def test_chapter_title_is_renamed_alone_if_its_first_part_is_prose(steered: Steer) -> None:
     served, _ = steered()
     project = create_project(served, items=[{"input": "Before it all."}, {"input": "It was late.", "chapter": "One"}])
     parts = parts_of(served, project)

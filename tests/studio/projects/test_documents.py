@@ -65,7 +65,7 @@ def test_prose_is_cut_at_paragraphs_or_sentences_and_nothing_else_is() -> None:
 
 @settings(deadline=None)
 @given(st.lists(st.text("abc .!?\n:äß漢。", min_size=1, max_size=200), min_size=1, max_size=20))
-def test_no_word_of_any_text_is_lost_doubled_or_cut(paragraphs: list[str]) -> None:
+def test_words_of_any_text_are_neither_lost_nor_doubled_nor_cut(paragraphs: list[str]) -> None:
     text = "\n\n".join(paragraphs)
     if not text.strip():
         return
@@ -132,7 +132,7 @@ def test_a_bad_epub_is_refused_with_its_reason(book: bytes, why: str) -> None:
         ("<![x[One<p>Two</p>", ["Hi", "Two"]),
     ],
 )
-def test_a_page_that_breaks_off_is_read_up_to_there(markup: str, texts: list[str]) -> None:
+def test_truncated_page_is_read_up_to_its_end(markup: str, texts: list[str]) -> None:
     document = read_document(epub({"a.xhtml": f"<p>Hi</p>{markup}"}), "epub")
     assert [passage.text for passage in document.passages] == texts
 
@@ -276,7 +276,7 @@ def test_subtitles_are_read_as_players_read_them(text: str, texts: list[str]) ->
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16", "utf-16-le", "utf-16-be"])
-def test_text_is_read_in_the_encodings_that_editors_write(encoding: str) -> None:
+def test_text_is_read_in_common_encodings_of_editors(encoding: str) -> None:
     text = "“Café,” she said – and the naïve boy didn’t understand. Über die Straße…"
     assert [part.text for part in parts_of(text.encode(encoding), "txt")] == [text]
 
@@ -291,7 +291,7 @@ def test_text_is_read_in_the_encodings_that_editors_write(encoding: str) -> None
         ("İstanbul'da çok güzel şeyler", "cp1254"),
     ],
 )
-def test_text_in_an_encoding_that_the_bytes_do_not_show_is_refused(text: str, encoding: str) -> None:
+def test_text_in_an_unrecognisable_encoding_is_refused(text: str, encoding: str) -> None:
     with pytest.raises(InvalidDocument, match="line 1: this is not UTF-8 text"):
         parts_of(text.encode(encoding), "txt")
 
@@ -361,7 +361,7 @@ def test_an_unreadable_document_is_refused_with_its_line(kind: str, text: bytes,
         (b"<html lang='en'>Hi", "a web page"),
     ],
 )
-def test_a_file_that_is_not_a_text_is_refused_as_what_it_is(data: bytes, what: str) -> None:
+def test_file_of_another_kind_is_refused_with_its_kind(data: bytes, what: str) -> None:
     with pytest.raises(InvalidDocument, match=f"^this is {what}"):
         read_document(data, "txt")
     if what.startswith("a PDF"):

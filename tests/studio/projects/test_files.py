@@ -172,7 +172,7 @@ def test_a_cue_is_a_sentence_with_its_words_times_and_so_is_a_take_on_the_page(s
     assert [sentence["text"] for sentence in times["timestamps"]] == ["Six words are here.", "So they are!"]
 
 
-def test_a_part_whose_words_have_no_times_is_one_cue_and_goes_without_them(steered: Steer) -> None:
+def test_part_without_word_times_is_one_cue(steered: Steer) -> None:
     served, engine = steered()
     engine.info = replace(engine.info, cannot_align="held in fp8")
     project = create_project(served, items=[{"input": "One here. Two there."}])

@@ -49,7 +49,7 @@ def book(steered: Steer) -> tuple[Served, Json]:
     return served, until(served, project, "done")
 
 
-def test_what_an_epub_says_of_itself_is_in_its_files(book: tuple[Served, Json]) -> None:
+def test_epub_metadata_is_in_its_files(book: tuple[Served, Json]) -> None:
     served, project = book
     metadata = project["settings"]
     assert (metadata["author"], metadata["language"]) == ("Ann A., Bo B.", "pt-BR")
@@ -102,7 +102,7 @@ def levels(data: bytes, name: str) -> Loudness:
     return measured(pcm, rate=rate)
 
 
-def test_files_meet_the_standard_that_the_project_or_the_request_names(book: tuple[Served, Json]) -> None:
+def test_files_meet_the_standard_of_the_project_or_the_request(book: tuple[Served, Json]) -> None:
     served, project = book
     plain = fetch(served, project, "audio")
     assert json.loads(fetch(served, project, "loudness"))["loudness"] == "none"
@@ -155,7 +155,7 @@ def samples_of(wav: bytes) -> np.ndarray:
     return np.frombuffer(wav[44:], "<i2")
 
 
-def test_silence_around_parts_is_cut_away_if_that_is_wanted(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silence_around_parts_is_trimmed_on_request(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each take begins and ends with a frame of silence."""
     usual = fake_engine.tone
     silence = np.zeros(FRAME, np.float32)

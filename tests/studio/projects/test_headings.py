@@ -139,7 +139,7 @@ def test_a_heading_has_a_number_or_stands_alone(line: str) -> None:
 
 
 @pytest.mark.parametrize("line", PROSE)
-def test_prose_that_begins_like_a_heading_is_prose(line: str) -> None:
+def test_prose_beginning_like_a_heading_is_prose(line: str) -> None:
     assert not is_heading(line)
 
 

@@ -53,7 +53,7 @@ def test_two_studios_speak_each_part_once(steered: Steer, tmp_path: Path) -> Non
 
 @pytest.mark.usefixtures("watchful")
 @pytest.mark.parametrize("verb", ["cancel", "delete"])
-def test_what_another_studio_cancels_or_deletes_ends_here(steered: Steer, tmp_path: Path, verb: str) -> None:
+def test_parts_cancelled_or_deleted_by_another_studio_end_here(steered: Steer, tmp_path: Path, verb: str) -> None:
     (first, engine), (second, _) = (
         steered(home=str(tmp_path)),
         steered(home=str(tmp_path), project_rows=0),
@@ -81,9 +81,7 @@ def another_studio(home: Path, voices: Path, lease: float) -> Iterator[tuple[Ser
 
 
 @pytest.mark.usefixtures("watchful")
-def test_a_studio_takes_over_what_a_killed_one_was_speaking(
-    steered: Steer, voices_folder: Path, tmp_path: Path
-) -> None:
+def test_studio_takes_over_the_parts_of_a_killed_one(steered: Steer, voices_folder: Path, tmp_path: Path) -> None:
     with another_studio(tmp_path, voices_folder, lease=2.5) as (killed, process):
         project = create_project(killed, items=[{"input": "One, stop."}, {"input": "Two, stop."}], start=True)
         until(killed, project, speaking=2)
@@ -103,9 +101,7 @@ def leases(library: Library) -> list[float]:
         return [row["leased_until"] for row in db.table("parts").rows_where("state = 'speaking'")]
 
 
-def test_a_part_that_is_still_being_planned_ends_with_its_project(
-    steered: Steer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_part_being_planned_ends_with_its_project(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
     planned, go_on, plan_of = threading.Event(), threading.Event(), planner.plan_of
 
     def held(*arguments: object) -> object:
@@ -140,9 +136,7 @@ def claimed(library: Library) -> tuple[Project, ClaimedPart]:
     return project, part
 
 
-def test_a_lease_that_is_not_renewed_ends_and_its_late_worker_changes_nothing(
-    tmp_path: Path, clock: list[float]
-) -> None:
+def test_expired_lease_ends_and_its_late_worker_changes_nothing(tmp_path: Path, clock: list[float]) -> None:
     library, other = Library(tmp_path), Library(tmp_path)
     project, part = claimed(library)
     clock[0] += part_queue.LEASE_SECONDS - 1
@@ -165,7 +159,7 @@ def test_a_lease_that_is_not_renewed_ends_and_its_late_worker_changes_nothing(
     assert library.projects.get(project.id, None).parts["queued"] == 1
 
 
-def test_a_clock_that_is_set_back_locks_no_part_for_ever(tmp_path: Path, clock: list[float]) -> None:
+def test_clock_set_back_does_not_lock_parts(tmp_path: Path, clock: list[float]) -> None:
     library = Library(tmp_path)
     claimed(library)
     clock[0] -= 3600

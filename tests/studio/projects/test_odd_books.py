@@ -63,7 +63,7 @@ async def read_in_thread(
 
 
 @pytest.mark.parametrize("build", BOOKS, ids=lambda build: f"{build.__module__.rpartition('.')[2]}-{build.__name__}")
-def test_an_odd_book_becomes_the_chapters_that_it_has(
+def test_odd_book_gets_its_chapters(
     served: Served, build: Callable[[], OddBook], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     book = build()
@@ -154,7 +154,7 @@ def test_a_book_is_shown_by_chapters_and_imported_in_part(steered: Steer) -> Non
         assert (whole["parts"]["total"], whole["cover"]) == (4, None)
 
 
-def test_notes_are_offered_where_there_are_some_and_proposed_once_they_are_wanted(steered: Steer) -> None:
+def test_notes_are_offered_if_there_are_any_and_included_on_request(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
 
@@ -170,7 +170,7 @@ def test_notes_are_offered_where_there_are_some_and_proposed_once_they_are_wante
         assert [(chapter["title"], chapter["included"]) for chapter in chapters] == [("One", True), ("Notes", True)]
 
 
-def test_what_cannot_be_imported_is_refused_by_name(steered: Steer) -> None:
+def test_invalid_imports_are_refused_by_name(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         preview = previewed(client)["id"]

@@ -122,7 +122,7 @@ def archive(**files: str) -> bytes:
         (docx(p(" ")), "no text to speak"),
     ],
 )
-def test_a_word_document_that_cannot_be_read_is_refused_with_its_reason(data: bytes, why: str) -> None:
+def test_unreadable_word_document_is_refused_with_the_reason(data: bytes, why: str) -> None:
     with pytest.raises(InvalidDocument, match=why):
         read_document(data, "docx")
 
@@ -130,7 +130,7 @@ def test_a_word_document_that_cannot_be_read_is_refused_with_its_reason(data: by
 LONG = "This is a line that is as long as the lines of a page of print are, more or less"
 
 
-def test_a_pdf_becomes_paragraphs_without_what_each_page_repeats() -> None:
+def test_pdf_becomes_paragraphs_without_repeated_lines() -> None:
     pages = [
         ["My Book  1", "The Start", LONG, "and here the sentence goes on with an exam-", "ple in it.", f"{LONG},", "7"],
         ["My Book  2", f"not ended by the page, {LONG[:50]}", "and so on.", LONG, "8"],
@@ -149,7 +149,7 @@ def test_a_pdf_becomes_paragraphs_without_what_each_page_repeats() -> None:
     ]
 
 
-def test_chapters_at_the_top_of_their_pages_are_no_running_heads() -> None:
+def test_chapter_titles_at_the_top_of_pages_are_not_running_heads() -> None:
     pages = [[f"Chapter {number}", f"{LONG}.", "And " * number] for number in range(1, 7)]
     pages[1] = ["The rest of the first.", *pages[1]]
     for outline in ({}, {number: f"Chapter {number + 1}" for number in range(6)}):
@@ -169,7 +169,7 @@ def test_chapters_at_the_top_of_their_pages_are_no_running_heads() -> None:
         (pdf([["1"], ["2"], []]), "scans.*text recognition"),
     ],
 )
-def test_a_pdf_that_cannot_be_read_is_refused_with_its_reason(data: bytes, why: str) -> None:
+def test_unreadable_pdf_is_refused_with_the_reason(data: bytes, why: str) -> None:
     with pytest.raises(InvalidDocument, match=why):
         read_document(data, "pdf")
 

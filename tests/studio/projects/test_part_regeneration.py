@@ -98,7 +98,7 @@ def test_words_typed_into_the_part_meanwhile_are_not_lost(steered: Steer) -> Non
     assert (now["text"], now["chosen"], len(now["takes"])) == ("Other words.", part["chosen"], 1)
 
 
-def test_a_take_of_a_part_is_a_take_that_no_list_has(steered: Steer) -> None:
+def test_take_of_a_part_is_not_listed(steered: Steer) -> None:
     served, _ = steered()
     project = create_project(served, items=[{"input": TEXT}], voice="anna", seed=7, start=True)
     until(served, project, "done")
@@ -123,7 +123,7 @@ def test_a_take_of_a_part_is_a_take_that_no_list_has(steered: Steer) -> None:
         assert_envelope(client.get(at), 404, "take_id")
 
 
-def test_what_cannot_be_mended_is_refused_and_nothing_is_kept(steered: Steer) -> None:
+def test_impossible_regenerations_are_refused_and_nothing_is_stored(steered: Steer) -> None:
     served, engine = steered()
     project = create_project(served, items=[{"input": TEXT}])
     [part] = parts_of(served, project)
@@ -141,7 +141,7 @@ def test_what_cannot_be_mended_is_refused_and_nothing_is_kept(steered: Steer) ->
     assert len(parts_of(served, project)[0]["takes"]) == 1
 
 
-def test_a_selection_means_the_sentences_that_it_touches() -> None:
+def test_selection_is_extended_to_whole_sentences() -> None:
     text = "One two. … Three [sigh] four! Five."
     words = ["One", "two", "Three", "four", "Five"]
 
@@ -159,7 +159,7 @@ def test_a_selection_means_the_sentences_that_it_touches() -> None:
         select("… [sigh]", 1, 1, [])
 
 
-def test_words_in_brackets_count_where_they_were_said() -> None:
+def test_bracketed_words_count_if_spoken() -> None:
     text = "[whisper] One. [Level Up] Two."
     assert select(text, 16, 16, ["One", "Level", "Up", "Two"]) == Selection("[Level Up] Two.", "[whisper] One.", 1, 4)
     assert select(text, 16, 16, ["One", "Two"]) == Selection("[Level Up] Two.", "[whisper] One.", 1, 2)

@@ -102,7 +102,7 @@ def test_a_project_is_called_as_its_document_says_else_as_its_file(steered: Stee
         assert (pasted["title"], pasted["skipped"]) == ("Hello.", [])
 
 
-def test_a_row_that_fails_is_tried_twice_and_stops_no_other(steered: Steer) -> None:
+def test_failing_row_is_tried_twice_without_stopping_others(steered: Steer) -> None:
     served, engine = steered()
     table = "text,voice,pause\nOne two.,anna,0\nThree.,nobody,\nFour.,bert,2.5\n"
     project = create_project(served, input=table, kind="csv", start=True)
@@ -116,7 +116,7 @@ def test_a_row_that_fails_is_tried_twice_and_stops_no_other(steered: Steer) -> N
     assert len(engine.utterances) == 3
 
 
-def test_a_voice_that_there_is_not_is_refused_and_nothing_is_made(steered: Steer) -> None:
+def test_unknown_voice_is_refused_and_nothing_is_generated(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         for body in ({"voice": "nobody"}, {"cast": {"Anna": "nobody"}}, {"voice": "anna@9"}):
@@ -130,7 +130,7 @@ def test_a_voice_that_there_is_not_is_refused_and_nothing_is_made(steered: Steer
     assert_envelope(change(served, project, parts_of(served, project)[0], voice="nobody"), 400, "voice")
 
 
-def test_a_part_that_goes_wrong_once_keeps_the_reason(steered: Steer) -> None:
+def test_part_keeps_the_reason_of_its_first_failure(steered: Steer) -> None:
     served, engine = steered()
     engine.spoilt = ["silent"]
     project = create_project(served, items=[{"input": "One two."}], start=True)
@@ -139,7 +139,7 @@ def test_a_part_that_goes_wrong_once_keeps_the_reason(steered: Steer) -> None:
     assert (part["state"], part["attempts"]) == ("done", 2) and "silent" in part["error"]
 
 
-def test_only_the_part_whose_words_changed_is_stale_and_goes_back_with_them(steered: Steer) -> None:
+def test_only_a_part_with_changed_words_is_stale_until_they_are_restored(steered: Steer) -> None:
     served, _ = steered()
     project = create_project(served, items=[{"input": "One."}, {"input": "Two."}], voice="anna", start=True)
     until(served, project, "done")
@@ -155,7 +155,7 @@ def test_only_the_part_whose_words_changed_is_stale_and_goes_back_with_them(stee
     assert pauses["state"] == "done" and pauses["settings"]["pause"] == 2
 
 
-def test_the_take_of_an_earlier_text_or_voice_is_chosen_again_when_that_is_back(steered: Steer) -> None:
+def test_earlier_take_is_chosen_again_with_its_text_or_voice(steered: Steer) -> None:
     served, _ = steered()
     project = create_project(served, items=[{"input": "One."}, {"input": "Two."}], voice="anna", start=True)
     until(served, project, "done")
@@ -222,7 +222,7 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return statements_run
 
 
-def test_parts_that_are_asked_for_again_and_again_are_looked_up_once(steered: Steer, statements: list[str]) -> None:
+def test_parts_requested_repeatedly_are_looked_up_once(steered: Steer, statements: list[str]) -> None:
     served, _ = steered(project_rows=0)
     project = create_project(served, items=[{"input": "One."}, {"input": "Two."}, {"input": "Three."}])
     ids = [part["id"] for part in parts_of(served, project)]
@@ -273,7 +273,7 @@ def test_direct_requests_go_before_queued_parts(steered: Steer) -> None:
     assert engine.utterances[1].text == "I ask."
 
 
-def test_no_rows_for_projects_speak_none(steered: Steer) -> None:
+def test_zero_project_rows_generate_no_parts(steered: Steer) -> None:
     served, engine = steered(project_rows=0)
     project = create_project(served, items=[{"input": "One."}], start=True)
     with served.client() as client:
@@ -337,7 +337,7 @@ def test_a_deleted_project_is_not_spoken_any_more_and_paused_once_it_is_restored
         until(served, project, "done", done=4)
 
 
-def test_only_what_was_changed_is_listed_and_spoken(steered: Steer) -> None:
+def test_only_changed_parts_are_listed_and_generated(steered: Steer) -> None:
     served, engine = steered()
     project = create_project(served, items=[{"input": "One."}, {"input": "Two."}, {"input": "Three."}])
     first, second, _ = parts_of(served, project)
@@ -366,7 +366,7 @@ def test_the_library_is_not_asked_for_each_name_of_a_document(steered: Steer, st
     assert voices[:3] == ["ANNA", "bert", "bert"]
 
 
-def test_what_cannot_be_a_project_is_refused_by_name(steered: Steer) -> None:
+def test_invalid_project_fields_are_refused_by_name(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         for body, param in (

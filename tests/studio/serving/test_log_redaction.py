@@ -63,9 +63,7 @@ def test_the_access_log_has_no_tokens(tmp_path: Path, capfd: pytest.CaptureFixtu
     assert any("a=1&session%5Fhash=[redacted]&b=2" in line for line in logged)
 
 
-def test_not_even_at_the_level_debug_are_keys_and_cookies_logged(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_keys_and_cookies_are_not_logged_at_debug_level(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with several(settings_of(tmp_path, "debug"), lambda: FakeEngine.start, count=0) as studio:
         url = studio.url.replace("http", "ws") + f"/v1/audio/speech/stream?token={WORD}"
         headers = {"Authorization": f"Bearer {WORD}", "Cookie": f"studio_session={WORD}"}
@@ -76,9 +74,7 @@ def test_not_even_at_the_level_debug_are_keys_and_cookies_logged(
     assert WORD not in output
 
 
-async def test_a_request_that_could_not_be_passed_on_is_named_without_its_token(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_failed_relay_is_logged_without_the_token(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with socket.socket() as public:
         public.bind(("127.0.0.1", 0))
         relay = Relay(own, lambda scope: scope["path"] == SOUND, str(tmp_path / "gone"))
@@ -101,5 +97,5 @@ async def test_a_request_that_could_not_be_passed_on_is_named_without_its_token(
         ("/docs?key=&monkey=1", "/docs?key=[redacted]&monkey=1"),
     ],
 )
-def test_what_is_hidden_of_an_address(address: str, shown: str) -> None:
+def test_addresses_are_redacted(address: str, shown: str) -> None:
     assert redacted(address) == shown

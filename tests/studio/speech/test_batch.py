@@ -18,7 +18,7 @@ BATCH = "/v1/audio/speech/batch"
 Steer = Callable[..., Steered]
 
 
-def test_items_take_what_they_do_not_say_from_the_batch(steered: Steer) -> None:
+def test_items_inherit_absent_fields_from_the_batch(steered: Steer) -> None:
     served, engine = steered(max_rows=3)
     items = [{"input": "one"}, {"input": "one two", "voice": "bert"}, {"input": "one two three", "seed": 9}]
     with served.client() as client:
@@ -57,14 +57,14 @@ def test_null_in_an_item_is_absent_and_other_names_mean_the_same(
 
 
 @pytest.mark.parametrize("fields", [{"stream": "false"}, {"stream": None}, {"stream": 0}])
-def test_what_does_not_mean_a_stream_gives_none(steered: Steer, fields: dict[str, object]) -> None:
+def test_false_stream_values_give_no_stream(steered: Steer, fields: dict[str, object]) -> None:
     served, _ = steered()
     with served.client() as client:
         answer = client.post(BATCH, json={"items": [{"input": "a"}]} | fields)
     assert answer.headers["content-type"] == "application/json" and answer.json()["succeeded"] == 1
 
 
-def test_a_default_that_no_item_could_have_refuses_the_batch(steered: Steer) -> None:
+def test_invalid_batch_default_refuses_the_batch(steered: Steer) -> None:
     served, engine = steered()
     with served.client() as client:
         for shared, param in (({"word_timestamps": True}, "word_timestamps"), ({"format": "mid"}, "response_format")):
@@ -72,7 +72,7 @@ def test_a_default_that_no_item_could_have_refuses_the_batch(steered: Steer) -> 
     assert not engine.utterances
 
 
-def test_a_bad_item_is_its_own_error_and_the_others_go_on(steered: Steer) -> None:
+def test_bad_item_gets_its_own_error_and_the_others_continue(steered: Steer) -> None:
     served, engine = steered()
     items = [{"input": "a", "voice": "nobody"}, {"input": "a"}, {"input": " "}, {}]
     with served.client() as client:

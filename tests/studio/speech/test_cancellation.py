@@ -41,7 +41,7 @@ async def awaited(token: CancelToken) -> AsyncIterator[tuple[Work, asyncio.Task[
     assert task.done()
 
 
-async def test_work_that_is_not_ended_gives_its_result() -> None:
+async def test_uninterrupted_work_returns_its_result() -> None:
     token = CancelToken(Ended)
     async with awaited(token) as (work, task):
         work.may_end.set()
@@ -73,7 +73,7 @@ async def test_ending_work_leaves_its_task_usable_and_lets_nothing_begin_later()
     assert not later.has_begun.is_set()
 
 
-async def test_a_result_that_is_ready_as_the_end_comes_does_not_count() -> None:
+async def test_result_ready_at_the_end_does_not_count() -> None:
     token = CancelToken(Ended)
     async with awaited(token) as (work, task):
         work.may_end.set()
@@ -91,7 +91,7 @@ async def test_a_cancelled_caller_gets_the_cancellation() -> None:
 
 
 @pytest.mark.parametrize("first", ["ended", "cancelled"])
-async def test_of_ending_and_cancelling_the_cancellation_wins(first: str) -> None:
+async def test_cancellation_wins_over_ending(first: str) -> None:
     token = CancelToken(Ended)
     async with awaited(token) as (_, task):
         for end in (token.cancel, task.cancel) if first == "ended" else (task.cancel, token.cancel):

@@ -69,7 +69,7 @@ async def test_a_recording_is_closed_once_no_thread_writes_to_it(
     recorder.stop()
 
 
-async def test_a_source_that_fails_as_it_is_closed_still_gives_its_callers_share_back() -> None:
+async def test_failing_close_still_frees_the_callers_share() -> None:
     ended: list[Take] = []
 
     async def broken() -> AsyncGenerator[Sound, None]:

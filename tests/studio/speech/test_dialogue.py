@@ -101,7 +101,7 @@ def test_the_first_turn_is_heard_before_the_second_is_spoken(steered: Steer) -> 
     served.until(running=0)
 
 
-def test_a_turn_that_will_not_last_has_the_next_one_begun_beside_it(steered: Steer) -> None:
+def test_next_turn_begins_early_if_the_current_audio_will_not_last(steered: Steer) -> None:
     served, engine = steered(max_rows=2)
     engine.later_frames_gate.clear()
     with ThreadPoolExecutor(1) as pool:
@@ -131,7 +131,7 @@ def test_a_limit_counts_all_turns_together(steered: Steer) -> None:
         assert client.get(f"/v1/takes/{answer.headers['x-request-id']}").json()["finish_reason"] == "length"
 
 
-def test_what_is_refused_names_the_line(steered: Steer) -> None:
+def test_refusals_name_the_line(steered: Steer) -> None:
     served, engine = steered()
     answer = spoken(served, input="Anna: Hi.\nNobody: Hi.")
     assert_envelope(answer, 400, "cast")

@@ -83,7 +83,7 @@ async def test_a_short_text_is_planned_in_the_event_loop_and_a_long_one_in_a_thr
     assert plan.label == "eve" and voices.in_loop == [False]
 
 
-async def test_numbers_are_first_read_in_a_thread_where_their_rules_are_compiled(voices: Watched) -> None:
+async def test_number_rules_are_compiled_in_a_thread_on_first_use(voices: Watched) -> None:
     planner = Planner(voices, WorkQueue(TEXTS))
     await planner.plan(SpeechRequest("Hello.", "eve"), CARD, "me")
     for _ in range(2):
@@ -92,7 +92,7 @@ async def test_numbers_are_first_read_in_a_thread_where_their_rules_are_compiled
     assert voices.in_loop == [False, False, True]
 
 
-async def test_after_one_that_took_much_of_the_processor_all_are_planned_in_threads(voices: Watched) -> None:
+async def test_plans_run_in_threads_after_an_expensive_one(voices: Watched) -> None:
     planner, request = Planner(voices, WorkQueue(TEXTS)), SpeechRequest("Hello.", "eve")
     await planner.plan(request, CARD, "me")
     voices.waits = 2 * QUICK_SECONDS  # for other threads, as in a crowd
@@ -108,7 +108,7 @@ async def test_after_one_that_took_much_of_the_processor_all_are_planned_in_thre
     assert voices.in_loop == [True, False, False, True, True], "for so many seconds"
 
 
-async def test_a_thread_waits_for_a_library_that_is_locked_and_refusals_are_the_same(voices: Watched) -> None:
+async def test_thread_waits_for_a_locked_library_with_the_same_refusals(voices: Watched) -> None:
     planner = Planner(voices, WorkQueue(TEXTS))
     await planner.plan(SpeechRequest("Hello.", "eve"), CARD, "me")
     voices.is_locked = True

@@ -48,7 +48,7 @@ def samples(answer: httpx.Response) -> np.ndarray:
     return np.frombuffer(answer.content[44:], "<i2")
 
 
-def test_the_whole_take_is_what_it_would_have_been_without_the_limit(steered: Steer) -> None:
+def test_continued_take_equals_an_unlimited_one(steered: Steer) -> None:
     served, engine = steered()
     with served.client() as client:
         whole, cut = speak(client), speak(client, max_new_tokens=5)
@@ -112,7 +112,7 @@ def test_another_format_may_be_asked_for_and_events_too(steered: Steer) -> None:
         assert record(client, unkept)["stored"] is False
 
 
-def test_what_cannot_be_continued_is_refused_in_words(steered: Steer) -> None:
+def test_takes_that_cannot_be_continued_are_refused_with_the_reason(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         ended, cut = speak(client), speak(client, max_new_tokens=5)
@@ -138,7 +138,7 @@ def assert_refused(answer: httpx.Response, status: int, param: str = "take_id") 
     return message
 
 
-def test_a_full_line_is_a_refusal_before_the_first_byte(steered: Steer) -> None:
+def test_full_queue_is_refused_before_the_first_byte(steered: Steer) -> None:
     served, engine = steered(max_rows=1, max_waiting=0)
     with served.client() as client:
         cut = speak(client, max_new_tokens=5)
@@ -153,7 +153,7 @@ def test_a_full_line_is_a_refusal_before_the_first_byte(steered: Steer) -> None:
         assert go_on(client, cut).status_code == 200
 
 
-def test_another_model_than_the_one_that_began_is_refused_by_name(steered: Steer, tmp_path: Path) -> None:
+def test_continuing_with_another_model_is_refused_by_name(steered: Steer, tmp_path: Path) -> None:
     home = {"home": str(tmp_path / "home")}
     served, _ = steered(**home)
     with served.client() as client:
@@ -175,7 +175,7 @@ def test_takes_of_another_key_cannot_be_continued(steered: Steer) -> None:
         assert client.post(f"{TAKES}/{take}/continue", json={}, headers=mine).status_code == 200
 
 
-def test_a_voice_that_has_gone_is_not_replaced_by_another_of_its_name(steered: Steer) -> None:
+def test_deleted_voice_is_not_replaced_by_another_of_its_name(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         cut = speak(client, voice="anna", max_new_tokens=5)

@@ -86,7 +86,7 @@ def test_leaving_amid_a_later_part_frees_the_row(steered: Steer) -> None:
     served.until(running=0, waiting=0)
 
 
-def test_a_later_part_waits_for_a_place_in_a_full_line(steered: Steer) -> None:
+def test_later_part_waits_for_a_place_in_a_full_queue(steered: Steer) -> None:
     served, engine = steered()
     engine.full_times = 3
     answer = wav_of(served, input=f"{SENTENCE} {SENTENCE}", chunk_length=100)
@@ -94,7 +94,7 @@ def test_a_later_part_waits_for_a_place_in_a_full_line(steered: Steer) -> None:
     assert frames_of(answer.content)[1] == 2 * len(SENTENCE.split()) * 6 * FRAME
 
 
-def test_pauses_are_silence_of_their_length_where_they_stand(steered: Steer) -> None:
+def test_pauses_are_silence_of_their_length_in_place(steered: Steer) -> None:
     served, _ = steered()
     answer = wav_of(served, input="[pause:500ms] One. [pause:1s] Two. [pause:250ms]")
     pcm = samples(answer.content)
@@ -143,7 +143,7 @@ def test_more_than_ten_minutes_of_pauses_are_refused(steered: Steer, more: dict[
     assert not engine.utterances
 
 
-def test_a_budget_is_for_all_parts_and_the_record_says_what_cut_it(steered: Steer) -> None:
+def test_budget_counts_all_parts_and_the_record_names_the_limit(steered: Steer) -> None:
     served, _ = steered()
     answer = wav_of(served, input=" ".join([SENTENCE] * 4), chunk_length=100, max_new_tokens=100)
     assert frames_of(answer.content)[1] == 100 * FRAME
@@ -171,7 +171,7 @@ def test_speed_works_for_every_format(steered: Steer) -> None:
 
 
 @pytest.mark.parametrize("fault", ["short", "nan"])
-def test_a_take_that_goes_wrong_at_once_is_tried_once_more(steered: Steer, fault: str) -> None:
+def test_immediately_failing_take_is_retried_once(steered: Steer, fault: str) -> None:
     served, engine = steered()
     engine.spoilt = [fault]
     answer = wav_of(served, input="Oh, incomprehensibilities!")
@@ -181,7 +181,7 @@ def test_a_take_that_goes_wrong_at_once_is_tried_once_more(steered: Steer, fault
     assert frames_of(answer.content)[1] == 12 * FRAME
 
 
-def test_twice_wrong_is_an_error_that_names_it(steered: Steer) -> None:
+def test_second_failure_is_an_error_with_the_reason(steered: Steer) -> None:
     served, engine = steered()
     engine.spoilt = ["nan", "nan"]
     answer = wav_of(served, input="a")
@@ -194,7 +194,7 @@ def test_twice_wrong_is_an_error_that_names_it(steered: Steer) -> None:
 
 
 @pytest.mark.parametrize(("fault", "why"), [("late nan", "invalid samples"), ("loop", "loop"), ("silent", "silent")])
-def test_wrong_speech_that_is_heard_already_breaks_off_and_is_recorded(steered: Steer, fault: str, why: str) -> None:
+def test_faulty_speech_already_playing_is_cut_off_and_recorded(steered: Steer, fault: str, why: str) -> None:
     served, engine = steered()
     engine.spoilt = [fault]
     with served.client() as client:

@@ -71,7 +71,7 @@ def test_the_usual_sound_is_pcm_at_24_khz(studio: Served, config: dict[str, obje
             assert audio == client.post("/v1/audio/speech", json=body).content
 
 
-def test_a_flush_speaks_what_is_held(steered: Steer) -> None:
+def test_flush_speaks_the_held_text(steered: Steer) -> None:
     served, _ = steered()
     with open_socket(served) as socket:
         send(socket, "input.text", text="Well")
@@ -79,7 +79,7 @@ def test_a_flush_speaks_what_is_held(steered: Steer) -> None:
         assert sentence(socket)[0]["sentence_text"] == "Well"
 
 
-def test_pauses_that_stand_alone_are_heard_before_the_next_sentence(steered: Steer) -> None:
+def test_lone_pauses_precede_the_next_sentence(steered: Steer) -> None:
     served, engine = steered()
     with open_socket(served) as socket:
         send(socket, "session.config", response_format="wav")
@@ -189,7 +189,7 @@ def test_settings_are_refused_after_others_and_after_text(steered: Steer, before
     engine.first_frame_gate.set()
 
 
-def test_what_waits_is_counted_in_characters_and_room_is_made_by_speaking(steered: Steer) -> None:
+def test_waiting_text_is_counted_in_characters_and_freed_by_speaking(steered: Steer) -> None:
     served, engine = steered()
     engine.first_frame_gate.clear()
     with open_socket(served) as socket:

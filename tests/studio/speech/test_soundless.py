@@ -68,7 +68,7 @@ def test_a_sentence_without_sound_is_silence_on_the_socket_and_an_invisible_one_
         assert json.loads(socket.recv(60)) == {"type": "session.done", "total_sentences": 1}
 
 
-def test_a_part_without_sound_adds_nothing_to_one_that_has_some(steered: Steer) -> None:
+def test_part_without_audio_adds_nothing_to_a_part_with_audio(steered: Steer) -> None:
     served, engine = steered()
     engine.spoilt = ["", "mute"]
     with served.client() as client:
@@ -113,7 +113,7 @@ def test_a_text_without_any_word_is_refused_on_every_way_and_nothing_is_spoken(s
     assert engine.utterances == []
 
 
-def test_signs_that_stand_alone_in_a_stream_are_skipped(steered: Steer) -> None:
+def test_lone_punctuation_in_a_stream_is_skipped(steered: Steer) -> None:
     served, engine = steered()
     with open_socket(served) as socket:
         for alone in ("👍", "\ue000"):

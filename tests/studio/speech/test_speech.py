@@ -74,7 +74,7 @@ def test_an_own_clip_is_the_voice_and_is_encoded_once(steered: Steer) -> None:
     assert engine.utterances[-1].references[0].text == "My own words."
 
 
-def test_a_real_clip_changes_what_is_said(studio: Served) -> None:
+def test_real_clip_changes_the_speech(studio: Served) -> None:
     request = {"input": "Hello.", "max_new_tokens": 8, "seed": 3, "response_format": "wav"}
     with studio.client() as client:
         own = client.post(SPEECH, json=request | {"ref_audio": data_url(wav(tone(2))), "ref_text": "Words."})
@@ -168,7 +168,7 @@ def test_hanging_up_while_queued_leaves_the_queue(steered: Steer) -> None:
         assert speaking.result().status_code == 200
 
 
-def test_the_real_engine_frees_the_row_of_a_caller_that_hangs_up(studio: Served) -> None:
+def test_real_engine_frees_the_row_of_a_disconnected_caller(studio: Served) -> None:
     before = studio.load()
     studio.hang_up(SPEECH, {"input": "A long story.", "max_new_tokens": 1500, "response_format": "wav"}, 9000)
     studio.until(running=0, waiting=0)
@@ -176,7 +176,7 @@ def test_the_real_engine_frees_the_row_of_a_caller_that_hangs_up(studio: Served)
     assert after["cancelled"] + after["finished"] == before["cancelled"] + before["finished"] + 1
 
 
-def test_the_record_of_a_take_that_was_left_says_so(steered: Steer) -> None:
+def test_record_of_an_abandoned_take_shows_it(steered: Steer) -> None:
     served, engine = steered()
     engine.later_frames_gate.clear()
     with served.client() as client:
@@ -189,7 +189,7 @@ def test_the_record_of_a_take_that_was_left_says_so(steered: Steer) -> None:
         assert client.get(f"/v1/takes/{take_id}").json()["state"] == "cancelled"
 
 
-def test_an_engine_that_dies_breaks_the_stream_and_then_says_503(steered: Steer) -> None:
+def test_dead_engine_breaks_the_stream_and_then_answers_503(steered: Steer) -> None:
     served, engine = steered()
     engine.later_frames_gate.clear()
     with served.client() as client:
@@ -209,7 +209,7 @@ def test_an_engine_that_dies_breaks_the_stream_and_then_says_503(steered: Steer)
         assert "fell off" in health.json()["error"]
 
 
-def test_while_many_speak_the_server_answers_others(steered: Steer) -> None:
+def test_server_answers_others_during_many_takes(steered: Steer) -> None:
     served, engine = steered(max_rows=20)
     engine.later_frames_gate.clear()
 
@@ -225,7 +225,7 @@ def test_while_many_speak_the_server_answers_others(steered: Steer) -> None:
         assert {take.result() for take in takes} == {44 + 2 * 6 * 2048}
 
 
-def test_the_time_to_come_back_grows_with_the_line(steered: Steer) -> None:
+def test_retry_time_grows_with_the_queue(steered: Steer) -> None:
     served, engine = steered(max_rows=1, max_waiting=0)
     with served.client() as client:
         for _ in range(2):

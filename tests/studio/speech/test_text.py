@@ -19,7 +19,7 @@ def solid(text: str) -> str:
     return re.sub(r"\s", "", text)
 
 
-def test_what_fits_is_one_part() -> None:
+def test_text_within_the_limit_is_one_part() -> None:
     assert read_script("  Hello there. How are you?  ") == (Words("Hello there. How are you?"),)
     assert read_script(".") == (Words("."),)
 
@@ -37,7 +37,7 @@ WHOLE_SENTENCES = [
 
 
 @pytest.mark.parametrize("sentence", WHOLE_SENTENCES)
-def test_points_that_end_no_sentence_do_not_cut(sentence: str) -> None:
+def test_full_stops_within_a_sentence_do_not_split_it(sentence: str) -> None:
     filler = "This one is only here so that the text is too long to be a part."
     assert parts(f"{sentence} {filler}") == [sentence, filler]
 
@@ -56,7 +56,7 @@ def test_points_that_end_no_sentence_do_not_cut(sentence: str) -> None:
         "One line\nAnother line\n\n" * 12,
     ],
 )
-def test_no_part_is_too_long_and_no_letter_is_lost(text: str) -> None:
+def test_parts_respect_the_limit_without_losing_letters(text: str) -> None:
     pieces = parts(text)
     assert solid("".join(pieces)) == solid(text)
     assert all(0 < len(part.encode()) <= 100 for part in pieces)
@@ -111,7 +111,7 @@ def test_pauses_with_a_length_are_silence_and_all_other_tags_the_models(text: st
 
 
 @pytest.mark.parametrize("text", ["[pause:11s] a", "[pause:99999ms] a", "[pause:1s]"])
-def test_pauses_that_make_no_sense_are_refused(text: str) -> None:
+def test_invalid_pauses_are_refused(text: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         read_script(text)
     assert refused.value.param == "input"
@@ -145,11 +145,11 @@ SENTENCES = [
 
 
 @pytest.mark.parametrize("sentences", SENTENCES)
-def test_sentences_end_where_a_reader_ends_them(sentences: list[str]) -> None:
+def test_sentence_ends_match_a_readers(sentences: list[str]) -> None:
     assert sentences_of("".join(sentences)) == sentences
 
 
-def test_a_sentence_that_begins_with_a_tag_is_a_part_of_its_own() -> None:
+def test_sentence_with_a_leading_tag_is_a_separate_part() -> None:
     text = "One. Two. [pause] [whisper] Three. Four. [pause] Five. <|speaker:1|>[low] Six! Seven."
     assert split_text(text, 300, apart=True) == [
         "One. Two. [pause]",

@@ -65,7 +65,7 @@ def test_the_bundled_model_is_checked(
     assert SENTENCES[0] in table and "int6" in table and "fish-speech" in table
 
 
-def test_what_cannot_be_checked_is_said_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_failed_check_is_reported_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     empty = tmp_path / "texts.txt"
     empty.write_text("\n")
     for arguments in ([str(tmp_path)], [FRY, "--texts", str(empty)], [FRY, "--recogniser", "ears"], ["no/such/model"]):
@@ -74,9 +74,7 @@ def test_what_cannot_be_checked_is_said_in_one_line(tmp_path: Path, capsys: pyte
         assert captured.out == "" and captured.err.strip().splitlines()[-1].startswith("studio: ")
 
 
-def test_measurements_that_cannot_be_written_are_still_printed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unwritable_measurements_are_still_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([FRY, "--short", "--device", "cpu", "--json", str(tmp_path / "missing" / "figures.json")]) == 1
     captured = capsys.readouterr()
     assert SENTENCES[0] in captured.out and "were not written" in captured.err.splitlines()[-1]

@@ -65,7 +65,7 @@ def names(library: Library) -> list[str]:
     return [take.id for take in library.takes.page(limit=500)]
 
 
-def test_takes_that_wait_are_written_side_by_side_and_in_their_order(
+def test_waiting_takes_are_written_together_in_order(
     tmp_path: Path, disk: Disk, outcomes: dict[str, Outcome | None]
 ) -> None:
     library = Library(tmp_path)
@@ -82,7 +82,7 @@ def test_takes_that_wait_are_written_side_by_side_and_in_their_order(
 
 
 @pytest.mark.parametrize("retention", [Retention(5, 2**30), Retention(1000, 5 * 2100)], ids=["takes", "bytes"])
-def test_what_newer_takes_leave_no_room_is_not_written_at_all(
+def test_takes_superseded_by_newer_ones_are_not_written(
     tmp_path: Path, disk: Disk, outcomes: dict[str, Outcome | None], retention: Retention
 ) -> None:
     library = Library(tmp_path)
@@ -108,7 +108,7 @@ def test_a_take_larger_than_the_limit_does_not_end_the_recorder(
     assert names(library) == ["req_2"]
 
 
-def test_one_take_that_cannot_be_stored_does_not_affect_others(
+def test_unstorable_take_does_not_affect_others(
     tmp_path: Path, disk: Disk, outcomes: dict[str, Outcome | None]
 ) -> None:
     library = Library(tmp_path)
@@ -126,7 +126,7 @@ def test_one_take_that_cannot_be_stored_does_not_affect_others(
     assert {name for name, _ in library.files.everything()} == files
 
 
-def test_a_start_of_another_studio_costs_no_sound_that_is_being_written(tmp_path: Path, disk: Disk) -> None:
+def test_start_of_another_studio_keeps_audio_being_written(tmp_path: Path, disk: Disk) -> None:
     library = Library(tmp_path)
     recorder = Recorder(library, PLENTY, lambda take_id, outcome: None)
     record(recorder, 1)

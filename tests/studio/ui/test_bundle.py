@@ -51,7 +51,7 @@ def client_of(files: PageFiles) -> TestClient:
     return TestClient(app)
 
 
-def test_the_bundle_does_what_its_modules_do(tmp_path: Path) -> None:
+def test_bundle_behaves_like_its_modules(tmp_path: Path) -> None:
     script, _ = bundled(MODULES | {PHRASES: '{"name": "Ada"}'}, "main.js")
     (tmp_path / "page.mjs").write_text(script)
     done = subprocess.run([NODE, tmp_path / "page.mjs"], capture_output=True, text=True, check=True)
@@ -70,7 +70,7 @@ def test_the_map_finds_every_line_in_its_module() -> None:
         assert section["map"]["mappings"].count(";") == len(source) - 1
 
 
-def test_modules_that_import_each_other_are_named() -> None:
+def test_cyclic_imports_are_named() -> None:
     modules = {
         "main.js": 'import { a } from "./a.js";\n',
         "a.js": 'import { b } from "./b.js";\nexport const a = b;\n',
@@ -90,7 +90,7 @@ def test_modules_that_import_each_other_are_named() -> None:
         'import * as a from "./a.js";',
     ],
 )
-def test_what_it_cannot_bundle_is_named_and_not_served(line: str) -> None:
+def test_unsupported_module_is_named_and_not_served(line: str) -> None:
     with pytest.raises(UnbundledModule, match=re.escape("main.js has the line")):
         bundled({"main.js": f"const b = 1;\n{line}\n", "a.js": "export const a = 1;\n"}, "main.js")
 

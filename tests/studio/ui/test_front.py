@@ -42,7 +42,7 @@ def metas(studio: Served, **headers: str) -> dict[str, str]:
     return {name: unescape(content) for name, content in pairs}
 
 
-def test_the_page_is_compressed_for_browsers_that_accept_it(studio: Served) -> None:
+def test_page_is_compressed_for_accepting_browsers(studio: Served) -> None:
     with studio.client() as client:
         small, plain = (client.get("/", headers={"Accept-Encoding": coding}) for coding in ("gzip", "identity"))
     assert small.headers["content-encoding"] == "gzip" and "content-encoding" not in plain.headers
@@ -85,7 +85,7 @@ def test_the_page_is_withheld_from_callers_without_access(tmp_path: Path) -> Non
     assert "gradio_config" not in stranger.text
 
 
-def test_a_browser_is_not_told_of_what_only_gradio_client_calls(studio: Served) -> None:
+def test_browser_does_not_get_endpoints_for_gradio_client(studio: Served) -> None:
     with studio.client() as client:
         page, config = client.get("/").text, client.get("/config").json()
         elsewhere = client.get("/endpoints")
@@ -97,7 +97,7 @@ def test_a_browser_is_not_told_of_what_only_gradio_client_calls(studio: Served) 
     assert elsewhere.is_redirect and elsewhere.headers["location"] == "/"  # there is nothing to see
 
 
-def test_a_link_to_the_studio_shows_what_it_is(studio: Served) -> None:
+def test_link_preview_describes_the_studio(studio: Served) -> None:
     tags = metas(studio)
     assert tags["og:title"] == "Voice Studio" and tags["og:description"] == tags["description"]
     assert tags["og:url"] == f"{studio.url}/" and tags["og:image"].startswith(f"{studio.url}/page/")
@@ -116,9 +116,7 @@ def test_behind_a_proxy_its_addresses_are_the_proxys(studio: Served) -> None:
 
 
 @pytest.mark.parametrize("card", [None, "{", '{"demo": 1}'], ids=["none", "broken", "wrong"])
-def test_a_model_that_cannot_be_asked_yet_does_not_keep_the_page_from_being_served(
-    tmp_path: Path, card: str | None
-) -> None:
+def test_page_is_served_before_the_model_is_ready(tmp_path: Path, card: str | None) -> None:
     if card is not None:
         (tmp_path / "card.json").write_text(card)
     settings = Settings(model=str(tmp_path), home=str(tmp_path / "home"))
@@ -126,7 +124,7 @@ def test_a_model_that_cannot_be_asked_yet_does_not_keep_the_page_from_being_serv
         assert json.loads(metas(studio).get("studio-card", "{}")).get("demo", False) is False
 
 
-def test_while_nothing_happens_the_server_sleeps(studio: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_idle_server_sleeps(studio: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """Gradio's queue looked for work a thousand times a second."""
     selector = studio.loop._selector  # type: ignore[union-attr]
     select, naps, are_enough = selector.select, [], threading.Event()

@@ -51,7 +51,7 @@ def used() -> tuple[set[str], list[str]]:
 
 
 @pytest.mark.parametrize("language", sorted(FILES.keys() - {"en"}))
-def test_a_language_says_all_that_english_says(language: str) -> None:
+def test_languages_have_all_phrases_of_english(language: str) -> None:
     phrases = FILES[language]
     assert list(phrases) == list(ENGLISH)  # in its order too: they are read side by side
     assert [key for key in ENGLISH if shape(phrases[key]) != shape(ENGLISH[key])] == []
@@ -86,7 +86,7 @@ def test_phrases_of_markup_fit_into_it() -> None:
         ("de", "../x", "de"),
     ],
 )
-def test_the_language_is_the_one_wished_for_most_that_there_is(wishes: str, chosen: str, language: str) -> None:
+def test_language_is_the_most_preferred_available_one(wishes: str, chosen: str, language: str) -> None:
     assert Phrases.read(PAGE / "words").language_of(wishes, chosen) == language
 
 

@@ -39,7 +39,7 @@ def test_a_new_recording_is_the_next_revision_and_the_old_one_stays(tmp_path: Pa
     assert library.audit.verify()
 
 
-def test_words_that_are_not_utf_8_cost_only_their_own_voice(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_transcript_not_in_utf_8_refuses_only_its_voice(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     library, folder = Library(tmp_path / "home"), bundle(tmp_path, anna=300, bert=150)
     (folder / "anna.txt").write_bytes("Ich heiße Anna.".encode("latin-1"))
     import_bundled(library, folder)
@@ -47,7 +47,7 @@ def test_words_that_are_not_utf_8_cost_only_their_own_voice(tmp_path: Path, capl
     assert "anna.wav cannot be used: the file anna.txt is not UTF-8" in caplog.text
 
 
-def test_a_voice_that_was_recorded_again_stays_as_it_is(tmp_path: Path) -> None:
+def test_rerecorded_voice_is_unchanged(tmp_path: Path) -> None:
     library, folder = Library(tmp_path / "home"), bundle(tmp_path, anna=300)
     import_bundled(library, folder)
     mine = take_in(wav(tone(2.0, hertz=180)), "Mine.").sample("Mine.")

@@ -105,7 +105,7 @@ PRIVATE = [
 
 
 @pytest.mark.parametrize("host", PRIVATE)
-async def test_no_notation_of_a_private_address_is_reached(
+async def test_private_addresses_are_unreachable_in_any_notation(
     site: Site, host: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(clip_fetcher.PORTS, "http", site.port)  # so that it is not the port that is refused
@@ -142,7 +142,7 @@ async def test_every_redirect_is_checked(site: Site) -> None:
     assert "/clip" not in site.paths
 
 
-async def test_a_name_is_resolved_once_and_the_connection_goes_to_what_was_checked(
+async def test_name_is_resolved_once_and_the_checked_address_is_used(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = {"clips.example": [["127.0.0.1"], ["127.0.0.2"]], "both.example": [["127.0.0.1", "127.0.0.2"]]}

@@ -98,14 +98,14 @@ def test_odd_clips_get_clear_words(client: httpx.Client) -> None:
     assert "silent" in refused.json()["error"]["message"]
 
 
-def test_without_bundled_voices_none_is_the_closest(client: httpx.Client) -> None:
+def test_closest_voice_is_none_without_bundled_voices(client: httpx.Client) -> None:
     clara, rate = recording("Clara")
     for slug in ("clara", "boris"):
         client.delete(f"/v1/voices/{slug}").raise_for_status()
     assert advice(client, clara, rate)["closest"] is None
 
 
-def test_a_bundled_voice_whose_recording_is_damaged_is_left_out(folder: Path) -> None:
+def test_damaged_bundled_voice_is_left_out(folder: Path) -> None:
     library = Library(folder / "home")
     import_bundled(library, folder)
     clara = library.voices.get("clara").samples[0]
@@ -115,7 +115,7 @@ def test_a_bundled_voice_whose_recording_is_damaged_is_left_out(folder: Path) ->
     assert closest is not None and (closest.name, closest.among) == ("Boris", 1)
 
 
-def test_a_bundled_voice_that_its_owner_made_private_is_not_named_to_others(folder: Path) -> None:
+def test_private_bundled_voice_is_not_named_to_others(folder: Path) -> None:
     library = Library(folder / "home", has_keys=True)
     import_bundled(library, folder)
     library.assign_owners({}, "owner Ada")

@@ -43,7 +43,7 @@ def test_deleted_voices_are_listed_in_pages_and_found_by_the_same_questions(stee
         assert deleted(client, favourite="true") == []
 
 
-def test_a_page_goes_on_behind_voices_of_its_own_list_alone(steered: Steer) -> None:
+def test_page_continues_only_after_voices_of_its_own_list(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         anna = client.get(f"{VOICES}/anna").json()["id"]

@@ -92,7 +92,7 @@ def loud_at(pcm: np.ndarray, rate: int, after: float) -> int:
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_each_flaw_of_a_recording_is_named(case: str) -> None:
+def test_flaws_of_a_recording_are_named(case: str) -> None:
     change, code = BAD[case]
     pcm, rate = speech()
     intake = take_in(file_of(change(pcm, rate), rate, subtype="FLOAT"))
@@ -101,14 +101,14 @@ def test_each_flaw_of_a_recording_is_named(case: str) -> None:
 
 
 @pytest.mark.parametrize("clip", CLIPS, ids=lambda clip: clip.stem)
-def test_clean_speech_has_no_flaw_but_that_there_could_be_more_of_it(clip: Path) -> None:
+def test_clean_short_speech_only_gets_the_advice_of_more_speech(clip: Path) -> None:
     intake = take_in(clip.read_bytes(), clip.with_suffix(".txt").read_text("utf-8"))
     assert codes(intake) <= DULL | {"short"}
     assert {finding.severity for finding in intake.advice.findings} <= {"hint"}
 
 
 @pytest.mark.parametrize("other", [-1.0, -0.9])
-def test_of_two_channels_that_cancel_the_louder_one_is_used(other: float) -> None:
+def test_louder_of_two_cancelling_channels_is_used(other: float) -> None:
     pcm, rate = speech()
     intake = take_in(file_of(np.stack([other * pcm, pcm], axis=1), rate))
     assert "channels" in codes(intake) and intake.advice.score >= 90
@@ -117,12 +117,12 @@ def test_of_two_channels_that_cancel_the_louder_one_is_used(other: float) -> Non
     assert suggest_span(file_of(np.tile(np.stack([pcm, -pcm], axis=1), (2, 1)), rate)).end
 
 
-def test_a_voice_in_one_of_two_channels_is_not_taken_for_channels_that_cancel() -> None:
+def test_voice_in_one_channel_does_not_count_as_cancelling_channels() -> None:
     pcm, rate = speech()
     assert "channels" not in codes(take_in(file_of(np.stack([pcm, np.zeros_like(pcm)], axis=1), rate)))
 
 
-def test_the_fixes_mend_what_can_be_mended_and_leave_the_file_as_it_is() -> None:
+def test_fixes_correct_faults_without_changing_the_file() -> None:
     pcm, rate = speech()
     data = file_of(np.concatenate([silence(2, rate), 0.02 * pcm, silence(2, rate)]), rate, subtype="FLOAT")
     before = take_in(data, LONGER)
@@ -141,7 +141,7 @@ WRONG_WORDS = {
 
 
 @pytest.mark.parametrize("case", WRONG_WORDS)
-def test_words_that_do_not_fit_the_clip_are_noticed_without_recognising_speech(case: str) -> None:
+def test_transcripts_of_the_wrong_length_are_noticed_without_a_recogniser(case: str) -> None:
     text, code = WRONG_WORDS[case]
     assert codes(take_in(longer(), text)) - DULL == {code}
 
@@ -162,12 +162,12 @@ def test_a_span_a_gain_and_a_channel_are_applied_to_the_sample() -> None:
         *(Cut(gain_db=41), Cut(gain_db=float("nan")), Cut(channel=2), Cut(channel=-1)),
     ],
 )
-def test_a_cut_that_cannot_be_is_refused(cut: Cut) -> None:
+def test_impossible_cut_is_refused(cut: Cut) -> None:
     with pytest.raises(InvalidClip):
         take_in(spoken(), cut=cut)
 
 
-def test_of_a_file_that_is_too_long_a_span_between_pauses_is_suggested() -> None:
+def test_long_file_gets_a_suggested_span_between_pauses() -> None:
     pcm, rate = speech()
     long = np.concatenate([silence(20, rate), *[np.concatenate([pcm, silence(0.5, rate)])] * 3])
     data = file_of(long, rate)
@@ -252,7 +252,7 @@ print(int(status.partition("VmHWM:")[2].split()[0]) // 1024)
 """
 
 
-def test_a_file_that_unpacks_to_gigabytes_is_read_within_200_megabytes(tmp_path: Path) -> None:
+def test_file_unpacking_to_gigabytes_is_read_within_200_megabytes(tmp_path: Path) -> None:
     bomb = tmp_path / "bomb.flac"
     with soundfile.SoundFile(bomb, "w", 96_000, 8, "PCM_16", format="FLAC") as file:
         for _ in range(400):

@@ -103,7 +103,7 @@ async def test_the_last_to_leave_ends_the_encoding_and_the_next_caller_begins_it
     assert encoder.begun == ["Hello."] * 2
 
 
-async def test_many_clips_push_out_none_that_is_being_encoded() -> None:
+async def test_many_clips_do_not_evict_one_being_encoded() -> None:
     references, engine, encoder = new_references(limit=1)
     tasks = [asyncio.create_task(references.encode(engine, CLIP, f"Hello {number}.", "a")) for number in range(3)]
     await until_begun(encoder, 3)
@@ -114,7 +114,7 @@ async def test_many_clips_push_out_none_that_is_being_encoded() -> None:
     assert sorted(encoder.begun) == ["Hello 0.", "Hello 1.", "Hello 2."]
 
 
-async def test_what_is_still_to_be_fetched_is_counted_and_holds_up_no_clip_that_is_there() -> None:
+async def test_waiting_downloads_are_counted_and_do_not_delay_present_clips() -> None:
     fetcher = Slow()
     references, engine, encoder = new_references(waiting=1, fetcher=fetcher)
     tasks = [

@@ -87,7 +87,7 @@ def test_a_pack_can_be_looked_into_without_an_import(library: Library) -> None:
     assert library.voices.count() == 1
 
 
-def test_a_name_that_is_there_needs_another_one(library: Library) -> None:
+def test_existing_name_needs_another_one(library: Library) -> None:
     make(library)
     pack = export_voice(library, "eve")
     with pytest.raises(NameTaken):
@@ -254,7 +254,7 @@ def test_codes_of_a_pack_never_speak(steered: Callable[..., tuple[Served, FakeEn
     assert [array is not None and array.shape for array in codes] == [(10, 5), (10, 5)], "those of the engine"
 
 
-def test_codes_that_an_earlier_version_took_from_a_pack_are_forgotten(library: Library) -> None:
+def test_codes_imported_from_packs_by_earlier_versions_are_deleted(library: Library) -> None:
     own = make(library).samples[0].cut_key
     clip = spoken(2)
     library.voices.create(VoiceFields(name="Fay"), [take_in(clip, WORDS).sample(WORDS)], "voice.import")

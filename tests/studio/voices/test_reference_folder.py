@@ -112,7 +112,7 @@ def run(home: Path, *arguments: str) -> tuple[int, str, str]:
     return status, out.getvalue(), err.getvalue()
 
 
-def test_the_command_line_reads_a_folder_of_folders_or_that_of_one_voice(tmp_path: Path) -> None:
+def test_command_line_reads_a_folder_of_one_or_many_voices(tmp_path: Path) -> None:
     folder = written(tmp_path / "references", GOOD | BAD | LEFT_ALONE)
     (folder / "anna").rename(folder / "cleo")  # another voice of that name
     status, out, err = run(tmp_path / "home", str(folder))
@@ -135,7 +135,7 @@ def test_a_voice_has_as_many_recordings_as_it_may_have(tmp_path: Path) -> None:
     assert len(imported.voices[0].samples) == 3 and "at most 90 s long in total" in imported.refused["Eve/3.wav"]
 
 
-def test_what_takes_too_long_ends_between_two_voices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_import_ends_between_two_voices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """None of them has some of its recordings only."""
     library = Library(tmp_path)
     clip = take_in(CLIP, "a")
@@ -155,10 +155,10 @@ def test_what_takes_too_long_ends_between_two_voices(tmp_path: Path, monkeypatch
     assert [voice.name for voice in library.voices.page()] == ["A"]
 
 
-def test_what_unpacks_to_too_much_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_archives_unpacking_to_too_much_are_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library = Library(tmp_path)
     zeros = {"Cleo/1.wav": bytes(11 * 2**20), "Cleo/1.lab": b"a"}
-    with pytest.raises(InvalidPack, match="more than 10485760 bytes"):
+    with pytest.raises(InvalidPack, match="more than the allowed 10485760 bytes"):
         import_archive(library, zipped(zeros))
     monkeypatch.setattr(reference_folder, "MAX_UNPACKED", len(CLIP))
     imported = import_archive(library, zipped({"A/1.wav": CLIP, "A/1.lab": b"a", "B/1.wav": CLIP, "B/1.lab": b"b"}))

@@ -93,7 +93,7 @@ def test_several_samples_and_speakers_are_numbered_as_they_are_saved(steered: Ca
     assert texts(engine) == ["I.", "You.", "<|speaker:0|>I again."]
 
 
-def test_defaults_of_a_voice_hold_where_the_request_says_nothing(steered: Callable[..., Steered]) -> None:
+def test_voice_defaults_apply_without_values_in_the_request(steered: Callable[..., Steered]) -> None:
     served, engine = steered()
     library_of(served).voices.create(VoiceFields(name="Eve", defaults={"temperature": 0.25, "seed": 11}), [sample()])
     speak(served, "eve", seed=12)
@@ -104,7 +104,7 @@ def test_defaults_of_a_voice_hold_where_the_request_says_nothing(steered: Callab
     assert (sampling.temperature, sampling.seed) == (1.5, 11)
 
 
-def test_a_voice_of_ones_own_may_have_a_name_of_openais(steered: Callable[..., Steered]) -> None:
+def test_own_voice_may_have_a_name_of_openais(steered: Callable[..., Steered]) -> None:
     served, engine = steered()
     speak(served, "nova")
     assert texts(engine) != [WORDS]
@@ -163,7 +163,7 @@ def real(quick_checkpoint: Path, voices_folder: Path, tmp_path: Path) -> Callabl
     return lambda: serve(settings, Engine.start)
 
 
-def test_after_a_restart_a_voice_speaks_the_same_from_kept_codes(
+def test_voice_speaks_the_same_from_stored_codes_after_a_restart(
     real: Callable[[], AbstractContextManager[Served]], tmp_path: Path
 ) -> None:
     with real() as served:

@@ -120,7 +120,7 @@ def recogniser(monkeypatch: pytest.MonkeyPatch) -> type[WhisperModel]:
     return WhisperModel
 
 
-def test_a_clip_is_written_down_and_compared_where_a_recogniser_is_installed(
+def test_clip_is_transcribed_and_compared_if_a_recogniser_is_installed(
     recogniser: type[WhisperModel], steered: Steer
 ) -> None:
     served, _ = steered(transcriber="faster-whisper:small")
@@ -147,7 +147,7 @@ def test_a_clip_is_written_down_and_compared_where_a_recogniser_is_installed(
     assert advice["cut"] == {"start": 0, "end": None, "gain_db": 0, "channel": None}
 
 
-def test_a_voice_without_words_as_openais_client_sends_it_gets_those_that_are_heard(
+def test_voice_without_a_transcript_is_transcribed_as_openais_client_sends_it(
     recogniser: type[WhisperModel], steered: Steer
 ) -> None:
     served, _ = steered(transcriber="faster-whisper:small")
@@ -186,7 +186,7 @@ def test_faster_whisper_itself_writes_a_clip_down(steered: Steer, tmp_path: Path
     assert {"text": "", "heard": "birch"} in transcript["marks"]
 
 
-def test_a_model_that_is_not_there_is_named(steered: Steer, tmp_path: Path) -> None:
+def test_missing_model_is_named(steered: Steer, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="there is no folder /no/such"):
         steered(transcriber="faster-whisper:/no/such")
     for name, why in ((str(tmp_path), "model.bin"), ("gigantic", "'gigantic', expected one of: tiny")):
@@ -196,7 +196,7 @@ def test_a_model_that_is_not_there_is_named(steered: Steer, tmp_path: Path) -> N
         assert answer.status_code == 503 and why in answer.json()["error"]["message"]
 
 
-def test_clips_wait_for_each_other_in_a_short_line(recogniser: type[WhisperModel], steered: Steer) -> None:
+def test_clips_wait_for_each_other_in_a_short_queue(recogniser: type[WhisperModel], steered: Steer) -> None:
     served, _ = steered(transcriber="faster-whisper:small")
     recogniser.gate.clear()
     clip = spoken()
@@ -213,7 +213,7 @@ def test_clips_wait_for_each_other_in_a_short_line(recogniser: type[WhisperModel
     assert statuses == [200] * (callers - 1) + [429]
 
 
-def test_a_recogniser_that_fails_says_why(recogniser: type[WhisperModel], steered: Steer) -> None:
+def test_failing_recogniser_reports_the_reason(recogniser: type[WhisperModel], steered: Steer) -> None:
     served, _ = steered(transcriber="faster-whisper:small")
     recogniser.broken = True
     with served.client() as client:
@@ -229,7 +229,8 @@ def test_a_missing_recogniser_is_reported_and_asking_for_one_stops_the_start(
         answer = client.post(TRANSCRIBE, files={"audio_sample": ("me.wav", spoken())})
         assert client.get("/health").json()["transcriber"] is None
     assert answer.status_code == 501
-    assert answer.json()["error"]["code"] == "not_offered" and "type what is said" in answer.json()["error"]["message"]
+    error = answer.json()["error"]
+    assert error["code"] == "not_offered" and "type the transcript" in error["message"]
     with pytest.raises(SettingsError, match="it must be faster-whisper:MODEL"):
         steered(transcriber="parrot")
     monkeypatch.setitem(sys.modules, "faster_whisper", None)

@@ -74,7 +74,7 @@ def test_openais_client_makes_uses_and_deletes_a_voice_with_a_consent(served: Se
             sdk.audio.voice_consents.retrieve(consent.id)
 
 
-def test_vllm_omnis_scripts_find_what_they_look_for(client: httpx.Client) -> None:
+def test_vllm_omnis_scripts_find_their_fields(client: httpx.Client) -> None:
     created = create(client, consent="I said yes", speaker_description="warm").json()
     assert created["success"] is True
     assert created["voice"]["name"] == "eve" and created["voice"]["ref_text"] == WORDS
@@ -117,7 +117,7 @@ NO_VOICE: dict[str, tuple[dict[str, str], Any, int, str]] = {
 
 
 @pytest.mark.parametrize("case", NO_VOICE)
-def test_an_upload_that_cannot_become_a_voice_is_refused_in_words(client: httpx.Client, case: str) -> None:
+def test_unusable_upload_is_refused_with_a_message(client: httpx.Client, case: str) -> None:
     fields, files, status, code = NO_VOICE[case]
     before = client.get(VOICES).json()
     answer = client.post(VOICES, data=fields, files=files)
@@ -127,7 +127,7 @@ def test_an_upload_that_cannot_become_a_voice_is_refused_in_words(client: httpx.
     assert client.get(VOICES).json() == before
 
 
-def test_a_body_that_is_too_large_or_no_form_is_refused_while_it_arrives(client: httpx.Client) -> None:
+def test_body_too_large_or_not_a_form_is_refused_while_it_arrives(client: httpx.Client) -> None:
     def endless() -> object:
         yield b'--x\r\nContent-Disposition: form-data; name="audio_sample"; filename="a"\r\n\r\n'
         for _ in range(11):
@@ -156,7 +156,7 @@ def test_a_reader_with_the_etag_gets_304_and_a_late_writer_412(client: httpx.Cli
     assert client.patch("/v1/voices/eve", json={}, headers={"If-Match": '"other"'}).status_code == 400
 
 
-def test_of_many_simultaneous_requests_for_one_name_one_succeeds(served: Served) -> None:
+def test_one_of_many_simultaneous_requests_for_a_name_succeeds(served: Served) -> None:
     def attempt(_: int) -> int:
         with served.client() as client:
             return create(client, "Eve").status_code
@@ -271,7 +271,7 @@ def test_voices_are_listed_by_tags_favourites_first_or_the_last_changed_first(cl
     assert client.get("/v1/voices", params={"order": "age"}).status_code == 400
 
 
-def test_which_samples_are_used_can_be_chosen_and_an_old_revision_comes_back(client: httpx.Client) -> None:
+def test_samples_can_be_chosen_and_an_old_revision_restored(client: httpx.Client) -> None:
     create(client)
     second = client.post("/v1/voices/eve/samples", data={"ref_text": "More words."}, files=clip()).json()
     first_id, second_id = (sample["id"] for sample in second["samples"])
@@ -291,7 +291,7 @@ def test_which_samples_are_used_can_be_chosen_and_an_old_revision_comes_back(cli
     assert code_of(late) == (412, "changed")
 
 
-def test_a_copy_is_a_voice_of_its_own_with_the_same_codes(steered: Steer) -> None:
+def test_copied_voice_is_independent_and_has_the_same_codes(steered: Steer) -> None:
     served, engine = steered()
     with served.client() as client:
         create(client, tags="warm")
@@ -305,7 +305,7 @@ def test_a_copy_is_a_voice_of_its_own_with_the_same_codes(steered: Steer) -> Non
         assert code_of(client.post("/v1/voices/eva/duplicate", json={"name": "eva"})) == (409, "voice_exists")
 
 
-def test_a_slug_of_ones_own_stays_with_the_voice(client: httpx.Client) -> None:
+def test_chosen_slug_stays_with_the_voice(client: httpx.Client) -> None:
     create(client)
     assert client.patch("/v1/voices/eve", json={"slug": "narrator"}).json()["slug"] == "narrator"
     assert client.get("/v1/voices/narrator").json()["name"] == "Eve"
@@ -315,7 +315,7 @@ def test_a_slug_of_ones_own_stays_with_the_voice(client: httpx.Client) -> None:
     assert client.patch("/v1/voices/narrator", json={"name": "Eve B", "slug": "eve-b"}).json()["slug"] == "eve-b"
 
 
-def test_a_name_that_is_another_voice_s_slug_or_id_is_taken_as_requests_would_mean_that_voice(
+def test_slug_or_id_of_another_voice_is_a_taken_name(
     client: httpx.Client,
 ) -> None:
     create(client, name="Eve's voice")
@@ -326,7 +326,7 @@ def test_a_name_that_is_another_voice_s_slug_or_id_is_taken_as_requests_would_me
     assert code_of(client.patch("/v1/voices/eve-s-voice", json={"slug": "narrator"})) == (409, "voice_exists")
 
 
-def test_a_library_that_another_program_has_locked_says_what_to_do_and_its_log_where_it_lies(
+def test_locked_library_is_reported_with_a_remedy_and_logged_with_its_path(
     steered: Steer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("studio.library.store.BUSY_SECONDS", 0.05)
@@ -343,14 +343,14 @@ def test_a_library_that_another_program_has_locked_says_what_to_do_and_its_log_w
         assert create(client).status_code == 200
 
 
-def test_a_voice_that_is_not_there_is_answered_with_names_like_it(client: httpx.Client) -> None:
+def test_unknown_voice_is_answered_with_similar_names(client: httpx.Client) -> None:
     create(client, "Eve")
     answer = client.post("/v1/audio/speech", json={"input": "Hello.", "voice": "evee"})
     assert code_of(answer) == (400, "voice_not_found")
     assert "did you mean eve?" in answer.json()["error"]["message"]
 
 
-def test_only_the_names_that_meant_a_deleted_voice_move_to_another(steered: Steer, tmp_path: Path) -> None:
+def test_only_aliases_of_a_deleted_voice_change(steered: Steer, tmp_path: Path) -> None:
     for name in ("ada", "ben", "cleo", "dan", "eve"):
         (tmp_path / f"{name}.wav").write_bytes(spoken())
         (tmp_path / f"{name}.txt").write_text(WORDS)
@@ -369,14 +369,14 @@ def test_only_the_names_that_meant_a_deleted_voice_move_to_another(steered: Stee
         assert before["default"] == "ben" and before["nova"] in ("ben", "dan")
 
 
-def test_a_file_of_aliases_that_says_nothing_usable_stops_the_start(tmp_path: Path, steered: Steer) -> None:
+def test_invalid_aliases_file_stops_the_start(tmp_path: Path, steered: Steer) -> None:
     for content in ("{", "[]", '{"nova": "eve"}', '{"nova": [1]}'):
         (tmp_path / "aliases.json").write_text(content)
         with pytest.raises(SettingsError, match=r"aliases\.json"):
             steered(voices=str(tmp_path))
 
 
-def test_what_a_deletion_answers_brings_the_voice_back(client: httpx.Client) -> None:
+def test_voice_is_restored_with_the_answer_of_its_deletion(client: httpx.Client) -> None:
     for name in ("bert", "BERT"):
         answer = client.delete(f"{VOICES}/{name}").json()
         assert answer["id"] == name

@@ -99,7 +99,7 @@ async def test_a_full_queue_and_a_full_share_refuse_all_but_patient_callers() ->
     assert held.begun[-1] == "patient"
 
 
-async def test_work_that_takes_too_long_is_refused_with_the_limit_and_the_remedy() -> None:
+async def test_slow_work_is_refused_with_the_limit_and_the_remedy() -> None:
     queue, held = queue_of(seconds=0.05), Held()
     with pytest.raises(TooCostly, match=r"the clip took longer than 0.05 s to be decoded; send a shorter one"):
         await queue.run("a", held, "slow")
@@ -121,7 +121,7 @@ class Pieces:
             self.is_closed = True
 
 
-async def test_a_slow_listener_holds_a_place_but_no_turn_and_leaving_closes_what_is_made() -> None:
+async def test_slow_listener_holds_a_place_but_no_turn_and_leaving_closes_the_file() -> None:
     queue, slow, quick = queue_of(), Pieces(100), Pieces(4)
     stream = await queue.stream("a", slow())
     assert slow.yielded == 1

@@ -229,7 +229,7 @@ def pack(anna: httpx.Client) -> bytes:
     return anna.get("/v1/voices/anna/export").raise_for_status().content
 
 
-def test_the_calls_are_all_that_there_are(served: Served) -> None:
+def test_calls_cover_all_endpoints(served: Served) -> None:
     paths = served.app.openapi()["paths"].items()
     offered = {(method, path) for path, methods in paths for method in methods if any(p in path for p in PARAMETERS)}
     assert offered - ELSEWHERE <= {(method, path.partition("?")[0]) for method, path in CALLS}
@@ -313,7 +313,7 @@ def test_lists_name_no_private_voice_and_a_name_is_taken_for_all(
     assert_envelope(bert.post("/v1/audio/voices", data=form, files=CLIP), 409, "name")
 
 
-def test_a_part_gets_no_voice_that_the_projects_owner_cannot_use(
+def test_part_does_not_get_a_voice_unavailable_to_the_owner(
     served: Served, anna: httpx.Client, bert: httpx.Client
 ) -> None:
     ids, form = of_anna(served, "edit"), {"name": f"Voice {next(NUMBERS)}", "ref_text": WORDS}

@@ -92,7 +92,7 @@ def test_a_right_key_does_not_give_the_free_ones_back() -> None:
     assert door.guess(2) == ["wrong", "1"]
 
 
-def test_a_key_that_was_accepted_before_is_not_held_up() -> None:
+def test_accepted_key_is_not_delayed() -> None:
     door = Door()
     assert door.send("right") == "right"
     door.guess(FREE + 1)
@@ -157,7 +157,7 @@ def test_more_addresses_than_are_remembered_drop_the_oldest() -> None:
     assert door.guess(1, first) == ["wrong"]
 
 
-def test_no_key_is_not_a_guess() -> None:
+def test_missing_key_does_not_count_as_a_guess() -> None:
     door = Door()
     assert {door.send("") for _ in range(100)} == {"wrong"}
     assert door.compared == 0
@@ -232,7 +232,7 @@ def test_passwords_and_the_form_are_counted_with_the_keys_of_programs(steered: S
             assert client.post("/sign-in", data={"key": "second"}).status_code == 303
 
 
-def test_without_keys_there_is_nothing_to_guess(steered: Steer) -> None:
+def test_guesses_are_not_counted_without_keys(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         assert set(guess(client, 20)) == {200}

@@ -23,7 +23,7 @@ def test_speech_and_speakers_of_labelled_prose_are_found(kind: str) -> None:
     assert total.named >= 0.85 * total.lines
 
 
-def test_lines_that_are_sure_are_right_more_often_than_others() -> None:
+def test_sure_lines_are_right_more_often_than_others() -> None:
     """What is shown as sure is not looked at again."""
     sure = wrong = 0
     for path in sorted(FOLDER.glob("*.txt")):
@@ -85,12 +85,12 @@ def _speakers(text: str) -> list[str | None]:
         ("“Go,” said Anna. “No,” said Ben. Then Anna cried, “Why?” “So,” said Ben.", ["Anna", "Ben", "Anna", "Ben"]),
     ],
 )
-def test_whose_speech_it_is(text: str, speakers: list[str | None]) -> None:
+def test_speakers_of_quotations_are_found(text: str, speakers: list[str | None]) -> None:
     assert _speakers(text) == speakers
 
 
 @pytest.mark.parametrize("after", ["growled a deep voice", "somebody shouted", "read the sign", "said one of them"])
-def test_a_line_of_a_person_who_is_not_named_is_unsure(after: str) -> None:
+def test_line_of_an_unnamed_person_is_unsure(after: str) -> None:
     lines = attribute(["“Go,” said Anna.", "“No,” said Ben.", "“Why?” asked Anna.", f"“Now,” {after}."]).lines
     assert [line.confidence >= SURE for line in lines if line.is_speech] == [True, True, True, False]
 
@@ -142,7 +142,7 @@ def test_odd_text_is_covered_by_lines_in_order(text: str) -> None:
         assert not paragraph[at:].strip()
 
 
-def test_a_given_name_or_a_title_shows_the_gender_that_no_pronoun_does() -> None:
+def test_given_name_or_title_shows_the_gender_without_a_pronoun() -> None:
     lines = ["“Yes,” said Eleanor.", "“No,” said Mr. Grace.", "“Oh,” said Otto.", "“Ah,” said Xyll."]
     people = attribute(lines).characters
     assert {person.name: person.voice_gender for person in people} == {

@@ -151,7 +151,7 @@ def test_an_error_is_shown_and_nothing_is_changed(
     assert len(fake.requests) == 1, "no redirect is followed"
 
 
-def test_without_the_settings_nothing_is_asked(steered: Steer) -> None:
+def test_chat_endpoint_is_not_asked_without_the_settings(steered: Steer) -> None:
     served, _ = steered()
     project = create_project(served, items=[{"input": "One."}])
     with served.client() as client:

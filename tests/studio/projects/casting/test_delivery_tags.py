@@ -68,7 +68,7 @@ def test_pauses_and_signs_alone_stay(text: str, after: str) -> None:
     assert with_tags(after, []) == text.replace("[whisper] ", "").replace("[a][b] ", "")
 
 
-def test_a_part_begins_where_a_sentence_begins_with_a_tag(steered: Steer) -> None:
+def test_part_begins_at_a_sentence_with_a_leading_tag(steered: Steer) -> None:
     served, _ = steered()
     project = create_project(served, input="One is plain. [whisper] Two is soft. Three.")
     assert [part["text"] for part in parts_of(served, project)] == ["One is plain.", "[whisper] Two is soft.", "Three."]

@@ -73,7 +73,7 @@ def test_the_files_of_a_project_have_safe_names(steered: Steer) -> None:
     assert second.startswith("02 本本") and second.endswith("本.mp3") and len(second.encode()) < 255
 
 
-def test_a_take_of_many_voices_has_a_name_that_can_be_saved() -> None:
+def test_take_of_many_voices_has_a_valid_file_name() -> None:
     take = stored_take("req_1", "Hello \u202ethere", ", ".join(f"somebody-{number}" for number in range(60)))
     name = file_name(take, "flac")
     assert len(name.encode()) <= LONGEST_FILE_NAME

@@ -191,7 +191,7 @@ CUTS: list[tuple[Json, list[float | None]]] = [
 
 
 @pytest.mark.parametrize(("cut", "pauses"), CUTS)
-def test_a_paragraph_that_is_cut_into_parts_stays_one(steered: Steer, cut: Json, pauses: list[float | None]) -> None:
+def test_paragraph_split_into_parts_stays_one_paragraph(steered: Steer, cut: Json, pauses: list[float | None]) -> None:
     served, _ = steered()
     project = create_project(served, input="\n\n".join(LONG), speakers=True, start=True, **cut)
     until(served, project, "done")
@@ -238,7 +238,7 @@ def test_paragraphs_outlast_arranging_and_its_undoing(steered: Steer) -> None:
     assert after("DELETE", f"/{last}")["now"] == ["Zero.", "Two here.", "Three here. Four."]
 
 
-def test_a_title_that_is_not_read_is_shown_and_its_chapter_stays(book: tuple[Served, Json]) -> None:
+def test_unread_title_is_shown_and_its_chapter_stays(book: tuple[Served, Json]) -> None:
     served, project = book
     whole = fetch_json(served, project, "timeline")
     assert settings(served, project, read_titles=False)["settings"]["read_titles"] is False

@@ -78,7 +78,7 @@ def test_a_sample_for_acx_has_its_level_edges_and_bit_rate_and_begins_after_the_
         assert (audio.bit_rate, audio.channels, audio.rate) == (192_000, 1, 44_100)
 
 
-def test_a_sentence_that_is_longer_than_the_sample_is_refused(steered: Steer) -> None:
+def test_sentence_longer_than_the_sample_is_refused(steered: Steer) -> None:
     served, _ = steered()
     project = create_project(served, items=[{"input": " ".join(["word"] * 60)}], start=True)
     until(served, project, "done")
@@ -89,7 +89,7 @@ def test_a_sentence_that_is_longer_than_the_sample_is_refused(steered: Steer) ->
 
 
 @pytest.mark.parametrize("rate", [44_100, 24_000])
-def test_an_mp3_has_the_bit_rate_that_the_project_or_the_request_names(steered: Steer, rate: int) -> None:
+def test_mp3_has_the_bit_rate_of_the_project_or_the_request(steered: Steer, rate: int) -> None:
     served, _ = steered()
     project = create_project(served, items=[{"input": SENTENCE, "chapter": "One"}], bitrate=64, start=True)
     until(served, project, "done")

@@ -67,7 +67,7 @@ def test_beyond_the_limit_the_rarest_voices_share_a_track(
         assert np.array_equal(samples(archive.read("01 Others.wav")), whole)
 
 
-def test_with_a_cast_each_character_has_a_track_and_is_named_in_webvtt(steered: Steer) -> None:
+def test_cast_gives_each_character_a_track_and_a_name_in_webvtt(steered: Steer) -> None:
     served, _ = steered()
     text = "It was late. “Good night,” said Eleanor. “Sleep well,” said Mary. “I shall,” said Eleanor."
     project = create_project(served, input=text, speakers=True, voice="anna", start=True)

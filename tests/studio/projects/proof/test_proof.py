@@ -73,7 +73,7 @@ def report(served: Served, project: Json, kind: str) -> str:
         return client.get(f"{PROJECTS}/{project['id']}/proof/report?format={kind}").text
 
 
-def test_what_a_part_does_not_say_is_listed_by_weight_until_it_is_accepted(steered: Steer, script: Script) -> None:
+def test_missing_words_of_a_part_are_listed_by_weight_until_accepted(steered: Steer, script: Script) -> None:
     served, _ = steered(transcriber=RECOGNISER)
     project = spoken(served, "One two three. Four five six.", "He paid $5 for it.", "The end is near.", language="en")
     script.texts = ["one two three four oh six", "he paid $5 for it", "the end is"]
@@ -127,7 +127,7 @@ def test_a_misheard_word_is_asked_about_and_not_listed(steered: Steer, script: S
     assert checked(served, project)["wrong"] == 0 and spots(served, project) == []
 
 
-def test_words_that_are_said_twice_and_heard_once_are_asked_about(
+def test_words_spoken_twice_and_heard_once_are_verified(
     steered: Steer, script: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("studio.projects.proof.verification.repeated_spans", lambda pcm: [(0.5, 0.8)])
@@ -139,7 +139,7 @@ def test_words_that_are_said_twice_and_heard_once_are_asked_about(
     assert (spot["kind"], spot["heard"], spot["before"], spot["start"]) == ("repeated", "met at", "We met at ", 0.5)
 
 
-def test_a_recogniser_that_dies_loses_nothing(steered: Steer, script: Script, tmp_path: Path) -> None:
+def test_recogniser_crash_loses_nothing(steered: Steer, script: Script, tmp_path: Path) -> None:
     home = str(tmp_path)
     served, _ = steered(transcriber=RECOGNISER, home=home)
     project = spoken(served, "One two.", "Three four.", "Five six.")
@@ -168,7 +168,7 @@ def test_a_fault_of_the_check_itself_is_in_the_log(
     assert "the ninth of eight" in caplog.text
 
 
-def test_a_check_is_cancelled_and_what_was_heard_is_kept(steered: Steer, script: Script) -> None:
+def test_cancelled_check_keeps_its_results(steered: Steer, script: Script) -> None:
     served, _ = steered(transcriber=RECOGNISER)
     project = spoken(served, "One two.", "Three four.")
     script.texts = ["one two", "three four"]
@@ -185,7 +185,7 @@ def test_a_check_is_cancelled_and_what_was_heard_is_kept(steered: Steer, script:
     assert checked(served, project)["checked"] == 2
 
 
-def test_the_best_of_several_takes_is_kept_and_the_one_before_stays(steered: Steer, script: Script) -> None:
+def test_best_of_several_takes_is_chosen_and_the_previous_one_stays(steered: Steer, script: Script) -> None:
     served, engine = steered(transcriber=RECOGNISER)
     project = spoken(served, "One two three four.")
     [part] = parts_of(served, project)
@@ -269,7 +269,7 @@ def test_a_note_stays_with_its_take_until_it_is_accepted(
     assert third not in (first, second)
 
 
-def test_a_level_that_differs_from_the_book_s_is_listed(steered: Steer, script: Script) -> None:
+def test_level_different_from_the_book_is_listed(steered: Steer, script: Script) -> None:
     served, _ = steered(transcriber=RECOGNISER)
     project = spoken(served, *["One two three."] * 9)
     files = served.app.state.studio.library.files
@@ -310,7 +310,7 @@ def test_reports_and_the_zip(steered: Steer, script: Script) -> None:
         assert_envelope(client.get(f"{at}/proof/report?format=pdf"), 400, "format")
 
 
-def test_audio_that_is_silent_or_gone_is_not_given_to_the_recogniser(steered: Steer, script: Script) -> None:
+def test_silent_or_missing_audio_is_not_recognised(steered: Steer, script: Script) -> None:
     served, _ = steered(transcriber=RECOGNISER)
     project = spoken(served, "One two.", "Three four.")
     library = served.app.state.studio.library

@@ -158,7 +158,7 @@ def test_usual_lengths_are_plausible_and_runaways_are_not(text: str, seconds: fl
     assert kinds(of_sound(text, np.concatenate([speech(2 * seconds), np.zeros(RATE)]), speed=0.5)) == []
 
 
-def test_speech_that_lacks_half_of_its_text_is_too_short() -> None:
+def test_speech_missing_half_of_its_text_is_too_short() -> None:
     text = "She wiped her hands on her apron and looked out of the window for a while."
     end = np.zeros(RATE // 10, np.float32)
     assert kinds(of_sound(text, np.concatenate([speech(3.9), end]))) == []
@@ -166,7 +166,7 @@ def test_speech_that_lacks_half_of_its_text_is_too_short() -> None:
     assert kinds(short) == ["too_short"] and short.pace is None
 
 
-def test_a_delivery_that_the_text_asks_for_is_not_compared_with_others() -> None:
+def test_requested_delivery_is_not_compared_with_other_takes() -> None:
     words = "She wiped her hands on her apron and looked out of the window."
     whole = np.concatenate([speech(3.0), np.zeros(RATE // 10)])
     plain, paused, whispered = (of_sound(text, whole) for text in (words, f"{words} [pause]", f"[whisper] {words}"))
@@ -174,7 +174,7 @@ def test_a_delivery_that_the_text_asks_for_is_not_compared_with_others() -> None
     assert whispered.level is None is whispered.pace
 
 
-def test_ends() -> None:
+def test_audio_end_is_measured() -> None:
     text, end = "She wiped her hands on her apron.", np.zeros(RATE // 10, np.float32)
     whole = np.concatenate([speech(1.8), end])
     assert kinds(of_sound(text, np.concatenate([whole, np.zeros(RATE * 3)]))) == ["silence"]

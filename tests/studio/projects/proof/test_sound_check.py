@@ -40,7 +40,7 @@ def test_silence_within_speech_and_around_it_is_found() -> None:
     )
 
 
-def test_level_and_end() -> None:
+def test_level_and_end_of_speech_are_measured() -> None:
     loud, quiet = (figures(speech(1, level=level)) for level in (0.2, 0.1))
     assert loud.level - quiet.level == pytest.approx(6.0, abs=0.1) and loud.is_cut
     faded = speech(1) * np.linspace(1, 0, len(speech(1)), dtype=np.float32) ** 2

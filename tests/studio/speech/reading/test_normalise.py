@@ -112,7 +112,7 @@ def test_other_languages_stay_as_they_are(text: str) -> None:
     assert normalised(text) == text
 
 
-def test_each_paragraph_is_looked_at_by_itself() -> None:
+def test_paragraphs_are_normalised_separately() -> None:
     assert normalised("It is 5 pm.\n\nEs ist 5 Uhr und ich bin da.\n") == (
         "It is five PM.\n\nEs ist 5 Uhr und ich bin da.\n"
     )
@@ -124,13 +124,13 @@ def test_tags_speaker_marks_and_space_stay_as_they_are() -> None:
     )
 
 
-def test_what_was_read_is_not_read_again() -> None:
+def test_read_files_are_not_read_again() -> None:
     for case in JUDGED:
         once = normalised(case.text)
         assert normalised(once) == once
 
 
-def test_nothing_that_is_typed_is_an_error() -> None:
+def test_any_typed_text_is_accepted() -> None:
     chance = random.Random(1)
     signs = "0123456789.,:/-–$€£%°'\"()[]<|>+*x@#=~ aAbIVXpmst\n½²٣éDr.St.No. "
     for _ in range(2000):

@@ -41,7 +41,7 @@ def test_whole_words_are_said_as_the_longest_entry_has_them(
     assert Dictionary(Pronunciation(*fields) for fields in entries).read(text) == read
 
 
-def test_case_counts_if_that_is_wanted_and_the_first_of_the_same_words_wins() -> None:
+def test_case_matters_on_request_and_the_first_entry_wins() -> None:
     entries = [Pronunciation("US", "U S", True), Pronunciation("nice", "neece"), Pronunciation("Nice", "nyce")]
     assert Dictionary(entries).read("US us Us Nice") == "U S us Us neece"
     signs = [Pronunciation("=us", "equals us"), Pronunciation("us", "u s", True)]
@@ -94,7 +94,7 @@ def test_entries_count_however_letters_and_their_marks_are_written(steered: Stee
     assert texts(engine) == ["So ny eve, \u00e9t\u00e9."] * 2
 
 
-def test_a_take_is_repeated_in_the_words_that_were_read(steered: Steer) -> None:
+def test_take_is_repeated_with_the_words_as_read(steered: Steer) -> None:
     served, engine = steered()
     with served.client() as client:
         entry(client, phrase="Rio", said="Rio de Janeiro")
@@ -174,7 +174,7 @@ def test_csv_changes_the_entries_for_the_same_words(steered: Steer, replace: str
     assert after.get("SQL") == (None if replace == "true" else before["SQL"])
 
 
-def test_entries_that_make_no_sense_are_refused(steered: Steer) -> None:
+def test_invalid_entries_are_refused(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         entry(client, phrase="GIF", said="jif")

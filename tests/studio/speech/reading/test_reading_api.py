@@ -32,7 +32,7 @@ def texts(engine: FakeEngine) -> list[str]:
 
 
 @pytest.mark.parametrize(("normalize", "spoken"), [(None, READ), (True, READ), (False, WRITTEN)])
-def test_a_model_that_asks_for_words_gets_them_unless_the_request_says_otherwise(
+def test_model_that_needs_words_gets_them_unless_the_request_disables_it(
     steered: Steer, normalize: bool | None, spoken: str
 ) -> None:
     served, engine = with_card(steered)
@@ -51,7 +51,7 @@ def test_a_model_without_a_card_gets_the_text_as_it_is_unless_the_request_says_o
     assert texts(engine) == [spoken]
 
 
-def test_a_take_keeps_what_was_written_and_what_was_read_and_is_repeated_in_those_words(steered: Steer) -> None:
+def test_take_keeps_its_text_as_typed_and_as_read_and_is_repeated_as_read(steered: Steer) -> None:
     served, engine = with_card(steered)
     with served.client() as client:
         first = client.post(SPEECH, json={"input": WRITTEN, "seed": 7, "response_format": "wav"})
@@ -73,7 +73,7 @@ def test_words_too_long_for_the_stored_request_are_read_again_when_it_is_repeate
         assert client.post(SPEECH, json=take["request"]).status_code == 200
 
 
-def test_the_reading_is_omitted_where_it_equals_the_text(steered: Steer) -> None:
+def test_reading_is_omitted_if_equal_to_the_text(steered: Steer) -> None:
     served, _ = with_card(steered)
     with served.client() as client:
         answer = client.post(SPEECH, json={"input": "Nothing to read."})
@@ -118,7 +118,7 @@ def project_says(served: Served, engine: FakeEngine, normalize: bool | None) -> 
     return texts(engine)[count]
 
 
-def test_a_project_that_is_read_otherwise_has_to_be_spoken_again(steered: Steer) -> None:
+def test_changed_reading_makes_a_project_stale(steered: Steer) -> None:
     served, _ = with_card(steered)
     with served.client() as client:
         project = client.post("/v1/projects", json={"items": [{"input": "At 8 pm"}], "start": True}).json()
@@ -163,7 +163,7 @@ def test_brackets_and_pasted_signs_are_explained(steered: Steer) -> None:
         ({"input": "5", "normalize": 7}, "normalize"),
     ],
 )
-def test_what_cannot_be_read_is_refused_by_name(steered: Steer, body: dict[str, object], param: str) -> None:
+def test_unreadable_files_are_refused_by_name(steered: Steer, body: dict[str, object], param: str) -> None:
     served, _ = steered()
     with served.client() as client:
         assert_envelope(client.post(READING, json=body), 400, param=param)
@@ -183,9 +183,7 @@ def test_a_reading_waits_for_no_engine(steered: Steer) -> None:
     ("text", "language"),
     [("The cat is on the mat.", "en"), ("Das ist nicht von mir.", "de"), ("你好，世界", "zh"), ("Hm.", None)],
 )
-def test_the_language_of_a_text_is_recognised_where_it_is_plain(
-    steered: Steer, text: str, language: str | None
-) -> None:
+def test_clear_language_of_a_text_is_recognised(steered: Steer, text: str, language: str | None) -> None:
     served, _ = steered()
     with served.client() as client:
         assert client.post(READING, json={"input": text}).json()["language"] == language

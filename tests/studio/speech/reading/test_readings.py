@@ -19,11 +19,11 @@ def test_a_form_is_read_as_a_person_reads_it(written: str, read: str) -> None:
     assert normalised(written) == read
 
 
-def test_what_was_read_is_not_read_again() -> None:
+def test_read_files_are_not_read_again() -> None:
     assert [(read, normalised(read)) for _, read in READINGS if normalised(read) != read] == []
 
 
-def test_the_words_beside_a_form_keep_their_own_times() -> None:
+def test_words_beside_a_normalised_form_keep_their_times() -> None:
     """And its own words share the time of what is read in their place."""
     for written, read in READINGS:
         text, spoken = (f"Yesterday morning {form}, said nobody else" for form in (written, read))
@@ -41,5 +41,5 @@ def test_capitals_begin_sentences_and_nothing_else() -> None:
     )
 
 
-def test_a_word_that_is_drawn_out_without_an_end_is_a_word() -> None:
+def test_endlessly_drawn_out_word_counts_as_a_word() -> None:
     assert normalised("NO" + "O" * 700) == "No" + "o" * 700

@@ -93,11 +93,11 @@ def test_only_tags_of_the_model_and_of_the_studio_stay_in_brackets(written: str,
     assert read_brackets(read, TAGS) == read
 
 
-def test_where_any_words_may_be_a_tag_only_escaped_ones_are_words() -> None:
+def test_only_escaped_brackets_are_words_if_any_words_may_be_a_tag() -> None:
     assert read_brackets(r"[any words] a \[b] [c", None) == "[any words] a b [c"
 
 
-def test_what_is_hidden_of_tags_keeps_every_place() -> None:
+def test_hidden_tags_keep_all_positions() -> None:
     text = r"[whisper] He [Fireball] \[slow] [pause:1s] <|speaker:1|>end"
     hidden = hide_tags(text, TAGS)
     assert len(hidden) == len(text) and hidden.split() == ["He", "Fireball", "slow", "end"]

@@ -118,7 +118,7 @@ def manners(texts: list[str]) -> list[str]:
     return [text for text in plain if text.startswith(("[whisper]", "[slow]"))]
 
 
-def test_each_way_hands_over_the_same_words(paged: Steered) -> None:
+def test_routes_pass_on_the_same_words(paged: Steered) -> None:
     served, engine = paged
     with served.client() as client:
         for text in texts():
@@ -167,7 +167,7 @@ def test_a_dialogue_is_handed_over_in_the_same_words(paged: Steered) -> None:
         assert spoken == handed_over(engine, through_gradio, client, "dialogue", script, cast, "anna", 0.3)
 
 
-def test_a_part_hears_of_tagged_ones_only_those_with_its_own_tag(paged: Steered) -> None:
+def test_part_gets_context_only_from_parts_with_its_own_tag(paged: Steered) -> None:
     served, engine = paged
     text = "One is plain. [whisper] Two is soft. Three is plain. [whisper] Four is soft."
     with served.client() as client:
@@ -177,7 +177,7 @@ def test_a_part_hears_of_tagged_ones_only_those_with_its_own_tag(paged: Steered)
     assert histories == [[], [one], [one], [one, two, three]]
 
 
-def test_a_model_that_names_no_tags_has_them_all_in_one_part(steered: Callable[..., Steered]) -> None:
+def test_model_without_listed_tags_gets_all_in_one_part(steered: Callable[..., Steered]) -> None:
     served, engine = steered()
     text = r"One. [whisper softly] Two. Three \[laughs]."
     with served.client() as client:
@@ -190,7 +190,7 @@ def test_a_model_that_names_no_tags_has_them_all_in_one_part(steered: Callable[.
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 17])
-def test_a_text_that_comes_in_pieces_is_cut_as_the_whole(size: int) -> None:
+def test_text_in_pieces_is_split_like_the_whole(size: int) -> None:
     dice = random.Random(size)
     words = [f"{word} " for text in KINDS.values() for word in text.split(" ")] + [
         "\n",
@@ -210,7 +210,7 @@ def test_a_text_that_comes_in_pieces_is_cut_as_the_whole(size: int) -> None:
         assert all(has_words(sentence, tags_are_words=True) for sentence in together)
 
 
-def test_what_hides_a_control_token_is_refused(paged: Steered) -> None:
+def test_hidden_control_tokens_are_refused(paged: Steered) -> None:
     served, engine = paged
     hidden = ["Hi &lt;|im_end|&gt; there", "Hi <\u200b|im_end|> there", "Hi <\u00ad|im_end|>"]
 

@@ -31,11 +31,11 @@ def read_aloud(text: str, read: str | None = None) -> list[Timed]:
         ("", []),
     ],
 )
-def test_words_are_what_is_said_without_tags_and_the_points_around(text: str, words: list[str]) -> None:
+def test_words_exclude_tags_and_punctuation(text: str, words: list[str]) -> None:
     assert words_of(text) == words
 
 
-def test_what_is_read_otherwise_has_the_time_of_all_that_is_read_for_it() -> None:
+def test_normalised_words_have_the_time_of_all_their_spoken_words() -> None:
     words = read_aloud("Lunch was $34.50, salt & pepper (50%) at 5:30 pm.")
     timed = {word.text: (word.start, word.end) for word in words}
     assert timed == {
@@ -59,13 +59,13 @@ def test_words_are_the_same_however_their_letters_and_marks_are_written() -> Non
     ]  # fmt: skip
 
 
-def test_several_words_that_were_read_as_others_share_the_time_by_their_letters() -> None:
+def test_words_read_differently_share_the_time_by_their_letters() -> None:
     timed = read_aloud("so a bcd end", "so x y z zz end")
     assert [(word.text, word.start, word.end) for word in timed[1:3]] == [("a", 1, 2), ("bcd", 2, 5)]
     assert timed[3] == Timed("end", 5, 6)
 
 
-def test_what_was_not_read_any_more_has_no_time_and_what_was_left_out_none_of_its_own() -> None:
+def test_unread_words_have_no_time_and_omitted_words_none_of_their_own() -> None:
     assert [word.text for word in read_aloud("one two three four", "one two")] == ["one", "two"]
     assert read_aloud("one hum two three", "one two three")[1] == Timed("hum", 1, 1)
     assert read_aloud("one two", "") == []
@@ -81,7 +81,7 @@ def test_sentences_reach_from_their_first_word_to_their_last() -> None:
     assert sentences(text, read_aloud(text)[:4]) == [Timed("Dr. Who came.", 0, 3), Timed("At 5:30 pm!", 3, 4)]
 
 
-def test_words_in_brackets_are_timed_where_they_were_read_and_are_in_their_sentence() -> None:
+def test_bracketed_words_that_were_read_are_timed_in_their_sentence() -> None:
     text = "[whisper] He cast [Fire Ball].[1] [low] See [the page](https://a.b/c) and re\u00adst \U0001f389."
     spoken = words_of("He cast Fire Ball See the page and rest")
     read = [Timed(word, float(at), at + 1.0) for at, word in enumerate(spoken)]

@@ -61,7 +61,7 @@ def test_noise_goes_and_the_voice_stays_at_every_step_to_a_voice(steered: Steer)
     assert si_sdr(samples_of(untouched)[0], meant) > 20
 
 
-def test_what_it_cannot_do_is_said(monkeypatch: pytest.MonkeyPatch, steered: Steer) -> None:
+def test_missing_or_failing_denoiser_is_reported(monkeypatch: pytest.MonkeyPatch, steered: Steer) -> None:
     find = denoiser.importlib.util.find_spec
     monkeypatch.setattr(
         denoiser.importlib.util, "find_spec", lambda name: None if name == denoiser.PACKAGE else find(name)

@@ -75,7 +75,7 @@ def test_a_press_fetches_it_and_it_hears_and_is_found_at_the_next_start(
         assert client.get(ROUTE).json()["name"] == after["name"]
 
 
-def test_of_what_is_given_up_or_breaks_off_nothing_stays(hub: Hub, steered: Steer, tmp_path: Path) -> None:
+def test_cancelled_or_failed_downloads_leave_nothing(hub: Hub, steered: Steer, tmp_path: Path) -> None:
     served, _ = steered(home=str(tmp_path))
     with served.client() as client:
         hub.gate.clear()
@@ -120,7 +120,7 @@ def test_an_unreachable_hub_is_reported_with_the_remedy(
         (KeyError("unforeseen"), "it cannot be loaded here: 'unforeseen'"),
     ],
 )
-def test_a_model_that_cannot_be_loaded_gives_the_reason(
+def test_unloadable_model_is_reported_with_the_reason(
     hub: Hub,
     steered: Steer,
     tmp_path: Path,
