@@ -183,7 +183,7 @@ def not_required(paths: list[Path], *files: str) -> list[str]:
     ]
 
 
-def test_every_package_that_is_imported_is_required_by_name() -> None:
+def test_imported_packages_are_required_by_name() -> None:
     """What merely comes along with another package may go again with its next version."""
     files = ("requirements.txt", "requirements-fleet.txt", "requirements-test.txt", "requirements-reference.txt")
     assert not not_required(sources("engine", "studio", "app"), files[0])
@@ -253,7 +253,7 @@ def test_a_file_name_occurs_once() -> None:
     assert not {name for name, count in names.items() if count > 1}
 
 
-def test_a_public_class_has_its_name_to_itself() -> None:
+def test_names_of_public_classes_are_unique() -> None:
     """In its package: who reads the name needs no path to know which is meant."""
     where: dict[tuple[str, str], list[str]] = {}
     for path in PRODUCT:

@@ -63,7 +63,7 @@ def test_copied_files_exist_are_not_ignored_and_suffice_to_start(tmp_path: Path)
     assert Path(path) == tmp_path / "app.py" and "STUDIO_HOME" in help_text
 
 
-def test_its_variables_are_settings_and_its_port_is_open() -> None:
+def test_container_variables_are_settings_and_its_port_is_open() -> None:
     variables = environment()
     assert set(variables) - NOT_OURS <= {"PORT", *("STUDIO_" + name.upper() for name in Settings.model_fields)}
     assert variables["PORT"] == str(Settings().port) and steps("EXPOSE") == [variables["PORT"]]
@@ -75,7 +75,7 @@ def test_its_variables_are_settings_and_its_port_is_open() -> None:
     assert steps("USER") == ["studio"]
 
 
-def test_its_python_is_the_spaces() -> None:
+def test_container_has_the_python_of_the_space() -> None:
     front = (ROOT / "README.md").read_text("utf-8").split("---")[1]
     (version,) = re.findall(r'^python_version: "(.+)"$', front, re.MULTILINE)
     assert steps("FROM") == [f"python:{version}-slim-bookworm"]

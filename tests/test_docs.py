@@ -64,7 +64,7 @@ def test_every_setting_has_its_row() -> None:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
-def test_every_file_that_a_document_names_exists(document: Path) -> None:
+def test_files_named_in_documents_exist(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
     named = re.findall(r"`([\w.-]+(?:/[\w.-]*)*)`", text)
     paths = {name for name in named if "/" in name or name.endswith((".py", ".md", ".txt"))}
@@ -75,7 +75,7 @@ def test_every_file_that_a_document_names_exists(document: Path) -> None:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
-def test_every_module_that_a_document_names_exists(document: Path) -> None:
+def test_modules_named_in_documents_exist(document: Path) -> None:
     text = re.sub(r"```python\n.*?```", "", document.read_text(encoding="utf-8"), flags=re.DOTALL)
     code = "\n".join([*re.findall(r"`([^`\n]+)`", text), *re.findall(r"^.*python -m .*$", text, re.MULTILINE)])
     named = set(re.findall(r"(?<![\w./-])((?:engine|fleet|studio|training|benchmarks|scripts|tests)(?:\.\w+)+)", code))

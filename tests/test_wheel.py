@@ -45,7 +45,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_it_has_the_version_and_asks_for_what_make_installs(wheel: Path) -> None:
+def test_wheel_has_the_version_and_requires_what_make_installs(wheel: Path) -> None:
     assert wheel.stat().st_size < MOST
     with zipfile.ZipFile(wheel) as file:
         names = file.namelist()
@@ -84,7 +84,7 @@ for arguments in ["--version"], ["--help"], ["voices", "list"]:
 """Each in a process of its own would import the same again."""
 
 
-def test_it_speaks_and_has_the_command_where_no_checkout_is(installed: Path, tmp_path: Path) -> None:
+def test_installed_wheel_speaks_and_has_the_command(installed: Path, tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(installed), "STUDIO_HOME": str(tmp_path / "home")}
     options = {"cwd": tmp_path, "env": environment}
     command = installed / "bin" / "fish-voice-studio"
@@ -95,7 +95,7 @@ def test_it_speaks_and_has_the_command_where_no_checkout_is(installed: Path, tmp
     assert soundfile.info(tmp_path / "a.wav").duration > 0.5
 
 
-def test_its_files_are_its_own_and_those_of_its_docs_page_are_there(installed: Path, tmp_path: Path) -> None:
+def test_wheel_contains_only_its_own_files_and_those_of_the_docs_page(installed: Path, tmp_path: Path) -> None:
     program = (
         "import engine, studio.settings as s; print(engine.__file__, s.Settings().model); "
         "from fastapi import FastAPI; from fastapi.testclient import TestClient; "

@@ -47,7 +47,7 @@ async def test_events_do_not_count_as_audio(studio: Served) -> None:
     assert not listener.pieces and '"stream_format": "audio"' in listener.error
 
 
-async def test_ours_and_another_are_measured_alike(studio: Served, tmp_path: Path) -> None:
+async def test_both_servers_are_measured_alike(studio: Served, tmp_path: Path) -> None:
     out = tmp_path / "peers.json"
     async with plain_server() as other:
         ours, theirs = '{"voice": "random"}', '{"voice": "alloy", "max_new_tokens": null}'

@@ -20,7 +20,7 @@ def test_two_replicas_do_twice_as_much_and_a_killed_one_loses_nothing() -> None:
     assert two["kill_lost"] == 0 and two["refused"] == 0
 
 
-def test_its_pace_is_a_measured_gpus() -> None:
+def test_expected_pace_matches_a_measured_gpu() -> None:
     measured = json.loads((RESULTS / "h200.json").read_text())
     pace = pace_of(measured)
     assert 64 * FRAME_SECONDS / pace.turn(64) == pytest.approx(measured["xrt_b64_with_codec"])

@@ -50,7 +50,7 @@ raise SystemExit(soak.main())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it reads /proc")
-def test_it_runs_on_a_real_studio_and_ends_with_json(quick_checkpoint: Path, voices_folder: Path) -> None:
+def test_soak_runs_on_a_real_studio_and_ends_with_json(quick_checkpoint: Path, voices_folder: Path) -> None:
     environment = os.environ | {"MODEL": str(quick_checkpoint), "STUDIO_VOICES": str(voices_folder)}
     environment["STUDIO_MAX_CONTEXT"] = "300"  # positions; random weights fill them all, as they never end a take
     command = [sys.executable, "-c", QUICK_SOAK, "--minutes", "0.02"]

@@ -44,9 +44,7 @@ def in_both_schemes(screen: Screen) -> list[str]:
     return violations
 
 
-def test_a_take_asks_no_other_host_its_player_is_reached_by_keyboard_and_axe_finds_nothing_serious(
-    served: Served, open_page: Open, tmp_path: Path
-) -> None:
+def test_shared_take_page_uses_no_other_host_and_is_accessible(served: Served, open_page: Open, tmp_path: Path) -> None:
     screen = open_page(served).ready()
     screen.cut_after(2)
     screen.speak.click()

@@ -97,7 +97,7 @@ def test_sglang_omni_sends_an_input_alone_or_references(client: httpx.Client) ->
         assert refused.status_code == (200 if wrong == [] else 400)
 
 
-def test_two_names_of_one_thing_must_say_the_same(client: httpx.Client) -> None:
+def test_two_names_of_a_field_must_agree(client: httpx.Client) -> None:
     same = {"input": "Hello.", "voice": "bert", "speaker": "bert"} | SHORT
     assert client.post(SPEECH, json=same).status_code == 200
     assert client.post(SPEECH, json=same | {"speaker": "anna"}).status_code == 400

@@ -70,7 +70,7 @@ def test_a_take_is_drawn_and_heard_without_float64_and_complex_numbers(
     assert np.array_equal(codes, lesser_codes) and np.array_equal(sound, lesser_sound)
 
 
-def test_equal_logits_are_drawn_by_their_index_however_many_may_be_drawn() -> None:
+def test_equal_logits_are_ordered_by_index_for_any_number_of_candidates() -> None:
     logits = torch.tensor([[1.0, 3.0, 2.0, 3.0, 3.0, -1.0, 2.0]]).repeat(1, 50)
     how = torch.ones(1), torch.ones(1), torch.tensor([5])
     noise = torch.full((1, 40), 1.0)

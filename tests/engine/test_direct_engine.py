@@ -58,7 +58,9 @@ def direct(request: pytest.FixtureRequest, tiny_checkpoint: Path) -> Iterator[Di
     engine.stop()
 
 
-async def test_it_makes_the_takes_and_codes_of_the_engine(direct: DirectEngine, tiny_checkpoint: Path) -> None:
+async def test_direct_engine_gives_the_takes_and_codes_of_the_engine(
+    direct: DirectEngine, tiny_checkpoint: Path
+) -> None:
     clip = np.sin(np.arange(44_100, dtype=np.float32) / 20)
     with running_engine(tiny_checkpoint, threads=1) as engine:
         reference = await engine.encode_reference(clip, 44_100, "A tone.")

@@ -35,7 +35,7 @@ def eager_on_a_cpu(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.mark.usefixtures("wide_tiles")
-def test_rows_draw_the_same_whichever_sizes_there_are(tmp_path: Path) -> None:
+def test_samples_of_rows_do_not_depend_on_the_graph_sizes(tmp_path: Path) -> None:
     device = torch.device(DEVICE)
     tiny = TinyModel(n_layer=2, fast_n_layer=1), TinyCodec(num_codebooks=3, semantic_codebook_size=60)
     checkpoint = load(write_checkpoint(tmp_path, *tiny), device, device, torch.float32)

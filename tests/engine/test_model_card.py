@@ -12,7 +12,7 @@ from engine import CheckpointError, ModelCard
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_a_checkpoint_without_a_card_asks_for_nothing(tmp_path: Path) -> None:
+def test_checkpoint_without_a_card_has_no_requirements(tmp_path: Path) -> None:
     assert ModelCard.read(tmp_path) == ModelCard()
     assert not ModelCard().normalize and not ModelCard().demo
 
@@ -22,7 +22,7 @@ def test_unknown_fields_are_ignored(tmp_path: Path) -> None:
     assert ModelCard.read(tmp_path).normalize
 
 
-def test_a_demo_says_so_itself(tmp_path: Path) -> None:
+def test_demo_model_identifies_itself(tmp_path: Path) -> None:
     (tmp_path / "card.json").write_text(json.dumps({"demo": True}))
     assert ModelCard.read(tmp_path) == ModelCard(demo=True)
 

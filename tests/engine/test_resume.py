@@ -194,7 +194,7 @@ async def test_context_ends_a_resumed_take_at_the_same_frame(quick_checkpoint: P
 
 
 @pytest.mark.parametrize(("kind", "cut"), [("CPU frame", 30), ("reproducible", 9)])
-async def test_the_bundled_voice_goes_on_to_the_last_code(kind: str, cut: int, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_bundled_voice_continues_to_the_last_code(kind: str, cut: int, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = of_kind(kind, BUNDLED, monkeypatch, max_context=512)
     try:
         utterance = seeded("Nobody had yet walked across the snow.", cut, 40)

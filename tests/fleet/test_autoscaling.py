@@ -20,7 +20,7 @@ def range_of(
     return fleet_size(engines, gpus, cores, EngineConfig("some/model", **config), where, may_grow)
 
 
-def test_a_number_a_range_and_one_for_each_gpu() -> None:
+def test_fleet_size_is_a_number_a_range_or_one_per_gpu() -> None:
     assert range_of(2) == ReplicaRange(2, 2)
     assert range_of(None) == range_of(None, may_grow=False) == ReplicaRange(2, 2)
     assert range_of(None, gpus=0) == ReplicaRange(1, 1)
@@ -46,12 +46,14 @@ def test_a_number_a_range_and_one_for_each_gpu() -> None:
         ((1, 9), {"gpus": 0, "may_grow": False}, "has 8 cores and no GPU .* set STUDIO_ENGINES to numbers up to 8"),
     ],
 )
-def test_more_than_there_can_be(engines: int | tuple[int, int], there: dict[str, Any], message: str) -> None:
+def test_fleet_size_above_the_available_is_refused(
+    engines: int | tuple[int, int], there: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ConfigError, match=message):
         range_of(engines, **there)
 
 
-def test_it_is_read_from_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fleet_size_is_read_from_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STUDIO_ENGINES", "2-8")
     assert Settings.load().engines == (2, 8)
 

@@ -69,7 +69,7 @@ async def test_a_lost_head_node_is_reported_until_it_is_back(monkeypatch: pytest
             await until(lambda: engine.stats().trouble is None)
 
 
-async def test_figures_are_the_sums_and_each_ones_own() -> None:
+async def test_figures_include_sums_and_those_of_each_replica() -> None:
     with fleet(FakeTransport()) as (engine, _):
         await hear(engine, utterance(frames=10))
         await until(lambda: engine.stats().frames == 10)
@@ -182,7 +182,7 @@ async def test_silent_replica_joins_later(monkeypatch: pytest.MonkeyPatch) -> No
         await until(lambda: engine.info.max_rows == 12)
 
 
-def test_a_replica_lost_during_the_start_does_not_end_it() -> None:
+def test_losing_a_replica_during_the_start_does_not_end_it() -> None:
     line = FakeTransport(2)
     line.gone = {"a"}
     with fleet(line) as (engine, _):

@@ -95,7 +95,7 @@ async def test_timestamps_continue_after_a_change_of_replica() -> None:
     assert {chunk.timing.admitted for chunk in chunks} == {chunks[0].timing.admitted}
 
 
-async def test_a_silent_replica_gets_no_takes_until_it_answers() -> None:
+async def test_silent_replica_gets_no_takes_until_it_answers() -> None:
     line = FakeTransport()
     home = home_of(line, 1)
     line.faults[home] = ("stalls", 2)

@@ -17,14 +17,14 @@ def idle(names: tuple[str, ...] = EIGHT) -> dict[str, float]:
     return dict.fromkeys(names, 0.0)
 
 
-def test_a_voice_goes_home() -> None:
+def test_voice_is_routed_to_its_home() -> None:
     for voice in (b"anna", b"bert"):
         first = homes(voice, EIGHT)[0]
         assert {choose(voice, idle()) for _ in range(20)} == {first}
         assert choose(voice, idle() | {first: 1}) == first, "one take does not drive it out"
 
 
-def test_a_busy_home_yields_to_the_second_choice_and_then_to_the_least_loaded() -> None:
+def test_busy_home_is_replaced_by_the_second_choice_then_the_least_loaded() -> None:
     first, second = homes(b"anna", EIGHT)
     assert choose(b"anna", idle() | {first: 2}) == second
     loads = idle() | {first: 2, second: 2}

@@ -52,7 +52,7 @@ def json_output(home: Path, *arguments: str, topic: str = "voices") -> Any:
     return json.loads(done.stdout)
 
 
-def test_a_voice_is_added_listed_shown_moved_deleted_and_brought_back(home: Path) -> None:
+def test_voice_is_added_listed_shown_moved_deleted_and_restored(home: Path) -> None:
     added = json_output(home, "add", "Eve", str(home / "eve.wav"), "--text", WORDS, "--language", "en", "--tag", "calm")
     assert added["sharing"] == "edit", "it belongs to no key yet"
     assert added["slug"] == "eve" and added["tags"] == ["calm"] and added["samples"][0]["text"] == WORDS
@@ -85,7 +85,7 @@ def test_fixes_are_applied_on_demand(home: Path) -> None:
     assert fixed["samples"][0]["score"] > plain["samples"][0]["score"]
 
 
-def test_a_folder_without_a_library_is_not_made_one_by_looking_into_it(home: Path) -> None:
+def test_reading_a_folder_without_a_library_does_not_create_one(home: Path) -> None:
     done = run(home, "list")
     assert done.returncode == 1 and "contains no library" in done.stderr
     assert not (home / "library").exists()

@@ -174,7 +174,7 @@ def test_a_missing_model_stops_the_start_with_the_reason(tmp_path: Path) -> None
     assert "could not start" in output and "empty" in output and "Traceback" not in output
 
 
-def test_it_says_when_it_is_ready_its_curl_line_speaks_and_it_ends_when_told(
+def test_command_reports_readiness_prints_a_working_curl_line_and_stops(
     quick_checkpoint: Path, voices_folder: Path, tmp_path: Path
 ) -> None:
     port = free_port()

@@ -37,7 +37,7 @@ def _is_foreign(name: str) -> bool:
     return top not in sys.stdlib_module_names and "_sysconfigdata" not in top
 
 
-def test_a_start_imports_nothing_twice_no_ray_and_a_page_only_if_it_has_one(quick_checkpoint: Path) -> None:
+def test_start_imports_nothing_twice_no_ray_and_gradio_only_with_a_page(quick_checkpoint: Path) -> None:
     (engine,) = modules(ENGINE.format(str(quick_checkpoint)))
     alone, speaking, web = modules(ALONE, SPEECH_PROCESS, PAGE)
     assert {"fastapi", "sqlite_utils"} <= alone and not {"fleet", "ray", "gradio", "pandas"} & alone

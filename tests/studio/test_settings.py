@@ -59,7 +59,7 @@ def test_every_setting_is_read_from_its_variable(load: Load, tmp_path: Path) -> 
     assert pickle.loads(pickle.dumps(settings)) == settings, "speech processes are given them"
 
 
-def test_there_are_few_enough_to_read_at_once() -> None:
+def test_settings_are_few_enough_to_read_at_once() -> None:
     assert len(Settings.model_fields) <= 33
 
 

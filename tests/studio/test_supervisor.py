@@ -97,7 +97,7 @@ def test_part_does_not_stay_in_progress_if_its_end_cannot_be_stored(
     assert background(served)["projects"]["failures"] >= 2
 
 
-def test_parts_wait_for_room_on_the_disk_and_say_so(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_wait_for_disk_space_and_show_it(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
     goes_on = threading.Event()
     done = PartQueue.done
 

@@ -115,7 +115,7 @@ def test_convolutions_through_images_give_the_same_sound() -> None:
         torch.testing.assert_close(through_images(codec.encoder, audio), codec.encoder(audio), atol=1e-4, rtol=1e-4)
 
 
-def test_a_phone_is_heard_for_as_long_as_the_teacher_gave_its_token() -> None:
+def test_phone_lasts_as_long_as_the_teachers_token() -> None:
     tokens = np.array([0, TOKENS["ˈ"], TOKENS["A"], TOKENS["t"], TOKENS[" "], TOKENS["ɔ"], TOKENS["ː"], TOKENS["."], 0])
     marks = labels(tokens, np.array([2, 1, 3, 2, 1, 2, 1, 4, 1]))
     assert [PHONES[label] for label in marks] == ["", "", *"AAAA", *"tt", *"ɔɔɔɔ", *[""] * 5]

@@ -46,7 +46,7 @@ def test_a_person_has_two_recordings_or_the_halves_of_one(folder: Path) -> None:
     assert np.ptp(levels) < 0.01
 
 
-def test_a_clone_of_somebody_else_does_not_count_as_the_person(folder: Path) -> None:
+def test_clone_of_another_person_does_not_count_as_the_person(folder: Path) -> None:
     people = read_people(folder)
     sounds = {person.name: person.reference for person in people}
 

@@ -108,7 +108,7 @@ def test_forms_that_people_type_come_with_their_reading(form: str, text: str, wo
 
 
 @pytest.mark.parametrize("name", ["numbers.txt", "everyday.txt", "short.txt"])
-def test_every_template_can_be_filled_and_read(name: str) -> None:
+def test_templates_can_be_filled_and_read(name: str) -> None:
     choices, rng = slots(["table", "sky"]), random.Random(3)
     for template in lines(name):
         for _ in range(5):
@@ -243,7 +243,7 @@ def test_the_choice_does_not_depend_on_how_a_process_orders_its_sets() -> None:
     assert len(choices) == 1
 
 
-def test_prompts_come_back_from_the_file_as_they_were_written(tmp_path: Path) -> None:
+def test_prompts_are_read_from_the_file_as_written(tmp_path: Path) -> None:
     rows = [
         Prompt("Café, “yes”—£3!", "number", (np.array([5, 9], np.uint8), np.array([7], np.uint8))),
         Prompt("No.", "short", (np.array([1], np.uint8), np.array([2, 3, 4], np.uint8))),

@@ -114,7 +114,7 @@ def test_a_persons_pieces_stay_as_they_are_in_the_first_timbre_and_keep_their_ti
     assert not list(groups(voice[: 2 * SAMPLE_RATE], random.Random(0), CPU))
 
 
-def test_a_warp_moves_formants_and_keeps_pitch_level_and_length() -> None:
+def test_warp_moves_formants_but_keeps_pitch_level_and_length() -> None:
     sound = torch.from_numpy(np.stack([tone(150, 1.0)] * 3))
     same, lower, higher = warped(sound, torch.tensor([1.0, 0.85, 1.2]))
     torch.testing.assert_close(same, sound[0], atol=1e-4, rtol=0)
@@ -133,7 +133,7 @@ def _centre(sound: torch.Tensor) -> float:
     return float((power * torch.arange(len(power))).sum() / power.sum())
 
 
-def test_a_rough_clip_is_as_long_and_as_loud_and_the_others_stay_as_they_are() -> None:
+def test_roughened_clip_keeps_length_and_level_and_others_are_unchanged() -> None:
     torch.manual_seed(0)
     sound = torch.from_numpy(np.stack([tone(150, 0.5)] * 20))
     rough = roughened(sound, 0.5)

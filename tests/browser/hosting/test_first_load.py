@@ -83,7 +83,7 @@ def opened(context: BrowserContext, url: str) -> list[Response]:
     return answers
 
 
-def test_it_is_few_requests_and_none_for_what_the_browser_has(
+def test_first_load_takes_few_requests_and_none_for_cached_files(
     voices_folder: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     apps: list[Counted] = []

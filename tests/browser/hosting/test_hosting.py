@@ -46,7 +46,7 @@ def behind_proxy(*args: object, **options: object) -> StrippingProxy:
     return StrippingProxy(studio_app.create_app(*args, **options))  # type: ignore[arg-type]
 
 
-def test_each_key_has_its_name_its_share_and_what_it_may_see_and_a_lost_one_is_asked_for_again(
+def test_keys_have_names_limits_and_rights_and_a_lost_key_is_requested_again(
     voices_folder: Path, new_page: Callable[[], Page], tmp_path: Path
 ) -> None:
     settings = Settings(

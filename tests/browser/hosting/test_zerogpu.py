@@ -77,7 +77,7 @@ def count_requests(screen: Screen, path: str) -> int:
     return sum(path in url for url in screen.requests)
 
 
-def test_it_speaks_through_gradio_alone(screen: Screen) -> None:
+def test_zerogpu_page_speaks_through_gradio_alone(screen: Screen) -> None:
     screen.script.fill("Two words")
     screen.speak.click()
     screen.until_over()
@@ -93,7 +93,7 @@ def test_it_speaks_through_gradio_alone(screen: Screen) -> None:
         expect(screen.page.get_by_role("link", name=hidden)).to_have_count(0)
 
 
-def test_it_compares_and_takes_a_clip_of_ones_own(screen: Screen, tmp_path: Path) -> None:
+def test_zerogpu_page_compares_and_uses_an_uploaded_clip(screen: Screen, tmp_path: Path) -> None:
     screen.page.get_by_role("button", name="Hear this in other voices").click()
     area = screen.page.get_by_role("region", name="Compare")
     expect(area).to_contain_text("Ready: listen and vote")

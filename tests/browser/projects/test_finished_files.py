@@ -77,9 +77,7 @@ def test_the_player_names_a_part_by_its_number_after_credits_were_added(studio: 
     expect(status).to_have_text("My table, part 3 of 3")
 
 
-def test_its_files_are_finished_as_somebody_wants_them_and_one_sentence_is_spoken_again(
-    studio: Served, open_page: Open
-) -> None:
+def test_project_files_follow_their_settings_and_one_sentence_is_regenerated(studio: Served, open_page: Open) -> None:
     screen = open_page(studio).ready()
     area = area_of(screen)
     book = epub(

@@ -38,7 +38,7 @@ def test_lines_are_counted_in_the_chapters_that_are_ticked(studio: Served, open_
     expect(names.locator("small")).to_have_text(["4 lines", "2 lines"])
 
 
-def test_a_pasted_text_and_its_preview_are_there_again(studio: Served, open_page: Open) -> None:
+def test_pasted_text_and_its_preview_are_restored(studio: Served, open_page: Open) -> None:
     screen = open_page(studio).ready()
     area = area_of(screen)
     area.get_by_text("Or paste a text").click()

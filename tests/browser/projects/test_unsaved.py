@@ -70,7 +70,7 @@ def test_leaving_the_page_asks_and_saves_what_was_typed(studio: Served, open_pag
     expect(area.get_by_label("Title of the project")).to_have_value("A new title")
 
 
-def test_a_hidden_page_saves_without_being_asked_and_typing_goes_on(studio: Served, open_page: Open) -> None:
+def test_hidden_page_saves_automatically_and_typing_continues(studio: Served, open_page: Open) -> None:
     _, page, area = opened(studio, open_page)
     text = text_of(area, 1)
     text.fill("One and")

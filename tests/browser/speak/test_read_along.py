@@ -21,7 +21,7 @@ NOTE_LIT = """(lit) => {
 }"""
 
 
-def test_words_are_lit_while_heard_and_a_press_on_one_goes_there(steered: Steer, open_page: Open) -> None:
+def test_words_are_highlighted_while_played_and_clicking_one_seeks(steered: Steer, open_page: Open) -> None:
     studio = steered()
     screen = open_page(studio).ready()
     page, dock = screen.page, screen.page.locator("#dock")

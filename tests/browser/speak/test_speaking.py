@@ -18,9 +18,7 @@ RATE = 44_100
 Open = Callable[..., Screen]
 
 
-def test_a_take_is_heard_whole_told_sought_heard_again_and_saved_as_it_was(
-    served: Served, open_page: Open, tmp_path: Path
-) -> None:
+def test_take_is_played_sought_replayed_and_saved(served: Served, open_page: Open, tmp_path: Path) -> None:
     screen = open_page(served).ready()
     screen.cut_after(2)
     with screen.page.expect_response("**/v1/audio/speech") as answer:

@@ -26,7 +26,7 @@ def numbers(screen: Screen) -> list[int]:
     return [int(row.get_attribute("data-take") or 0) for row in screen.takes.all()]
 
 
-def test_four_takes_are_made_at_once_and_a_deleted_one_can_be_brought_back(served: Served, open_page: Open) -> None:
+def test_four_takes_are_generated_at_once_and_a_deleted_one_is_restored(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     screen.cut_after(2)
     speech = screen.asked_for_speech()
@@ -110,7 +110,7 @@ def test_two_takes_are_compared_at_the_same_place(served: Served, open_page: Ope
     expect(screen.page.locator("#takes .pair")).to_be_hidden()
 
 
-def test_a_take_is_saved_as_mp3_too_and_old_ones_go_but_starred_ones_stay(
+def test_take_is_saved_as_mp3_and_only_old_unstarred_takes_are_removed(
     served: Served, open_page: Open, tmp_path: Path
 ) -> None:
     screen = open_page(served).ready()
@@ -149,7 +149,7 @@ def test_a_take_is_saved_as_mp3_too_and_old_ones_go_but_starred_ones_stay(
     assert 1 in numbers(screen)
 
 
-def test_a_delivery_sets_the_sampling_and_is_marked_while_it_holds(served: Served, open_page: Open) -> None:
+def test_delivery_sets_the_sampling_and_is_marked_while_active(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     lively = screen.page.get_by_role("button", name="Lively")
     expect(screen.page.get_by_role("button", name="Natural")).to_have_attribute("aria-pressed", "true")

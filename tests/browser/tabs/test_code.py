@@ -54,7 +54,9 @@ def run(text: str, kind: str, folder: Path) -> bytes:
 
 
 @pytest.mark.parametrize("own_clip", [False, True], ids=["bundled voice", "own clip"])
-def test_a_takes_programs_make_the_same_take(served: Served, open_page: Open, tmp_path: Path, own_clip: bool) -> None:
+def test_code_examples_of_a_take_generate_the_same_take(
+    served: Served, open_page: Open, tmp_path: Path, own_clip: bool
+) -> None:
     if not shutil.which("curl"):
         pytest.fail("this machine has no curl")
     screen = open_page(served).ready()

@@ -105,7 +105,7 @@ def test_another_browser_begins_with_an_empty_list_and_has_all_in_the_history(se
     screen.page.wait_for_function("window.studio.fields.values.temperature === 0.5")
 
 
-def test_takes_are_found_by_filters_chosen_zipped_deleted_and_brought_back(
+def test_takes_are_filtered_selected_zipped_deleted_and_restored(
     served: Served, open_page: Open, tmp_path: Path
 ) -> None:
     for number in range(27):

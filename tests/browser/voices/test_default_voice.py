@@ -17,7 +17,7 @@ from tests.studio.voices.test_bundled import bundle
 Open = Callable[..., Screen]
 
 
-def test_it_is_the_default_one_and_not_the_first_by_name(
+def test_selected_voice_is_the_default_one_not_the_first_by_name(
     tmp_path: Path, ports: tuple[int, int], open_page: Open
 ) -> None:
     folder = bundle(tmp_path, anna=300, bert=150, carl=120)

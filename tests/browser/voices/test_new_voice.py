@@ -161,7 +161,7 @@ def test_a_denied_microphone_is_explained_and_a_file_can_be_uploaded_instead(
     bring(screen, tmp_path, tone(6))
 
 
-def test_a_page_without_https_says_so_and_offers_a_file(studio: Served, open_page: Open) -> None:
+def test_page_without_https_explains_it_and_offers_a_file(studio: Served, open_page: Open) -> None:
     screen = open_page(studio)
     screen.page.add_init_script("Object.defineProperty(window, 'isSecureContext', { value: false })")
     screen.page.reload()
@@ -171,7 +171,7 @@ def test_a_page_without_https_says_so_and_offers_a_file(studio: Served, open_pag
     expect(area(screen).get_by_role("button", name="Record", exact=True)).to_be_disabled()
 
 
-def test_a_quiet_clip_with_silence_is_mended_by_presses_and_by_keys(
+def test_quiet_clip_with_silence_is_fixed_by_mouse_and_keyboard(
     studio: Served, open_page: Open, tmp_path: Path
 ) -> None:
     screen = open_page(studio).ready()

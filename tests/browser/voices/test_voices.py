@@ -49,7 +49,7 @@ def picked(screen: Screen) -> Locator:
     return screen.page.locator("#voice input")
 
 
-def test_a_deleted_voice_leaves_the_picker_and_can_be_brought_back(studio: Served, open_page: Open) -> None:
+def test_deleted_voice_leaves_the_picker_and_can_be_restored(studio: Served, open_page: Open) -> None:
     keep(studio, "Cleo")
     screen = open_page(studio).ready()
     area = library(screen)
@@ -216,7 +216,7 @@ def test_a_voice_is_listened_to_by_keyboard_and_one_no_longer_wanted_when_its_an
         expect(inspector).to_be_hidden()
 
 
-def test_clips_are_corrected_left_out_and_an_old_revision_comes_back(studio: Served, open_page: Open) -> None:
+def test_clips_are_edited_removed_and_an_old_revision_restored(studio: Served, open_page: Open) -> None:
     keep(studio, "Cleo")
     with studio.client() as client:
         files = {"audio_sample": wav(tone(4, level=0.01))}

@@ -181,14 +181,14 @@ def test_a_codec_whose_heads_share_keys_is_upstreams_with_copies_of_them(tmp_pat
     assert (ours - expected).abs().max() <= TOLERANCE
 
 
-def test_audio8_says_its_codecs_sizes_in_its_config(tmp_path: Path) -> None:
+def test_audio8_has_its_codecs_sizes_in_its_config(tmp_path: Path) -> None:
     write_flat(tmp_path, CODEC, codec_post_n_layer=8, codec_post_n_head=16, codec_post_intermediate_size=1216, **AUDIO8)
     (tmp_path / "codec.yaml").unlink()
     config = open_source(tmp_path).codec_config
     assert (config.post_module.intermediate_size, config.pre_module.intermediate_size) == (1216, 3072)
 
 
-def test_a_further_backbone_is_refused_by_its_name(tmp_path: Path) -> None:
+def test_unsupported_backbone_is_refused_by_name(tmp_path: Path) -> None:
     write_flat(tmp_path, CODEC, slow_backbone="falcon_h1", **AUDIO8)
     with pytest.raises(Exception, match="falcon_h1"):
         _ = open_source(tmp_path).config

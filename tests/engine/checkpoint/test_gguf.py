@@ -159,7 +159,7 @@ def test_every_tensor_arrives_where_it_belongs(tmp_path: Path, published: Path, 
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_eight_bits_come_as_the_gguf_package_reads_them(tmp_path: Path, published: Path, layout: str) -> None:
+def test_eight_bit_blocks_match_the_gguf_package(tmp_path: Path, published: Path, layout: str) -> None:
     loaded = load_path(LAYOUTS[layout](tmp_path, published, Q8)).model.state_dict()
     expected = load_path(published).model.state_dict()
     name = "slow.layers.1.attention.wqkv.weight"
@@ -241,7 +241,7 @@ def test_false_header_is_refused(tmp_path: Path, name: str) -> None:
         assert "Q3_K" in message and "q8_0" in message
 
 
-def test_any_byte_of_a_header_may_be_wrong(tmp_path: Path, published: Path) -> None:
+def test_any_wrong_header_byte_is_handled(tmp_path: Path, published: Path) -> None:
     """It is read, or refused by a sentence; nothing else may come of it."""
     path = write_with_keys(tmp_path, published)
     data, rng = bytearray(path.read_bytes()), np.random.default_rng(0)

@@ -103,7 +103,7 @@ def test_a_missing_file_is_named(folder: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.json", "codec.pth", "codec.yaml"])
 @pytest.mark.parametrize("content", [b"", b"{", b"\x00\x01\x02 no such thing", b"[]", b'"text"'])
-def test_a_file_with_something_else_inside_is_named(folder: Path, name: str, content: bytes) -> None:
+def test_file_with_other_contents_is_named(folder: Path, name: str, content: bytes) -> None:
     (folder / name).write_bytes(content)
     assert name in refusal(folder)
 

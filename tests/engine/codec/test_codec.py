@@ -130,7 +130,7 @@ def test_a_stream_cut_anywhere_is_the_whole(
 
 
 @torch.inference_mode()
-def test_rows_of_a_stream_do_not_hear_each_other(codec: Codec, sizes: TinyCodec) -> None:
+def test_rows_of_a_stream_are_independent(codec: Codec, sizes: TinyCodec) -> None:
     codes = random_codes(sizes, 24, seed=8, rows=3)
     state = StreamState(3)
     together = torch.cat([codec.decode(codes[:, :, i : i + 4], state) for i in range(0, 24, 4)], dim=2)

@@ -76,7 +76,7 @@ def test_eleven_bits_are_near_the_plain_sound_in_chunks_too(
         assert 1e-6 < (heard - alone).abs().max() / alone.abs().max() < 2e-3
 
 
-def test_it_needs_nothing_of_what_only_encodes() -> None:
+def test_fused_decoder_needs_no_encoder_weights() -> None:
     codec, codes = random_codec(transformer()).to(DEVICE), torch.arange(8).view(1, 1, 8).repeat(1, 3, 1).to(DEVICE)
     part = part_on(codec, torch.device(DEVICE), without=ONLY_ENCODES)
     whole, alone = (

@@ -44,7 +44,7 @@ def test_codes_match_the_plain_encoder_in_pieces_and_batches(at_end: int, monkey
 
 
 @torch.inference_mode()
-def test_an_encoder_on_demand_finds_its_graphs_if_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_encoder_on_demand_uses_its_graphs_if_memory_allows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its codec stays in the host's memory, and so it is as good as before."""
     codec, free = with_transformers(0, 2).cpu(), [1000]
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free[0], 2000))

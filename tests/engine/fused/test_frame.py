@@ -84,7 +84,7 @@ def test_frames_of_other_families_are_the_plain_ones(tmp_path: Path, family: str
 
 
 @torch.inference_mode()
-def test_few_rows_draw_from_weights_in_twelve_bits(tmp_path: Path) -> None:
+def test_few_rows_use_weights_in_twelve_bits(tmp_path: Path) -> None:
     heads: dict[str, Any] = {"n_head": 8, "fast_n_head": 8, "intermediate_size": 128, "fast_intermediate_size": 128}
     sizes = TinyModel(dim=128, fast_dim=128, n_layer=1, fast_n_layer=1, **heads)
     folder = write_checkpoint(tmp_path, sizes, TinyCodec(num_codebooks=3))

@@ -156,7 +156,7 @@ def test_product_refuses_wrong_shapes() -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("normed", [True, False])
 @pytest.mark.parametrize(("heads", "kv_heads", "head_dim"), [(8, 2, 32), (4, 4, 16), (6, 2, 64)])
-def test_rotation_and_attention_over_slots_are_the_plain_ones(
+def test_rotation_and_attention_over_slots_match_plain_torch(
     heads: int, kv_heads: int, head_dim: int, normed: bool, dtype: torch.dtype
 ) -> None:
     context, layers, slots = 300, 2, 4

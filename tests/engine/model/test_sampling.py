@@ -79,7 +79,7 @@ def test_equally_likely_tokens_come_out_equally_often() -> None:
     assert (counts - expected).abs().max() < 4.5 * expected**0.5
 
 
-def test_probabilities_come_out_as_said() -> None:
+def test_samples_follow_the_probabilities() -> None:
     rows = 60_000
     probabilities = torch.tensor([0.5, 0.3, 0.15, 0.05])
     ones = torch.ones(rows)
@@ -89,7 +89,7 @@ def test_probabilities_come_out_as_said() -> None:
     assert (shares - probabilities).abs().max() < 0.01
 
 
-def test_equal_logits_rank_by_index_however_many_ranks_the_neighbours_ask_for() -> None:
+def test_equal_logits_are_ordered_by_index_for_any_ranks_of_neighbours() -> None:
     """Half-precision logits are full of ties; top_k 30 of one row must not depend on top_k 500 of another."""
     rows = 200
     logits = (2 * torch.randn(rows, 600, generator=torch.Generator().manual_seed(0))).bfloat16().float()

@@ -28,7 +28,7 @@ CPU = torch.device("cpu")
 
 
 @pytest.mark.parametrize(("bits", "error", "step"), [(8, 0.01, 127), (6, 0.03, 31)])
-def test_a_weight_is_off_by_half_a_step_at_most(bits: int, error: float, step: int) -> None:
+def test_quantised_weight_is_off_by_at_most_half_a_step(bits: int, error: float, step: int) -> None:
     weight = torch.randn(48, 192, generator=torch.Generator().manual_seed(0)).bfloat16()
     weight[3], weight[5, 7] = 0, 20.0
     stored = StoredWeight.of(weight, bits)
@@ -68,7 +68,7 @@ def test_pairs_hold_the_weights_of_eight_bits_in_the_same_memory() -> None:
 @pytest.mark.parametrize("has_bfloat16", [True, False])
 @pytest.mark.parametrize("bits", [8, 6])
 @torch.inference_mode()
-def test_a_cpus_products_are_those_of_the_dequantised_weight(
+def test_cpu_products_match_the_dequantised_weight(
     bits: int, has_bfloat16: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: has_bfloat16)
@@ -126,7 +126,7 @@ async def test_an_engine_with_quantised_weights_speaks_and_aligns_words() -> Non
     assert "weights (int8)" in engine.info.memory
 
 
-def test_weights_are_one_of_three_kinds(tmp_path: Path) -> None:
+def test_weights_must_be_one_of_three_formats(tmp_path: Path) -> None:
     assert [EngineConfig("m", weights=old).weights for old in ("auto", "dtype", "fp8", "fp8-all")] == [  # type: ignore[arg-type]
         None, "bf16", "int8", "int8",
     ]  # fmt: skip

@@ -23,7 +23,7 @@ def a_row(frames: int, chunks: int, sent: int) -> Row:
 @pytest.mark.parametrize(
     ("chunks", "sent", "usual"), [(0, 0, 1), (2, 1000, 1), (3, 1000, 2), (5, 1000, 3), (7, 1000, 4), (99, 1000, 4)]
 )
-def test_chunks_grow(chunks: int, sent: int, usual: int) -> None:
+def test_chunk_sizes_grow(chunks: int, sent: int, usual: int) -> None:
     assert not is_chunk_due(a_row(usual - 1, chunks, sent), GENTLE_RAMP, FRAME, 100.0)
     assert is_chunk_due(a_row(usual, chunks, sent), GENTLE_RAMP, FRAME, 100.0)
 

@@ -93,7 +93,7 @@ async def test_speak_does_nothing_before_the_first_iteration(one_row: Engine) ->
         await take.aclose()
 
 
-async def test_a_full_queue_refuses_an_utterance_and_the_others_go_on(one_row: Engine) -> None:
+async def test_full_queue_refuses_an_utterance_and_the_others_continue(one_row: Engine) -> None:
     speaking, _ = await first_chunk(one_row, greedy(frames=LONG))
     waiting = asyncio.create_task(hear(one_row, greedy(frames=3)))
     await until(lambda: one_row.stats().waiting == 1)

@@ -45,7 +45,9 @@ HERE = Settings(host="127.0.0.1", port=0)
         ("2 × cpu", 2, 16, 0),
     ],
 )
-def test_how_many(device: str, replicas: int, cores: int, count: int) -> None:
+def test_speech_process_count_depends_on_device_replicas_and_cores(
+    device: str, replicas: int, cores: int, count: int
+) -> None:
     engine = FakeEngine(EngineConfig("test"))
     engine.info = replace(engine.info, device=device)
     stats = EngineStats(0, 0, 0, 0, 0, 0.0)

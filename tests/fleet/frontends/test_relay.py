@@ -131,7 +131,7 @@ async def test_a_proxy_on_this_machine_may_name_the_caller(tmp_path: Path) -> No
     assert request["client"][0] == "9.8.7.6" and request["scheme"] == "https"
 
 
-async def test_an_answer_is_passed_on_as_it_is_made(tmp_path: Path) -> None:
+async def test_answer_is_passed_on_while_it_is_generated(tmp_path: Path) -> None:
     studio = Studio()
     async with relayed(tmp_path, studio) as client, client.stream("GET", "/slow") as answer:
         pieces = answer.aiter_raw()

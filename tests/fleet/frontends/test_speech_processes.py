@@ -127,7 +127,7 @@ def test_stored_takes_are_visible_to_every_process(studio: Several, key: str) ->
         assert metric(one, "studio_takes_kept_total", outcome="kept") >= 3
 
 
-def test_a_voice_is_there_at_once_and_gone_at_once(studio: Several, key: str) -> None:
+def test_voice_appears_and_disappears_immediately(studio: Several, key: str) -> None:
     form = {"name": "new voice", "ref_text": "One two three.", "consent": "A tone: nobody's voice."}
     with studio.client_at(0, headers=bearer(key)) as one, studio.client_at(1, headers=bearer(key)) as other:
         creation = one.post("/v1/audio/voices", data=form, files={"audio_sample": ("clip.wav", wav(tone(2)))})

@@ -254,7 +254,7 @@ def largest_of_fish(clip: bytes) -> dict[str, tuple[str, str, dict[str, Any]]]:
 
 
 @pytest.mark.alone
-def test_the_loop_goes_on_during_the_largest_request_of_every_kind(
+def test_event_loop_stays_responsive_during_the_largest_requests(
     served: Served,
     blocked: list[str],
     monkeypatch: pytest.MonkeyPatch,

@@ -72,7 +72,9 @@ def test_formats_are_understood_in_capital_letters(steered: Steer) -> None:
         ("/v1/pronunciations", {"phrase": "GIF", "sayd": "jif"}, "unknown field 'sayd'; did you mean 'said'?"),
     ],
 )
-def test_a_wrong_field_is_named_with_the_right_one(steered: Steer, path: str, body: dict[str, Any], words: str) -> None:
+def test_misspelt_field_is_reported_with_the_right_one(
+    steered: Steer, path: str, body: dict[str, Any], words: str
+) -> None:
     served, _ = steered()
     with served.client() as client:
         answer = client.post(path, json=body)
@@ -80,7 +82,7 @@ def test_a_wrong_field_is_named_with_the_right_one(steered: Steer, path: str, bo
         assert words in answer.json()["error"]["message"]
 
 
-def test_a_monitor_may_ask_for_the_head_alone(steered: Steer) -> None:
+def test_monitors_may_send_head_requests(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         for path in ("/health", "/ready"):

@@ -93,7 +93,7 @@ SHORT = {
 """Routes that take or send files, whose work is short or has the engine's own line."""
 
 
-def test_every_route_that_takes_or_sends_files_is_in_one_of_the_tables(steered: Callable[..., Steered]) -> None:
+def test_routes_that_take_or_send_files_are_in_a_table(steered: Callable[..., Steered]) -> None:
     served, _ = steered()
     described = served.app.openapi()["paths"]
     known, with_files = set(), set()
@@ -201,7 +201,7 @@ def wanted(route: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("route", QUEUES)
-def test_sixty_leaving_callers_delay_nobody_and_their_work_is_dropped(
+def test_sixty_leaving_callers_delay_no_others_and_their_work_is_dropped(
     with_book: tuple[Served, dict[str, str]], gate: Gate, route: str
 ) -> None:
     served, ids = with_book
@@ -242,7 +242,7 @@ def test_document_process_ends_with_its_caller(
         assert counts(client)["/v1/projects?limit=200"] == 0
 
 
-def test_a_full_queue_is_refused_with_its_limit_and_a_time(steered: Callable[..., Steered], gate: Gate) -> None:
+def test_full_queue_is_refused_with_its_limit_and_retry_after(steered: Callable[..., Steered], gate: Gate) -> None:
     served, _ = steered()
     body = {"input": "It swam."}
     with served.client() as client, contextlib.ExitStack() as open_ones:

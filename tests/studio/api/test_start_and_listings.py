@@ -125,7 +125,7 @@ def test_only_listed_origins_may_call_from_a_browser(steered: Steer) -> None:
         assert refused.headers["access-control-allow-origin"] == "https://good.example"
 
 
-def test_every_error_of_engine_and_studio_has_a_status() -> None:
+def test_errors_of_engine_and_studio_have_a_status() -> None:
     import engine.engine_errors
     import studio.errors
     from studio.api.http.error_responses import describe

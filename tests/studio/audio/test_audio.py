@@ -105,7 +105,7 @@ def test_channels_are_mixed_to_one() -> None:
     np.testing.assert_allclose(read_clip(file.getvalue()).pcm, tone(1.5) / 2, atol=1e-6)
 
 
-def test_amr_as_phones_record_it_is_read() -> None:
+def test_amr_recordings_of_phones_are_read() -> None:
     clip = read_clip(container(tone(2, 8_000), "amr", "libopencore_amrnb", 8_000))
     assert clip.sample_rate == 8_000 and clip.seconds == pytest.approx(2, abs=0.1)
 

@@ -56,7 +56,7 @@ def test_a_flac_of_known_length_states_it(sample_rate: int) -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_bytes_come_with_the_sound_and_not_at_its_end(name: str) -> None:
+def test_encoded_bytes_arrive_with_the_audio_not_at_its_end(name: str) -> None:
     pieces = encoded(name, tone(3))
     whole = sum(map(len, pieces))
     assert len(pieces[0]) + len(pieces[1]) > 0

@@ -106,7 +106,7 @@ def test_text_without_an_end_is_spoken_after_its_chunk_length(steered: Steer) ->
     assert all(len(utterance.text) <= 110 for utterance in engine.utterances)
 
 
-def test_the_words_of_a_speaker_go_on_in_the_speakers_voice(steered: Steer) -> None:
+def test_words_of_a_speaker_continue_in_the_same_voice(steered: Steer) -> None:
     served, engine = steered()
     with open_live(served) as socket:
         start(socket, reference_id=["anna", "bert"], format="pcm")
@@ -128,7 +128,7 @@ def test_messages_are_small_in_every_format(steered: Steer, audio_format: str) -
     assert events and finish["reason"] == "stop"
 
 
-def test_each_sentence_has_its_words_times(steered: Steer) -> None:
+def test_sentences_have_their_words_times(steered: Steer) -> None:
     served, _ = steered()
     with open_live(served, "/v1/tts/live/with-timestamp") as socket:
         start(socket, text="Hello there. Bye.", format="wav")
@@ -301,7 +301,7 @@ def test_speech_of_a_socket_counts_towards_its_callers_share(steered: Steer) -> 
         assert finish["reason"] == "error" and "at most 3 requests a minute" in finish["message"]
 
 
-def test_starts_may_come_before_those_before_them_are_spoken_but_not_without_end(steered: Steer) -> None:
+def test_starts_may_be_queued_but_not_without_limit(steered: Steer) -> None:
     served, engine = steered()
     engine.later_frames_gate.clear()
     with open_live(served) as socket:

@@ -43,7 +43,7 @@ def test_packed_values_are_read_back() -> None:
         (b"\xa2\xff\xff", "not MessagePack"),
     ],
 )
-def test_hostile_messages_are_refused_in_words(data: bytes, words: str) -> None:
+def test_malicious_messages_are_refused_with_a_message(data: bytes, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         unpack(data)
 
@@ -52,7 +52,7 @@ def test_a_message_of_the_most_values_is_read() -> None:
     assert len(unpack(pack([0] * (MAX_VALUES - 1)))) == MAX_VALUES - 1
 
 
-def test_random_bytes_are_read_as_the_packer_reads_them_or_refused() -> None:
+def test_random_bytes_are_unpacked_like_by_the_packer_or_refused() -> None:
     chance = random.Random(3)
     good = pack(VALUE)[:400]
     for _ in range(3000):

@@ -68,7 +68,7 @@ def test_sdk_requests_are_spoken(steered: Steer) -> None:
 
 
 @pytest.mark.parametrize("kind", ["json", "msgpack", "form", "urlencoded"])
-def test_each_kind_of_body_says_the_same(steered: Steer, kind: str) -> None:
+def test_bodies_of_every_type_mean_the_same(steered: Steer, kind: str) -> None:
     served, _ = steered()
     fields: dict[str, Any] = {"text": "Hello.", "format": "wav", "reference_id": "bert", "seed": 5, "temperature": 0.5}
     nested = fields | {"prosody": {"speed": 1, "volume": 0}}
@@ -311,7 +311,7 @@ def test_binary_bytes_are_not_taken_for_signs_of_json(steered: Steer) -> None:
     assert speak(served, text="a", references=[{"audio": clip, "text": "b"}]).status_code == 200
 
 
-def test_keys_hold_and_refusals_of_access_have_the_form_too(steered: Steer) -> None:
+def test_keys_are_required_and_access_errors_have_the_right_form(steered: Steer) -> None:
     served, _ = steered(api_keys=read_keys("secret"))
     with served.client() as client:
         for method, path in (

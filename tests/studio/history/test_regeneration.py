@@ -121,7 +121,7 @@ def test_a_turn_gets_other_words_but_no_other_speaker(steered: Steer) -> None:
         assert_envelope(reword(client, before, "Night.", "…"), 400, "replacement")
 
 
-def test_it_is_read_as_it_was_asked_for_and_by_todays_dictionary(steered: Steer) -> None:
+def test_regenerated_sentence_is_read_as_requested_with_todays_dictionary(steered: Steer) -> None:
     served, engine = steered()
     with served.client() as client:
         plain, read = (new_take(client, "I have 2. He has 3 GIF.", normalize=is_read) for is_read in (False, True))
@@ -133,7 +133,7 @@ def test_it_is_read_as_it_was_asked_for_and_by_todays_dictionary(steered: Steer)
         assert mended["request"]["input"] == "I have two. He has three GIF."
 
 
-def test_a_sentence_with_a_tag_is_spoken_again_alone_and_so_is_the_one_after_it(steered: Steer) -> None:
+def test_sentence_with_a_tag_and_the_next_one_are_regenerated_separately(steered: Steer) -> None:
     served, engine = steered()
     engine.info = replace(engine.info, card=ModelCard(normalize=True, tags=("whisper",)))
     text = "One is plain here. [whisper] Tom &amp; I cast [Level Up].\u200b Three is **plain** again."
@@ -214,7 +214,7 @@ def test_impossible_regenerations_are_refused_with_the_reason_and_nothing_is_sto
         assert stored[1:] == [together, taken, *(row["id"] for row in rows if row["stored"])]
 
 
-def test_another_model_and_another_key_do_not_mend_it(steered: Steer, tmp_path: Path) -> None:
+def test_another_model_or_key_does_not_fix_it(steered: Steer, tmp_path: Path) -> None:
     home: dict[str, Any] = {"home": str(tmp_path / "home"), "api_keys": read_keys("first,second")}
     mine, theirs = ({"Authorization": f"Bearer {key}"} for key in ("first", "second"))
     served, _ = steered(**home)

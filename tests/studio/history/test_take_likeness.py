@@ -44,7 +44,7 @@ def spoken(client: httpx.Client, voice: str) -> str:
     return answer.headers["x-request-id"]
 
 
-def test_a_take_unlike_its_clip_says_so_and_why(steered: Steer) -> None:
+def test_take_unlike_its_clip_reports_it_with_reasons(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         fields = {"name": "Both", "ref_text": "What the two of them said in this clip, one after the other."}

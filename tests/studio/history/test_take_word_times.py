@@ -57,7 +57,7 @@ def test_a_stream_gives_the_times_of_words_or_sentences_before_its_last_event(st
         assert [event["type"] for event in streamed(client, "Abc.")][-2] == "speech.audio.delta"
 
 
-def test_each_result_of_a_batch_and_each_sentence_of_a_socket_has_its_times(steered: Steer) -> None:
+def test_results_of_a_batch_and_sentences_of_a_socket_have_times(steered: Steer) -> None:
     served, engine = steered()
     items: list[dict[str, object]] = [{"input": "Abc defg.", "timestamps": "word"}, {"input": "Hi."}]
     with served.client() as client, open_socket(served) as socket:

@@ -108,7 +108,7 @@ def test_a_snapshot_follows_when_writing_has_settled(tmp_path: Path) -> None:
     assert names(Library(tmp_path / "new")) == {"Anna"}
 
 
-def test_an_unwritable_folder_is_reported_and_the_studio_goes_on(tmp_path: Path) -> None:
+def test_unwritable_folder_is_reported_and_the_studio_continues(tmp_path: Path) -> None:
     Library(tmp_path / "home")
     backup = Backup(tmp_path / "home", tmp_path / "bucket", settle=0.0, poll=0.01)
     backup.restore()
@@ -251,7 +251,7 @@ def test_the_sound_of_takes_and_of_projects_outlives_a_restart_and_the_disk(
             assert sounds(studio) == first
 
 
-def test_a_library_of_projects_alone_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
+def test_library_with_only_projects_does_not_count_as_empty(tmp_path: Path) -> None:
     old, backup = Library(tmp_path / "old"), Backup(tmp_path / "old", tmp_path / "bucket")
     add(old, "Anna")
     backup.snapshot()

@@ -103,7 +103,7 @@ def every_call(served: Served, ids: dict[str, str]) -> Calls:
         yield "GET", f"/v1/takes/{ids['take_id']}/audio?format={name}", {}
 
 
-def test_no_route_leaves_a_file(temporary: Path, tmp_path: Path, voices_folder: Path) -> None:
+def test_routes_leave_no_files(temporary: Path, tmp_path: Path, voices_folder: Path) -> None:
     settings = Settings(model="test/model", voices=str(voices_folder), home=str(tmp_path / "home"), share_days=3)
     with serve(settings, FakeEngine.start) as served, served.client() as client:
         statuses: dict[int, int] = {}

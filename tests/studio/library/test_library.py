@@ -354,7 +354,7 @@ def test_library_with_a_missing_or_replaced_file_refuses_writes(library: Library
     library.pronunciations.add(GLOBAL, Pronunciation("Nguyen", "win"))
 
 
-def test_a_view_is_of_one_moment_and_waits_for_no_writer(library: Library) -> None:
+def test_read_view_is_consistent_and_does_not_wait_for_writers(library: Library) -> None:
     sample, store = new_sample(), library.store
     library.voices.create(VoiceFields(name="Eve"), [sample])
 

@@ -99,7 +99,7 @@ def holds(now: Any, before: Any) -> bool:
     return bool(now == before)
 
 
-def test_every_route_answers_as_it_did(home: Path, steered: Steer) -> None:
+def test_every_route_answers_as_before(home: Path, steered: Steer) -> None:
     served, _ = served_from(home, steered)
     with served.client() as client:
         now = answers(client)
@@ -144,7 +144,7 @@ def test_interrupted_migration_leaves_the_old_library(
             Library(home)
     with closing(sqlite3.connect(home / "library.db")) as db:
         assert db.execute("select count(*) from part_takes").fetchone() == (9,)
-    test_every_route_answers_as_it_did(home, steered)
+    test_every_route_answers_as_before(home, steered)
 
 
 def test_library_of_a_newer_version_is_refused_with_a_remedy(home: Path) -> None:
@@ -179,7 +179,7 @@ def test_unwritable_old_library_is_reported(home: Path) -> None:
     assert "cannot be written; allow the studio's user to write there" in opened.stderr
 
 
-def test_a_copy_of_an_old_library_comes_back_with_its_parts(home: Path, tmp_path: Path) -> None:
+def test_copy_of_an_old_library_is_restored_with_its_parts(home: Path, tmp_path: Path) -> None:
     copies = tmp_path / "copies"
     shutil.copytree(home / "audio", copies / "audio")
     shutil.copyfile(home / "library.db", copies / "backup-1.db")

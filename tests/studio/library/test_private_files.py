@@ -68,7 +68,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if "users of this machine" in record.getMessage()]
 
 
-def test_a_new_library_is_its_owners_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_new_library_is_private_to_its_owner(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     home = tmp_path / "new" / "home"
     library = filled(home)
     names = {path.name for path in home.iterdir()}
@@ -94,7 +94,7 @@ def test_readable_library_becomes_private_when_opened(tmp_path: Path, caplog: py
     assert warnings(caplog) == []
 
 
-def test_an_unfinished_file_of_a_crash_leaves_its_permissions_to_nothing(tmp_path: Path) -> None:
+def test_unfinished_file_of_a_crash_does_not_pass_on_its_permissions(tmp_path: Path) -> None:
     (tmp_path / "audio.part").write_bytes(b"unfinished")
     (tmp_path / "audio.part").chmod(0o644)
     write_whole(tmp_path / "audio", io.BytesIO(b"whole"))
@@ -151,7 +151,7 @@ def test_a_file_system_without_permissions_costs_one_warning(
     assert len(warnings(caplog)) == 1 and os.strerror(number) in warnings(caplog)[0]
 
 
-def test_a_link_is_not_followed_out_of_the_library(tmp_path: Path) -> None:
+def test_symlink_out_of_the_library_is_not_followed(tmp_path: Path) -> None:
     outside, home = tmp_path / "outside", tmp_path / "home"
     outside.write_bytes(b"not the studio's")
     outside.chmod(0o644)

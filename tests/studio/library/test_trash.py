@@ -91,7 +91,7 @@ def all_items(library: Library, owner_filter: str | None = None) -> list[TrashIt
     return items
 
 
-def test_everything_deleted_is_listed_and_comes_back_at_once_as_it_was(library: Library) -> None:
+def test_deleted_items_are_listed_and_restored_together_unchanged(library: Library) -> None:
     voice, kept = one_of_each(library)
     items = all_items(library)
     assert [item.kind for item in items] == ["character", "replacement", "part", "project", "voice", "take"]
@@ -148,7 +148,7 @@ def test_a_project_takes_its_deleted_parts_and_replaced_texts_with_it(library: L
     assert all_items(library) == [] and files(library) == set()
 
 
-def test_a_library_may_hold_more_than_is_removed_at_once(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_library_may_exceed_the_removal_batch(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studio.library.trash.REMOVED_AT_ONCE", 2)
     monkeypatch.setattr("studio.library.trash._PARTS_AT_ONCE", 2)
     monkeypatch.setattr("studio.library.trash._MARKED_AT_ONCE", 2)
@@ -166,7 +166,7 @@ def test_a_library_may_hold_more_than_is_removed_at_once(library: Library, monke
     assert files(library) == set()
 
 
-def test_it_expires_after_its_days_and_at_once_without_any(library: Library) -> None:
+def test_trash_expires_after_its_days_or_immediately_without_any(library: Library) -> None:
     one_of_each(library)
     aged(library, 7 * DAY - 60)
     library.trash.expire()

@@ -126,7 +126,7 @@ def test_a_wrong_checksum_is_reported_and_the_file_removed(hub: Hub, snapshot: P
         assert downloaded(client)["error"] is None and installed_folder(MODEL) == snapshot
 
 
-def test_a_full_disk_is_noticed_before_anything_is_downloaded(
+def test_full_disk_is_detected_before_a_download(
     hub: Hub, studio_of: StudioOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = namedtuple("usage", "total used free")
@@ -158,7 +158,7 @@ def test_a_model_with_terms_needs_a_token(hub: Hub, studio_of: StudioOf, status:
     assert "set HF_TOKEN" in error and f"https://huggingface.co/{MODEL.repo}" in error
 
 
-def test_an_unreachable_hub_is_reported_with_the_way_around_it(cache: Path, studio_of: StudioOf) -> None:
+def test_unreachable_hub_is_reported_with_an_alternative(cache: Path, studio_of: StudioOf) -> None:
     with studio_of(model="test/model").served.client() as client:
         client.post(DOWNLOAD)
         error = downloaded(client)["error"]

@@ -193,7 +193,7 @@ def test_studio_starts_if_the_chosen_model_is_missing_or_broken(
     assert studio_of(home=str(home)).models == [BUNDLED_FOLDER]
 
 
-def test_it_is_for_the_owner_and_a_fleet_says_how_else(studio_of: StudioOf, cache: Path) -> None:
+def test_switching_needs_the_owner_and_a_fleet_explains_the_alternative(studio_of: StudioOf, cache: Path) -> None:
     served = studio_of(api_keys=read_keys("Anna=first,Bert=second")).served
     with asking(served, "second") as guest, asking(served, "first") as owner:
         for answer in (

@@ -79,7 +79,7 @@ def test_words_of_any_text_are_neither_lost_nor_doubled_nor_cut(paragraphs: list
 
 @pytest.mark.parametrize("kind", ["txt", "md"])
 @pytest.mark.parametrize("text", ["Anna:", "Anna: \n\nBert:\n", "\u200b", "\u2060\n\n\u200b"])
-def test_a_document_without_anything_to_say_is_refused(text: str, kind: str) -> None:
+def test_document_without_words_is_refused(text: str, kind: str) -> None:
     with pytest.raises(InvalidDocument, match="no text to speak"):
         parts_of(text, kind, voices=("Anna", "Bert"))
 
@@ -194,7 +194,7 @@ def test_a_chapter_is_read_under_any_name_in_the_guide() -> None:
     assert document.skipped[1:] == ("The copyright page (c.xhtml) is left out.",)
 
 
-def test_a_book_of_front_matter_alone_is_read() -> None:
+def test_book_with_only_front_matter_is_read() -> None:
     guide = '<reference type="title-page" href="a.xhtml"/>'
     document = read_document(epub({"a.xhtml": page("<p>It was dark.</p>")}, guide=guide), "epub")
     assert [passage.text for passage in document.passages] == ["It was dark."]
@@ -219,7 +219,7 @@ SCENES = "<p>One two.</p><hr/><p>Three.</p><p>Four. Five.</p><p>* * *</p><h2>Nex
 
 
 @pytest.mark.parametrize("split_by", ["length", "paragraph", "sentence"])
-def test_a_scene_ends_with_a_pause_and_no_part_goes_on_across_it(split_by: SplitBy) -> None:
+def test_scene_ends_with_a_pause_and_parts_do_not_span_it(split_by: SplitBy) -> None:
     marks = "<w:p><w:r><w:t>{}</w:t></w:r></w:p>"
     word = "".join(marks.format(text) for text in ("One two.", "* * *", "Three.", "Four. Five.", "***"))
     word += '<w:p><w:pPr><w:outlineLvl w:val="1"/></w:pPr><w:r><w:t>Next</w:t></w:r></w:p>' + marks.format("Six.")
@@ -296,7 +296,7 @@ def test_text_in_an_unrecognisable_encoding_is_refused(text: str, encoding: str)
         parts_of(text.encode(encoding), "txt")
 
 
-def test_a_table_has_a_part_a_row_with_its_voice_and_pause() -> None:
+def test_table_has_one_part_per_row_with_voice_and_pause() -> None:
     parts = parts_of('Voice;Text;Pause;x\nanna;"One; ""two""\nthree";1,5;\n;Four;;y\nbert;;;\n', "csv")
     assert parts == [Passage('One; "two"\nthree', voice="anna", pause=1.5), Passage("Four")]
 
@@ -310,7 +310,7 @@ def test_a_table_has_a_part_a_row_with_its_voice_and_pause() -> None:
         "Text|voice\nHello, you|Maya",
     ],
 )
-def test_a_tables_columns_are_parted_as_its_first_line_shows(text: str) -> None:
+def test_separator_of_a_table_is_taken_from_its_first_line(text: str) -> None:
     assert parts_of(text, "csv") == [Passage("Hello, you", voice="Maya")]
 
 

@@ -212,7 +212,7 @@ def test_the_zip_lists_its_parts_and_becomes_a_project_again(spoken: tuple[Serve
     ]
 
 
-def test_a_missing_part_is_reported_or_left_out(spoken: tuple[Served, Json]) -> None:
+def test_missing_part_is_reported_or_omitted(spoken: tuple[Served, Json]) -> None:
     served, project = spoken
     change(served, project, parts_of(served, project)[2], text="Another.")
     with served.client() as client:
@@ -223,7 +223,7 @@ def test_a_missing_part_is_reported_or_left_out(spoken: tuple[Served, Json]) -> 
     assert len(samples(answer.content)) == 4 * 6 * FRAME + round(1.25 * RATE)
 
 
-def test_subtitles_are_spoken_at_their_times_or_as_soon_as_there_is_room(steered: Steer) -> None:
+def test_subtitles_are_spoken_at_their_times_or_after_the_previous_one(steered: Steer) -> None:
     served, _ = steered()
     srt = (
         "1\n00:00:01,000 --> 00:00:02,000\nOne\n\n2\n00:00:01,100 --> 00:00:02,000\nTwo\n\n"
@@ -259,7 +259,7 @@ def take_of(samples: int, rate: int) -> Part:
     return Part("p", "x", 0, "", "Hi", None, None, None, None, "done", 1, None, "t", (take,))
 
 
-def test_more_than_a_wav_can_count_and_mixed_rates_are_refused(tmp_path: Path) -> None:
+def test_too_long_wav_and_mixed_rates_are_refused(tmp_path: Path) -> None:
     longest = (2**32 - 1 - 44) // 2
     files, settings = AudioFiles(tmp_path), ProjectSettings()
     assert ConcatenatedWav(lay_out([take_of(longest, RATE)], settings), files).size == 2**32 - 2

@@ -23,7 +23,7 @@ STYLES = "".join(
 )
 
 
-def test_a_word_document_is_read_as_it_is_seen() -> None:
+def test_word_document_is_read_as_displayed() -> None:
     box = f"<mc:Choice>{p('In a box.')}</mc:Choice><mc:Fallback>{p('In a box.')}</mc:Fallback>"
     body = (
         p("My Book", "Titel") + p("One 3", "V1") + p("One", "berschrift1")

@@ -61,7 +61,7 @@ def test_a_regenerated_sentence_leaves_all_other_samples_unchanged(steered: Stee
     assert change(served, project, part, take=part["chosen"]).json()["chosen"] == part["chosen"]
 
 
-def test_other_words_of_a_sentence_become_the_parts_and_can_be_taken_back(steered: Steer) -> None:
+def test_replaced_words_of_a_sentence_change_the_part_and_can_be_undone(steered: Steer) -> None:
     served, engine = steered()
     project = create_project(served, items=[{"input": TEXT}], voice="anna", start=True)
     until(served, project, "done")

@@ -57,7 +57,7 @@ def until(served: Served, project: Json, *states: str, **parts: int) -> Json:
         return wait_until(is_so, lambda: client.get(f"{PROJECTS}/{project['id']}").json())
 
 
-def test_a_book_is_spoken_part_by_part(steered: Steer) -> None:
+def test_book_is_generated_part_by_part(steered: Steer) -> None:
     served, engine = steered()
     book = epub(
         {"a.xhtml": page("<h1>One</h1><p>Hello you. Anna: no turn.</p><p>Bert: I am Bert.</p>")}, title="A Büch"
@@ -83,7 +83,7 @@ def test_a_book_is_spoken_part_by_part(steered: Steer) -> None:
     assert {utterance.sampling.temperature for utterance in engine.utterances} == {0.5}
 
 
-def test_a_project_is_called_as_its_document_says_else_as_its_file(steered: Steer) -> None:
+def test_project_has_the_title_of_its_document_or_file(steered: Steer) -> None:
     served, _ = steered()
     named = "<dc:title>The real one</dc:title>"
     heading = '<w:p><w:pPr><w:outlineLvl w:val="0"/></w:pPr><w:r><w:t>Chapter 1</w:t></w:r></w:p>'
@@ -182,7 +182,7 @@ def test_earlier_take_is_chosen_again_with_its_text_or_voice(steered: Steer) -> 
         assert client.get(f"{url}/audio").status_code == 200
 
 
-def test_a_part_is_spoken_again_with_another_seed_and_the_take_chosen(steered: Steer) -> None:
+def test_part_is_regenerated_with_another_seed_and_the_take_chosen(steered: Steer) -> None:
     served, _ = steered()
     project = create_project(served, items=[{"input": "One."}, {"input": "Two."}], seed=7, start=True)
     until(served, project, "done")
@@ -236,7 +236,7 @@ def test_parts_requested_repeatedly_are_looked_up_once(steered: Steer, statement
     assert [part["state"] for part in parts_of(served, project)] == ["queued", "queued", "new"]
 
 
-def test_a_project_pauses_goes_on_and_is_cancelled(steered: Steer) -> None:
+def test_project_is_paused_resumed_and_cancelled(steered: Steer) -> None:
     served, engine = steered(max_rows=2)
     engine.later_frames_gate.clear()
     project = create_project(served, items=[{"input": f"Part {n}."} for n in range(4)], start=True)
@@ -282,7 +282,7 @@ def test_zero_project_rows_generate_no_parts(steered: Steer) -> None:
     assert [utterance.text for utterance in engine.utterances] == ["Mine."]
 
 
-def test_parts_count_to_nobodys_share_and_not_among_the_takes(steered: Steer) -> None:
+def test_parts_are_exempt_from_limits_and_not_listed_as_takes(steered: Steer) -> None:
     served, _ = steered(max_per_caller=1, requests_per_minute=1)
     project = create_project(served, items=[{"input": f"Part {n}."} for n in range(3)], start=True)
     until(served, project, "done")

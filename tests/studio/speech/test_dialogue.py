@@ -47,7 +47,7 @@ def test_a_name_and_a_colon_at_the_beginning_of_a_line_begin_a_turn() -> None:
         read_turns("Anna: Hi.\nBert:\nAnna: Well?")
 
 
-def test_every_turn_has_its_voice_its_seed_and_its_place_in_the_file(steered: Steer) -> None:
+def test_turns_have_their_voice_seed_and_position_in_the_file(steered: Steer) -> None:
     served, engine = steered()
     script = "One two.\nAnna: Three four five.\nThe fish: Six.\nANNA: Seven."
     answer = spoken(served, input=script, voice="bert", cast={"the fish": "bert"}, turn_gap=0.5)
@@ -147,7 +147,7 @@ def test_refusals_name_the_line(steered: Steer) -> None:
     assert engine.utterances == []
 
 
-def test_a_dialogue_is_kept_with_its_voices_and_turns_and_can_be_spoken_again(steered: Steer) -> None:
+def test_dialogue_is_stored_with_voices_and_turns_and_can_be_repeated(steered: Steer) -> None:
     served, _ = steered()
     script = "One two.\nAnna: Three four five.\nThe fish: Six."
     with served.client() as client:

@@ -67,7 +67,7 @@ def test_continued_take_equals_an_unlimited_one(steered: Steer) -> None:
 
 
 @pytest.mark.parametrize("limits", [(30, None), (90, None), (91, 185, 200), (10, 20, 95, None)])
-def test_it_goes_on_in_every_part_at_their_borders_and_again_and_again(
+def test_takes_are_continued_in_every_part_at_borders_and_repeatedly(
     steered: Steer, limits: tuple[int | None, ...]
 ) -> None:
     served, engine = steered()
@@ -90,7 +90,7 @@ def test_it_goes_on_in_every_part_at_their_borders_and_again_and_again(
             assert heard.text == expected.text and np.array_equal(heard.codes, expected.codes)
 
 
-def test_the_real_engine_goes_on_to_the_last_sample(studio: Served) -> None:
+def test_real_engine_continues_to_the_last_sample(studio: Served) -> None:
     """A chunk that was cut in its middle is rounded otherwise: by a step of the 16 bits at most."""
     with studio.client() as client:
         whole, cut = (speak(client, voice="anna", max_new_tokens=limit) for limit in (40, 17))

@@ -102,7 +102,7 @@ def test_lone_pauses_precede_the_next_sentence(steered: Steer) -> None:
     assert [utterance.text for utterance in engine.utterances] == ["One.", "Two.", "Three"]
 
 
-def test_a_cancel_stops_the_voice_and_drops_the_rest_and_the_session_goes_on(steered: Steer) -> None:
+def test_cancel_stops_the_voice_drops_the_rest_and_continues_the_session(steered: Steer) -> None:
     served, engine = steered()
     engine.later_frames_gate.clear()
     with open_socket(served) as socket:
@@ -213,7 +213,7 @@ def test_waiting_text_is_counted_in_characters_and_freed_by_speaking(steered: St
             assert isinstance(message, bytes) or json.loads(message)["type"] != "error", message
 
 
-def test_only_known_keys_and_origins_come_in(steered: Steer) -> None:
+def test_only_known_keys_and_origins_are_admitted(steered: Steer) -> None:
     from studio.api_key import read_keys
 
     served, _ = steered(api_keys=read_keys("first"), cors_origins=("https://good.example",))

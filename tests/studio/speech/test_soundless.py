@@ -42,7 +42,7 @@ def test_a_word_without_sound_is_a_short_silence(steered: Steer) -> None:
     assert take["stored"] and take["audio"]
 
 
-def test_it_is_so_as_events_in_a_batch_and_in_a_dialogue(steered: Steer) -> None:
+def test_text_without_sound_is_handled_in_events_batches_and_dialogues(steered: Steer) -> None:
     served, engine = steered()
     engine.spoilt = ["mute"] * 4
     with served.client() as client:
@@ -100,7 +100,7 @@ WORDLESS = [
 ]
 
 
-def test_a_text_without_any_word_is_refused_on_every_way_and_nothing_is_spoken(steered: Steer) -> None:
+def test_text_without_words_is_refused_on_every_route(steered: Steer) -> None:
     served, engine = steered()
     with served.client() as client:
         for text in WORDLESS:

@@ -133,7 +133,7 @@ def test_sound_arrives_while_the_rest_is_not_made_yet(steered: Steer) -> None:
     assert frames_of(data) == (44_100, 12 * 2048)
 
 
-def test_a_full_queue_is_answered_429_with_a_time_to_come_back(steered: Steer) -> None:
+def test_full_queue_is_answered_429_with_retry_after(steered: Steer) -> None:
     served, engine = steered(max_rows=1, max_waiting=1)
     engine.first_frame_gate.clear()
     with ThreadPoolExecutor(2) as pool, served.client() as client:

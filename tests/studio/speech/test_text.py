@@ -89,7 +89,7 @@ def test_tags_are_never_cut() -> None:
     assert all(part.count("[") == part.count("]") for part in parts(text))
 
 
-def test_a_part_goes_on_in_the_voice_of_its_speaker() -> None:
+def test_part_continues_in_the_voice_of_its_speaker() -> None:
     text = "<|speaker:0|>First I say this, which is rather long by itself. And then I say that, which is long as well. "
     text += "<|speaker:1|>Now the other one speaks, and does so for a while. And goes on speaking after it, too."
     tags = [re.findall(r"speaker:\d", part)[0] for part in parts(text)]

@@ -110,7 +110,7 @@ def test_data_is_part_of_the_bundle_in_one_line(tmp_path: Path) -> None:
         bundled({"main.js": script}, "main.js")
 
 
-def test_an_address_holds_for_ever_and_another_content_has_another(tmp_path: Path) -> None:
+def test_addresses_are_permanent_and_change_with_the_content(tmp_path: Path) -> None:
     old = page_of(tmp_path, MODULES | {"main.css": "a {}"})
     new = page_of(tmp_path, {"lib/double.js": MODULES["lib/double.js"].replace("2", "3")})
     assert old.digest != new.digest
@@ -124,7 +124,7 @@ def test_an_address_holds_for_ever_and_another_content_has_another(tmp_path: Pat
         assert client.get(old.address("gone.js")).status_code == 404
 
 
-def test_every_language_has_a_script_of_its_own(tmp_path: Path) -> None:
+def test_languages_have_separate_scripts(tmp_path: Path) -> None:
     page_of(tmp_path, MODULES | {"main.css": "a {}"})
     files = PageFiles.read(tmp_path, ("main",), {"en": {"name": "Ada"}, "de": {"name": "Änne"}}).files
     assert b'{"name": "Ada"}' in files["page.js"] and '{"name": "Änne"}'.encode() in files["page.de.js"]
@@ -132,7 +132,7 @@ def test_every_language_has_a_script_of_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("coding", ["gzip", "identity"])
-def test_it_is_sent_as_the_browser_takes_it(coding: str, tmp_path: Path) -> None:
+def test_bundle_is_sent_in_an_accepted_encoding(coding: str, tmp_path: Path) -> None:
     files = page_of(tmp_path, MODULES | {"main.css": "a {}"})
     with client_of(files) as client:
         answer = client.get(files.address("page.js"), headers={"Accept-Encoding": coding})
@@ -142,7 +142,7 @@ def test_it_is_sent_as_the_browser_takes_it(coding: str, tmp_path: Path) -> None
     assert answer.content == files.files["page.js"]
 
 
-def test_every_script_of_the_page_is_a_part_of_the_bundle_or_a_worklet() -> None:
+def test_scripts_of_the_page_are_in_the_bundle_or_worklets() -> None:
     folder = ROOT / "assets" / "page"
     names = {path.relative_to(folder).as_posix() for path in folder.rglob("*.js")}
     data = {path.relative_to(folder).as_posix() for path in folder.rglob("*.json")}

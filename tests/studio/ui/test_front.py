@@ -50,7 +50,7 @@ def test_page_is_compressed_for_accepting_browsers(studio: Served) -> None:
     assert "Accept-Encoding" in small.headers["vary"] and "Accept-Encoding" in plain.headers["vary"]
 
 
-def test_it_is_made_once_for_each_language_and_address(studio: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_front_page_is_built_once_per_language_and_address(studio: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     pages: list[str] = []
     templates = gradio.routes.templates
     render = templates.TemplateResponse

@@ -57,7 +57,7 @@ def test_rerecorded_voice_is_unchanged(tmp_path: Path) -> None:
     assert (voice.revision, voice.samples[0].text) == (2, "Mine.")
 
 
-def test_a_deleted_voice_does_not_come_back_with_a_new_recording(tmp_path: Path) -> None:
+def test_deleted_voice_is_not_restored_by_a_new_recording(tmp_path: Path) -> None:
     library, folder = Library(tmp_path / "home"), bundle(tmp_path, anna=300, bert=150)
     import_bundled(library, folder)
     library.voices.delete("anna")

@@ -164,7 +164,7 @@ async def test_name_is_resolved_once_and_the_checked_address_is_used(
     assert len(site.paths) == 1
 
 
-async def test_too_much_too_slow_too_many_turns_and_not_found_are_one_answer(
+async def test_large_slow_redirecting_and_missing_addresses_get_one_answer(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clip_fetcher, "TIMEOUT", 0.5)
@@ -205,7 +205,7 @@ async def test_an_invalid_address_is_refused_in_words(url: str) -> None:
 
 
 @pytest.mark.parametrize("size", range(7))
-async def test_base64_is_read_to_the_letter(size: int) -> None:
+async def test_base64_is_decoded_strictly(size: int) -> None:
     """Bits that are left over at the end count for nothing, whatever they are."""
     data = bytes(range(249, 249 + size))
     written = base64.b64encode(data).decode()

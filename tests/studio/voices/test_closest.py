@@ -78,7 +78,7 @@ def test_the_closest_bundled_voice_is_named_and_two_people_are_noticed(client: h
     assert alone["closest"]["name"] == "Boris" and "people" not in codes(alone)
 
 
-def test_odd_clips_get_clear_words(client: httpx.Client) -> None:
+def test_odd_clips_get_clear_messages(client: httpx.Client) -> None:
     clara, rate = recording("Clara")
     noise = 0.1 * np.random.default_rng(0).standard_normal(4 * rate).astype(np.float32)
     odd = {

@@ -193,7 +193,7 @@ def test_a_file_of_one_sample_too_many_is_too_long_and_one_of_the_limit_is_not(r
     ("name", "codec"), [("wav", "pcm_s16le"), ("flac", "flac"), ("ogg", "libopus"), ("webm", "libopus"),
                         ("mp3", "libmp3lame"), ("ipod", "aac"), ("adts", "aac")],
 )  # fmt: skip
-def test_every_usual_container_is_taken_in(name: str, codec: str) -> None:
+def test_every_usual_container_is_accepted(name: str, codec: str) -> None:
     pcm, rate = speech()
     steps = np.arange(0, len(pcm) - 1, rate / 48_000)
     intake = take_in(container(np.interp(steps, np.arange(len(pcm)), pcm), name, codec), LONGER)

@@ -76,7 +76,7 @@ async def until_shared(references: References) -> None:
         await asyncio.sleep(0.001)
 
 
-async def test_a_clip_is_encoded_while_any_caller_wants_it() -> None:
+async def test_clip_encoding_continues_while_any_caller_waits() -> None:
     references, engine, encoder = new_references()
     both = [asyncio.create_task(references.encode(engine, CLIP, "Hello.", name)) for name in "ab"]
     await until_begun(encoder, 1)

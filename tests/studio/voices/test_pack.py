@@ -80,7 +80,7 @@ def test_a_voice_arrives_whole_and_its_pack_is_the_same_again(library: Library, 
     assert [entry.event for entry in other.audit.entries()] == ["consent.create", "voice.import", "voice.export"]
 
 
-def test_a_pack_can_be_looked_into_without_an_import(library: Library) -> None:
+def test_pack_can_be_inspected_without_an_import(library: Library) -> None:
     make(library)
     manifest = read_pack(export_voice(library, "eve")).as_json()
     assert manifest["name"] == "Eve" and manifest["licence"] == "CC0"
@@ -242,7 +242,7 @@ def with_codes(pack: bytes) -> bytes:
     return zipped(entries | {"manifest.json": json.dumps(manifest).encode()})
 
 
-def test_codes_of_a_pack_never_speak(steered: Callable[..., tuple[Served, FakeEngine]], library: Library) -> None:
+def test_codes_of_a_pack_are_never_used(steered: Callable[..., tuple[Served, FakeEngine]], library: Library) -> None:
     make(library)
     served, engine = steered()
     pack = with_codes(export_voice(library, "eve"))
@@ -266,7 +266,7 @@ def test_codes_imported_from_packs_by_earlier_versions_are_deleted(library: Libr
     assert again.codes.get(foreign, "fake") is None and again.codes.get(own, "0123456789abcdef") is not None
 
 
-def test_the_largest_voice_comes_back_from_its_pack(library: Library, other: Library) -> None:
+def test_largest_voice_is_imported_from_its_pack(library: Library, other: Library) -> None:
     noise = np.random.default_rng(1).integers(-9000, 9000, MAX_BYTES // 2 - 22, np.int16)
     largest = wav_header(44_100, len(noise)) + noise.tobytes()
     cuts = [Cut(5.0 * number, 5.0 * number + 2) for number in range(MAX_SAMPLES)]

@@ -124,7 +124,7 @@ def test_command_line_reads_a_folder_of_one_or_many_voices(tmp_path: Path) -> No
     assert "no folders with recordings" in run(tmp_path / "other", str(tmp_path / "home"))[2]
 
 
-def test_a_voice_has_as_many_recordings_as_it_may_have(tmp_path: Path) -> None:
+def test_voice_may_have_the_maximum_number_of_recordings(tmp_path: Path) -> None:
     many = {f"Cleo/{number}.{kind}": data for number in range(9) for kind, data in (("wav", CLIP), ("lab", b"Words."))}
     imported = import_archive(Library(tmp_path), zipped(many))
     assert len(imported.voices[0].samples) == 8 and "at most 8 recordings" in imported.refused["Cleo/8.wav"]

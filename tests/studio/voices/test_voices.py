@@ -204,7 +204,7 @@ def test_a_change_with_a_bad_field_is_refused(client: httpx.Client, body: dict[s
     assert client.get("/v1/voices/anna").json() == before
 
 
-def test_voices_are_listed_in_pages_searched_and_brought_back(client: httpx.Client) -> None:
+def test_voices_are_listed_in_pages_searched_and_restored(client: httpx.Client) -> None:
     create(client, "Eve", language="en")
     names = [voice["name"] for voice in client.get("/v1/voices").json()["data"]]
     assert names == ["Anna", "Bert", "Eve"]

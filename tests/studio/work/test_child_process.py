@@ -37,7 +37,7 @@ def refuse(words: str) -> None:
     raise InvalidDocument(words, "file", "odd")
 
 
-async def test_a_result_and_a_refusal_come_back_whole() -> None:
+async def test_result_and_refusal_are_returned_complete() -> None:
     assert await in_child(job(), MEMORY, (), sorted, [3, 1, 2]) == [1, 2, 3]
     with pytest.raises(InvalidDocument, match="line 3: no") as refusal:
         await in_child(job(), MEMORY, (), refuse, "line 3: no")
@@ -58,7 +58,7 @@ async def test_too_much_memory_and_too_much_time_are_refusals() -> None:
 
 
 @pytest.mark.parametrize("work", [hang, hang_in_another])
-async def test_it_and_what_it_has_started_end_with_its_caller(work: Callable[..., None]) -> None:
+async def test_child_and_its_own_children_end_with_the_caller(work: Callable[..., None]) -> None:
     calling = asyncio.create_task(in_child(job(), MEMORY, (), work))
     wanted = 2 if work is hang_in_another else 1
     await soon(lambda: len(children()) == wanted)
@@ -78,7 +78,7 @@ asyncio.run(in_child(Job(60.0, "", ""), 2**30, (), hang_in_another))
 """
 
 
-async def test_it_ends_with_a_studio_that_is_killed() -> None:
+async def test_child_ends_with_a_killed_studio() -> None:
     studio = subprocess.Popen([sys.executable, "-c", STUDIO])
     try:
         await soon(lambda: len(children(studio.pid)) == 2)

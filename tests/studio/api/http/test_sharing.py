@@ -290,7 +290,7 @@ def test_only_the_owner_shares_and_others_see_the_owner(served: Served, anna: ht
     assert_envelope(bert.delete("/v1/voices/bert"), 403)
 
 
-def test_lists_name_no_private_voice_and_a_name_is_taken_for_all(
+def test_lists_omit_private_voices_and_names_are_unique_for_all(
     served: Served, anna: httpx.Client, bert: httpx.Client
 ) -> None:
     ids = of_anna(served, "private")

@@ -85,7 +85,7 @@ def test_during_a_pause_a_right_key_is_neither_compared_nor_told_from_a_wrong_on
     assert door.send("right") == "right"
 
 
-def test_a_right_key_does_not_give_the_free_ones_back() -> None:
+def test_valid_key_does_not_reset_the_free_guesses() -> None:
     door = Door()
     door.guess(FREE)
     assert door.send("right") == "right"

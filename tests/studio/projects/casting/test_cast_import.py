@@ -32,7 +32,7 @@ def test_characters_are_listed_and_nothing_is_kept(steered: Any) -> None:
 PLAY = "Thaddeus: Is anyone there?\n\nSiobhan: Nobody.\n\nCaptain Reyes: Then we go.\n\nThey go."
 
 
-def test_every_name_of_a_script_is_listed_and_becomes_a_character(steered: Any) -> None:
+def test_names_of_a_script_are_listed_and_become_characters(steered: Any) -> None:
     served, _ = steered()
     with served.client() as client:
         answer = client.post(f"{PROJECTS}/characters", json={"input": PLAY}).json()["data"]
@@ -154,7 +154,7 @@ def test_proposed_voices_have_the_gender_and_differ_from_the_narrators_and_the_n
     assert [role.character.voice for role in proposed_voices(roles_of(people, lines), [], None)] == [None] * 6
 
 
-def test_a_crowd_and_a_book_of_too_many_lines_are_refused_with_the_limit(steered: Any) -> None:
+def test_too_many_characters_or_lines_are_refused_with_the_limit(steered: Any) -> None:
     served, _ = steered()
     crowd = "\n\n".join(f"N{chr(97 + n % 26)}{chr(97 + n // 26 % 26)}{chr(97 + n // 676)}: Yes." for n in range(2001))
     with served.client() as client:

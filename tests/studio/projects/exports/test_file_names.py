@@ -42,7 +42,7 @@ HOSTILE = '../..\\\u202egpj.exe\u2066: "C:\\*?<|>\u200b\u2028 '
         (" ./\\. \u202e", "untitled.wav"),
     ],
 )
-def test_a_name_is_as_every_system_takes_it(stem: str, name: str) -> None:
+def test_file_names_are_valid_on_every_system(stem: str, name: str) -> None:
     assert safe_file_name(stem, "wav") == name
 
 

@@ -94,7 +94,7 @@ def book(steered: Steer) -> tuple[Served, Json]:
     return served, until(served, project, "done")
 
 
-def test_each_sentence_lights_up_while_it_is_heard(book: tuple[Served, Json]) -> None:
+def test_sentences_are_highlighted_while_played(book: tuple[Served, Json]) -> None:
     served, project = book
     read = ReadBack(fetch(served, project, "epub"))
     first, second = read.clips(0), read.clips(1)
@@ -122,7 +122,7 @@ def fetch_json(served: Served, project: Json, path: str) -> dict[str, Any]:
         return client.get(f"{PROJECTS}/{project['id']}/{path}").json()
 
 
-def test_it_says_whose_book_it_is_and_our_reader_opens_it(book: tuple[Served, Json]) -> None:
+def test_read_along_epub_has_its_metadata_and_our_reader_opens_it(book: tuple[Served, Json]) -> None:
     served, project = book
     about = {"author": "Ann & Bo", "narrator": "Zoë", "year": 2026, "language": "ar"}
     settings(served, project, **about)

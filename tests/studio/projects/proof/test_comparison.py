@@ -80,7 +80,7 @@ def test_misread_words_are_named(case: str) -> None:
     assert actual == expected
 
 
-def test_a_dictionary_s_reading_counts_beside_the_text() -> None:
+def test_reading_of_a_dictionary_is_compared_too() -> None:
     assert differences("Ask SQL for it", "ask sequel for it", read="Ask sequel for it") == []
     assert differences("Ask SQL for it", "ask SQL for it", read="Ask sequel for it") == []
     assert differences("Ask SQL for it", "ask nobody for it", read="Ask sequel for it") == [
@@ -88,7 +88,7 @@ def test_a_dictionary_s_reading_counts_beside_the_text() -> None:
     ]
 
 
-def test_a_difference_tells_when_it_is_heard() -> None:
+def test_difference_has_its_time_in_the_audio() -> None:
     words = [HeardWord(word, at, at + 1.0, 0.5) for at, word in enumerate(["one", "two", "five", "four"])]
     [difference] = compare(Text("One two three four", "One two three four"), words).differences
     assert (difference.start, difference.end, difference.certainty) == (2.0, 3.0, 0.5)

@@ -38,7 +38,7 @@ def quietened(served: Served, take_id: str, at: float, seconds: float) -> None:
     path.write_bytes(wav[:44] + samples.tobytes())
 
 
-def test_sound_is_checked_without_a_recogniser_and_words_once_there_is_one(
+def test_sound_is_checked_without_a_recogniser_and_words_with_one(
     steered: Steer, script: Script, tmp_path: Path
 ) -> None:
     home = str(tmp_path)
@@ -108,7 +108,7 @@ def test_takes_are_weighed_by_one_measure(steered: Steer, script: Script, tmp_pa
     assert [spot["kind"] for spot in spots(again, project)] == ["cut_end"] and proof(again, project)["compared"] == 1
 
 
-def test_a_runaway_is_found_with_a_recogniser_too_and_does_not_spoil_the_pace(steered: Steer, script: Script) -> None:
+def test_runaway_is_found_with_a_recogniser_and_does_not_affect_the_pace(steered: Steer, script: Script) -> None:
     served, engine = steered(transcriber=RECOGNISER)
     text = "Four five six seven eight nine ten eleven twelve thirteen."
     project = spoken(served, *[text] * 9, language="en")

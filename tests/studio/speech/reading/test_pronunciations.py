@@ -125,7 +125,7 @@ def test_a_projects_entries_make_the_parts_with_their_words_stale(steered: Steer
         assert_envelope(client.patch(f"{PATH}/{mine['id']}", json={"said": "x"}), 404)
 
 
-def test_csv_goes_out_as_it_came_in_and_is_refused_by_its_line(steered: Steer) -> None:
+def test_csv_is_exported_as_imported_and_errors_name_the_line(steered: Steer) -> None:
     served, _ = steered()
 
     def put(data: bytes, query: str = "") -> httpx.Response:

@@ -15,7 +15,7 @@ READINGS = [line.split("\t") for line in TABLE.read_text(encoding="utf-8").split
 
 
 @pytest.mark.parametrize(("written", "read"), READINGS, ids=[written for written, _ in READINGS])
-def test_a_form_is_read_as_a_person_reads_it(written: str, read: str) -> None:
+def test_normalised_forms_match_a_persons_reading(written: str, read: str) -> None:
     assert normalised(written) == read
 
 
@@ -34,7 +34,7 @@ def test_words_beside_a_normalised_form_keep_their_times() -> None:
         assert timed == sorted(timed, key=lambda word: word.start)
 
 
-def test_capitals_begin_sentences_and_nothing_else() -> None:
+def test_only_sentence_starts_are_capitalised() -> None:
     assert (
         normalised("I said STOP. NOW! [sigh] DO [pause:1s] IT, or GO.")
         == "I said stop. Now! [sigh] Do [pause:1s] IT, or go."

@@ -142,7 +142,7 @@ def test_routes_pass_on_the_same_words(paged: Steered) -> None:
                 assert manners(stream) == manners(spoken)
 
 
-def test_the_parts_of_a_project_are_handed_over_in_the_same_words(paged: Steered) -> None:
+def test_parts_of_a_project_are_passed_on_in_the_same_words(paged: Steered) -> None:
     served, engine = paged
     with served.client() as client:
         alone = [handed_over(engine, client.post, "/v1/audio/speech", json={"input": text}) for text in texts()]
@@ -155,7 +155,7 @@ def test_the_parts_of_a_project_are_handed_over_in_the_same_words(paged: Steered
         assert sorted(handed_over(engine, speak)) == sorted(text for parts in alone for text in parts)
 
 
-def test_a_dialogue_is_handed_over_in_the_same_words(paged: Steered) -> None:
+def test_dialogue_is_passed_on_in_the_same_words(paged: Steered) -> None:
     served, engine = paged
     script = "\ufeffTold &amp; done.\n**Anna:** [whisper] Soft. Loud [1].\nBe\u00adrt: [Level Up] \ufb01ne!"
     body = {"input": script, "cast": {"Anna": "anna", "Bert": "bert"}}

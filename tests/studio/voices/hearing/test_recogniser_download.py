@@ -48,9 +48,7 @@ def files_in(home: Path) -> set[str]:
     return {path.name for path in (home / "models").rglob("*")}
 
 
-def test_a_press_fetches_it_and_it_hears_and_is_found_at_the_next_start(
-    hub: Hub, steered: Steer, tmp_path: Path
-) -> None:
+def test_recogniser_is_downloaded_used_and_found_at_the_next_start(hub: Hub, steered: Steer, tmp_path: Path) -> None:
     served, _ = steered(home=str(tmp_path))
     files = {"audio_sample": ("me.wav", spoken())}
     hub.gate.clear()
@@ -141,7 +139,7 @@ def test_unloadable_model_is_reported_with_the_reason(
     assert f"Systran/faster-whisper-base cannot be used: {failed['error']}" in caplog.text
 
 
-def test_it_is_for_the_owner_and_where_the_package_is(
+def test_recogniser_download_needs_the_owner_and_the_package(
     hub: Hub, steered: Steer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served, _ = steered(home=str(tmp_path), api_keys=read_keys("Anna=first,Bert=second"))

@@ -46,7 +46,7 @@ def test_too_little_speech_has_no_print(prints: Voiceprints, samples: int) -> No
     assert len(prints.spans(0.1 * sound, RATE)) == 0
 
 
-def test_a_short_clip_begins_again(prints: Voiceprints) -> None:
+def test_short_clip_is_repeated(prints: Voiceprints) -> None:
     clara, rate = recording("Clara")
     spans = prints.spans(clara[rate : 2 * rate + rate // 2], rate)
     assert spans.shape == (1, 256) and np.linalg.norm(spans[0]) == pytest.approx(1, abs=1e-3)
