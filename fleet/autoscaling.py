@@ -10,9 +10,9 @@ from engine import ConfigError, EngineConfig
 TARGET_LOAD = 0.7
 """Share of rows in use, waiting requests included, at which an elastic fleet aims."""
 GROW_SECONDS = 10.0
-"""Replicas are added when there have been too few for this long …"""
+"""Seconds with too few replicas after which some are added."""
 SHRINK_SECONDS = 600.0
-"""… and removed when there have been too many for this long, as adding one takes half a minute or more."""
+"""Seconds with too many replicas after which some are removed; adding one takes half a minute or more."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class ReplicaRange:
 def fleet_size(
     engines: int | tuple[int, int] | None, gpus: int, cores: int, config: EngineConfig, where: str, may_grow: bool
 ) -> ReplicaRange:
-    """The size that STUDIO_ENGINES asks for; None means one engine per GPU. ``where`` names the machines in errors.
+    """The size for STUDIO_ENGINES; None means one engine per GPU. ``where`` names the machines in errors.
 
     Raises ConfigError for more replicas than GPUs (without GPUs: than cores). With ``may_grow`` only the minimum has to
     fit, as a cloud may add machines.

@@ -33,13 +33,13 @@ STOPPED = "the engine was stopped"
 ABSENT_SECONDS = 5.0
 """After this long without a message from any replica, the fleet counts as failed until one answers."""
 HEAD_SECONDS = 5.0
-"""How often to check whether the head of Ray's cluster answers, and the timeout."""
+"""Interval of checks whether the head of Ray's cluster answers, and their timeout."""
 HEAD_GONE = (
     "Ray's head node does not answer: takes continue, but engines that stop are no longer replaced. Restart Ray and "
     "the studio when convenient"
 )
 CLOSE_SECONDS = 10.0
-"""How long a stop waits for running work to end."""
+"""Seconds for which a stop waits for running work."""
 
 Connect = Callable[[], Awaitable[Transport]]
 """Creates the transport in the event loop that will use it."""
@@ -52,12 +52,12 @@ class FleetEngine:
         """Wait for the running replicas to describe themselves, POLL_TIMEOUT_SECONDS at most; late ones join later.
 
         ``free`` releases the resources of the replicas; ``head`` is HOST:PORT of Ray's head node. Blocking. Raises
-        EngineStopped if no replica answers, ConfigError if they differ, and what ``connect`` raises; the caller must
+        EngineStopped if no replica answers, ConfigError if they differ, and the errors of ``connect``; the caller must
         then call ``free``.
         """
         self._free = free
         self._is_stopped = False
-        self._stopping = threading.Lock()  # what was submitted before a stop is ended by it, and nothing comes after
+        self._stopping = threading.Lock()  # a stop ends work submitted before it, and none is submitted after
         self._work: set[asyncio.Task[Any]] = set()  # that callers wait for
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="fleet", daemon=True)
@@ -104,7 +104,7 @@ class FleetEngine:
 
     @property
     def info(self) -> EngineInfo:
-        """With the rows of the replicas that are up now."""
+        """The info with the rows of the replicas that are up now."""
         members = self._replicas.members
         return combined_info(members) if members else self._info
 

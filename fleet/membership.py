@@ -24,7 +24,7 @@ ROUND_SECONDS = 1.0
 POLL_TIMEOUT_SECONDS = 20.0
 """Timeout of a request for stats; late answers count, as on a busy machine all may be late."""
 PATIENCE_SECONDS = 60.0
-"""How long work waits for an available replica."""
+"""Seconds for which work waits for an available replica."""
 UP: set[str] = set()
 """Names of the replicas that are up; Ray Serve's router in this process keeps it current."""
 
@@ -34,7 +34,7 @@ class ReplicaLost(Exception):
 
 
 class Stream(Protocol):
-    """A take streamed from a replica. Raises what the engine raises, ReplicaLost, and StopAsyncIteration."""
+    """A take streamed from a replica. Raises the engine's errors, ReplicaLost, and StopAsyncIteration."""
 
     def __anext__(self) -> Any: ...
 
@@ -54,7 +54,7 @@ class Transport(Protocol):
         """Start a take. Without ``may_wait``, a replica without a free row raises EngineFull."""
 
     async def call(self, replica: str, method: str, *arguments: object) -> Any:
-        """Call a method of a replica. Raises what it raises, and ReplicaLost."""
+        """Call a method of a replica. Raises the errors of the method, and ReplicaLost."""
 
     async def close(self) -> None: ...
 
@@ -123,7 +123,7 @@ class Membership:
         return member is not None and member.load < member.info.max_rows
 
     def mark_full(self, name: str) -> None:
-        """It reported that all rows are taken: other processes use those that this one does not."""
+        """Record that all its rows are in use, some of them by other processes."""
         if member := self._members.get(name):
             member.others = max(member.others, member.info.max_rows - member.open)
 
@@ -143,7 +143,7 @@ class Membership:
             self._members[name].is_silent = True
 
     def mark_alive(self, name: str) -> None:
-        """It sent a message."""
+        """Record a message from it."""
         self.last_message_at = time.monotonic()
         if member := self._members.get(name):
             member.last_message_at = self.last_message_at
@@ -257,6 +257,6 @@ def difference_between(one: EngineInfo, other: EngineInfo) -> str | None:
     ):
         mine, theirs = getattr(one, field_name), getattr(other, field_name)
         if mine != theirs:
-            same = "give all the same STUDIO_MODEL, STUDIO_WEIGHTS and STUDIO_MAX_CONTEXT"
-            return f"its {label} is {theirs}, that of the others is {mine}: {same}"
+            same = "set the same STUDIO_MODEL, STUDIO_WEIGHTS and STUDIO_MAX_CONTEXT"
+            return f"its {label} is {theirs}, but {mine} at the others: {same} for all"
     return None

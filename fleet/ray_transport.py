@@ -18,7 +18,7 @@ CONNECT_SECONDS = 30.0
 
 
 class RayTransport:
-    """One handle, made and used in one event loop."""
+    """One handle, created and used in one event loop."""
 
     def __init__(self, handle: DeploymentHandle) -> None:
         self._handle = handle.options(_by_reference=False)

@@ -61,7 +61,7 @@ class Replica:
 
     @classmethod
     async def start(cls, name: str, config: EngineConfig) -> Replica:
-        """Load the engine in a thread, so that the process stays responsive. Raises what Engine.start raises."""
+        """Load the engine in a thread, so that the process stays responsive. Raises the errors of Engine.start."""
         return cls(name, await asyncio.to_thread(Engine.start, config))
 
     @property
@@ -79,7 +79,7 @@ class Replica:
         """
         rows = self._engine.info.max_rows
         if self._open >= rows and not may_wait:
-            raise EngineFull(f"all {rows} rows are taken")
+            raise EngineFull(f"all {rows} rows are in use")
         self._open += 1
         try:
             yield self._name

@@ -20,19 +20,19 @@ from fleet.routing import voice_of
 log = logging.getLogger(__name__)
 
 TRIES = 3
-"""Number of replicas in a row that may fail without a frame before the utterance fails."""
+"""Number of consecutive replicas that may fail without a frame before the utterance fails."""
 FIRST_SECONDS = 10.0
 """Timeout of a replica's first item, as a connection may have to be made."""
 STALL_SECONDS = 1.0
-"""Timeout of each further item while another replica can continue."""
+"""Timeout of each further item while another replica can continue the take."""
 ALONE_SECONDS = 20.0
-"""The same while none can."""
+"""The same timeout while no other replica can."""
 LATE_TIMES = 5.0
 """On slow machines, the timeout is this many times the delay of the last item, if that is longer."""
 POLL_SECONDS = 0.25
-"""How often to look for a free row."""
+"""Interval of checks for a free row."""
 _END = object()
-"""After the last item of a stream."""
+"""Marks the end of a stream."""
 
 
 class RoutedUtterance:
@@ -97,7 +97,7 @@ class RoutedUtterance:
             await asyncio.sleep(POLL_SECONDS)
 
     async def _from(self, name: str, may_wait: bool) -> AsyncGenerator[AudioChunk, None]:
-        """The chunks of one replica. Raises ReplicaLost, and what the engine raises."""
+        """The chunks of one replica. Raises ReplicaLost, and the engine's errors."""
         before = time.perf_counter() - self._start
         with self._replicas.working(name):
             stream = self._replicas.transport.open(name, self._rest(), may_wait)

@@ -41,7 +41,7 @@ PLAN_KEY = b"voice-studio-plan"
 OBJECT_STORE_BYTES = 100 * 2**20
 """The fleet does not use the object store, but Ray requires one."""
 DRAIN_SECONDS = 20.0
-"""How long a replaced replica may finish its takes; others continue longer ones."""
+"""Seconds for a replaced replica to finish its takes; other replicas continue longer ones."""
 INSTALL = f"{shlex.quote(sys.executable)} -m pip install -r requirements-fleet.txt"
 POLL_SECONDS = 0.25
 INIT_TRIES = 3

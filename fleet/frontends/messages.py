@@ -31,7 +31,7 @@ class StartArguments(NamedTuple):
 
 
 class Ready(NamedTuple):
-    """The process could serve now."""
+    """The process is ready to serve."""
 
 
 class Failed(NamedTuple):
@@ -65,7 +65,7 @@ class TakeEnded(NamedTuple):
 
 
 class TakeStored(NamedTuple):
-    """What the library stored of a take; None while it is being stored."""
+    """The outcome of storing a take; None while it is being stored."""
 
     take_id: str
     outcome: Outcome | None
@@ -78,7 +78,7 @@ class LogLine(NamedTuple):
 
 
 class Accept(NamedTuple):
-    """Take connections."""
+    """Accept connections."""
 
 
 class Answer(NamedTuple):
@@ -122,7 +122,7 @@ class Channel(asyncio.Protocol):
     """
 
     def __init__(self, on_message: Callable[[Message], None], on_end: Callable[[], None]) -> None:
-        """``on_end`` is called once, when the other end has closed."""
+        """``on_end`` is called once the other end has closed."""
         self._on_message = on_message
         self._on_end = on_end
         self._transport: asyncio.Transport | None = None
@@ -141,7 +141,7 @@ class Channel(asyncio.Protocol):
         return self._transport is not None and self._transport.get_write_buffer_size() > FULL_BYTES
 
     def send(self, message: Message) -> None:
-        """Send a message; does nothing when the other end has closed."""
+        """Send a message; does nothing if the other end has closed."""
         if self._transport is not None and not self._transport.is_closing():
             packed = pickle.dumps(message)
             self._transport.write(_LENGTH.pack(len(packed)) + packed)

@@ -31,7 +31,7 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class Relay:
-    """ASGI. ``app`` answers what ``is_own`` accepts; the rest goes through the socket at ``path``, streamed both
+    """ASGI. ``app`` answers requests that ``is_own`` accepts; others go through the socket at ``path``, streamed both
     ways."""
 
     def __init__(self, app: ASGIApp, is_own: Callable[[Scope], bool], path: str) -> None:

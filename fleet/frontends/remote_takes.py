@@ -1,4 +1,4 @@
-"""The studio's view of a speech process: its takes, the callers they count for, and how to end it."""
+"""The studio's view of a speech process: its takes, their callers, and how to end it."""
 
 from __future__ import annotations
 

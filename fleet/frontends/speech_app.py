@@ -1,4 +1,4 @@
-"""The routes that a speech process answers itself, as an app: those that send speech."""
+"""The routes that a speech process answers itself, as an app: all that send speech."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from studio.speech.speech_service import SpeechService
 
 
 class SpeechApi:
-    """An ASGI app, and which requests it answers."""
+    """An ASGI app that knows which requests it answers."""
 
     def __init__(self, service: SpeechService, settings: Settings) -> None:
         routers = (

@@ -1,4 +1,4 @@
-"""One speech process as the studio manages it: started, instructed, watched, ended."""
+"""Manages one speech process for the studio: starts, instructs, watches and ends it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from studio.serving.public_port import Sockets
 from studio.speech.speech_service import SpeechService
 
 FIRST_SECONDS = 120.0
-"""Seconds of silence after which a new process is killed …"""
+"""Seconds of silence after which a new process is killed."""
 SILENT_SECONDS = 10.0
-"""… and a process that has reported before."""
+"""Seconds of silence after which a process that has reported before is killed."""
 END_SECONDS = 30.0
-"""Seconds that a stopped process has to end: its streams, and writing their takes."""
+"""Seconds for a stopped process to end its streams and write their takes."""
 
 
 class SpeechProcess:

@@ -147,12 +147,12 @@ async def test_stop_ends_calls_waiting_for_an_answer(
     [
         (
             {"fingerprint": "other"},
-            "the replicas a and b differ: its checkpoint is other, that of the others is weights",
+            "the replicas a and b differ: its checkpoint is other, but weights at the others",
         ),
-        ({"weights": "int8"}, "its kind of weights is int8, that of the others is bf16: give all the same"),
+        ({"weights": "int8"}, "its kind of weights is int8, but bf16 at the others: set the same"),
         (
             {"dtype": "bfloat16"},
-            "its dtype is bfloat16, that of the others is float32: give all the same STUDIO_MODEL",
+            "its dtype is bfloat16, but float32 at the others: set the same STUDIO_MODEL",
         ),
         ({"codec_fingerprint": "x"}, "its codec is x"),
     ],
