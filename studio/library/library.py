@@ -51,7 +51,7 @@ class Library:
     """A folder with library.db and audio/. Any number of processes may open the same one."""
 
     def __init__(self, home: Path, trash_days: float = TRASH_DAYS, has_keys: bool = False) -> None:
-        """Open or create the library in ``home`` and complete what a crash interrupted. Blocking: milliseconds.
+        """Open or create the library in ``home`` and complete work interrupted by a crash. Blocking: milliseconds.
 
         ``trash_days``: how long deleted entries can be restored; ``has_keys``: whether callers have keys, and see only
         their own and shared items.

@@ -44,7 +44,7 @@ def make_private_file(path: Path) -> None:
 
 
 def make_library_private(home: Path) -> None:
-    """Correct the permissions of a library's folder and of what the studio keeps in it.
+    """Correct the permissions of a library's folder and of the studio's files in it.
 
     A folder that others may need keeps its permissions; this, and a file system without permissions, is logged. Raises
     OSError.
@@ -93,7 +93,7 @@ def _restrict(folder: Path, paths: Iterable[Path]) -> None:
 
 def _why_left(home: Path) -> str:
     """The reason for leaving the permissions of the folder unchanged; empty if there is none, or they are right."""
-    status, advice = home.stat(), "so its permissions stay; set STUDIO_HOME to a folder of its own"
+    status, advice = home.stat(), "so its permissions stay; set STUDIO_HOME to a separate folder"
     if not stat.S_IMODE(status.st_mode) & 0o077:
         return ""
     if status.st_mode & stat.S_ISVTX:

@@ -1,4 +1,4 @@
-"""Rights to voices and projects: their owner's, and those of others with whom they are shared to read or to edit."""
+"""Rights to voices and projects: of their owner, and of others with whom they are shared for reading or editing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Right = Literal["read", "edit", "own"]
 SHARINGS = ("private", "read", "edit")
 """The rights of all others than the owner: none, to read, or to edit."""
 NOBODY = "nobody"
-"""A viewer that owns nothing: it has rights only to what is shared."""
+"""A viewer that owns nothing: it has rights only to shared items."""
 _RANKS = {"private": 0, "read": 1, "edit": 2, "own": 3}
 
 

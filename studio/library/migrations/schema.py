@@ -56,7 +56,7 @@ def m002_voices(db: Database) -> None:
         not_null=("slug", "name", "folded", "created", "revision", "version"),
         foreign_keys=[("consent_id", "consents", "id")],
     )
-    # A deleted voice that may still come back keeps its row but not its claim to the name.
+    # A deleted voice that can still be restored keeps its row but not its name.
     db.execute("create unique index voices_by_name on voices (folded) where deleted is null")
     db.execute("create unique index voices_by_slug on voices (slug) where deleted is null")
     db.execute("create index voices_deleted on voices (deleted) where deleted is not null")

@@ -262,7 +262,7 @@ def _figures(db: Database, project_id: str) -> Figures:
         f"select character, count(*), sum({_WORDS}), {typical}, id, position, substr(text, 1, 400),"
         " case when state = 'done' then chosen end from parts where project_id = ? group by character"
     )
-    rows = db.execute(query, [project_id]).fetchall()  # the bare columns are those of the row with the maximum
+    rows = db.execute(query, [project_id]).fetchall()  # SQLite takes bare columns from the row with the maximum
     return {character: (lines, words, SampleLine(*sample)) for character, lines, words, _, *sample in rows}
 
 

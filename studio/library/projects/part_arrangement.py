@@ -103,8 +103,8 @@ class Arrangement:
 
         A chapter that begins with the second part no longer exists. That part goes into the trash: restoring it undoes
         the merge. ``whole``: the text before a split, which is undone; the second part is then removed for good. Raises
-        NotFound, InvalidRequest for a result that is too long, and EditConflict if another part now lies between the
-        two or their text is no longer that of the whole.
+        NotFound, InvalidRequest for a result that is too long, and EditConflict if another part is now between the
+        two or their text has changed.
         """
         with self._trash.deleting() as db:
             row = row_of(db, project_id, owner_filter)

@@ -143,7 +143,7 @@ class Proofs:
         return medians.get(voice) or medians.get("")
 
     def checked(self, take_id: str, version: int, has_recogniser: bool) -> Checked | None:
-        """The stored result of a take, without its notes and what was accepted; None if it was not checked.
+        """The stored result of a take, without notes and accepted findings; None if it was not checked.
 
         ``has_recogniser``: whether its words were compared, as only results of one kind can be compared by weight.
         """

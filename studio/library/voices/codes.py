@@ -17,7 +17,7 @@ class Codes:
         self._store = store
 
     def get(self, cut: str, codec: str) -> np.ndarray | None:
-        """The codes of a cut by a codec's fingerprint, or None when it has not been encoded yet."""
+        """The codes of a cut by a codec's fingerprint, or None if it has not been encoded yet."""
         with self._store.reading() as db:
             rows = list(select(db, "select * from codes where cut = ? and codec = ?", [cut, codec]))
         if not rows:

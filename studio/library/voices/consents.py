@@ -20,7 +20,7 @@ _READABLE = f"(?2 is null or owner = ?2 or id in ({_OF_VOICES}))"
 
 
 class Consents:
-    """The consents of a library. ``viewer`` sees its own ones and those of voices that it may use; None sees all."""
+    """The consents of a library. ``viewer`` sees its own ones and consents of voices that it may use; None sees all."""
 
     def __init__(self, store: Store, viewer: str | None = None) -> None:
         self._store = store

@@ -1,4 +1,4 @@
-"""Lists of voices: which ones, in which order, page by page."""
+"""Lists voices: filtered, sorted, page by page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from studio.library.voices.names import fold
 from studio.library.voices.voice_rows import Row, is_favourite
 
 MAX_WORDS = 32
-"""Words in a query; SQLite refuses an expression of a thousand terms."""
+"""Maximum words in a query; SQLite refuses an expression of a thousand terms."""
 
 Order = Literal["name", "favourites", "recent"]
 """By name; favourites first, then by name; most recently changed first."""
@@ -56,12 +56,12 @@ def rows_of(
 ) -> list[Row]:
     """Rows of `voices` after the id ``after`` in this order; of the viewer's deleted voices, the last deleted first.
 
-    Raises NotFound when ``after`` is not in the list, InvalidRequest.
+    Raises NotFound if ``after`` is not in the list, InvalidRequest.
     """
     listed = f"deleted is null and {readable(':viewer')}"
     if filters.deleted_since is not None:
         listed = "deleted > :deleted_since and (:viewer is null or owner = :viewer)"
-    # In the place of a column, so that it can be compared and sorted by.
+    # Takes the place of a column, so that it can be compared and sorted.
     columns = f"*, {is_favourite(':viewer')} as favourite"
     where, values = [listed], dict[str, Any](deleted_since=filters.deleted_since, viewer=viewer)
     words, tags = dict.fromkeys(fold(filters.query).split()), dict.fromkeys(filters.tags)
@@ -106,7 +106,7 @@ def rows_of(
 
 
 def offered(db: Database, viewer: str | None) -> dict[str, list[str]]:
-    """Every tag, gender, accent and language in use, as far as the viewer may know."""
+    """Every tag, gender, accent and language of voices that the viewer may see."""
     listed = f"deleted is null and {readable(':viewer')}"
     queries = {"tags": f"select distinct value from voices, json_each(tags) where {listed} order by value"}
     for column in ("gender", "accent", "language"):

@@ -1,4 +1,4 @@
-"""Names of voices: which are allowed, when two are the same, and the slugs that clients use."""
+"""Names of voices: checks and compares them, and derives the slugs that clients use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from studio.unicode_text import MOST_COMPOSED, normalize
 MAX_NAME = 100
 MAX_SLUG = 48
 MAX_REFERENCE = 256
-"""Characters of a reference to a voice: a name, possibly decomposed, and a revision."""
+"""Maximum characters of a reference to a voice: a name, possibly decomposed, and a revision."""
 RESERVED = frozenset({"default", "random", "clip"})
 """Names with a special meaning in a speech request."""
 
@@ -27,7 +27,7 @@ def clean_name(name: str) -> str:
         raise InvalidRequest(f"the name has {len(name)} characters; at most {MAX_NAME} are allowed", "name")
     tidy = re.sub(r"\s+", " ", normalize("NFC", name)).strip()
     if not tidy:
-        raise InvalidRequest("a voice needs a name; this one is blank", "name")
+        raise InvalidRequest("a voice needs a name: it is blank", "name")
     if len(tidy) > MAX_NAME:
         raise InvalidRequest(f"the name has {len(tidy)} characters; at most {MAX_NAME} are allowed", "name")
     if any(unicodedata.category(sign) in _INVISIBLE and sign not in _JOINERS for sign in name.strip()):
@@ -42,7 +42,7 @@ def clean_name(name: str) -> str:
 
 
 def fold(name: str) -> str:
-    """Names are the same if they fold to the same: compatibility forms, case and invisible joiners do not count."""
+    """Fold a name for comparison: ignores compatibility forms, case and invisible joiners."""
     folded = normalize("NFKC", name).casefold()
     folded = "".join(sign for sign in folded if sign not in _JOINERS)
     return " ".join(normalize("NFKC", folded).split())
@@ -68,7 +68,7 @@ def _in_latin(sign: str) -> str:
 
 
 def clean_slug(slug: str) -> str:
-    """Check a slug that a person chose. Raises InvalidRequest."""
+    """Check a slug chosen by a person. Raises InvalidRequest."""
     if not 0 < len(slug) <= MAX_SLUG or slug_of(slug) != slug:
         raise InvalidRequest(
             f"a slug has the letters a to z, digits and single hyphens between them, at most {MAX_SLUG}; "

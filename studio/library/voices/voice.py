@@ -26,7 +26,7 @@ OF_THIS_LIBRARY = frozenset({"slug", "favourite", "consent", "sharing"})
 
 
 class VoiceFields(BaseModel):
-    """The editable fields of a voice: of a new one, or, where set, the changes to one.
+    """The editable fields of a voice: all fields of a new one, or the changed fields of an existing one.
 
     Raises InvalidRequest, naming the field, for a value that is not allowed, and ValidationError for a wrong type.
     """
@@ -75,15 +75,15 @@ class Voice(VoiceFields):
     latest: int = 1
     """The newest revision."""
     version: int = 1
-    """Counts every change, also of names; for ETags."""
+    """Counts every change, including names; for ETags."""
     deleted: float | None = None
     """Unix time of its deletion, while it can be restored."""
     owner: str = ""
     """Blank where there were no keys when it was made."""
     right: Right = "own"
-    """The right of the caller for whom it was read."""
+    """The right of the caller that reads it."""
     revision: int = 1
-    """The revision of `samples`."""
+    """The revision to which `samples` belong."""
     samples: tuple[Sample, ...] = ()
 
     @property

@@ -21,13 +21,13 @@ _VOICE_PLAIN = Voice.model_fields.keys() - {"consent", "favourite", "latest", "r
 
 
 def is_favourite(viewer: str) -> str:
-    """An SQL condition on rows of `voices`; ``viewer``: the name of its parameter, which is null for anybody."""
+    """An SQL condition on rows of `voices`; ``viewer``: the name of its parameter, which is null for all viewers."""
     mine = f"({viewer} is null or favourites.owner = {viewer})"
     return f"exists (select 1 from favourites where voice_id = voices.id and {mine})"
 
 
 def haystack(voice: Row) -> str:
-    """The folded text that a search looks through."""
+    """The folded text that is searched."""
     texts = (voice[column] for column in ("name", "slug", "description", "accent", "language"))
     words = (*texts, *json.loads(voice["tags"]))
     return fold(" ".join(words))
@@ -36,7 +36,7 @@ def haystack(voice: Row) -> str:
 def voices_of(db: Database, rows: Sequence[Row], revision: int | None = None, viewer: str | None = None) -> list[Voice]:
     """The voices of rows of `voices`, each with the samples of one revision: the given one or its newest.
 
-    Without a ``viewer``, anybody's favourites are favourites.
+    Without a ``viewer``, the favourites of all viewers count.
     """
     wanted = [(row["id"], revision or row["revision"]) for row in rows]
     samples: dict[str, list[Sample]] = {row["id"]: [] for row in rows}
@@ -60,7 +60,7 @@ def sample_of(row: Row) -> Sample:
 
 
 def as_sample(new: NewSample, sample_id: str) -> Sample:
-    """A new sample as it will be read back."""
+    """A new sample in the form in which it is read."""
     same = {field.name: getattr(new, field.name) for field in dataclasses.fields(NewSample) if field.name != "data"}
     return Sample(id=sample_id, clip=new.clip, size=len(new.data), **same)
 
@@ -97,7 +97,7 @@ def columns_of(fields: VoiceFields, only_set: bool) -> Row:
 
 
 def _voice(row: Row, revision: int, samples: Sequence[Sample], favourite: bool, viewer: str | None) -> Voice:
-    """Not checked again: it was checked when written, and earlier versions had other limits."""
+    """The voice of a row, not checked again, because earlier versions had other limits."""
     values = {name: row[name] for name in _VOICE_PLAIN}
     return Voice.model_construct(
         **values

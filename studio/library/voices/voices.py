@@ -31,8 +31,8 @@ Revise = Callable[[tuple[Sample, ...]], Sequence[Sample | NewSample]]
 class Voices:
     """The voices of a library. Calls block for milliseconds; any thread and any process may make them.
 
-    `seen_by` limits all of them to what an owner has a right to, and it owns the voices it creates. Calls then raise
-    NotAllowed where the right is missing, and NotFound for voices that the owner does not know of.
+    `seen_by` limits all of them to the rights of an owner, who owns the voices created there. Calls then raise
+    NotAllowed if the right is missing, and NotFound for voices that the owner cannot see.
     """
 
     def __init__(self, store: Store, trash: Trash) -> None:
@@ -49,7 +49,7 @@ class Voices:
         return seen
 
     def for_all(self) -> Voices:
-        """The same voices; new ones, which belong to no key yet, are shared to edit."""
+        """The same voices; new ones, which do not belong to a key yet, are shared for editing."""
         shared = copy(self)
         shared._sharing = "edit"
         return shared
@@ -66,7 +66,7 @@ class Voices:
         created: float | None = None,
         consent: NewConsent | None = None,
     ) -> Voice:
-        """Add a voice with its first revision; its slug follows from its name. Raises InvalidRequest, NameTaken.
+        """Add a voice with its first revision; its slug is derived from its name. Raises InvalidRequest, NameTaken.
 
         ``event`` and ``source`` go into the audit trail if a person did not create the voice by hand. ``created``: the
         Unix time from a pack; ``consent``: a consent to record with the voice, instead of the one it names.
@@ -132,8 +132,8 @@ class Voices:
     ) -> list[Voice]:
         """Voices with every word of the query, every tag, and all other given properties; see `Filter`.
 
-        With ``deleted``, voices in the trash, the last deleted first whatever the ``order``. ``after`` is the id of the
-        last voice on the previous page. Raises NotFound when it is gone, InvalidRequest for a query of too many words
+        With ``deleted``, voices in the trash, always the last deleted first. ``after`` is the id of the last voice on
+        the previous page. Raises NotFound if it is gone, InvalidRequest for a query of too many words
         or tags, and for an invalid gender or language.
         """
         since = self._trash.since if deleted else None
@@ -143,7 +143,7 @@ class Voices:
             return voices_of(db, rows, viewer=self._viewer)
 
     def offered(self) -> dict[str, list[str]]:
-        """The values that voices can be filtered by: every tag, gender, accent and language in use, sorted."""
+        """The values for filtering voices: every tag, gender, accent and language in use, sorted."""
         with self._store.reading() as db:
             return offered(db, self._viewer)
 
@@ -163,7 +163,7 @@ class Voices:
 
         A viewer's favourites are its own: with a right to read, and without changing the voice for others.
         ``event`` and ``source`` are as in `create`.
-        Raises NotFound, InvalidRequest, NameTaken, and EditConflict when ``version`` is given and no longer current.
+        Raises NotFound, InvalidRequest, NameTaken, and EditConflict if ``version`` is given and no longer current.
         """
         with self._store.writing() as db:
             fields = changes.model_fields_set
@@ -195,8 +195,8 @@ class Voices:
     ) -> Voice:
         """Give a voice a new revision, with the samples that ``change`` returns for the present ones.
 
-        Equal samples make no new revision. ``event`` and ``source`` are as in `create`.
-        Raises NotFound, InvalidRequest, the errors of ``change``, and EditConflict when ``version`` is given and no
+        Equal samples create no new revision. ``event`` and ``source`` are as in `create`.
+        Raises NotFound, InvalidRequest, the errors of ``change``, and EditConflict if ``version`` is given and no
         longer current.
         """
         with self._store.writing() as db:
@@ -221,7 +221,7 @@ class Voices:
             return [voices_of(db, [row], number, self._viewer)[0] for number in numbers]
 
     def delete(self, reference: str, version: int | None = None) -> Voice:
-        """Put a voice into the trash, which frees its name. Raises NotFound, EditConflict."""
+        """Move a voice to the trash, which frees its name. Raises NotFound, EditConflict."""
         with self._trash.deleting() as db:
             row = self._row(db, reference, version, "own")
             self._touch(db, row)
@@ -232,7 +232,7 @@ class Voices:
     def restore(self, reference: str) -> Voice:
         """Restore a voice by its id, or the last one deleted with this slug or name.
 
-        Raises NotFound when it is not in the trash, NameTaken when another voice has the name.
+        Raises NotFound if it is not in the trash, NameTaken if another voice has the name.
         """
         last = (
             "select id from voices where (id = ?1 or slug = ?2 or folded = ?3) and deleted > ?4"
@@ -251,7 +251,7 @@ class Voices:
             note(db, "voice.restore", row["id"], name=row["name"])
 
     def clip(self, sample: Sample) -> bytes:
-        """The recording that a sample is cut from. Raises DamagedAudio, which names the voice."""
+        """The recording from which a sample is cut. Raises DamagedAudio, which names the voice."""
         try:
             return self._store.files.read(sample.clip)
         except DamagedAudio as error:
@@ -263,8 +263,8 @@ class Voices:
             raise DamagedAudio(message, "voice") from error
 
     def mend(self, clip: bytes) -> bool:
-        """Rewrite a recording whose file is missing or damaged; returns whether it did. Unused recordings are
-        ignored."""
+        """Rewrite a recording whose file is missing or damaged; returns whether it was rewritten. Ignores unused
+        recordings."""
         digest = hashlib.sha256(clip).hexdigest()
         try:
             self._store.files.read(digest)
@@ -307,14 +307,14 @@ class Voices:
     def _row(self, db: Database, reference: str, version: int | None = None, needed: Right | None = None) -> Row:
         """The row of a voice to which the viewer has a right: ``needed``, as in `check_right`.
 
-        Every access to a voice goes through this. Raises NotFound, NotAllowed, EditConflict.
+        Every access to a voice uses this. Raises NotFound, NotAllowed, EditConflict.
         """
         row = self._find(db, reference)
         if row is None:
             raise NotFound(f"there is no voice {reference[:80]!r}", "voice", "voice_not_found")
         check_right(db, f"the voice {row['name']!r}", row, self._viewer, needed)
         if version is not None and row["version"] != version:
-            raise EditConflict(f"the voice {row['name']!r} was changed in the meantime; read it again", "voice")
+            raise EditConflict(f"the voice {row['name']!r} was changed meanwhile; reload it", "voice")
         return row
 
     def _claim(self, db: Database, row: Row, keep_slug: bool = False) -> None:
@@ -342,7 +342,7 @@ class Voices:
         return slug
 
     def _set_favourite(self, db: Database, row: Row, is_favourite: bool) -> None:
-        """For the viewer; without one, removing it removes everybody's."""
+        """Set it for the viewer; without a viewer, removing it removes the favourites of all."""
         if is_favourite:
             db.execute("insert or ignore into favourites values (?, ?)", [row["id"], self._viewer or ""])
         else:
