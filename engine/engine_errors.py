@@ -3,12 +3,12 @@
 EngineError
 ├── CheckpointError      the model folder is missing, incomplete or does not match its config
 ├── ConfigError          a setting cannot be met (device, memory, context)
-├── InvalidUtterance     this request cannot be generated as it is; the message names the limit
+├── InvalidUtterance     this request cannot be generated; the message names the limit
 │   └── PromptTooLong    text, references and frames do not fit the context
 ├── InvalidReference     this clip cannot be encoded
 ├── CannotAlign          this engine cannot compute word times
 ├── EngineFull           every row is taken and the queue is full, or memory is too short for a clip; try later
-└── EngineStopped        the engine is shut down or has died; the message has the cause
+└── EngineStopped        the engine was stopped or has failed; the message has the cause
 """
 
 

@@ -58,7 +58,7 @@ class ModelSurvey:
 def survey_model(config: EngineConfig, tree: Mapping[str, Any] | None = None, held_bytes: int = 0) -> ModelSurvey:
     """Survey a checkpoint on this machine, or one that is not here by its config.json (``tree``, for S2 Pro's codec).
 
-    held_bytes: what a CPU engine of this process holds, which will be free by then. Blocking: tenths of a second.
+    held_bytes: memory of a CPU engine of this process, which will be free by then. Blocking: tenths of a second.
     Raises CheckpointError, ConfigError.
     """
     place = place_of(config)

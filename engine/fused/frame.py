@@ -145,7 +145,7 @@ class FusedTransformer:
         return len(x) <= GEMV_ROWS and not self._batch_invariant
 
     def _input_type(self, x: Tensor) -> torch.dtype:
-        """The type of what a product takes from the kernel before it: see `linear`."""
+        """The type of a product's input, as written by the kernel before it: see `linear`."""
         has_integers = self._is_quantised and x.dtype == torch.bfloat16 and not self._has_gemv(x)
         return torch.float16 if has_integers else x.dtype
 

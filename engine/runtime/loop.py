@@ -214,7 +214,7 @@ class Loop:
             self._timing.held_up(time.perf_counter())
 
     def _check_accounting(self) -> None:
-        """While no rows are active, compare counts with what is actually held; log and correct a difference."""
+        """While no rows are active, compare counts with the actual state; log and correct differences."""
         counts: tuple[tuple[str, tuple[object, object]], ...] = (
             ("bytes of known voices", self._runner.prefixes.recount()),
             ("free slots", self._scheduler.recount()),

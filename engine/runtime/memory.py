@@ -31,7 +31,7 @@ def freeze_heap() -> None:
     """Exclude all present objects from future garbage collections. Blocking: tenths of a second.
 
     For a serving process, once everything is loaded: a full collection visits the 300,000 objects of torch and the web
-    layer while every thread stands still, for 0.2 to 0.5 s, and many requests' objects trigger one. Frozen objects that
+    layer while all threads wait, for 0.2 to 0.5 s, and the objects of many requests trigger one. Frozen objects that
     become garbage later are never collected.
     """
     gc.collect()

@@ -92,7 +92,7 @@ def read_clip(
     ``channel`` selects one channel (from 0) instead of the mean of all. Channels in antiphase would have a silent mean:
     the loudest of them is used instead. Nothing outside the span is kept in memory.
 
-    Raises InvalidClip, which says what is wrong and what is allowed; it names start, end or channel if one of these is
+    Raises InvalidClip with the fault and the limit; it names start, end or channel if one of these is
     wrong, and ``param`` for the file.
     """
     if not 0 <= start <= MAX_START or (end is not None and not start < end):
@@ -118,7 +118,7 @@ def read_clip(
             break
     if not pieces:
         if position:
-            raise InvalidClip("the span lies beyond the end of the file", "start")
+            raise InvalidClip("the span is beyond the end of the file", "start")
         raise InvalidClip("the file has no audio", param)
     pcm = np.concatenate(pieces).astype(np.float32, copy=False)
     levels = np.sqrt(squares / len(pcm))

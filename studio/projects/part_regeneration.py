@@ -1,4 +1,4 @@
-"""Regenerates sentences of a part, with other words if wanted: the part gets another take, which is chosen."""
+"""Regenerates sentences of a part, optionally with other words: the part gets another take, which is chosen."""
 
 from __future__ import annotations
 

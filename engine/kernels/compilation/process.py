@@ -38,7 +38,7 @@ def main() -> None:
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # so that printed text is not taken for an answer
     driver.set_active(CompilingDriver(GPUTarget(**json.loads(sys.argv[1]))))
-    import engine.kernels  # noqa: F401  (all of them, while nothing is asked for yet)
+    import engine.kernels  # noqa: F401  (imports all kernels before the first request)
 
     for line in sys.stdin:
         asked = Specialisation(*json.loads(line))

@@ -1,4 +1,4 @@
-"""People whom a text names by a noun alone: "said the constable", "the Mad Hatter replied", "dit le gendarme"."""
+"""Finds people whom a text names only by a noun: "said the constable", "the Mad Hatter replied", "dit le gendarme"."""
 
 from __future__ import annotations
 

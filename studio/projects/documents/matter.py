@@ -33,7 +33,7 @@ class Section:
 
 
 def sections_of(document: Document, with_notes: bool = False) -> tuple[Section, ...]:
-    """The chapters in order; a chapter of notes belongs to the body if notes are wanted.
+    """The chapters in order; a chapter of notes belongs to the body if notes are included.
 
     Blocking, in proportion to the text.
     """

@@ -19,7 +19,7 @@ MAX_TEXT = 5_000_000
 MAX_PASSAGES = 200_000
 """Maximum number of passages; no book has as many paragraphs."""
 MAX_SKIPPED = 40
-"""Maximum number of notes about what was left out."""
+"""Maximum number of notes about omissions."""
 SCENE_PAUSE = math.inf
 """Value of a passage's pause: a scene ends here, and the project determines the silence."""
 PAUSE_WITHIN = 0.2
@@ -77,7 +77,7 @@ class Document:
     language: str = ""
     cover: Cover | None = None
     skipped: tuple[str, ...] = ()
-    """At most MAX_SKIPPED sentences about what was left out or may have been misread."""
+    """At most MAX_SKIPPED sentences about text that was left out or may have been misread."""
     cast: tuple[NewCharacter, ...] = ()
     """The characters that are the speakers of its passages."""
     notes_left_out: int = 0
@@ -85,7 +85,7 @@ class Document:
 
 
 class Skipped:
-    """Collects sentences about what was left out of a document."""
+    """Collects sentences about omissions from a document."""
 
     def __init__(self) -> None:
         self._sentences: list[str] = []

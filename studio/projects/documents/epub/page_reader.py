@@ -89,7 +89,7 @@ class _Link:
 
 @dataclass(slots=True)
 class PageText:
-    """The text of a page, and what was left out."""
+    """The text of a page, and its omissions."""
 
     paragraphs: list[Paragraph] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)

@@ -27,7 +27,7 @@ _NOTE = re.compile(r"[\[(]?(\d{1,3}|[*†‡§¶]{1,3})[\]).]?\s*[^\W\d]")
 
 
 def without_furniture(pdf: PdfText, titles: Mapping[int, PageTitles]) -> tuple[list[list[Line]], Skipped]:
-    """The pages without numbers, running heads, contents and footnotes, and notes about what was left out."""
+    """The pages without numbers, running heads, contents and footnotes, and notes about omissions."""
     pages = _without_edges(pdf.pages, titles)
     pages, had_contents = _without_contents(pages)
     pages, notes = _without_notes(pages)
