@@ -90,7 +90,7 @@ async def test_wrong_counts_are_reported_and_corrected_when_the_engine_idles(
         await until(lambda: engine.stats().book_errors == 3)
         await until(lambda: engine.stats().codec_streams == 0)  # the last take's own may end after the count
         assert engine.stats().prefix_bytes == right
-        for words in ("bytes of known voices", "free slots: [1] counted, [0, 1] held", "codec streams: 1 were open"):
+        for words in ("bytes of known voices", "free slots: [1] counted, [0, 1] held", "closed 1 codec streams"):
             assert words in caplog.text
         takes = [(await first_chunk(engine, seeded("Say this.", seed, 2000, (voice,))))[0] for seed in (3, 4)]
         assert engine.stats().running == 2
