@@ -28,7 +28,7 @@ from studio.library.takes.take_rows import take_of
 
 MAX_PAGE = 500
 NOTE_WEIGHT = 95
-"""A listener has heard it."""
+"""Weight of a listener's note, high because somebody has heard the fault."""
 LEVEL_DRIFT = 4.0
 """Minimum dB from the median of the same voice; listeners notice half as much between two consecutive parts."""
 PACE_DRIFT = 0.3

@@ -27,7 +27,7 @@ STREAMED = {name: kind for name, kind in MEDIA_TYPES.items() if name in ("wav", 
 """Formats that can be streamed while they are encoded."""
 FORMATS = STREAMED | {M4B: M4B_TYPE}
 MAX_CACHED = 256
-"""Cached masterings; each takes a few hundred bytes."""
+"""Maximum cached masterings; each takes a few hundred bytes."""
 
 
 def encoded(

@@ -20,7 +20,7 @@ from studio.work.job import check_job
 SUBSTITUTED = 1.3
 """Cost of aligning two different words: more than leaving out or adding one, less than both together."""
 ALIKE = 0.1
-"""Lower than any fault, so that a word is paired with one that sounds like it."""
+"""Cost of a word that sounds alike: lower than any fault, so that both are paired."""
 JOINED = 0.2
 """Cost of two words heard as one, or one as two: "any more", "anymore"."""
 LONGEST_REPEAT = 40
