@@ -102,8 +102,8 @@ class Store:
         self.make_room: Callable[[], bool] = lambda: False
         """Called when the disk is full: removes part of the trash; returns whether there was any."""
         self._reserve = DiskReserve(home / "reserve")
-        self._idle: dict[float, list[_Connection]] = {BUSY_SECONDS: [], 0.0: []}
-        """By the seconds that they wait for another program's lock."""
+        self._idle: dict[bool, list[_Connection]] = {True: [], False: []}
+        """By whether they wait for another program's lock."""
         self._writers = threading.Semaphore(MOST_WRITERS)
         with self._reserve.borrowed(), self.explained():
             make_private_file(self.path)  # SQLite gives its log the permissions of the database
@@ -156,7 +156,7 @@ class Store:
 
         Raises LibraryUnavailable, at once if another program has locked the library.
         """
-        with self.explained(), self._lent("begin", busy_seconds=0.0) as connection:
+        with self.explained(), self._lent("begin", waits=False) as connection:
             before = _VIEW.set((self, Database(connection, recursive_triggers=False)))
             try:
                 yield
@@ -266,15 +266,15 @@ class Store:
         connection.execute("select 1 from sqlite_master").fetchone()
 
     @contextlib.contextmanager
-    def _lent(self, begin: str = "", busy_seconds: float = BUSY_SECONDS) -> Iterator[sqlite3.Connection]:
+    def _lent(self, begin: str = "", waits: bool = True) -> Iterator[sqlite3.Connection]:
         """A connection for exclusive use; ``begin`` starts a transaction, which ends with the context.
 
-        ``busy_seconds``: how long it waits for another program's lock, a key of `_idle`.
+        ``waits``: for BUSY_SECONDS, if another program has locked the library.
         """
         if self._file() != self._opened:  # writes to a deleted file would be lost silently
             raise sqlite3.OperationalError("unable to open database file: it was removed or replaced")
-        idle = self._idle[busy_seconds]
-        connection = self._free(begin, busy_seconds)
+        idle = self._idle[waits]
+        connection = self._free(begin, waits)
         connection.is_writing = begin == _WRITING
         is_well = True
         try:
@@ -291,13 +291,13 @@ class Store:
             else:
                 connection.close()
 
-    def _free(self, begin: str, busy_seconds: float) -> _Connection:
+    def _free(self, begin: str, waits: bool) -> _Connection:
         """An idle connection if it is usable, else a new one."""
         while True:
             try:
-                connection = self._idle[busy_seconds].pop()
+                connection = self._idle[waits].pop()
             except IndexError:
-                return self._connect(busy_seconds)
+                return self._connect(waits)
             if connection.can_write or begin != _WRITING:
                 return connection
             connection.close()
@@ -310,8 +310,9 @@ class Store:
             return None
         return status.st_dev, status.st_ino
 
-    def _connect(self, busy_seconds: float = BUSY_SECONDS) -> _Connection:
-        connection = sqlite3.connect(self.path, timeout=busy_seconds, check_same_thread=False, factory=_Connection)
+    def _connect(self, waits: bool = True) -> _Connection:
+        seconds = BUSY_SECONDS if waits else 0.0
+        connection = sqlite3.connect(self.path, timeout=seconds, check_same_thread=False, factory=_Connection)
         connection.can_write = os.access(self.path, os.W_OK)
         connection.execute(f"pragma synchronous = {SYNCHRONOUS}")
         connection.execute("pragma foreign_keys = on")
