@@ -103,7 +103,7 @@ class Store:
         """Called when the disk is full: removes part of the trash; returns whether there was any."""
         self._reserve = DiskReserve(home / "reserve")
         self._idle: dict[bool, list[_Connection]] = {True: [], False: []}
-        """By whether they wait for another program's lock."""
+        """By whether they wait for another program's lock. Views that never wait open no connection either."""
         self._writers = threading.Semaphore(MOST_WRITERS)
         with self._reserve.borrowed(), self.explained():
             make_private_file(self.path)  # SQLite gives its log the permissions of the database
@@ -290,6 +290,8 @@ class Store:
                 idle.append(connection)
             else:
                 connection.close()
+            if waits and is_well and not self._idle[False]:
+                self._idle[False].append(self._connect(waits=False))
 
     def _free(self, begin: str, waits: bool) -> _Connection:
         """An idle connection if it is usable, else a new one."""
@@ -297,7 +299,9 @@ class Store:
             try:
                 connection = self._idle[waits].pop()
             except IndexError:
-                return self._connect(waits)
+                if not waits:
+                    raise sqlite3.OperationalError("database is locked: no connection is open") from None
+                return self._connect()
             if connection.can_write or begin != _WRITING:
                 return connection
             connection.close()
