@@ -51,7 +51,7 @@ def _split_k_gemm(
     of six bits and scales a group as `StoredWeight` has them, and BLOCK_K is a group; residual and out (rows, columns);
     partial (SPLITS, rows, columns) float32, which is the result unless SUM. GATED goes with SPLITS 1.
     """
-    PER: tl.constexpr = 2 if PAIRED else 16 if SIX else 1  # weights, on average, for each step along a line
+    PER: tl.constexpr = 2 if PAIRED else 16 if SIX else 1  # weights per step along a line, on average
     block, split = tl.program_id(0), tl.program_id(1)
     column = block * BLOCK_N + tl.arange(0, BLOCK_N)
     row = tl.program_id(2) * BLOCK_M + tl.arange(0, BLOCK_M)
@@ -121,9 +121,9 @@ def _added(
     """total (lines, rows) plus the product of x (rows, BLOCK_K) with the weights from `start` on of these lines.
 
     `lines` points to their beginnings, `first` is the number of the first; own (lines, 1) are their scales where
-    PAIRED, BLOCK_K is a group where SIX. There each step's sums are scaled and then added, so that its product ends
-    within the step: while one runs, the assembler lets no registers be filled that another will read; it would
-    rather wait after every sixteen weights.
+    PAIRED, BLOCK_K is a group where SIX. There, each step's sums are scaled and then added, so that its product ends
+    within the step: while a product runs, the assembler does not let the registers of another be filled, and would
+    insert a wait after every sixteen weights.
     """
     BLOCK_K: tl.constexpr = xs.shape[1]
     if SIX:

@@ -291,7 +291,8 @@ class Store:
             else:
                 connection.close()
             if waits and is_well and not self._idle[False]:
-                self._idle[False].append(self._connect(waits=False))
+                with contextlib.suppress(sqlite3.Error):
+                    self._idle[False].append(self._connect(waits=False))
 
     def _free(self, begin: str, waits: bool) -> _Connection:
         """An idle connection if it is usable, else a new one."""
