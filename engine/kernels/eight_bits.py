@@ -51,7 +51,7 @@ def pair_as_float32(words, PTX: tl.constexpr):
             " add.f32 $0, $0, m; add.f32 $1, $1, m; add.f32 $2, $2, m; add.f32 $3, $3, m; }",
             "=f,=f,=f,=f,r", [words], dtype=(tl.float32, tl.float32), is_pure=True, pack=2,
         )  # fmt: skip
-    return words.to(tl.int8, bitcast=False).to(tl.float32), (words >> 8).to(tl.float32)
+    return words.to(tl.int8).to(tl.float32), (words >> 8).to(tl.float32)
 
 
 @triton.jit

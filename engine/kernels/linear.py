@@ -57,8 +57,7 @@ def linear(
     preload: the previous kernel leaves memory idle: GEMV reads half of its weights or all before that kernel has ended.
     prefetch: the next product's weights: GEMV with quantised weights prefetches their beginning into the L2 cache.
     dtype: of the result, if `gemm` reads quantised weights; None: that of x. Quantised weights become float16 in fewer
-    steps than bfloat16 (8 rows on an H100: 5.4 ms a frame, not 6.5), so x should be float16. In eight bits they are
-    pairs (`StoredWeight.paired`).
+    steps than bfloat16, so x should be float16. In eight bits they are pairs (`StoredWeight.paired`).
     """
     rows, depth = x.shape
     columns = weight.shape[0] // 2 if gated else weight.shape[0]

@@ -84,11 +84,6 @@ class StoredWeight:
         return self.values.dtype == torch.int16
 
     @property
-    def row_scales(self) -> Tensor | None:
-        """The scales by which a whole output is multiplied."""
-        return None if self.has_six_bits else self.scales
-
-    @property
     def shape(self) -> tuple[int, int]:
         """Outputs and inputs."""
         outputs, inputs = self.values.shape[0], self.values.shape[-1]
@@ -96,7 +91,7 @@ class StoredWeight:
 
     @torch.inference_mode()
     def paired(self) -> StoredWeight:
-        """Eight bits as pairs, in the same memory; any other weight as it is.
+        """Eight bits as pairs, in the same memory, which this weight must no longer read; any other weight as it is.
 
         Raises ValueError if the inputs are not a multiple of 2 · PAIR, as in no published model.
         """
@@ -138,9 +133,9 @@ class StoredWeight:
         On a CPU eight bits are multiplied as they are, by bfloat16 activations; elsewhere weights are dequantised.
         """
         if self.values.dtype == torch.int8 and x.device.type == "cpu":
-            assert self.row_scales is not None
+            assert self.scales is not None
             sums = _times_eight_bits(x.bfloat16().flatten(0, -2), self.values).view(*x.shape[:-1], -1)
-            return torch.mul(sums, self.row_scales, out=torch.empty_like(sums, dtype=x.dtype) if out is None else out)
+            return torch.mul(sums, self.scales, out=torch.empty_like(sums, dtype=x.dtype) if out is None else out)
         return torch.matmul(x, self.dequantised(x.dtype).t(), out=out)
 
 

@@ -45,7 +45,7 @@ async def streamed(
 
 
 async def release(work: asyncio.Future[Any]) -> None:
-    """Cancel work whose result is no longer needed. If the result is a speech already, it is closed."""
+    """Cancel work whose result is no longer needed; close the speech if it already exists."""
     work.cancel()
     with anyio.CancelScope(shield=True):
         result: object = (await asyncio.gather(work, return_exceptions=True))[0]
