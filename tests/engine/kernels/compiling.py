@@ -4,22 +4,29 @@ CAPABILITY is that of CUDA, 90 for Hopper. HOW: "here", which prints the number 
 processes as at an engine's first start. In a process of its own, because Triton is interpreted in the tests' process.
 Ends with an error where a kernel does not compile, needs more shared memory than there is, or where another process
 would compile something else from its description.
+
+For 80, 86 and 89, Triton generates the same PTX. For 80, it is therefore assembled for all three; an error says if it
+differs.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, get_args
 
 import torch
 from torch import Tensor
 from triton import knobs
 from triton.backends.compiler import GPUTarget
+from triton.compiler import compile as compile_kernel
+from triton.compiler import make_backend
 from triton.runtime.driver import driver
 
 from engine.codec.codec_config import Precision
@@ -40,26 +47,35 @@ from engine.model.kv_cache import KVCache
 from engine.model.slots import Slots
 from tests.engine.codec.small_codec import random_codec, transformer
 
-COMPANY: dict[Precision, tuple[int, ...]] = {"float32": (1,), "tf32": (8,), "bfloat16": (1,)}
+COMPANY: dict[Precision, int] = {"float32": 8, "tf32": 8, "bfloat16": 1}
 """Rows, and frames of each, that decoders are compiled for: one has the tiles of a few steps, eight those of many. No
-branch of a kernel depends on its tiles, so each precision has either; float32 has those of many in the encoder too."""
+branch of a kernel depends on its tiles, so each precision has either."""
 SHARED = {80: 166912, 86: 101376, 89: 101376, 90: 232448, 120: 101376}
 """Bytes of shared memory that a program may have, by capability."""
+ALIKE = {80: (86, 89)}
+"""Capabilities for which Triton generates the same PTX, which is assembled for each."""
+CHECKED = "conv_kernel", "_split_k_gemm", "_gemv"
+"""Kernels of which one each is compiled for every capability in `ALIKE`, to check that."""
+DEPTH, FUSED_CHANNELS = 16, 48
+"""Depth of the codec's tiles: unrolled products take long to compile, and equal depths leave fewer kernels. Residual
+units with more channels are compiled as two launches."""
 
 
 def tiles_of_a_gpu(shared: int, x: Tensor, weights: ConvWeights, total: int | None) -> ConvTiles:
     (rows, steps, inputs), (outputs, taps, _) = x.shape, weights.high.shape
     nbytes = x.itemsize, weights.high.itemsize + (0 if weights.low is None else weights.low.itemsize)
-    return pick_tiles(total or rows * steps, outputs, taps, inputs, nbytes, weights.low is not None, shared)
+    # The encoder's steps, of which it has many, are few here: it shares kernels with the decoder.
+    tiles = pick_tiles(rows * steps, outputs, taps, inputs, nbytes, weights.low is not None, shared)
+    return replace(tiles, depth=min(DEPTH, tiles.depth))
 
 
 def unit_tiles_of_a_gpu(shared: int, x: Tensor) -> UnitTiles | None:
     """Those of very many steps: the tests' own are too few."""
-    return pick_unit_tiles(10**6, x.shape[2], shared)
+    return pick_unit_tiles(10**6 if x.shape[2] <= FUSED_CHANNELS else 1, x.shape[2], shared)
 
 
-def be_on(capability: int) -> None:
-    """Have kernels started early and tiles picked as they are on such a GPU."""
+def be_on(capability: int, shared: int) -> None:
+    """Have kernels started early and tiles picked as they are on such a GPU with so much shared memory."""
     is_hopper = capability >= 90
     pdl = {"launch_pdl": True} if is_hopper else {}
     products = "gemv", "gemm", "packed12.packed_gemv", "packed12.packed_gemm", "swiglu"
@@ -70,13 +86,13 @@ def be_on(capability: int) -> None:
     sys.modules["engine.kernels.gemv"].converts_by_ptx = lambda device: True  # type: ignore[attr-defined]
     module = sys.modules["engine.kernels.gemm"]
     module.converts_by_ptx = lambda device: True
-    module.has_tma, module.shared_memory = lambda device: is_hopper, lambda device: SHARED[capability]
+    module.has_tma, module.shared_memory = lambda device: is_hopper, lambda device: shared
     module = sys.modules["engine.kernels.codec.sound_conv"]
     module._samples = lambda x: 32
     module = sys.modules["engine.kernels.codec.conv"]
-    module._tiles = functools.partial(tiles_of_a_gpu, SHARED[capability])
+    module._tiles = functools.partial(tiles_of_a_gpu, shared)
     module = sys.modules["engine.codec.fused.layer"]
-    module.unit_tiles = functools.partial(unit_tiles_of_a_gpu, SHARED[capability])
+    module.unit_tiles = functools.partial(unit_tiles_of_a_gpu, shared)
 
 
 def compile_frames(processes: CompilerProcesses) -> None:
@@ -99,13 +115,15 @@ def compile_frames(processes: CompilerProcesses) -> None:
 
 
 def compile_codecs(processes: CompilerProcesses) -> None:
+    """Those of decoders and an encoder with channels in multiples of 16, like those of every published codec."""
     assert set(COMPANY) == set(get_args(Precision))
-    for precision, sizes in COMPANY.items():
-        decoder = FusedDecoder(random_codec(transformer(), decoder_dim=96), 8, precision)  # 48 and 24 channels
+    part = transformer(input_dim=48, dim=48, head_dim=16, intermediate_size=48)
+    sizes: dict[str, Any] = {"latent_dim": 48, "downsample_dims": (48,), "pre_module": part}
+    for precision, size in COMPANY.items():
+        decoder = FusedDecoder(random_codec(part, decoder_dim=4 * FUSED_CHANNELS, **sizes), 7, precision)
         with torch.inference_mode(), compiling(processes):
-            for size in sizes:
-                decoder(torch.zeros(size, decoder.num_codebooks, size).long(), torch.arange(size))
-    encoder = FusedEncoder(random_codec(transformer()), 2)
+            decoder(torch.zeros(size, decoder.num_codebooks, size).long(), torch.arange(size))
+    encoder = FusedEncoder(random_codec(part, encoder_dim=16, **sizes), 2)
     with compiling(processes):
         encoder(torch.zeros(1, 1, 2048))
 
@@ -125,20 +143,37 @@ class Requests(CompilerProcesses):
 
 def compile_here(capability: int) -> int:
     """Every kernel, and each once more as a compiler process would; how many."""
-    requests = Requests()
-    with watched(capability):
-        compile_frames(requests)
-        compile_codecs(requests)
-    with watched(capability) as compiled:
+    requests, alike, unchecked = Requests(), ALIKE.get(capability, ()), set(CHECKED)
+    # The least first: what fits into it is not compiled again where there is more.
+    for shared in sorted({SHARED[each] for each in (capability, *alike)}):
+        be_on(capability, shared)
+        with watched(capability, shared, functools.partial(assemble_alike, alike, unchecked)):
+            compile_frames(requests)
+            compile_codecs(requests)
+    with watched(capability, SHARED[capability]) as compiled:
         for kernel in requests.all:
             getattr(importlib.import_module(kernel.module), kernel.function).preload(kernel.data)
     assert not compiled, f"other processes would have compiled something else: {compiled}"
     return len(requests.all)
 
 
+def assemble_alike(alike: tuple[int, ...], unchecked: set[str], src: Any, ptx: str, options: dict[str, Any]) -> None:
+    """Assemble the PTX of a kernel for other capabilities; compile it for them if its name is in `unchecked`."""
+    is_checked = src.name in unchecked
+    unchecked.discard(src.name)
+    for capability in alike:
+        target, own = GPUTarget("cuda", capability, 32), re.sub(r"\.target sm_\d+", f".target sm_{capability}", ptx)
+        if is_checked:
+            compiled = compile_kernel(src, target, options).asm["ptx"]
+            assert compiled == own, f"{src.name} differs on {capability}, which cannot be in ALIKE"
+        else:
+            backend = make_backend(target)
+            backend.make_cubin(own, {}, backend.parse_options(options), capability)
+
+
 def compile_elsewhere(capability: int, target: dict[str, object]) -> None:
     """By another process, which this one finds; by this one if that has died. The complete cache is marked."""
-    with watched(capability) as compiled:
+    with watched(capability, SHARED[capability]) as compiled:
         with closing(CompilerProcesses(1, target)) as living, compiling(living):
             norm(100)
             norm(1000)
@@ -158,15 +193,21 @@ def norm(size: int) -> None:
 
 
 @contextmanager
-def watched(capability: int) -> Iterator[list[str]]:
-    """The kernels that this process compiles, by name."""
+def watched(
+    capability: int, shared: int, then: Callable[[Any, str, dict[str, Any]], None] = lambda *about: None
+) -> Iterator[list[str]]:
+    """The kernels that this process compiles for this capability, by name; `then` gets the source, PTX and options."""
     compiled, too_large = [], []
 
-    def note(*, src: Any, metadata: Any, cache_hit: bool, **about: Any) -> None:
+    def note(*, src: Any, metadata: Any, metadata_group: dict[str, str], cache_hit: bool, **about: Any) -> None:
+        if metadata["target"].arch != capability:
+            return
+        if metadata["shared"] > shared:
+            too_large.append((src.name, metadata["shared"]))
         if not cache_hit:
             compiled.append(src.name)
-        if metadata["shared"] > SHARED[capability]:
-            too_large.append((src.name, metadata["shared"]))
+            options = {name: value for name, value in metadata.items() if name != "arch"}
+            then(src, Path(metadata_group[f"{src.name}.ptx"]).read_text(), options)
 
     knobs.compilation.listener = note
     yield compiled
@@ -177,8 +218,8 @@ def main() -> None:
     how, capability = sys.argv[1], int(sys.argv[2])
     target = GPUTarget("cuda", capability, 32)
     driver.set_active(CompilingDriver(target))
-    be_on(capability)
     if how == "elsewhere":
+        be_on(capability, SHARED[capability])
         compile_elsewhere(capability, vars(target))
     else:
         print(compile_here(capability))

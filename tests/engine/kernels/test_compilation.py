@@ -55,7 +55,7 @@ def compiled(tmp_path: Path, how: str, capability: int) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("capability", [80, 86, 89, 90, 120])
+@pytest.mark.parametrize("capability", [80, 90, 120])  # with 80 also 86 and 89, whose PTX is the same
 def test_every_kernel_compiles_for_a_gpu(tmp_path: Path, capability: int) -> None:
     kept = KEPT / f"sm_{capability}-{sources()}"
     if kept.exists():
