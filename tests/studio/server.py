@@ -11,12 +11,15 @@ import socket
 import ssl
 import tempfile
 import threading
-from collections.abc import Iterator
+import types
+from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
 import uvicorn
+import uvicorn.server
 from fastapi import FastAPI
 
 from studio.engine_host import StartEngine
@@ -33,6 +36,15 @@ from tests.waiting import wait_until
 quick_disk.hasten()
 quick_hearing.hasten()
 quick_routes.hasten()
+
+
+def _sleep_briefly(seconds: float) -> Coroutine[Any, Any, None]:
+    return asyncio.sleep(seconds / 20)
+
+
+# A uvicorn that stops looks every 0.1 s whether its connections are closed: most of the time of a short test.
+vars(uvicorn.server)["asyncio"] = types.SimpleNamespace(**vars(asyncio) | {"sleep": _sleep_briefly})
+
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """Without root certificates, which a client would read each time: these servers use plain HTTP."""
 
@@ -123,12 +135,21 @@ def serve(
     (listener,) = public.first
     started = threading.Event()
     loops: list[asyncio.AbstractEventLoop] = []
+    stopped = asyncio.Event()
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
             loops.append(asyncio.get_running_loop())
             started.set()
+
+        async def main_loop(self) -> None:
+            """Like uvicorn's, which notices only every 0.1 s that it is to stop."""
+            seconds = 0
+            while not await self.on_tick(10 * seconds):  # every tenth updates the date
+                seconds += 1
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(stopped.wait(), 1)
 
     server = Server(uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=grace))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
@@ -140,6 +161,8 @@ def serve(
         yield Served(f"http://127.0.0.1:{listener.getsockname()[1]}", app, loops[0])
     finally:
         server.should_exit = True
+        with contextlib.suppress(RuntimeError):  # it has ended by itself
+            loops[0].call_soon_threadsafe(stopped.set)
         thread.join(30)
         public.close()
         assert not thread.is_alive()
