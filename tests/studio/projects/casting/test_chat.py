@@ -61,7 +61,7 @@ def chat() -> Iterator[tuple[FakeChat, str]]:
             """Tests say nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield fake, f"http://127.0.0.1:{server.server_address[1]}/v1"
         fake.is_over.set()
