@@ -57,8 +57,8 @@ ALIKE = {80: (86, 89)}
 CHECKED = "conv_kernel", "_split_k_gemm", "_gemv"
 """Kernels of which one each is compiled for every capability in `ALIKE`, to check that."""
 DEPTH, FUSED_CHANNELS = 16, 48
-"""Depth of the codec's tiles: unrolled products take long to compile, and equal depths leave fewer kernels. Residual
-units with more channels are compiled as two launches."""
+"""Depth of the codec's tiles in 16 bits: unrolled products take long to compile, and equal depths leave fewer kernels.
+Residual units with more channels are compiled as two launches."""
 
 
 def tiles_of_a_gpu(shared: int, x: Tensor, weights: ConvWeights, total: int | None) -> ConvTiles:
@@ -66,7 +66,7 @@ def tiles_of_a_gpu(shared: int, x: Tensor, weights: ConvWeights, total: int | No
     nbytes = x.itemsize, weights.high.itemsize + (0 if weights.low is None else weights.low.itemsize)
     # The encoder's steps, of which it has many, are few here: it shares kernels with the decoder.
     tiles = pick_tiles(rows * steps, outputs, taps, inputs, nbytes, weights.low is not None, shared)
-    return replace(tiles, depth=min(DEPTH, tiles.depth))
+    return tiles if nbytes == (4, 4) else replace(tiles, depth=min(DEPTH, tiles.depth))
 
 
 def unit_tiles_of_a_gpu(shared: int, x: Tensor) -> UnitTiles | None:
@@ -145,7 +145,7 @@ def compile_here(capability: int) -> int:
     """Every kernel, and each once more as a compiler process would; how many."""
     requests, alike, unchecked = Requests(), ALIKE.get(capability, ()), set(CHECKED)
     # The least first: what fits into it is not compiled again where there is more.
-    for shared in sorted({SHARED[each] for each in (capability, *alike)}):
+    for shared in sorted({SHARED[one] for one in (capability, *alike)}):
         be_on(capability, shared)
         with watched(capability, shared, functools.partial(assemble_alike, alike, unchecked)):
             compile_frames(requests)
