@@ -1,8 +1,9 @@
 """A Whisper model for faster-whisper that hears the same words in every clip: real files and a real run, small weights.
 
 Its decoder says what its positions say: token embeddings are zero, the embedding of position n is the n-th unit vector,
-and the output rows of the words to say are these vectors. Only the queries and keys of the attention to the sound, from
-which the times of words come, are random.
+and the output rows of the words to say are these vectors. All positions after the last word share one vector, because
+rows with large weights side by side overflow in 8 bits on processors without VNNI. Only the queries and keys of the
+attention to the sound, from which the times of words come, are random.
 """
 
 from __future__ import annotations
@@ -37,11 +38,10 @@ def write_model(folder: Path, words: list[str], seconds: float, language: str = 
     spec = WhisperSpec(1, 1, 1, 1)
     vocabulary = [*text, *SPECIAL, *TIMES]
     script = [f"<|{language}|>", "", "<|0.00|>", *word_tokens, f"<|{seconds:.2f}|>", "<|endoftext|>"]
-    _fill(spec, len(vocabulary))
+    _fill(spec, len(vocabulary), len(script))
     for position, token in enumerate(script):  # after <|startoftranscript|> comes the language, after the task a time
         if token:
             spec.decoder.projection.weight[vocabulary.index(token), position] = LOUD
-    spec.decoder.projection.weight[vocabulary.index("<|endoftext|>"), len(script) :] = LOUD
     spec.register_vocabulary(vocabulary)
     spec.config.lang_ids = [vocabulary.index(f"<|{code}|>") for code in _LANGUAGE_CODES[:99]]
     spec.config.alignment_heads = [(0, 0)]
@@ -51,14 +51,14 @@ def write_model(folder: Path, words: list[str], seconds: float, language: str = 
     tokenizer.save(str(folder / "tokenizer.json"))
 
 
-def _fill(spec: Any, vocabulary: int) -> None:
+def _fill(spec: Any, vocabulary: int, steps: int) -> None:
     chance = np.random.default_rng(0)
     encoder, decoder = spec.encoder, spec.decoder
     encoder.conv1.weight, encoder.conv1.bias = _random(chance, WIDTH, MELS, 3), _zeros(WIDTH)
     encoder.conv2.weight, encoder.conv2.bias = _random(chance, WIDTH, WIDTH, 3), _zeros(WIDTH)
     encoder.position_encodings.encodings = _random(chance, FRAMES, WIDTH)
     decoder.embeddings.weight = _zeros(vocabulary, WIDTH)
-    decoder.position_encodings.encodings = np.eye(POSITIONS, WIDTH, dtype=np.float32)
+    decoder.position_encodings.encodings = np.eye(WIDTH, dtype=np.float32)[np.minimum(np.arange(POSITIONS), steps - 1)]
     decoder.projection.weight = _zeros(vocabulary, WIDTH)
     for norm in (encoder.layer_norm, decoder.layer_norm):
         _neutral(norm)
