@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import functools
-import itertools
 import logging
 import os
 import sqlite3
@@ -240,12 +239,15 @@ class Store:
                 if not list(select(db, _REFERRED, {"d": digest})):
                     self.files.remove(digest)
 
-    def checkpoint(self) -> None:
-        """Merge the log into library.db, so that a copy of that file alone is complete; readers may prevent it.
-        Blocking."""
+    def close(self) -> None:
+        """Merge the log into library.db, so that a copy of that file alone is complete, and close all connections.
+
+        Readers may prevent the merge. A later call opens a connection again. Blocking.
+        """
         with contextlib.suppress(sqlite3.Error), contextlib.closing(self._connect()) as connection:
             connection.execute(f"pragma busy_timeout = {int(1000 * CHECKPOINT_SECONDS)}")
             connection.execute("pragma wal_checkpoint(truncate)")
+        _close_all(self._kept, *self._idle.values())
 
     def _clear_orphans(self, db: Database) -> None:
         known = named_files(db.conn)
@@ -254,14 +256,15 @@ class Store:
                 path.unlink()
 
     def _stay_open(self) -> None:
-        """Keep one connection open as long as the store lives.
+        """Keep one connection open until the store is closed.
 
         Closing the last one deletes the log and its index, which a full disk has no room to create again: then
         nothing could be read.
         """
         connection = self._connect()
         self._opened = self._file()
-        weakref.finalize(self, _close_all, [connection], *self._idle.values())
+        self._kept = [connection]
+        weakref.finalize(self, _close_all, self._kept, *self._idle.values())
         connection.execute("pragma journal_mode = wal")
         connection.execute("select 1 from sqlite_master").fetchone()
 
@@ -357,5 +360,7 @@ def once_more_with_room(method: Callable[Given, Result]) -> Callable[Given, Resu
 
 
 def _close_all(*lists: list[_Connection]) -> None:
-    for connection in itertools.chain(*lists):
-        connection.close()
+    for connections in lists:
+        while connections:
+            with contextlib.suppress(IndexError):  # another thread took the last one
+                connections.pop().close()

@@ -102,7 +102,7 @@ def _create_app(host: EngineHost, settings: Settings) -> FastAPI:
             await asyncio.to_thread(studio.client_files.close)
             if library.backup:
                 await asyncio.to_thread(library.backup.stop)
-            await asyncio.to_thread(library.store.checkpoint)
+            await asyncio.to_thread(library.store.close)
 
     app = FastAPI(title="Fish voice studio", lifespan=lifespan, docs_url=None, redoc_url=None)
     app.state.studio = studio

@@ -100,7 +100,7 @@ def _empty_library() -> bytes:
     """A library.db as the first start of a studio makes it: half the time of a start goes into its migrations."""
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder, "home"))
-        store.checkpoint()
+        store.close()
         return store.path.read_bytes()
 
 

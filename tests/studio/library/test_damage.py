@@ -32,7 +32,7 @@ def test_unreadable_page_files_stop_the_start_with_a_message(table: str, tmp_pat
     home = tmp_path / "home"
     library = Library(home)
     import_bundled(library, voices)
-    library.store.checkpoint()
+    library.store.close()
     with sqlite3.connect(library.store.path) as db:
         [root] = db.execute("select rootpage from sqlite_master where name = ?", [table]).fetchone()
         [size] = db.execute("pragma page_size").fetchone()
