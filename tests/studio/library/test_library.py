@@ -374,5 +374,14 @@ def test_read_view_is_consistent_and_does_not_wait_for_writers(library: Library)
     assert library.voices.get("ada").name == "Ada" and patience() == 60_000
 
 
+def test_closed_library_is_one_file_and_can_be_opened_again(library: Library) -> None:
+    voice = library.voices.create(VoiceFields(name="Anna"), [new_sample()])
+    with library.store.one_view():
+        assert library.voices.get("anna") == voice
+    library.store.close()
+    assert [path.name for path in library.home.glob("library.db*")] == ["library.db"]
+    assert library.voices.get("anna") == voice
+
+
 def test_voice_defaults_have_the_engines_limits() -> None:
     assert (checks.MAX_SEED, checks.MAX_TOP_K) == (engine.MAX_SEED, engine.MAX_TOP_K)
