@@ -5,6 +5,7 @@ turn:
 alone, with a clip in the request, in a voice uploaded before, and under load. First audio counts from before the
 connection is opened. --fields, once per URL, adds fields that a server needs to its requests ({"voice": "alloy"}), or
 removes one ({"max_new_tokens": null}). If a server refuses something, its message is printed and the rest is measured.
+FILE has all figures so far, also if the program is stopped.
 
 Takes with the same max_new_tokens have the same length if the model never ends by itself (benchmarks.full_size): a
 difference between shortest_s and longest_s is then lost audio.
@@ -70,6 +71,25 @@ class Peer:
         return "" if answer.is_success else f"{answer.status_code}: {answer.text[:200]}"
 
 
+class Figures:
+    """One server's figures; each addition is reported at once, so that a program that is stopped loses none."""
+
+    def __init__(self, url: str, report: Report) -> None:
+        self._url, self._report = url, report
+        self._figures: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        return self._figures[name]
+
+    def add(self, **figures: Any) -> None:
+        self._figures |= figures
+        self._report.add({self._url: self._figures})
+
+    def add_row(self, name: str, row: dict[str, Any]) -> None:
+        """Add a row to the list of this name."""
+        self.add(**{name: [*self._figures.get(name, []), row]})
+
+
 def alone_row(name: str, listeners: list[Listener]) -> dict[str, Any]:
     """The measurements of one caller at a time."""
     whole = [listener for listener in listeners if not listener.error]
@@ -91,7 +111,7 @@ def alone_row(name: str, listeners: list[Listener]) -> dict[str, Any]:
     }
 
 
-async def alone(peer: Peer, options: argparse.Namespace, has_voice: bool) -> list[dict[str, Any]]:
+async def alone(peer: Peer, options: argparse.Namespace, has_voice: bool, figures: Figures) -> None:
     """One caller at a time, a row per way to give the voice; the first take of each is not counted."""
     clips = [{"ref_audio": data_url(clip(20 + number)), "ref_text": CLIP_WORDS} for number in range(options.repeat + 1)]
     short = min(SHORT, options.frames)
@@ -103,11 +123,9 @@ async def alone(peer: Peer, options: argparse.Namespace, has_voice: bool) -> lis
     ]
     if has_voice:
         kinds.append(("uploaded voice", short, [{"voice": VOICE}] * (options.repeat + 1)))
-    rows = []
     for name, frames, bodies in kinds:
         listeners = [await peer.hear(frames, **fields) for fields in bodies]
-        rows.append(alone_row(name, listeners[1:]))
-    return rows
+        figures.add_row("alone", alone_row(name, listeners[1:]))
 
 
 async def at_once(peer: Peer, crowd: Crowd, streams: int, frames: int, **fields: Any) -> dict[str, Any]:
@@ -124,31 +142,34 @@ async def at_once(peer: Peer, crowd: Crowd, streams: int, frames: int, **fields:
     }
 
 
-async def measure(url: str, fields: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
-    """All figures of one server, printed stage by stage."""
+async def measure(url: str, fields: dict[str, Any], options: argparse.Namespace, report: Report) -> None:
+    """All figures of one server, reported one by one."""
     address = Address.of(url, options.key)
     base = f"{url.rstrip('/').removesuffix('/v1')}/v1/"
     headers = {"Authorization": f"Bearer {options.key}"} if options.key else {}
+    figures = Figures(url, report)
     async with httpx.AsyncClient(base_url=base, timeout=120, headers=headers) as http:
         peer = Peer(address, http, fields)
         first = await peer.hear(min(SHORT, options.frames))
         if first.error:
-            return {"why_failed": first.error}
+            figures.add(why_failed=first.error)
+            print(f"{url}: not measured: {first.error}", flush=True)
+            return
         refusal = await peer.upload()
         try:
-            figures: dict[str, Any] = {"very_first_ms": round(first.first * 1e3, 1), "upload_refused": refusal or None}
-            figures["alone"] = await alone(peer, options, not refusal)
-            table(f"{url}: one caller; the very first take spoke after {figures['very_first_ms']} ms", figures["alone"])
+            figures.add(very_first_ms=round(first.first * 1e3, 1), upload_refused=refusal or None)
+            await alone(peer, options, not refusal, figures)
+            table(f"{url}: one caller; the very first take spoke after {first.first * 1e3:.1f} ms", figures["alone"])
             with Crowd() as crowd:
-                figures["crowds"] = [await at_once(peer, crowd, streams, options.frames) for streams in options.streams]
+                for streams in options.streams:
+                    figures.add_row("crowds", await at_once(peer, crowd, streams, options.frames))
                 if not refusal:
                     voiced = await at_once(peer, crowd, max(options.streams), options.frames, voice=VOICE)
-                    figures["crowds"].append(voiced)
+                    figures.add_row("crowds", voiced)
             table(f"{url}: takes of at most {options.frames} frames at once", figures["crowds"])
         finally:
             if not refusal:
                 await http.delete(f"audio/voices/{VOICE}")
-    return figures
 
 
 def _server(url: str) -> str:
@@ -194,10 +215,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
 async def main(options: argparse.Namespace) -> dict[str, Any]:
     report = Report(options.out)
     for url, fields in zip(options.urls, options.fields + [{}] * len(options.urls), strict=False):
-        figures = await measure(url, fields, options)
-        if "why_failed" in figures:
-            print(f"{url}: not measured: {figures['why_failed']}", flush=True)
-        report.add({url: figures})
+        await measure(url, fields, options, report)
     report.close()
     return report.results
 

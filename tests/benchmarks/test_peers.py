@@ -66,6 +66,21 @@ async def test_both_servers_are_measured_alike(studio: Served, tmp_path: Path) -
     assert [(row["failed"], row["shortest_s"], row["longest_s"]) for row in another["crowds"]] == [(0, 0.5, 0.5)]
 
 
+async def test_figures_so_far_are_in_the_file_when_the_program_is_stopped(tmp_path: Path) -> None:
+    out = tmp_path / "peers.json"
+    fields = '{"voice": "alloy", "max_new_tokens": null}'
+    async with plain_server() as other:
+        measuring = asyncio.create_task(main(arguments([other, "--fields", fields, "--out", str(out), *FEW])))
+        while not out.exists() or "alone" not in json.loads(out.read_text())[other]:
+            assert not measuring.done()
+            await asyncio.sleep(0.01)
+        measuring.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await measuring
+    figures = json.loads(out.read_text())[other]
+    assert (figures["alone"][0]["take"], figures["alone"][0]["failed"]) == ("short", 0)
+
+
 async def test_interrupted_answer_does_not_count_as_a_take() -> None:
     async with plain_server(sent=0.5) as other:
         listener = await Address.of(other).listen({"input": "Hello.", "voice": "alloy"})
