@@ -1,4 +1,4 @@
-// Starts the page: creates its parts as Gradio draws them, and connects them. Nothing goes through Gradio.
+// Starts the page: creates its parts as Gradio renders their elements, and connects them without Gradio.
 
 import { Account } from "./shell/account.js";
 import { Api } from "./api/api.js";
@@ -51,7 +51,7 @@ class Studio {
   preferences = new Preferences();
   health = new EngineHealth();
 
-  // Made as Gradio draws what they stand on.
+  // Created once Gradio has rendered their elements.
   /** @type {NowPlaying} */ nowPlaying;
   /** @type {ReadAlong | null} */ readAlong = null;
   /** @type {PlayButtons} */ playButtons;
@@ -93,7 +93,7 @@ class Studio {
     });
     const dock = await rendered("#dock");
     this.nowPlaying = new NowPlaying(this.player, new PlayerBar(dock), this.preferences);
-    if (!isZeroGpu) this.readAlong = new ReadAlong(dock, this.nowPlaying, this.preferences); // there, times would cost the visitor's GPU
+    if (!isZeroGpu) this.readAlong = new ReadAlong(dock, this.nowPlaying, this.preferences); // on ZeroGPU, word times would cost GPU time
     this.playButtons = new PlayButtons(this.nowPlaying);
     this.errorCard = new ErrorCard(await rendered("#card"));
     this.errorCard.addEventListener("told", ({ detail }) => this.nowPlaying.fail(detail.what));
@@ -120,7 +120,7 @@ class Studio {
     dispatchEvent(new Event("studio-ready"));
   }
 
-  /** The page's additions to Gradio's fields. */
+  /** Add the page's controls to Gradio's fields. */
   async #dressFields() {
     const sampling = await rendered("#sampling-toggle");
     sampling.addEventListener("click", () => sampling.setAttribute("aria-expanded", sampling.getAttribute("aria-expanded") !== "true"));
@@ -152,7 +152,7 @@ class Studio {
     });
   }
 
-  /** A file was dropped in the Studio. Raises Refusal. */
+  /** Use a file dropped in the Studio. Throws Refusal. */
   async #takeFile(file, use) {
     if (use === "voice") return this.bringVoice(file);
     if (use === "book") return this.bringBook(file);
@@ -160,7 +160,7 @@ class Studio {
     throw new Refusal({ what: phrase("speak.drop.unknown", { name: file.name }), why: phrase("speak.drop.known"), advice: "" });
   }
 
-  /** Every area has its module; one with `open` and `close` is told when it is shown and left. */
+  /** Create the areas' modules; their `open` and `close` are called when an area is shown and left. */
   async #openAreas() {
     const { areas, fields } = this;
     const { newVoice, voices, ownClip } = await openVoiceAreas(this, rendered);
@@ -169,7 +169,7 @@ class Studio {
     this.ownClip = ownClip;
     this.speaking = new Speaking(this);
     for (const button of ["#speak", "#speak-four"]) (await rendered(button)).addEventListener("click", (event) => this.speaking.press(event), true);
-    (await rendered("#stop")).addEventListener("click", (event) => isSecond(event) && event.stopImmediatePropagation(), true); // before Gradio hears of it
+    (await rendered("#stop")).addEventListener("click", (event) => isSecond(event) && event.stopImmediatePropagation(), true); // before Gradio handles it
     this.takeActions = new TakeActions(this);
     for (const list of [this.list, this.history]) this.takeActions.serve(list);
     if (this.readAlong) new SentenceRegeneration(this).serve(this.readAlong);
@@ -203,18 +203,18 @@ class Studio {
     for (const area of ["voices", "longform", "history"]) shown[area].addEventListener("about", ({ detail }) => areas.about(area, detail));
     areas.start();
     if (areas.shown === "studio" && document.activeElement === document.body) {
-      (await rendered("#script textarea")).focus({ preventScroll: true }); // Gradio's own way comes before it can be seen
+      (await rendered("#script textarea")).focus({ preventScroll: true }); // Gradio's autofocus comes before it is visible
     }
   }
 
-  /** A refusal that no other part of the page shows. Lost requests are repeated when the studio is back. */
+  /** Show a refusal that nothing else on the page handles. Lost requests are repeated once the studio is back. */
   #tellRefusal(event) {
     if (!(event.reason instanceof Refusal)) return;
     event.preventDefault();
-    if (!event.reason.isLost) this.errorCard?.tell(event.reason); // of one that is, the line in the header tells
+    if (!event.reason.isLost) this.errorCard?.tell(event.reason); // the header shows a lost connection
   }
 
-  /** Its takes are heard in the player like all others, from their first sound on. */
+  /** Play Compare's takes in the player like all others, from their first audio on. */
   #listenToCompare() {
     const { compare, nowPlaying, takeActions } = this;
     const on = (type, does) => compare.addEventListener(type, ({ detail }) => does(detail));
@@ -225,7 +225,7 @@ class Studio {
     on("use", ({ take }) => this.errorCard.attempt(() => takeActions.use(take)));
   }
 
-  /** Changes to takes there and in the trash also apply to the Studio's list. */
+  /** Apply changes to takes in the history and the trash to the Studio's list. */
   #listenToHistory() {
     const { history, list } = this;
     history.addEventListener("deleted", ({ detail }) => list.lose(detail.ids));
@@ -234,22 +234,22 @@ class Studio {
     history.addEventListener("starred", ({ detail }) => list.mark(detail.take));
   }
 
-  /** The page's current request as code; missing fields are reported as after pressing Speak. */
+  /** Show the page's current request as code; report missing fields like the Speak button. */
   #listenToApi(api) {
     api.addEventListener("present", async ({ detail }) => {
       try {
         this.code.open(phrase("api.code.title"), await api.request(), phrase("api.code.seed"), detail.kind);
       } catch (problem) {
-        this.areas.show("studio"); // where the script is, and the error card
+        this.areas.show("studio"); // where the script and the error card are
         this.errorCard.tell(problem);
       }
     });
   }
 
-  /** The body that these fields mean to POST /v1/audio/speech, with the cast of a dialogue. Raises Refusal. */
+  /** The body of POST /v1/audio/speech for these fields, with the cast of a dialogue. Throws Refusal. */
   request = async (fields) => this.reading.dress(this.cast.dress(await buildRequest(fields, this.health.frameRate)));
 
-  /** Called by Gradio with the current values of the fields: one take, or several at once with a seed each. */
+  /** Called by Gradio with the fields' current values: generate one take, or several at once with a seed each. */
   async speak(values, count) {
     await this.started;
     return this.speaking.speak(this.fields.named(values), count);
@@ -260,7 +260,7 @@ class Studio {
     this.speaking?.stop();
   }
 
-  /** Called by Gradio with the current values of the fields: the script in several voices, in the area for that. */
+  /** Called by Gradio with the fields' current values: speak the script in several voices, in the Compare area. */
   async compareVoices(values) {
     await this.started;
     this.speaking.stop();
@@ -269,7 +269,7 @@ class Studio {
     return this.compare.speakScript();
   }
 
-  // The playing take, for measurements of the page.
+  // The current take's state, for measurements of the page.
   get current() {
     return this.nowPlaying.current;
   }
