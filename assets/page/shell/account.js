@@ -1,4 +1,4 @@
-// This caller's account: the name of its key, shown in the header, and its limit of requests at a time.
+// The caller's account: shows the name of its key in the header and applies its limit of concurrent requests.
 
 import { isZeroGpu, needsKey } from "../client/host.js";
 import { places } from "../client/places.js";
@@ -6,18 +6,18 @@ import { queue } from "../client/system.js";
 import { once } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
 
-const STALE = 10_000; // ms: a key may be revoked, and then nothing else on the page may ask for a long time
+const STALE = 10_000; // ms: a key may be revoked while nothing else on the page sends a request
 
 export class Account {
-  #next = 0; // when to ask, as performance.now() has it
+  #next = 0; // time of the next request, by performance.now()
 
-  /** name: where the caller's name is shown; health: tells when the studio can say. */
+  /** name: the element that shows the caller's name; health: reports when the studio can answer. */
   constructor(name, health) {
     this.name = name;
     if (!isZeroGpu) health.watch(({ status }) => status === "ready" && performance.now() >= this.#next && this.look());
   }
 
-  /** Ask again: it may be another key. */
+  /** Fetch the account again: the key may have changed. */
   look = once(async () => {
     const line = await queue().catch(() => null);
     if (!line) return;

@@ -1,10 +1,10 @@
-// The page's areas and their views: the one shown and its item are in the address, so that a reload, a link or Back leads to them.
+// The page's areas and their views. The address holds the shown view and its item, so that reloads, links and Back restore them.
 
 import { isZeroGpu } from "../client/host.js";
 
 const NAME = "Voice Studio";
 const FIRST = "studio";
-/** Each view and its address: the part before the slash is the area that it belongs to. */
+/** The address of each view; the part before the slash is its area. */
 const VIEWS = {
   studio: "studio",
   compare: "studio/compare",
@@ -16,12 +16,12 @@ const VIEWS = {
   settings: "settings",
   api: "settings/api",
 };
-const NOT_ON_ZEROGPU = ["longform", "queue", "api"]; // they are about work that such a host does not do
+const NOT_ON_ZEROGPU = ["longform", "queue", "api"]; // they concern work that such a host does not do
 
 const panelOf = (view) => /** @type {HTMLElement} */ (document.getElementById(`area-${view}`));
 const hashOf = (view, item) => `#${VIEWS[view]}${item ? `/${encodeURIComponent(item)}` : ""}`;
 
-/** The view and item (or "") of an address; earlier ones are the views' own names. No view if it is cut off or mistyped. */
+/** The view and item (or "") of an address; older ones are the views' names. No view if it is truncated or mistyped. */
 function named(hash) {
   try {
     const [first, second = "", third = ""] = hash.slice(1).split("/").map(decodeURIComponent);
@@ -35,12 +35,12 @@ function named(hash) {
   }
 }
 
-/** Fires "show" with {area, item} whenever another view is shown, and "go" with {item} when the address names another of its items. */
+/** Fires "show" with {area, item} when another view is shown, and "go" with {item} when the address changes to another of its items. */
 export class Areas extends EventTarget {
   #shown = "";
   #item = "";
 
-  /** root: what holds all links to areas; links to views that this host lacks are removed. */
+  /** root: contains all links to areas; links to views that this host lacks are removed. */
   constructor(root) {
     super();
     this.links = [...root.querySelectorAll("a[data-view]")];
@@ -48,16 +48,16 @@ export class Areas extends EventTarget {
     for (const link of this.links) {
       const { view } = link.dataset;
       if (this.views.includes(view)) link.href = `#${VIEWS[view]}`;
-      else if (link.id) link.removeAttribute("href"); // it shows more than a way
+      else if (link.id) link.removeAttribute("href"); // it also shows a status
       else link.remove();
     }
     addEventListener("hashchange", () => this.#follow());
   }
 
-  /** Go to the address's view, once all listeners are attached. */
+  /** Show the address's view. To be called once all listeners are attached. */
   start() {
     for (const view of Object.keys(VIEWS)) {
-      panelOf(view).setAttribute("role", "region"); // Gradio's own columns do not say so
+      panelOf(view).setAttribute("role", "region"); // Gradio's columns have no role
       panelOf(view).setAttribute("aria-label", this.#title(view));
     }
     this.#follow();
@@ -67,7 +67,7 @@ export class Areas extends EventTarget {
     return this.#shown;
   }
 
-  /** What of the shown view the address names, or "". */
+  /** The item of the shown view, or "". */
   get item() {
     return this.#item;
   }
@@ -90,7 +90,7 @@ export class Areas extends EventTarget {
     this.dispatchEvent(new CustomEvent("show", { detail: { area: view, item } }));
   }
 
-  /** A view shows one of its items now, or none of them (""); isSame: not as a step of its own, for Back. */
+  /** Put the item that a view shows ("": none) into the address; isSame: without adding a history entry. */
   about(view, { item, title = "", isSame = false }) {
     if (view !== this.#shown) return;
     this.#entitle(title);

@@ -1,11 +1,11 @@
-// The texts about a demo model. It shows nothing.
+// Texts about a demo model, without user interface.
 
 import { LANGUAGE, listed, phrase } from "../lib/phrases.js";
 
 const LANGUAGES = new Intl.DisplayNames(LANGUAGE, { type: "language" });
 
 /**
- * One line about the model. languages: ISO 639-1 codes of those that it speaks; none: it does not say.
+ * One line about the model. languages: ISO 639-1 codes of those it speaks; empty: not stated.
  *
  * @param {string[]} languages
  */
@@ -15,7 +15,7 @@ export function demoLine(languages) {
 }
 
 /**
- * What the model is, and the way to a studio of one's own with a larger one.
+ * A description of the model, and how to run a studio with a larger one.
  *
  * @param {string} model
  * @param {number} parameters

@@ -1,4 +1,4 @@
-// While a demo model is loaded the page says so, and leads to the models that clone voices.
+// While a demo model is loaded, shows a notice that leads to the models that clone voices.
 
 import { knownCard } from "../client/host.js";
 import { mayChooseModel } from "../client/system.js";
@@ -8,7 +8,7 @@ import { partsOf } from "../lib/elements.js";
 import { demoLine, modelWords } from "./demo-words.js";
 import { phrase } from "../lib/phrases.js";
 
-/** What has the class demo-only is seen while the model says that it is a demo; what the last look cannot say stays. */
+/** Show elements with the class demo-only while the model is a demo; without an engine, leave them as they are. */
 export function markDemo(health) {
   const mark = (card) => document.body.toggleAttribute("data-demo", card.demo);
   if (knownCard) mark(knownCard);
@@ -16,8 +16,8 @@ export function markDemo(health) {
 }
 
 /**
- * The line under the header. A button with data-opens="better-model" opens the dialog of models for those who may choose one, and for
- * all others the dialog about a studio of their own.
+ * Fill in the line under the header. Buttons with data-opens="better-model" open the models dialog for visitors who may choose a
+ * model, and the dialog about running one's own studio for all others.
  *
  * @param {HTMLElement} line
  * @param {HTMLDialogElement} ownStudio

@@ -1,10 +1,10 @@
-// Files that are dropped beside what takes them: in the Studio each goes where it is of use; elsewhere the page just stays.
+// Handles files dropped outside a file field: in the Studio they are used by type; elsewhere they are ignored.
 
-const FILE_FIELD = "input[type=file]"; // takes them by itself
+const FILE_FIELD = "input[type=file]"; // handles drops itself
 const [TEXT, BOOK, SOUND] = [/\.(txt|text|md|markdown)$/i, /\.(epub|docx|pdf|srt|vtt|csv|tsv)$/i, /\.(wav|flac|mp3|ogg|opus|m4a|aac|webm|aiff?|caf|wma|amr)$/i];
 
 /**
- * What a file is of use for, by its name and its type: a script, a book, a voice; else nothing.
+ * The use of a file, by its name and type: as a script, a book, a voice, or nothing.
  *
  * @param {{ name: string, type: string }} file
  */
@@ -22,7 +22,7 @@ function isAstray({ defaultPrevented, dataTransfer, target }) {
 
 const isInStudio = () => document.body.dataset.area === "studio";
 
-/** Have the page stay; take(file, use) is given what is dropped in the Studio. */
+/** Keep the browser from opening dropped files; call take(file, use) for one dropped in the Studio. */
 export function takeDrops(take) {
   document.addEventListener("dragover", (event) => {
     if (!isAstray(event)) return;

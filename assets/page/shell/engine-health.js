@@ -1,4 +1,4 @@
-// The engine's health: polled, shown in the header's pill, and awaited.
+// Polls the engine's health, shows it in the header's pill, and waits until the engine has started.
 
 import { connection } from "../client/refusal.js";
 import { health } from "../client/system.js";
@@ -6,8 +6,8 @@ import { Latest } from "../lib/latest.js";
 import { phrase } from "../lib/phrases.js";
 
 const [POLL_BUSY, POLL_IDLE] = [800, 5000]; // ms
-const SOON = 400; // ms: the first sounds have the connection and the machine for themselves
-const S2_FRAME_RATE = 44100 / 2048; // frames a second
+const SOON = 400; // ms: leaves the connection and the machine to the first audio
+const S2_FRAME_RATE = 44100 / 2048; // frames per second
 
 function busyWords(load) {
   if (!load?.running) return "";
@@ -15,7 +15,7 @@ function busyWords(load) {
   return [phrase("shell.health.speaking", { count: load.running }), ...waiting].join(", ");
 }
 
-/** Steps of a start, as the engine and the fleet tell them. @type {[RegExp, import("../lib/phrases.js").Key][]} */
+/** Steps of a start, as reported by the engine and the fleet. @type {[RegExp, import("../lib/phrases.js").Key][]} */
 const STEPS = [
   [/^waiting to start$/, "shell.step.waiting"],
   [/^finding the checkpoint$/, "shell.step.finding"],
@@ -35,7 +35,7 @@ const STEPS = [
   [/^starting engines: (?<up>\d+) of (?<total>\d+) ready$/, "shell.step.enginesReady"],
 ];
 
-/** A step in the reader's language; an unknown one, such as memory figures, stays as the server wrote it. */
+/** A step in the reader's language; an unknown one, such as memory figures, is left as the server wrote it. */
 export function stepWords(doing = "") {
   for (const [pattern, key] of STEPS) {
     const match = pattern.exec(doing);
@@ -55,8 +55,8 @@ function wordsFor({ status, doing, progress, error, engine, load }) {
 }
 
 /**
- * Asks from the moment it is made, so that the answer may be there before the page is drawn. Fires "back" when the studio
- * answers again after it did not.
+ * Polls from construction on, so that the response may arrive before the page is rendered. Fires "back" when the studio
+ * responds again after it was unreachable.
  */
 export class EngineHealth extends EventTarget {
   /** @type {any} */
@@ -80,7 +80,7 @@ export class EngineHealth extends EventTarget {
     if (this.#last.status !== "connecting") watcher(this.#last);
   }
 
-  /** Say it in the header; line: what is seen in every area while the studio does not answer. */
+  /** Show the status in the header; line: shown in every area while the studio does not respond. */
   showIn(pill, line) {
     const shown = pill.querySelector("[data-part=words]");
     this.watch((now) => {
@@ -100,13 +100,13 @@ export class EngineHealth extends EventTarget {
     return engine ? engine.sample_rate / engine.frame_samples : S2_FRAME_RATE;
   }
 
-  /** Seconds of work for one second of sound, all takes so far together; null while there were none. */
+  /** Seconds of work per second of audio, over all takes so far; null before the first one. */
   get pace() {
     const { load } = this.#last;
     return load?.frames ? (load.busy_seconds / load.frames) * this.frameRate : null;
   }
 
-  /** Whether somebody waits for the engine: then it is looked at often, soon for the first time. */
+  /** Whether someone is waiting for the engine. If so, it is polled often, starting soon. */
   set isWatched(is) {
     this.#isWatched = is;
     if (is) this.#lookIn(SOON);
@@ -122,7 +122,7 @@ export class EngineHealth extends EventTarget {
     clearTimeout(this.#timer);
     const isLatest = this.#looks.begin();
     const now = await health();
-    if (!isLatest()) return; // an outdated answer
+    if (!isLatest()) return; // outdated
     const isBack = this.#last.status === "unreachable" && now.status !== "unreachable";
     this.#last = now;
     if (!this.isStarting) {

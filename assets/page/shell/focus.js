@@ -1,23 +1,23 @@
-// Keeps keyboard focus: a control that is hidden or drawn again passes it to its replacement, else to the nearest control.
+// Keeps the keyboard focus: when a control is hidden or redrawn, its replacement gets the focus, or else the nearest control.
 
 const CONTROLS = "a[href], button, input, select, textarea, summary, [tabindex]";
-const SHOWS = ["hidden", "disabled", "aria-selected", "data-speaking", "data-area", "data-shown", "data-captured"]; // what may hide a control, or show it again
+const SHOWS = ["hidden", "disabled", "aria-selected", "data-speaking", "data-area", "data-shown", "data-captured"]; // attributes that may hide a control or show it again
 
 const isSeen = (control) => control.isConnected && control.checkVisibility({ visibilityProperty: true });
 const isUsable = (control) => isSeen(control) && !control.matches(":disabled") && control.tabIndex >= 0;
 const isOfWords = ({ type, addedNodes, removedNodes }) =>
-  type === "childList" && [...addedNodes, ...removedNodes].every((node) => !(node instanceof Element)); // hides nothing: a clock that runs
+  type === "childList" && [...addedNodes, ...removedNodes].every((node) => !(node instanceof Element)); // hides no control: a running clock
 const nameOf = (control) => `${control.tagName} ${control.dataset.key ?? control.getAttribute("aria-label") ?? control.textContent}`;
 
-/** With a pointer focus goes to the like alone: another control might bring up a phone's keyboard. */
+/** After pointer input only the replacement gets the focus: another control might open a phone's keyboard. */
 export function keepFocus() {
   let usesKeys = false;
-  /** What had it, and what surrounded that: one that is removed has no place any more. @type {any} */
+  /** The last focused control and its ancestors, which are unknown once it is removed. @type {any} */
   let last = null;
   let isLooking = false;
 
   document.addEventListener("keydown", () => (usesKeys = true), true);
-  document.addEventListener("pointerdown", () => ([usesKeys, last] = [false, null]), true); // beside all controls: given up
+  document.addEventListener("pointerdown", () => ([usesKeys, last] = [false, null]), true); // outside all controls, the focus is given up
   document.addEventListener("focusin", ({ target }) => {
     if (!(target instanceof Element)) return;
     /** @type {Element[]} */
@@ -44,7 +44,7 @@ export function keepFocus() {
   }).observe(document.body, { subtree: true, childList: true, attributeFilter: SHOWS });
 }
 
-/** The control of the same name, else the nearest before or after it, in the smallest part of the page that has one. */
+/** The control of the same name, else the nearest one before or after it, in the smallest ancestor that has one. */
 function heir({ control, holders, order }, orNearest) {
   const [at, name] = [order.indexOf(control), nameOf(control)];
   const near = orNearest ? [...order.slice(0, at).reverse(), ...order.slice(at + 1)] : [];

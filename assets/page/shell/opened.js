@@ -1,6 +1,6 @@
-// What a press opens or makes is seen: the page scrolls, if it must, so that it is not behind the player.
+// Scrolls, if needed, to elements that a click opens or creates, so that the player does not cover them.
 
-/** What is to be seen, until somebody does something else. @type {Element | null} */
+/** The element to keep in view until the next input. @type {Element | null} */
 let shown = null;
 
 /** Scroll an element into view, and again when the player grows. @param {Element | null} element */
@@ -9,14 +9,14 @@ export function show(element) {
   shown?.scrollIntoView({ block: "nearest" });
 }
 
-/** Whether somebody sees it now, whole. @param {Element | null} control */
+/** Whether all of it is in view. @param {Element | null} control */
 export function isInView(control) {
   if (!control?.checkVisibility()) return false;
   const { top, bottom } = control.getBoundingClientRect();
   return top >= 0 && bottom <= innerHeight;
 }
 
-/** Of what folds open in any area: details, and what a button with aria-expanded controls. */
+/** Show expanded content in any area: details, and elements controlled by a button with aria-expanded. */
 export function showOpened(dock) {
   for (const type of ["wheel", "touchstart", "pointerdown", "keydown"]) addEventListener(type, () => (shown = null), { capture: true, passive: true });
   new ResizeObserver(() => shown && show(shown)).observe(dock);
@@ -24,7 +24,7 @@ export function showOpened(dock) {
   document.addEventListener("click", ({ target }) => {
     const toggle = target instanceof Element ? target.closest("[aria-expanded][aria-controls]") : null;
     if (!toggle) return;
-    setTimeout(() => { // once the page has heard of the press
+    setTimeout(() => { // after the page has handled the click
       if (toggle.getAttribute("aria-expanded") === "true") show(document.getElementById(toggle.getAttribute("aria-controls") ?? ""));
     });
   });

@@ -1,7 +1,7 @@
-// Waits for elements that Gradio has yet to draw.
+// Waits for elements that Gradio has yet to render.
 
 /**
- * The element of a selector, as soon as it exists.
+ * Resolves with the element of a selector as soon as it exists.
  *
  * @param {string} selector
  * @returns {Promise<any>}

@@ -1,11 +1,11 @@
-// Whose a voice or project is, and with whom it is shared: a line that says so, and the choices of its owner.
+// Ownership and sharing of a voice or project: a line that describes them, and the owner's choices.
 
 import { needsKey } from "../client/host.js";
 import { phrase } from "../lib/phrases.js";
 
 /** @typedef {{ owner: string | null, sharing: string, right: string, bundled?: boolean }} Shared */
 
-/** As the API has them: the rights of other keys. @type {[string, import("../lib/phrases.js").Key][]} */
+/** The API's names for the rights of other keys. @type {[string, import("../lib/phrases.js").Key][]} */
 const CHOICES = [["private", "sharing.private"], ["read", "sharing.read"], ["edit", "sharing.edit"]];
 
 /**
@@ -20,7 +20,7 @@ export function sharingWords({ owner, sharing, right, bundled = false }) {
 }
 
 /**
- * The choices as entries of a menu; none for others than the owner.
+ * The choices as menu items; only the owner has any.
  *
  * @param {Shared} item
  * @param {(sharing: string) => unknown} choose

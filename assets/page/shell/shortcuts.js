@@ -1,9 +1,9 @@
-// Keys of the whole page: Ctrl+Enter speaks, Esc stops, Space plays and pauses, X goes to the next of the takes that are compared, ? lists them all.
+// Keyboard shortcuts of the page: Ctrl+Enter speaks, Esc stops, Space plays and pauses, X switches to the next compared take, ? lists them all.
 
 import { closeByPressBeside } from "../lib/dialog.js";
 
 const FIELDS = "input:not([type=checkbox], [type=radio], [type=range]), textarea, select, [contenteditable]";
-const AREAS = ["studio", "longform", "voices", "history"]; // Alt and a digit
+const AREAS = ["studio", "longform", "voices", "history"]; // Alt+1 to Alt+4
 
 /** Parts of the page: {areas, speaking, nowPlaying, list, history, longform}; dialog: the list of shortcuts. */
 export function listenForKeys({ areas, speaking, nowPlaying, list, history, longform }, dialog) {
@@ -27,7 +27,7 @@ export function listenForKeys({ areas, speaking, nowPlaying, list, history, long
       isPlayKey = true;
       nowPlaying.playOrPause();
     } else if (event.key === "Enter" && event.repeat && within("#speak, #speak-four, #stop")) {
-      event.preventDefault(); // one of them takes the place of the other under the finger
+      event.preventDefault(); // Speak and Stop replace each other while the key is held
     } else if (event.key.toLowerCase() === "x" && !withControl && !within(FIELDS)) {
       ({ history, longform }[areas.shown] ?? list).other(nowPlaying.current);
     } else if (event.key === "?" && !withControl && !within(FIELDS) && !document.querySelector("dialog[open]")) {
@@ -35,7 +35,7 @@ export function listenForKeys({ areas, speaking, nowPlaying, list, history, long
     }
   });
   document.addEventListener("keyup", (event) => {
-    if (event.key === " " && isPlayKey) event.preventDefault(); // else it would press the button that has the focus
+    if (event.key === " " && isPlayKey) event.preventDefault(); // or it would press the focused button
     isPlayKey = false;
   });
 }

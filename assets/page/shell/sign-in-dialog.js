@@ -1,4 +1,4 @@
-// Asks for a key on the page when the studio rejects this browser's, so that no unsaved text is lost.
+// Asks for a key without leaving the page when the studio rejects the browser's key, so that no unsaved text is lost.
 
 import { askForKeysBy } from "../client/requests.js";
 import { signIn } from "../client/system.js";
@@ -6,13 +6,13 @@ import { partsOf } from "../lib/elements.js";
 import { once } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
 
-const ACCEPTED = "accepted"; // what the dialog is closed with
+const ACCEPTED = "accepted"; // the dialog's return value
 
-/** signedIn: called once a key is accepted. */
+/** signedIn: called after a key is accepted. */
 export function askForKey(dialog, signedIn) {
   const part = partsOf(dialog);
   const say = (words) => (part("refusal").textContent = words);
-  /** Whether a key was accepted; all requests that are refused meanwhile wait for the same answer. @type {Promise<boolean> | null} */
+  /** Whether a key was accepted; all requests refused until then wait for it. @type {Promise<boolean> | null} */
   let asked = null;
   let isDeclined = false;
   const ask = () =>
@@ -23,7 +23,7 @@ export function askForKey(dialog, signedIn) {
       dialog.addEventListener("close", () => resolve(dialog.returnValue === ACCEPTED), { once: true });
     });
   askForKeysBy(async (isRead) => {
-    if (!asked && isDeclined && isRead) return false; // what is read again and again would open it again and again
+    if (!asked && isDeclined && isRead) return false; // or polling would keep opening the dialog
     asked ??= ask().finally(() => (asked = null));
     isDeclined = !(await asked);
     return !isDeclined;
