@@ -1,4 +1,4 @@
-// The advisor's word on a clip: a score, the reasons for it, and a press for each thing that can be mended.
+// Shows the advisor's verdict on a clip: a score, the reasons for it, and a button for each available fix.
 
 import { element } from "../lib/elements.js";
 import { numeral, phrase, phraseIfKnown } from "../lib/phrases.js";
@@ -12,7 +12,7 @@ function sentence(words) {
 }
 
 /**
- * A finding in the reader's language, {message, fix}; one that the page does not know stays as the server says it.
+ * A finding in the reader's language, {message, fix}; an unknown one keeps the server's words.
  *
  * @param {{ code: string, severity: string, message: string, fix: string | null, values?: Record<string, number> }} finding
  */
@@ -25,10 +25,10 @@ export function findingWords({ code, severity, message, fix: mending, values = {
 }
 
 /**
- * Show advice as /v1/voices/advise gives it.
+ * Show advice as returned by /v1/voices/advise.
  *
- * @param {{ mend?: (cut: any) => void, use?: (slug: string) => void }} presses mend is called with the cut that a press asks
- *   for, use with the bundled voice that is chosen in place of a clone.
+ * @param {{ mend?: (cut: any) => void, use?: (slug: string) => void }} presses mend is called with the cut that a button
+ *   applies, use with the bundled voice that is chosen in place of a clone.
  */
 export function showAdvice(root, { score, seconds, findings, fixed, closest }, presses) {
   const { mend = null, use = null } = presses;
@@ -55,20 +55,20 @@ export function showAdvice(root, { score, seconds, findings, fixed, closest }, p
   if (closest && use) root.append(instead(closest, use));
 }
 
-/** Say that advice is asked for. */
+/** Show that advice has been requested. */
 export function awaitAdvice(root) {
   root.classList.remove("advice");
   root.replaceChildren(phrase("newVoice.check.reading"));
 }
 
-/** Say why there is no advice. */
+/** Show why there is no advice. */
 export function showNoAdvice(root, why) {
   root.dataset.grade = "bad";
   root.classList.add("advice");
   root.replaceChildren(element("strong", { textContent: sentence(why) }));
 }
 
-/** What a demo model will make of the clip, and the voice that it has instead. */
+/** How close a demo model comes to the clip, and the bundled voice to use instead. */
 function instead({ name, slug, percent, among }, use) {
   const choose = element("button", { type: "button", className: "plain", textContent: phrase("advice.closest.use", { name }), onclick: () => use(slug) });
   return element("p", { className: "advice-closest demo-only" }, [element("span", { textContent: phrase("advice.closest", { name, percent, among }) }), choose]);

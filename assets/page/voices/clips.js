@@ -1,4 +1,4 @@
-// A voice's clips in the inspector, revision by revision: heard, judged, corrected, used or left out.
+// A voice's clips in the inspector, by revision: plays, checks and corrects them, and selects which are used.
 
 import { gradeOf, showAdvice } from "./advice.js";
 import { advise, changeSample, chooseSamples, goBack, previewAddress, recordingOf } from "../client/voices.js";
@@ -10,12 +10,12 @@ export class Samples {
   /** @type {any} */
   #voice = null;
   #revisions = [];
-  /** Words that were written and are not saved, by the id of their clip. */
+  /** Unsaved transcripts, by the clip's id. */
   #written = new Map();
 
   /**
-   * part: finds an element of the inspector; run: does what may be refused; change: does what makes a new revision, which
-   * says what it has done.
+   * part: finds an element of the inspector; run: runs work that may be refused; change: runs work that creates a new
+   * revision and returns a message about it.
    */
   constructor(part, playButtons, { run, change }) {
     this.part = part;
@@ -26,7 +26,7 @@ export class Samples {
     part("go-back").addEventListener("click", () => change(() => this.#goBack()));
   }
 
-  /** voice and revisions: as getVoice and revisionsOf give them. */
+  /** voice and revisions: as returned by getVoice and revisionsOf. */
   show(voice, revisions) {
     this.#revisions = revisions;
     this.#voice = voice;
@@ -64,7 +64,7 @@ export class Samples {
     this.part("samples").replaceChildren(...rows);
   }
 
-  /** Clips that only older revisions have, as they were last: [sample, position, revision]. */
+  /** Clips that only older revisions have, each in its latest version: [sample, position, revision]. */
   #leftOut() {
     const known = new Set(this.#revisions[0].samples.map(({ id }) => id));
     return this.#revisions.slice(1).flatMap((revision) =>

@@ -1,11 +1,11 @@
-// The coloured initial by which a voice is known again.
+// The coloured initial by which a voice is recognised.
 
 import { element } from "../lib/elements.js";
 
 const COLOURS = ["#0f766e", "#1d4ed8", "#6d28d9", "#be185d", "#b45309", "#15803d", "#0369a1", "#86198f", "#be123c", "#4d7c0f", "#475569", "#c2410c"];
 const DARK = "#1c1917";
 
-/** A voice's own colour, or the one that its name draws: always the same. As #rrggbb. */
+/** A voice's own colour, or one derived from its name, as #rrggbb. */
 export function colourOf({ name, colour }) {
   if (colour) return colour;
   let drawn = 0;
@@ -13,14 +13,14 @@ export function colourOf({ name, colour }) {
   return COLOURS[drawn % COLOURS.length];
 }
 
-/** Black or white, whichever is read better on #rrggbb: the better one has a contrast of 4.5 at least (WCAG 2). */
+/** Black or white, whichever is more legible on #rrggbb, with a contrast of at least 4.5 (WCAG 2). */
 export function inkOn(colour) {
   const light = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16) / 255).map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
   const luminance = 0.2126 * light[0] + 0.7152 * light[1] + 0.0722 * light[2];
   return luminance > 0.183 ? DARK : "#ffffff";
 }
 
-/** The first letter of a voice's name, in its colour; whose it is must be said beside it. */
+/** The first letter of a voice's name, in its colour. Hidden from screen readers: show the name beside it. */
 export function initialOf(voice) {
   const [letter] = new Intl.Segmenter().segment(voice.name);
   const badge = element("span", { className: "voice-initial", textContent: letter.segment.toLocaleUpperCase() });

@@ -1,4 +1,4 @@
-// The inspector of the library: one voice in full, its facts and its actions.
+// The library's inspector: shows one voice in full, with its facts and actions.
 
 import { colourOf, initialOf } from "./initial.js";
 import { introduction } from "./introduction.js";
@@ -13,18 +13,18 @@ import { LOCALE, phrase } from "../lib/phrases.js";
 import { sharingItems, sharingWords } from "../shell/sharing.js";
 
 /**
- * Fires "shown" {voice}, "choose" {id}, "add" {voice}, "changed" and "refused" {message} (about a voice that is
- * no longer shown), "deleted" {voice, seconds} (for which it can be restored) and "closed" {id}.
+ * Fires "shown" {voice}, "choose" {id}, "add" {voice}, "changed" and "refused" {message} (of a voice that is
+ * no longer shown), "deleted" {voice, seconds} (how long it can be restored) and "closed" {id}.
  */
 export class Inspector extends EventTarget {
   /** @type {any} */
   #voice = null;
-  /** The voice to show, also while it is being read. @type {string | null} */
+  /** Id of the voice to show, also while it is being fetched. @type {string | null} */
   #target = null;
   #loads = new Latest();
-  /** What its fields had when they were filled or saved: what differs was written since. @type {Map<HTMLInputElement, string>} */
+  /** The fields' values when filled or saved; a field that differs has unsaved changes. @type {Map<HTMLInputElement, string>} */
   #filled = new Map();
-  #colour = ""; // blank: drawn from the name
+  #colour = ""; // blank: derived from the name
 
   constructor(area, playButtons) {
     super();
@@ -46,18 +46,18 @@ export class Inspector extends EventTarget {
     this.part("colour-drawn").addEventListener("click", () => this.#showColour(""));
     this.root.addEventListener("keydown", (event) => {
       if (event.key !== "Escape") return;
-      event.stopPropagation(); // it would stop the Studio's take too
+      event.stopPropagation(); // or it would also stop the Studio's take
       if (this.#isWritten) this.#say(phrase("inspector.unsaved"));
       else this.close();
     });
   }
 
-  /** The id of the voice that is shown, null for none. */
+  /** The shown voice's id; null: none. */
   get shown() {
     return this.#voice?.id ?? null;
   }
 
-  /** id: or another name of the voice. Raises Refusal. */
+  /** id: the voice's id or another name of it. Throws Refusal. */
   async show(id) {
     this.#target = id;
     this.#say("");
@@ -66,7 +66,7 @@ export class Inspector extends EventTarget {
     this.root.focus({ preventScroll: true });
   }
 
-  /** Read the voice again, which may have changed elsewhere. With unsaved text, saving reports the conflict. */
+  /** Fetch the voice again, as it may have changed elsewhere. Not with unsaved text: saving reports the conflict. */
   refresh() {
     if (this.#voice && this.#target === this.shown && !this.#isWritten) this.#do(({ id }) => this.#load(id));
   }
@@ -86,7 +86,7 @@ export class Inspector extends EventTarget {
     this.dispatchEvent(new CustomEvent(type, { detail }));
   }
 
-  /** Do work(voice, isSame) with the voice that is shown, if one is; isSame() tells whether it still is. */
+  /** Run work(voice, isSame) with the shown voice, if any; isSame() returns whether it is still shown. */
   async #do(work) {
     this.#say("");
     const voice = this.#voice;
@@ -107,7 +107,7 @@ export class Inspector extends EventTarget {
     }
   }
 
-  /** Like #do, for changes to the voice: one at a time. */
+  /** Like #do, for changes to the voice, one at a time. */
   #change = once((work) => this.#do(work));
 
   #say(words, isBad = true) {
@@ -115,7 +115,7 @@ export class Inspector extends EventTarget {
     this.part("inspector-said").toggleAttribute("data-bad", isBad);
   }
 
-  /** Read a voice and show all of it at once, but for what was written; false if it was no longer wanted by then. Raises Refusal. */
+  /** Fetch a voice and show it at once, keeping unsaved text; return false if it is no longer wanted by then. Throws Refusal. */
   async #load(id) {
     const isLatest = this.#loads.begin();
     try {
@@ -160,7 +160,7 @@ export class Inspector extends EventTarget {
     this.#tell("shown", { voice });
   }
 
-  /** Those of what is said of the voice, then its presets. @returns {HTMLInputElement[]} */
+  /** The fields of the voice's facts, then those of its presets. @returns {HTMLInputElement[]} */
   get #fields() {
     return [...this.root.querySelectorAll("[data-fact], [data-preset]")];
   }
@@ -224,7 +224,7 @@ export class Inspector extends EventTarget {
     const saved = new Map([...fields, this.part("colour")].map((field) => [field, field.value]));
     const facts = Object.fromEntries(fields.filter(({ dataset }) => dataset.fact).map(({ dataset, value }) => [dataset.fact, value]));
     const changes = { ...facts, tags: facts.tags.split(","), colour: this.#colour };
-    if (facts.slug === voice.slug) delete changes.slug; // a new name brings its own
+    if (facts.slug === voice.slug) delete changes.slug; // a new name gets its own
     const presets = fields.filter(({ dataset }) => dataset.preset);
     const wrong = presets.find((field) => !field.validity.valid);
     if (wrong) {
@@ -248,7 +248,7 @@ export class Inspector extends EventTarget {
     if (isSame()) await this.show(copy.id);
   }
 
-  /** The first of "NAME copy", "NAME copy 2" … that is free. */
+  /** Duplicate the voice under the first free name of "NAME copy", "NAME copy 2" … */
   async #copyOf(id, name) {
     for (let number = 1; ; number += 1) {
       try {

@@ -1,14 +1,14 @@
-// A voice introduces itself: a short sentence in its language, to be heard in the player.
+// A voice's introduction: a short sentence in its language, played in the player.
 
 import { requestSpeech } from "../client/speech.js";
 import { sampleSentence } from "./reading-texts.js";
 import { Recorded } from "../player/track.js";
 import { phrase } from "../lib/phrases.js";
 
-const FRAMES = 320; // some 15 s: a model that never ends by itself shall not babble on
+const FRAMES = 320; // some 15 s, in case the model does not stop by itself
 
 /**
- * A voice's introduction, which is made when it is played; that raises AbortError after signal.abort().
+ * A voice's introduction, generated when it is played; playing it throws AbortError after signal.abort().
  *
  * @param {{ name: string, slug: string, language: string }} voice
  * @param {AbortSignal | null} [signal]

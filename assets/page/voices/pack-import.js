@@ -1,5 +1,5 @@
-// A .fishvoice file comes into the library; where its name is taken, under another one or as a new revision. And a folder
-// of fish-speech's references, or a zip of it, in which each folder is a voice.
+// Imports a .fishvoice file into the library; if its name is taken, under another one or as a new revision. Also imports
+// a folder of fish-speech's references, or a zip of it, in which each folder is a voice.
 
 import { importFolder, importVoice, inspectPack, voices } from "../client/voices.js";
 import { partsOf } from "../lib/elements.js";
@@ -10,7 +10,7 @@ import { phrase } from "../lib/phrases.js";
 
 const TAKEN = 409;
 
-/** The first of "NAME 2", "NAME 3" … that none of the names is. */
+/** The first of "NAME 2", "NAME 3" … that is not among the names. */
 export function freeName(name, names) {
   const taken = new Set(names.map(folded));
   let number = 2;
@@ -18,7 +18,7 @@ export function freeName(name, names) {
   return `${name} ${number}`;
 }
 
-/** Of a voice that was imported, or of a folder's voices and what was left out of it. */
+/** The message about an imported voice, or about a folder's voices and the files left out. */
 function messageOf({ name, data, refused }) {
   if (!data) return phrase("voices.imported", { name });
   const sentences = [phrase("voices.folder.imported", { count: data.length })];
@@ -32,11 +32,11 @@ function messageOf({ name, data, refused }) {
 /** Fires "begun" and "imported" with {message}. */
 export class PackImport extends EventTarget {
   /** @type {File | null} */
-  #file = null; // that waits for a name
-  #present = ""; // the voice that has it
+  #file = null; // to be imported once a name is chosen
+  #present = ""; // id of the voice with its name
   #taken = new Latest();
 
-  /** run: does what may be refused. */
+  /** run: runs work that may be refused. */
   constructor(root, run) {
     super();
     this.part = partsOf(root);
@@ -51,7 +51,7 @@ export class PackImport extends EventTarget {
     this.part("import-cancel").addEventListener("click", () => this.close());
   }
 
-  /** Ask no longer. */
+  /** Discard the question about a taken name. */
   close() {
     this.#taken.end();
     this.#file = null;
@@ -69,7 +69,7 @@ export class PackImport extends EventTarget {
     } catch (problem) {
       if (problem.status !== TAKEN) throw problem;
       const [{ name }, listed] = await Promise.all([inspectPack(file), voices()]);
-      if (!isLatest()) throw problem; // another file is asked about, or the area is left
+      if (!isLatest()) throw problem; // another file was chosen, or the area was left
       this.#ask(file, name, listed);
     }
   }

@@ -54,7 +54,7 @@ export const READINGS = {
 };
 
 /**
- * A short sentence for a voice to introduce itself with, in its language (BCP 47) where there is one.
+ * A short sentence with which a voice introduces itself, in its language (BCP 47) if available, else in English.
  *
  * @param {string | null | undefined} language
  */

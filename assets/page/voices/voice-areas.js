@@ -1,4 +1,4 @@
-// How the views of voices and the Studio's voice field work together: where a voice is created, chosen, saved or changed.
+// Connects the views of voices with the Studio's voice field when a voice is created, chosen, saved or changed.
 
 import { VoiceDefaults } from "./voice-defaults.js";
 import { Latest } from "../lib/latest.js";
@@ -6,7 +6,7 @@ import { NewVoice } from "../new-voice/new-voice.js";
 import { OwnClip } from "../speak/own-clip.js";
 import { Voices } from "./voices.js";
 
-/** rendered(selector) waits for an element. Gives {newVoice, voices, ownClip}. */
+/** rendered(selector) waits for an element. Returns {newVoice, voices, ownClip}. */
 export async function openVoiceAreas({ fields, health, areas, playButtons }, rendered) {
   const newVoice = new NewVoice(await rendered("#area-new-voice"), health, playButtons);
   const voices = new Voices(await rendered("#area-voices"), playButtons);
@@ -23,7 +23,7 @@ export async function openVoiceAreas({ fields, health, areas, playButtons }, ren
   const choose = async (id) => {
     const isLatest = choices.begin();
     areas.show("studio");
-    await fields.lookForVoices(); // what the voice presets may have been changed a moment ago
+    await fields.lookForVoices(); // the voice's presets may have just changed
     if (isLatest()) fields.fill({ voice: id, source: "bundled", ...defaults.choose(id) });
   };
   for (const place of [voices, newVoice, ownClip]) place.addEventListener("choose", ({ detail }) => choose(detail.id));

@@ -1,23 +1,23 @@
-// What a voice presets of the sampling, filled in when it is chosen, and taken back when another one is.
+// A voice's sampling presets: filled in when the voice is chosen, undone when another one is.
 
 const FIELDS = { temperature: "temperature", top_p: "topP", top_k: "topK", seed: "seed" };
 
-/** The page's fields for a voice's `defaults` as the API has them. */
+/** The page's fields for a voice's `defaults` from the API. */
 function asFields(defaults = {}) {
   return Object.fromEntries(Object.entries(defaults).map(([name, value]) => [FIELDS[name], value]));
 }
 
 export class VoiceDefaults {
   #voice = null;
-  #preset = {}; // what the chosen voice filled in
-  #before = {}; // and what was there before
+  #preset = {}; // values filled in by the chosen voice
+  #before = {}; // the values before that
 
   constructor(fields) {
     this.fields = fields;
     fields.addEventListener("change", ({ detail }) => this.#follow(detail.values.voice, detail.isFilled));
   }
 
-  /** A voice is chosen, maybe once more after its defaults were changed: what the fields shall be. */
+  /** Choose a voice, or choose it again after its defaults have changed. Returns the new field values. */
   choose(voice) {
     this.#voice = voice;
     const { values } = this.fields;
@@ -30,7 +30,7 @@ export class VoiceDefaults {
     return { ...back, ...preset };
   }
 
-  /** What the page fills in, such as an old take's settings, is meant as it is. */
+  /** Leave values that the page filled in, such as an old take's settings, as they are. */
   #follow(voice, isFilled) {
     if (voice === this.#voice) return;
     if (isFilled || this.#voice === null) {

@@ -1,4 +1,4 @@
-// By what the library's list is narrowed: gender, accent, language and tags, as far as some voice has them.
+// The filter of the library's list: gender, accent, language and tags, as far as any voice has them.
 
 import { element, setChildren } from "../lib/elements.js";
 import { LANGUAGE, phrase } from "../lib/phrases.js";
@@ -13,14 +13,14 @@ function inWords(language) {
   try {
     return languages.of(language) ?? language;
   } catch (problem) {
-    if (problem instanceof RangeError) return language; // the library takes what is only shaped like a language
+    if (problem instanceof RangeError) return language; // the library accepts anything shaped like a language tag
     throw problem;
   }
 }
 
 const titled = (word) => word[0].toLocaleUpperCase() + word.slice(1);
 
-/** Fires "change" when another one is wished for. */
+/** Fires "change" when the filter changes. */
 export class VoiceFilter extends EventTarget {
   #tags = new Set();
 
@@ -30,7 +30,7 @@ export class VoiceFilter extends EventTarget {
     for (const name of Object.keys(CHOICES)) part(name).addEventListener("change", () => this.#changed());
   }
 
-  /** {gender, accent, language, tags}, blank where it does not matter. */
+  /** {gender, accent, language, tags}, blank where any will do. */
   get wishes() {
     const chosen = Object.keys(CHOICES).map((name) => [name, this.part(name).value]);
     return { ...Object.fromEntries(chosen), tags: [...this.#tags] };
@@ -41,7 +41,7 @@ export class VoiceFilter extends EventTarget {
     return tags.length > 0 || Object.values(chosen).some(Boolean);
   }
 
-  /** Offer what the whole library has; a wish that no voice meets any more is none. */
+  /** Offer the values found in the whole library; drop choices that no voice matches any longer. */
   offer({ tags, genders, accents, languages: spoken }) {
     this.#offerTags(tags);
     this.#offerChoice("gender", genders.map((gender) => [gender, gender in GENDERS ? phrase(GENDERS[gender]) : titled(gender)]));

@@ -1,4 +1,4 @@
-// The area of the voice library: find, play, star and choose voices; the inspector shows one in full.
+// The voice library's area: finds, plays, stars and chooses voices; the inspector shows one in full.
 
 import { Refusal } from "../client/refusal.js";
 import { initialOf } from "./initial.js";
@@ -21,18 +21,18 @@ const SETTLED = 150; // ms without typing before a search
 const PLAY = '<path class="icon-play" d="M8 5.4v13.2a.8.8 0 0 0 1.2.7l10.4-6.6a.8.8 0 0 0 0-1.4L9.2 4.7A.8.8 0 0 0 8 5.4Z"/><rect class="icon-stop" x="6.500" y="6.500" width="11" height="11" rx="1.500"/>';
 
 /**
- * Fires "choose" with {id}, "add" with {voice} (one more clip), "changed" when the library is another one, and "about" with
- * {item, title, isSame} when another voice is inspected, or none: its id for the address.
+ * Fires "choose" with {id}, "add" with {voice} (to add a clip), "changed" when the library has changed, and "about" with
+ * {item, title, isSame} when another voice or none is inspected (item: its id, for the address).
  */
 export class Voices extends EventTarget {
   #lists = new Latest();
   #timer = 0;
   #view = "all";
-  #last = null; // id of the last voice that is shown
+  #last = null; // id of the last listed voice
   #cards = new Keyed();
-  #listed = []; // what is shown of the library
-  #shown = new WeakMap(); // what a card shows
-  #isSame = false; // whether what is inspected was so before the area was left
+  #listed = []; // the listed voices
+  #shown = new WeakMap(); // each card's content
+  #isSame = false; // whether the inspected voice was already inspected when the area was left
 
   constructor(root, playButtons) {
     super();
@@ -54,7 +54,7 @@ export class Voices extends EventTarget {
     this.part("list").addEventListener("keydown", (event) => this.#arrow(event));
   }
 
-  /** id: of a voice to inspect. */
+  /** id: the voice to inspect. */
   open(id = "") {
     this.#say("");
     this.#do(() => this.#list());
@@ -63,13 +63,13 @@ export class Voices extends EventTarget {
     else this.inspector.refresh();
   }
 
-  /** The studio answers again: unsaved text in the inspector is kept. */
+  /** Refresh the list after an outage; unsaved text in the inspector is kept. */
   back() {
     this.#say("");
     return this.#do(() => this.#list());
   }
 
-  /** Inspect a voice, or none: the address says so. */
+  /** Inspect the voice in the address, or none. */
   go(id) {
     if (id) this.#inspect(id);
     else this.inspector.close();
@@ -172,7 +172,7 @@ export class Voices extends EventTarget {
     await this.#changed();
   }
 
-  /** The existing card, if it shows the same. */
+  /** Reuse the existing card if its content is unchanged. */
   #sameCard(voice, before) {
     const content = JSON.stringify(voice);
     if (this.#shown.get(before) === content) return before;
