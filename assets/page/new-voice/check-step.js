@@ -1,4 +1,4 @@
-// Step 2 of a new voice: the advisor's word, and which part of the clip is used, how loud, of which channel, without noise?
+// Step 2 of a new voice: the advisor's verdict, and the part of the clip to use, with its gain, channel and noise reduction.
 
 import { awaitAdvice, showAdvice, showNoAdvice } from "../voices/advice.js";
 import { decodeClip } from "../capture/decoded-clip.js";
@@ -10,11 +10,11 @@ import { phrase } from "../lib/phrases.js";
 
 const WHOLE = { start: 0, end: null, gain_db: 0, channel: null };
 
-/** Fires "choose" with {id} of a bundled voice that is used in place of the clip. */
+/** Fires "choose" with {id} of a bundled voice to use in place of the clip. */
 export class CheckStep extends EventTarget {
   #judgements = new Latest();
-  #judged = ""; // the words that the advice is about
-  /** Without its noise, of one cut; null while there is none. @type {{ cut: any, sound: import("../capture/decoded-clip.js").Clip } | null} */
+  #judged = ""; // the transcript that the advice is based on
+  /** The denoised audio of one cut; null until it is fetched. @type {{ cut: any, sound: import("../capture/decoded-clip.js").Clip } | null} */
   #clean = null;
   #cleanings = new Latest();
 
@@ -42,7 +42,7 @@ export class CheckStep extends EventTarget {
 
   open() {
     const { clip, advice, isJudging, refused, words, cut } = this.draft;
-    const isUnjudged = clip && !advice && !isJudging && !refused; // the studio did not answer then
+    const isUnjudged = clip && !advice && !isJudging && !refused; // the studio did not respond earlier
     if (isUnjudged || (advice && words.trim() !== this.#judged)) this.#judge(cut);
   }
 
@@ -57,14 +57,14 @@ export class CheckStep extends EventTarget {
     this.part("denoise-row").hidden = !can;
   }
 
-  /** What is still to be done here, "" for nothing. */
+  /** What remains to be done in this step; "" for nothing. */
   get lacks() {
     const { advice, isJudging } = this.draft;
     if (isJudging) return phrase("newVoice.check.judging");
     return advice ? "" : phrase("newVoice.check.lacks");
   }
 
-  /** Play a cut of the clip as it was recorded, or stop what plays. */
+  /** Play a cut of the clip as recorded, or stop playback. */
   hear(cut) {
     const { sound } = this.draft;
     const isPlaying = sound?.isPlaying || this.#clean?.sound.isPlaying;
@@ -72,7 +72,7 @@ export class CheckStep extends EventTarget {
     if (!isPlaying) sound?.play(cut);
   }
 
-  /** Play the clip as it will be used, or stop what plays. */
+  /** Play the clip as it will be used, or stop playback. */
   async hearUsed() {
     const { sample, sound } = this.draft;
     if (!sample.denoise) return this.hear(sample.cut);
@@ -104,7 +104,7 @@ export class CheckStep extends EventTarget {
     }
   }
 
-  /** A new clip: judged at once, so that the step is ready when it is shown. */
+  /** Check a new clip at once, so that the step is ready when it is shown. */
   #begin() {
     this.close();
     this.#clean?.sound.close();
@@ -112,14 +112,14 @@ export class CheckStep extends EventTarget {
     if (this.draft.clip) this.#judge(null);
   }
 
-  /** The clip is decoded. */
+  /** Show the decoded clip. */
   #follow() {
     const { sound, isJudging } = this.draft;
     sound?.addEventListener("position", ({ detail }) => this.marks.show({ position: detail.seconds }));
     if (!isJudging) this.#show();
   }
 
-  /** Ask the advisor about a cut; null lets it choose, which it does for a clip that is too long. */
+  /** Request advice on a cut; null lets the advisor choose one, which it does if the clip is too long. */
   async #judge(cut) {
     const isLatest = this.#judgements.begin();
     const { clip } = this.draft;

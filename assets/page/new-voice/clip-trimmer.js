@@ -1,13 +1,13 @@
-// A clip's drawn outline with two marks, where the used part begins and ends; dragged, moved by keys, or typed.
+// A clip's waveform with marks for the start and end of the part to use: dragged, moved by keys, or typed.
 
 import { element } from "../lib/elements.js";
 import { drawOutline } from "../capture/outline.js";
 import { numeral, phrase } from "../lib/phrases.js";
 
-const [SHORTEST, LONGEST] = [1, 30]; // seconds that may be used
+const [SHORTEST, LONGEST] = [1, 30]; // limits of the part, in seconds
 const STEPS = { ArrowLeft: -0.05, ArrowRight: 0.05, ArrowDown: -0.05, ArrowUp: 0.05, PageDown: -1, PageUp: 1 };
 
-/** Fires "change" with {start, end} in seconds after a mark was moved. */
+/** Fires "change" with {start, end} in seconds after a mark has moved. */
 export class CutMarks extends EventTarget {
   #isDragged = false;
   /** @type {{ bars: number[], seconds: number, start: number, end: number, position: number | null }} */
@@ -28,7 +28,7 @@ export class CutMarks extends EventTarget {
   }
 
   /**
-   * Any of bars (peaks of the whole, none if it cannot be drawn), seconds (of the whole), start, end, position (null: not playing).
+   * Update any of bars (peaks of the whole clip, empty if unknown), seconds (of the whole clip), start, end, position (null: not playing).
    *
    * @param {{ bars?: number[], seconds?: number, start?: number, end?: number, position?: number | null }} changes
    */
@@ -59,7 +59,7 @@ export class CutMarks extends EventTarget {
     mark.setAttribute("aria-label", label);
     mark.addEventListener("pointerdown", (event) => {
       mark.setPointerCapture(event.pointerId);
-      this.#isDragged = true; // no late answer may move the mark back
+      this.#isDragged = true; // or a late response could move the mark back
       event.preventDefault();
       mark.focus();
     });
@@ -94,7 +94,7 @@ export class CutMarks extends EventTarget {
     this.#move(name, to);
   }
 
-  /** Within the clip, and so that what is used is neither too short nor too long: the other mark is pushed along. */
+  /** Move a mark within the clip; it pushes the other mark along to keep the part within the length limits. */
   #move(name, to, isDone = true) {
     let { start, end } = this.#view;
     const { seconds } = this.#view;

@@ -1,4 +1,4 @@
-// Step 4 of a new voice: what it is called, what it may be used for and who agreed; then it is saved.
+// Step 4 of a new voice: its name, licence and consent; then it is saved.
 
 import { Refusal } from "../client/refusal.js";
 import { addSample, createVoice, recordConsent, withdrawConsent } from "../client/voices.js";
@@ -67,7 +67,7 @@ export class NamingStep {
     this.part("consent-captured").hidden = !blob;
   }
 
-  /** Save what the draft has; the voice as {slug, name, language}, null when something is missing, which is then said. */
+  /** Save the draft. Returns the voice as {id, slug, name, language}, or null after showing what is missing or went wrong. */
   async save() {
     await this.recording.finish();
     const facts = Object.fromEntries(FIELDS.map((name) => [name, this.part(name).value.trim()]));
@@ -92,7 +92,7 @@ export class NamingStep {
       const { id, name } = await createVoice(sample, { ...facts, consent: consent ? consent.id : CONSENT });
       return { id, slug: id, name, language: facts.language };
     } catch (problem) {
-      if (consent) await withdrawConsent(consent.id); // it was for this voice
+      if (consent) await withdrawConsent(consent.id); // it was recorded for this voice only
       throw problem;
     }
   }

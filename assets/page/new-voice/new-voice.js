@@ -1,4 +1,4 @@
-// The area where a voice is made, step by step: forth when a step is done, back at any time, and nothing is lost by it.
+// The area that creates a voice in steps: forward when a step is done, back at any time without losing anything.
 
 import { partsOf } from "../lib/elements.js";
 import { introduction } from "../voices/introduction.js";
@@ -11,16 +11,16 @@ import { WordsStep } from "./transcript-step.js";
 import { phrase } from "../lib/phrases.js";
 
 const ORDER = ["capture", "check", "words", "naming"];
-const LIMITS = { recorded: 60, whole: 60, stretch: 45 }; // seconds: more than are used, for the second step to choose from
+const LIMITS = { recorded: 60, whole: 60, stretch: 45 }; // seconds: more than a voice uses, for the second step to choose from
 
-/** Fires "saved" with {voice} (its slug) once it is in the library, "choose" with {id} of another voice to use, and "studio" when the Studio shall be shown. */
+/** Fires "saved" with {voice} (its slug) once it is in the library, "choose" with {id} of another voice to use, and "studio" to show the Studio. */
 export class NewVoice extends EventTarget {
   #shown = "capture";
   /** @type {any} */
   #saved = null;
   #isSaving = false;
   /** @type {AbortController | null} */
-  #speaking = null; // the AbortController of the introduction
+  #speaking = null; // ends the introduction
 
   constructor(element, health, playButtons) {
     super();
@@ -68,20 +68,20 @@ export class NewVoice extends EventTarget {
     return this.#shown !== "saved" && (this.draft.clip !== null || this.steps.capture.recording.isRecording);
   }
 
-  /** Whether what is under way here may be given up for something else. */
+  /** Whether the current draft may be discarded: the user is asked if it is unsaved. */
   #mayLeave() {
     return !this.#isUnsaved || window.confirm(phrase("newVoice.leave"));
   }
 
-  /** Go on with a clip that is there already. */
+  /** Continue with an existing clip. */
   keep(clip, words) {
     if (!this.#mayLeave()) return;
     this.#startOver();
     this.draft.set({ clip, source: phrase("speak.source.clip"), words });
-    this.#show("check"); // which reads it
+    this.#show("check"); // sends it to the advisor
   }
 
-  /** Begin with a recording, as if it were dropped on the first step. */
+  /** Start with a recording, as if dropped on the first step. */
   bring(file) {
     if (!this.#mayLeave()) return;
     this.#startOver();
@@ -105,7 +105,7 @@ export class NewVoice extends EventTarget {
     this.#show("capture");
   }
 
-  /** The first step that is not done: no later one can be shown. */
+  /** Index of the first unfinished step, the last one that can be shown. */
   get #reached() {
     const open = ORDER.findIndex((name) => this.steps[name].lacks);
     return open < 0 ? ORDER.length - 1 : open;
@@ -151,7 +151,7 @@ export class NewVoice extends EventTarget {
     if (!voice) return;
     this.#saved = { id: voice.id, slug: voice.slug, name: voice.name, language: voice.language };
     this.part("saved-title").textContent = phrase(isNew ? "newVoice.saved.new" : "newVoice.saved.clip", { name: voice.name });
-    this.steps.capture.clear(); // a long recording fills the browser's memory
+    this.steps.capture.clear(); // a long recording takes much memory
     this.#show("saved");
     this.dispatchEvent(new CustomEvent("saved", { detail: { voice: voice.slug } }));
     this.#introduce();

@@ -1,4 +1,4 @@
-// Where no recogniser is set up: one is offered, and fetched by the studio when its owner presses.
+// If no speech recogniser is set up, offers one, which the studio downloads at its owner's request.
 
 import { Refusal } from "../client/refusal.js";
 import { fetchRecogniser, recogniser, stopFetchingRecogniser } from "../client/voices.js";
@@ -6,11 +6,11 @@ import { element } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { phrase } from "../lib/phrases.js";
 
-const AGAIN = 1000; // ms between looks while it is fetched
+const AGAIN = 1000; // ms between polls during the download
 
 const megabytes = (bytes) => Math.round(bytes / 1e6);
 
-/** What is said of it. */
+/** The text of the offer, or of the download's progress. */
 export function wordsFor({ installed, install, offered, may_fetch: mayFetch, fetching, error }) {
   if (fetching) return fetching.total ? phrase("recogniser.fetching.bytes", { bytes: megabytes(fetching.bytes), total: megabytes(fetching.total) }) : phrase("recogniser.fetching");
   const none = phrase("recogniser.none");
@@ -20,7 +20,7 @@ export function wordsFor({ installed, install, offered, may_fetch: mayFetch, fet
   return `${first} ${phrase("recogniser.offer", { model: offered.model, size: megabytes(offered.bytes), licence: offered.licence })}`;
 }
 
-/** Put `element` into the page. Fires "ready" once there is one. */
+/** The caller puts `element` into the page. Fires "ready" once a recogniser is available. */
 export class RecogniserOffer extends EventTarget {
   #isOpen = false;
   #isNeeded = false;
@@ -42,7 +42,7 @@ export class RecogniserOffer extends EventTarget {
     this.element = element("div", { className: "panel recogniser", hidden: true }, [this.words, this.progress, buttons]);
   }
 
-  /** Whether the studio has none, as far as the page knows. */
+  /** Whether the studio has no recogniser, as far as known. */
   set isNeeded(isNeeded) {
     if (isNeeded === this.#isNeeded) return;
     this.#isNeeded = isNeeded;
@@ -50,7 +50,7 @@ export class RecogniserOffer extends EventTarget {
     if (this.#isOpen) this.open();
   }
 
-  /** Its step is shown. */
+  /** To be called when its step is shown. */
   open() {
     this.#isOpen = true;
     if (this.#isNeeded) this.#show(recogniser);

@@ -1,4 +1,4 @@
-// Step 3 of a new voice: the words of the clip, written, heard by a recogniser where there is one, and compared.
+// Step 3 of a new voice: the clip's transcript, typed or recognised, and a comparison with the recogniser's if available.
 
 import { Refusal } from "../client/refusal.js";
 import { advise, transcribe } from "../client/voices.js";
@@ -7,10 +7,10 @@ import { Latest } from "../lib/latest.js";
 import { RecogniserOffer } from "./recogniser-offer.js";
 import { phrase } from "../lib/phrases.js";
 
-const SETTLED = 500; // ms without typing before the words are judged
-const OF_WORDS = ["transcript_long", "transcript_short", "punctuation"]; // findings that are about the words
+const SETTLED = 500; // ms without typing before the transcript is checked
+const OF_WORDS = ["transcript_long", "transcript_short", "punctuation"]; // findings about the transcript
 
-/** The written words, those marked that the recogniser heard otherwise. */
+/** The transcript, with marks where the recogniser's words differ. */
 export function markedWords(marks) {
   return marks.flatMap(({ text, heard }) => {
     if (heard === null) return [text];
@@ -58,13 +58,13 @@ export class WordsStep {
     this.offer.close();
   }
 
-  /** name of the server's recogniser, null for none. */
+  /** Name of the server's recogniser; null: none. */
   set recogniser(name) {
     this.part("transcribe").hidden = !name;
     this.offer.isNeeded = !name;
   }
 
-  /** What is still to be done here, "" for nothing. */
+  /** What remains to be done in this step; "" for nothing. */
   get lacks() {
     return this.draft.words.trim() ? "" : phrase("newVoice.words.lacks");
   }
@@ -114,7 +114,7 @@ export class WordsStep {
     }
   }
 
-  /** marks as the API has them, null where nothing was compared. */
+  /** marks: as returned by the API; null: there is nothing to compare. */
   #compare(marks) {
     const differ = marks?.some(({ heard }) => heard !== null) ?? false;
     this.part("compared").hidden = !marks;
