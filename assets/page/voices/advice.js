@@ -68,7 +68,7 @@ export function showNoAdvice(root, why) {
   root.replaceChildren(element("strong", { textContent: sentence(why) }));
 }
 
-/** How close a demo model comes to the clip, and the bundled voice to use instead. */
+/** States that a demo model cannot copy the voice, and offers its closest own voice. */
 function instead({ name, slug, percent, among }, use) {
   const choose = element("button", { type: "button", className: "plain", textContent: phrase("advice.closest.use", { name }), onclick: () => use(slug) });
   return element("p", { className: "advice-closest demo-only" }, [element("span", { textContent: phrase("advice.closest", { name, percent, among }) }), choose]);
