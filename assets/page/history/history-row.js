@@ -1,4 +1,4 @@
-// One take's row in the history: its text, its figures and its buttons.
+// One take's row in the history, with its text, figures and buttons.
 
 import { clock } from "../lib/time.js";
 import { speakersOf } from "../client/voices.js";
@@ -48,7 +48,7 @@ export class HistoryRow {
     this.compare?.setAttribute("aria-pressed", String(isCompared));
   }
 
-  /** Whether it is playing. */
+  /** Whether the take is playing. */
   set isPlaying(isPlaying) {
     showPlaying(this.play, isPlaying, phrase(isPlaying ? "history.pause" : "history.play", { words: this.#short }));
   }

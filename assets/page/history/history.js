@@ -1,4 +1,4 @@
-// The area of all stored takes: find, play, star, reuse, compare, save and delete.
+// The area of all stored takes: finds, plays, stars, reuses, compares, saves and deletes them.
 
 import { linkTo } from "../client/address.js";
 import { Refusal } from "../client/refusal.js";
@@ -21,7 +21,7 @@ import { numeral, phrase } from "../lib/phrases.js";
 const PAGE = 25;
 const SETTLED = 250; // ms without typing before a search
 
-/** The first moment of a day of this browser's calendar, in Unix time; null for none. */
+/** The start of a day in the browser's time zone, in Unix time; null if no day is given. later: days to add. */
 function dayStart(day, later = 0) {
   if (!day) return null;
   const [year, month, date] = day.split("-").map(Number);
@@ -29,20 +29,20 @@ function dayStart(day, later = 0) {
 }
 
 /**
- * Fires "play", "switch", "reuse", "again", "continue", "code" and "starred" (or no longer so), each with {take}, "save" with
- * {format} beside it, "deleted" and "restored" with {ids}, and "about" with {item, title} when it shows one take alone, or all again.
+ * Fires "play", "switch", "reuse", "again", "continue", "code" and "starred" (or unstarred), each with {take}, "save" with
+ * {take, format}, "deleted" and "restored" with {ids}, and "about" with {item, title} when it shows a single take, or all again.
  */
 export class History extends EventTarget {
   #rows = [];
   #chosen = new Set();
-  #last = null; // the id before the next page
+  #last = null; // the id after which the next page starts
   #searches = new Latest();
   #plays = new Latest();
   #timer = 0;
   #current = null;
   #isPlaying = false;
-  #only = ""; // the id of the one take that is shown
-  #shareDays = 0; // the longest life of a share link; 0: links are off
+  #only = ""; // the id of the single take shown
+  #shareDays = 0; // the longest validity of a share link; 0: links are off
 
   constructor(root) {
     super();
@@ -68,13 +68,13 @@ export class History extends EventTarget {
     this.part("everything").addEventListener("click", () => this.go(""));
   }
 
-  /** id: of the one take to show. */
+  /** id: the single take to show. */
   open(id = "") {
     this.#do(() => this.#offerVoices());
     this.go(id);
   }
 
-  /** Show one take alone, or all: the address says so. */
+  /** Show the single take in the address, or all takes. */
   go(id) {
     this.#do(() => this.#show(id));
   }
@@ -95,11 +95,11 @@ export class History extends EventTarget {
   /** Add a new take at the top. */
   put(record) {
     if (!this.#rows.length || this.#only) return;
-    if (Object.values(this.#question).some(Boolean)) this.#do(() => this.#find()); // it may not match the filter
+    if (Object.values(this.#question).some(Boolean)) this.#do(() => this.#find()); // it might not match the filter
     else this.#add([record], true);
   }
 
-  /** Takes were deleted. */
+  /** Remove deleted takes. */
   lose(ids) {
     for (const row of this.#rows.filter(({ take }) => ids.includes(take.id))) {
       this.comparison.drop(row.take);
@@ -108,10 +108,10 @@ export class History extends EventTarget {
     this.#rows = this.#rows.filter(({ take }) => !ids.includes(take.id));
   }
 
-  /** Mark the take that the player holds, and whether it plays. */
+  /** Mark the player's current take, and whether it is playing. */
   select(take, isPlaying = this.#isPlaying) {
     [this.#current, this.#isPlaying] = [take, isPlaying];
-    const isTold = take && !take.isBlind; // the row of a blind one would name its voice
+    const isTold = take && !take.isBlind; // a blind take's row would reveal its voice
     for (const row of this.#rows) {
       const isHeard = Boolean(isTold && row.take.id === take.id);
       row.element.toggleAttribute("aria-current", isHeard);
@@ -157,9 +157,9 @@ export class History extends EventTarget {
     this.part("voice").value = choices.some(([value]) => value === chosen) ? chosen : "";
   }
 
-  /** Show the first page of matches, or the page after a take; false if the filter changed meanwhile. */
+  /** Show the first page of matches, or the page after a take; return false if a newer search has begun. */
   async #find(after = null) {
-    clearTimeout(this.#timer); // what was being typed is in this question
+    clearTimeout(this.#timer); // this search includes what was just typed
     const isLatest = this.#searches.begin();
     this.part("list").setAttribute("aria-busy", "true");
     if (!after) this.#say(phrase("history.looking"));
@@ -263,7 +263,7 @@ export class History extends EventTarget {
   async #delete(ids) {
     const { ids: deleted, undo_seconds: seconds } = await deleteTakes(ids);
     this.#tell("deleted", { ids: deleted });
-    if (!deleted.length && !this.#rows.some(({ take }) => ids.includes(take.id))) return; // a second press: the first has shown the message
+    if (!deleted.length && !this.#rows.some(({ take }) => ids.includes(take.id))) return; // a second click: the first one has shown the message
     this.lose(deleted);
     this.#choose([]);
     offerUndo(phrase("history.deleted", { count: deleted.length }), deleted.length && seconds ? () => this.#restore(deleted) : null);

@@ -1,4 +1,4 @@
-// The dialog that makes links by which others may hear a take, shows those that there are, and takes them back.
+// The dialog that creates links by which others may listen to a take, lists them and revokes them.
 
 import { address } from "../client/address.js";
 import { Refusal } from "../client/refusal.js";
@@ -25,7 +25,7 @@ export class ShareDialog {
     closeByPressBeside(root);
   }
 
-  /** most: days that a link may last. */
+  /** most: the longest validity of a link, in days. */
   open(take, most) {
     this.#take = take;
     const choices = [...DAYS.filter((days) => days < most), most];

@@ -1,9 +1,9 @@
-// Whether a take can be made again, sample by sample. It shows nothing and plays nothing.
+// Checks whether a take can be reproduced sample by sample, without user interface or playback.
 
 import { soundOf } from "../client/sound.js";
 import { requestSpeech } from "../client/speech.js";
 
-/** Speak a kept take's request again, without keeping it, and compare. Raises Refusal. */
+/** Generate a stored take again without storing the result, and compare both. Throws Refusal. */
 export async function repeatsExactly(take) {
   await take.whole();
   await take.load();
@@ -11,7 +11,7 @@ export async function repeatsExactly(take) {
   const response = await requestSpeech({ ...take.repeat, store: false });
   let at = 0;
   for await (const { sampleRate, pcm } of soundOf(response)) {
-    if (sampleRate !== take.sampleRate || pcm.some((value, i) => value !== kept[at + i])) return false; // leaving ends the request
+    if (sampleRate !== take.sampleRate || pcm.some((value, i) => value !== kept[at + i])) return false; // leaving the loop cancels the request
     at += pcm.length;
   }
   return at === kept.length;
