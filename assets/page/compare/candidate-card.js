@@ -1,4 +1,4 @@
-// One candidate of a comparison as it is seen: its letter, name, state, votes and what can be done with it.
+// The card of one candidate in a comparison: its letter, name, state, votes and actions.
 
 import { clock } from "../lib/time.js";
 import { element, labelled } from "../lib/elements.js";
@@ -39,13 +39,13 @@ export class CandidateCard extends EventTarget {
     this.state.classList.toggle("grave", isGrave);
   }
 
-  /** There is sound, more than before. */
+  /** Show that more audio has arrived. */
   grow() {
     this.play.disabled = false;
     this.say(phrase("compare.speaking.time", { time: clock(this.take.seconds) }));
   }
 
-  /** There is a file; from now on it can be voted on. */
+  /** The take has ended: show its length and allow votes. */
   finish() {
     this.play.disabled = this.best.disabled = this.scores.disabled = false;
     const time = clock(this.take.seconds);
@@ -58,7 +58,7 @@ export class CandidateCard extends EventTarget {
     this.best.setAttribute("aria-pressed", String(isBest));
   }
 
-  /** Bring the parts that tell who this is up to date. */
+  /** Update the parts that reveal the candidate's identity. */
   show() {
     const { take } = this;
     this.name.textContent = take.isBlind ? phrase("compare.hidden") : this.label;
@@ -69,7 +69,7 @@ export class CandidateCard extends EventTarget {
     this.setBest(this.isBest);
   }
 
-  /** No more votes: they are counted. */
+  /** Disable voting, as the votes have been counted. */
   close() {
     this.scores.disabled = this.best.disabled = true;
   }

@@ -1,4 +1,4 @@
-// What is compared: up to eight voices with one text, or one voice with up to eight settings. It speaks nothing.
+// The choice of candidates: up to eight voices with one text, or one voice with up to eight settings. Generates no audio.
 
 import { Refusal } from "../client/refusal.js";
 import { labelOf, voices } from "../client/voices.js";
@@ -8,10 +8,10 @@ import { phrase } from "../lib/phrases.js";
 
 const MOST = 8;
 const STORE = "voice-studio-compare-1";
-const OWN_CLIP = "clip"; // as a candidate beside the voices' ids
+const OWN_CLIP = "clip"; // stands for a candidate where others have their voice's id
 
 /**
- * Column of the table: the page's field, its heading, lowest, highest and step of its number.
+ * A column of the table: the page's field, its heading, and the minimum, maximum and step of its number.
  *
  * @type {[string, import("../lib/phrases.js").Key, number, number, number][]}
  */
@@ -24,7 +24,7 @@ const COLUMNS = [
 ];
 const SHORT = { temperature: "temp", topP: "top-p", topK: "top-k", speed: "speed", seed: "seed" };
 
-/** Buttons that fill the table: name to rows; what a row does not say is the Studio's. */
+/** Buttons that fill the table: name to rows. Values missing from a row are the Studio's. */
 const FILLINGS = {
   deliveries: [
     { temperature: 0.6, topP: 0.8, topK: 20 },
@@ -40,13 +40,13 @@ export function unfit(why, advice) {
   return new Refusal({ what: phrase("compare.nothing"), why, advice });
 }
 
-/** Fires "change" when another choice is made. */
+/** Fires "change" when the choice changes. */
 export class Candidates extends EventTarget {
   #voices = [];
-  #chosen; // ids, in the order in which they were chosen
+  #chosen; // ids, in order of choice
   #rows;
   #kind;
-  #studio; // the Studio's fields, for what is not said here
+  #studio; // the Studio's fields, for values not set here
   #chips = new Keyed();
 
   constructor(root) {
@@ -65,11 +65,11 @@ export class Candidates extends EventTarget {
     );
   }
 
-  /** Offer the library's voices as they are now; `studio` are the Studio's fields. */
+  /** Offer the library's current voices; `studio`: the Studio's fields. */
   async open(studio) {
     this.#studio = studio;
     const listed = await voices();
-    this.#voices = listed.toSorted((one, other) => Number(other.isFirstChoice) - Number(one.isFirstChoice)); // stable: else as listed
+    this.#voices = listed.toSorted((one, other) => Number(other.isFirstChoice) - Number(one.isFirstChoice)); // a stable sort keeps the library's order
     if (studio.source === "clip" && studio.clip) this.#voices.unshift({ id: OWN_CLIP, name: phrase("speak.clip.yours") });
     const known = new Set(this.#voices.map(({ id }) => id));
     this.#chosen = this.#chosen.filter((id) => known.has(id));
@@ -80,7 +80,7 @@ export class Candidates extends EventTarget {
     this.#drawRows();
   }
 
-  /** Voices shall be compared, the Studio's first; those chosen before stay, and if there are none the library's first join. */
+  /** Compare voices, the Studio's first, then those already chosen or, if fewer than two are, the library's first. */
   takeVoices() {
     const first = this.#studio.source === "clip" && this.#studio.clip ? OWN_CLIP : this.#studio.voice;
     const others = this.#chosen.length > 1 ? this.#chosen : this.#voices.map(({ id }) => id);
@@ -92,7 +92,7 @@ export class Candidates extends EventTarget {
     return this.#kind;
   }
 
-  /** [{label, fields}] with the Studio's fields and what each candidate changes in them; raises Refusal when it cannot be. */
+  /** [{label, fields}]: the Studio's fields with each candidate's changes. Throws Refusal for unsuitable choices. */
   list(text) {
     const given = this.#kind === "voices" ? this.#chosenVoices() : this.#chosenSettings();
     if (given.length < 2) throw unfit(phrase("compare.atLeastTwo"), phrase(this.#kind === "voices" ? "compare.choose.voices" : "compare.choose.settings", { most: MOST }));
@@ -125,7 +125,7 @@ export class Candidates extends EventTarget {
     return this.#voices.find((voice) => voice.id === id)?.name ?? id;
   }
 
-  /** A row with a number in every column; a seed only where it is said, for all others share one. */
+  /** A row with a number in every column; a seed only if given, as all others share one. */
   #fullRow(row) {
     const { temperature, topP, topK, speed } = this.#studio;
     return { temperature, topP, topK, speed, seed: null, ...row };

@@ -1,4 +1,4 @@
-// The area that speaks one text in several ways at once, switches between them, and lets the ear vote, blind if wanted.
+// The area that speaks one text in several ways at once, switches between them, and collects votes, blind if wanted.
 
 import { partsOf } from "../lib/elements.js";
 import { Votes } from "./votes.js";
@@ -11,24 +11,24 @@ import { Take } from "../takes/take.js";
 import { isSecond } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
 
-const AT_ONCE = 5; // a browser opens six connections to a host, and the page needs one besides
+const AT_ONCE = 5; // a browser opens six connections to a host, and the page needs one for itself
 const SEEDS = 2 ** 31;
 
 /**
- * Fires "play" {take, others} (if one of the others is heard: at the same place), "grown" and "made" {take} while takes
- * are made, "told" {take} when a name is shown, and "use" {take}: its script and settings for the Studio.
+ * Fires "play" {take, others} (if one of the others is playing: from the same position), "grown" and "made" {take} while
+ * takes are generated, "told" {take} when its name is revealed, and "use" {take} to use its script and settings in the Studio.
  */
 export class Compare extends EventTarget {
   /** @type {CandidateCard[]} */
   #cards = [];
   /** @type {AbortController | null} */
-  #making = null; // the AbortController of what is being made
+  #making = null; // of the round being generated
   #round = 0;
-  #isFirstHeard = () => false; // whether the first candidate is heard without a press: nothing else was asked for meanwhile
+  #isFirstHeard = () => false; // whether the first candidate plays automatically: only if no other track was requested since
   /** @type {Promise<void>} */
-  #opening = Promise.resolve(); // what there is to choose from
+  #opening = Promise.resolve(); // resolves when the choices are loaded
 
-  /** Parts of the page, and request(fields), which gives the API's body. */
+  /** Parts of the page, and request(fields), which returns the API's request body. */
   constructor(root, { fields, health, nowPlaying, speaking, request }) {
     super();
     this.root = root;
@@ -46,7 +46,7 @@ export class Compare extends EventTarget {
     this.part("stop").addEventListener("click", (event) => isSecond(event) || this.stop());
     this.part("reveal").addEventListener("click", () => this.#reveal());
     document.addEventListener("keydown", (event) => this.#key(event));
-    fields.addEventListener("change", () => this.isOpen && this.open(), { once: true }); // shown before the fields were
+    fields.addEventListener("change", () => this.isOpen && this.open(), { once: true }); // it may be shown before the fields are
   }
 
   async open() {
@@ -62,7 +62,7 @@ export class Compare extends EventTarget {
     this.isOpen = false;
   }
 
-  /** The Studio's script in several voices, at once. */
+  /** Speak the Studio's script in several voices at once. */
   async speakScript() {
     await this.candidates.open(this.fields.values);
     this.part("text").value = this.fields.values.text;
@@ -76,7 +76,7 @@ export class Compare extends EventTarget {
     this.#mark(control);
     this.#isFirstHeard = this.nowPlaying.watch();
     try {
-      await Promise.allSettled([this.#opening]); // if it fails, that is told already
+      await Promise.allSettled([this.#opening]); // its failure has already been shown
       const requests = await this.#requests();
       control.signal.throwIfAborted();
       this.#begin(requests);
@@ -106,7 +106,7 @@ export class Compare extends EventTarget {
     this.part("speak").hidden = Boolean(control);
   }
 
-  /** What was refused may be asked for again. */
+  /** Clear the error message once the input has changed. */
   #forgive() {
     if (this.part("said").classList.contains("grave")) this.#say("");
   }
@@ -116,7 +116,7 @@ export class Compare extends EventTarget {
     this.part("said").classList.toggle("grave", isGrave);
   }
 
-  /** Every candidate with its request; those without a seed of their own share one, so that only what is compared differs. */
+  /** The candidates with their requests. Those without their own seed share one, so that only the compared settings differ. */
   async #requests() {
     const listed = this.candidates.list(this.part("text").value);
     const shared = Math.floor(Math.random() * SEEDS);
@@ -194,7 +194,7 @@ export class Compare extends EventTarget {
     this.#tell("play", { take: card.take, others: this.#cards.map(({ take }) => take) });
   }
 
-  /** Blind rounds count when they are shown, others at every vote. */
+  /** Blind rounds are counted when revealed, others at every vote. */
   #voted() {
     if (this.part("reveal").hidden) this.#count();
     else this.part("reveal").disabled = !this.#cards.some((card) => card.score !== null || card.isBest);
@@ -228,7 +228,7 @@ export class Compare extends EventTarget {
   }
 }
 
-/** In an order of chance (Fisher and Yates). */
+/** In random order (Fisher–Yates). */
 function shuffled(list) {
   const mixed = [...list];
   for (let i = mixed.length - 1; i > 0; i -= 1) {

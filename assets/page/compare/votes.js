@@ -1,13 +1,13 @@
-// The votes of comparisons: rounds kept in this browser, and the table that they add up to.
+// The votes of comparisons: stores the rounds in this browser and shows a table of their totals.
 
 import { element } from "../lib/elements.js";
 import { keep, kept } from "../lib/storage.js";
 import { numeral } from "../lib/phrases.js";
 
 const STORE = "voice-studio-votes-1";
-const ROUNDS = 200; // kept, the newest
+const ROUNDS = 200; // the newest, to be stored
 
-/** rounds: [{id, votes: [{label, score, best}]}], score 1 to 5 or null. Gives [{label, mean, best, votes, rounds}], the leader first. */
+/** rounds: [{id, votes: [{label, score, best}]}], score 1 to 5 or null. Returns [{label, mean, best, votes, rounds}], the leader first. */
 export function tally(rounds) {
   const entries = new Map();
   for (const { label, score, best } of rounds.flatMap((round) => round.votes)) {
@@ -32,7 +32,7 @@ export class Votes {
     this.#draw();
   }
 
-  /** Count a round, or count it again. A round without votes is not counted. */
+  /** Count a round, or count it again after further votes. A round without votes does not count. */
   put(round) {
     const others = this.#rounds.filter(({ id }) => id !== round.id);
     const isVoted = round.votes.some(({ score, best }) => score !== null || best);
