@@ -1,4 +1,4 @@
-// One model in the dialog: its licence, what it needs, whether it fits, and what can be done with it.
+// One model in the dialog: its licence, requirements, whether it fits, and its actions.
 
 import { element } from "../lib/elements.js";
 import { once } from "../lib/once.js";
@@ -10,14 +10,14 @@ const LANGUAGES = new Intl.DisplayNames([LANGUAGE], { type: "language" });
 const gibibytes = (bytes) => `${numeral(bytes / GIB, 1)} GiB`;
 const size = (bytes) => (bytes < 1e9 ? `${numeral(bytes / 1e6)} MB` : `${numeral(bytes / 1e9, 1)} GB`);
 
-/** How fast it would be, as an estimate. */
+/** The estimated speed. */
 export function speedWords(factor) {
   if (factor === null || factor === undefined) return phrase("models.speed.unknown");
   const [key, times] = factor <= 1 ? [/** @type {const} */ ("models.speed.faster"), 1 / factor] : [/** @type {const} */ ("models.speed.slower"), factor];
   return phrase(key, { times: numeral(times, times < 10 ? 1 : 0) });
 }
 
-/** Whether it fits, and in which format. */
+/** Whether the model fits, and in which format. */
 export function fitWords({ error, fits, weights, needs, free_bytes: free }) {
   if (error) return error;
   if (fits === null) return phrase("models.fits.unknown");
@@ -35,14 +35,14 @@ export function languageWords({ languages, more_languages: more }) {
   return more ? phrase("models.languages.more", { languages: names }) : names;
 }
 
-/** [term, description] of what is known of it. */
+/** [term, description] of the model's known facts. */
 function facts(model) {
   const { name, path, licence, licence_url: url, needs, clones, fits, error } = model;
   const chosen = needs.find(({ dtype }) => dtype === model.weights) ?? needs.at(-1);
   const link = url ? element("a", { href: url, target: "_blank", rel: "noopener", textContent: licence }) : licence || "–";
   const isWrong = error || fits === false;
   const here = /** @type {const} */ ([phrase("models.here"), element("span", { className: isWrong ? "models-wrong" : "", textContent: fitWords(model) })]);
-  if (error && path === null && !model.repo) return [here]; // nothing else is known of what was not found
+  if (error && path === null && !model.repo) return [here]; // nothing else is known of a missing model
   return [
     ...(path === name ? [[phrase("models.place"), path]] : []),
     [phrase("models.licence"), link],
@@ -55,7 +55,7 @@ function facts(model) {
 }
 
 /**
- * Its element. `download`: its state, where it can be downloaded; `on`: what its buttons do.
+ * The model's element. `download`: the state of its download, if any; `on`: the actions of its buttons.
  */
 export function modelCard(model, download, { isBusy, isConfirming, current }, on) {
   const { title, loaded } = model;
@@ -83,7 +83,7 @@ function progressBar(title, cancel) {
   return bar(progress, element("span", { className: "quiet" }), cancel);
 }
 
-/** Bring the progress of a download up to date. */
+/** Update the progress of a download. */
 export function showProgress(card, { bytes, total }) {
   const progress = card.querySelector("progress");
   if (total) progress.value = bytes / total;

@@ -1,4 +1,4 @@
-// The dialog in which the studio's owner chooses a model: what fits this machine, downloads with their progress, the switch.
+// The dialog in which the studio's owner chooses a model: shows which fit this machine, downloads and switches models.
 
 import { Refusal } from "../client/refusal.js";
 import { cancelModelDownload, downloadModel, engineModel, engineModels, keepModel, switchModel } from "../client/system.js";
@@ -10,7 +10,7 @@ import { phrase } from "../lib/phrases.js";
 import { stepWords } from "../shell/engine-health.js";
 import { modelCard, showProgress } from "./model-card.js";
 
-const AGAIN = 1000; // ms between looks while something is under way
+const AGAIN = 1000; // ms between polls during a download or switch
 
 export class ModelsDialog {
   #state = /** @type {any} */ ({});
@@ -21,7 +21,7 @@ export class ModelsDialog {
   #looks = new Latest();
   #timer = 0;
 
-  /** Opened by every button with data-opens="models". */
+  /** Every button with data-opens="models" opens the dialog. */
   constructor(root) {
     this.root = root;
     this.part = partsOf(root);
@@ -29,7 +29,7 @@ export class ModelsDialog {
     this.part("path-form").addEventListener("submit", (event) => {
       event.preventDefault();
       this.#path = event.target.elements.path.value.trim();
-      this.#list().then(() => this.part("list").lastElementChild?.scrollIntoView({ block: "nearest" })); // the answer, above the form
+      this.#list().then(() => this.part("list").lastElementChild?.scrollIntoView({ block: "nearest" })); // the result, above the form
     });
     root.addEventListener("close", () => {
       this.#looks.end();
@@ -49,7 +49,7 @@ export class ModelsDialog {
     this.#list();
   }
 
-  /** Look at the machine again: a second or two. */
+  /** Examine the machine again, which takes a second or two. */
   async #list() {
     if (!this.#models.length) this.#say(phrase("models.looking"));
     await this.#show(() => engineModels(this.#path));
@@ -60,7 +60,7 @@ export class ModelsDialog {
     return this.#show(work);
   }
 
-  /** Show the state that some work gives, and look again while something is under way. */
+  /** Show the state that work() returns, and poll it while a download or switch is under way. */
   async #show(work) {
     clearTimeout(this.#timer);
     const isLatest = this.#looks.begin();
@@ -69,7 +69,7 @@ export class ModelsDialog {
       if (!isLatest() || !this.root.open) return;
       const before = this.#state;
       this.#state = state;
-      if (state.data) this.#models = state.data; // an answer that is overtaken must not bring back an older list
+      if (state.data) this.#models = state.data; // an outdated response must not restore an older list
       this.#draw();
       const isBusy = state.switching_to !== null || state.status === "starting" || Object.values(state.downloads).some(({ running }) => running);
       const hasEnded = hasEndedSince(before, state);
@@ -101,7 +101,7 @@ export class ModelsDialog {
     return [error && phrase("models.failed", { why: error }), cannot, isFixed && !cannot && phrase("models.fixed")].filter(Boolean).join(" ");
   }
 
-  /** The one that there was, unless more than its progress has changed: no press on it is lost. */
+  /** Reuse the existing card unless more than its progress has changed, so that no click on it is lost. */
   #card(model, before) {
     const { name } = model;
     const download = this.#state.downloads[name];
@@ -139,7 +139,7 @@ export class ModelsDialog {
   }
 }
 
-/** Whether a download or a switch has ended between two states, after which other models are here, or loaded. */
+/** Whether a download or switch has ended between two states, so that the available or loaded models have changed. */
 export function hasEndedSince(before, now) {
   if (before.switching_to && now.switching_to === null && now.status !== "starting") return true;
   return Object.entries(before.downloads ?? {}).some(([name, { running }]) => running && !now.downloads[name]?.running);

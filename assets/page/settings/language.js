@@ -1,17 +1,17 @@
-// The language of the page, if one was chosen here: in a cookie, for the server puts the words in.
+// The page's language, if one was chosen: stored in a cookie, because the server fills in the texts.
 
 import { address } from "../client/address.js";
 
 const COOKIE = "studio_language";
 const KEPT = 365 * 24 * 3600; // seconds
 
-/** Its tag, "" where the browser decides. */
+/** Its tag, or "" if the browser decides. */
 export function chosenLanguage() {
   return document.cookie.split("; ").find((cookie) => cookie.startsWith(`${COOKIE}=`))?.slice(COOKIE.length + 1) ?? "";
 }
 
 /**
- * Have the page speak this language, "" for the browser's own; it is loaded again.
+ * Reload the page in this language; "": the browser's own.
  *
  * @param {string} tag
  */

@@ -1,24 +1,24 @@
-// What this browser likes: theme, first voice, sound before playing, volume, text, figures. It shows nothing.
+// This browser's preferences: theme, first voice, audio buffered before playing, volume, text, figures. Shows no controls.
 
 import { keep, kept } from "../lib/storage.js";
 
 const STORE = "voice-studio-preferences-1";
 const DEFAULTS = { theme: "system", voice: "", wait: "auto", volume: 1, details: "off", text: "on" };
 
-/** Fires "change" with {values} after every change; read them as properties of `values`. */
+/** Fires "change" with {values} after every change. Read preferences as properties of `values`. */
 export class Preferences extends EventTarget {
   values = { ...DEFAULTS, ...kept(STORE, {}) };
 
   constructor() {
     super();
-    addEventListener("storage", ({ key }) => key === STORE && this.#take(kept(STORE, {}))); // another tab has changed them
+    addEventListener("storage", ({ key }) => key === STORE && this.#take(kept(STORE, {}))); // changed in another tab
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#showTheme());
     new MutationObserver(() => this.#showTheme()).observe(document.body, { attributeFilter: ["class"] }); // Gradio sets it too
     this.#show();
   }
 
   set(changes) {
-    this.#take({ ...kept(STORE, {}), ...changes }); // another tab may have changed others a moment ago
+    this.#take({ ...kept(STORE, {}), ...changes }); // another tab may have just changed others
     keep(STORE, this.values);
   }
 
@@ -32,17 +32,17 @@ export class Preferences extends EventTarget {
     this.set(DEFAULTS);
   }
 
-  /** Seconds of sound to have before it plays; null: as the player learns. */
+  /** Seconds of audio to buffer before playing; null: the player decides. */
   get wait() {
     return this.values.wait === "auto" ? null : Number(this.values.wait);
   }
 
   #show() {
     this.#showTheme();
-    document.body.toggleAttribute("data-details", this.values.details === "on"); // what has the class figure is seen then
+    document.body.toggleAttribute("data-details", this.values.details === "on"); // shows elements of the class figure
   }
 
-  /** Gradio's class on the body says which theme is shown. */
+  /** Set the theme by Gradio's class on the body. */
   #showTheme() {
     const { theme } = this.values;
     const isDark = theme === "dark" || (theme === "system" && matchMedia("(prefers-color-scheme: dark)").matches);

@@ -1,4 +1,4 @@
-// The area of settings: what this browser likes, and what the studio is, which can only be read here.
+// The settings area: this browser's preferences, and read-only facts about the studio.
 
 import { address } from "../client/address.js";
 import { needsKey } from "../client/host.js";
@@ -27,14 +27,14 @@ function backupWords(backup) {
   return [last, ...lacking, ...(backup.pending ? [phrase("settings.backup.due")] : []), phrase("settings.backup.in", { folder: backup.folder })].join(", ");
 }
 
-/** What was made without a key, and belongs to the first key since this start; nothing where that is nothing. */
+/** The items created without a key that the first key has owned since this start; empty if there are none. */
 function adoptedFacts(adopted) {
   if (!adopted?.takes && !adopted?.projects && !adopted?.voices) return [];
   const projects = phrase("settings.adopted.projects", { count: adopted.projects });
   return [[phrase("settings.adopted"), phrase("settings.adopted.about", { takes: phrase("settings.library.takes", { count: adopted.takes }), projects, voices: phrase("settings.library.voices", { count: adopted.voices }) })]];
 }
 
-/** [term, words] of the studio, from /health and /v1/settings. */
+/** [term, words] about the studio, from /health and /v1/settings. */
 function facts({ engine, status }, { model, versions, storage, adopted, is_owner: isOwner }) {
   const speaks = engine
     ? [
@@ -75,7 +75,7 @@ export class Settings {
   }
 
   async open() {
-    this.#fill(); // at once: the studio may not answer
+    this.#fill(); // at once, as the studio may not respond
     this.trash.open();
     const listed = await voices();
     this.form.elements.voice.replaceChildren(...[{ id: "", name: phrase("settings.voice.last") }, ...listed].map(({ id, name }) => element("option", { value: id, textContent: name })));
@@ -96,7 +96,7 @@ export class Settings {
   close() {}
 
   #fill() {
-    const { values } = this.preferences; // some have their switch where they are seen
+    const { values } = this.preferences; // some are also changed elsewhere on the page
     for (const field of this.form.querySelectorAll("[name]")) field.value = values[field.name] ?? "";
     this.form.elements.language.value = chosenLanguage();
   }
