@@ -1,4 +1,4 @@
-// A take that a limit cut: where its rest is asked for.
+// A truncated take: which request generates the rest.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -13,7 +13,7 @@ function cutTake() {
   return Object.assign(cut, { id: "t1", seed: "7", canContinue: true });
 }
 
-test("the rest is asked of the server by the take's id, and only where there is one", async () => {
+test("the rest is requested by the take's id, and only if there is one", async () => {
   const requests = [];
   globalThis.fetch = async (url, options) => {
     requests.push([new URL(url, "http://studio").pathname, JSON.parse(options.body)]);

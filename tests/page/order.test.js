@@ -1,4 +1,4 @@
-// Answers in any order, and none: only the latest counts, what is heard is what the bar is about, a lost connection is told.
+// Responses in any order, or missing: only the latest counts, the bar shows the playing track, a lost connection is reported.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -24,9 +24,9 @@ const { Recorded } = await import("../../assets/page/player/track.js");
 const { EngineHealth } = await import("../../assets/page/shell/engine-health.js");
 const { buildRequest } = await import("../../assets/page/speak/request.js");
 
-let reading = async (words) => words; // what a clip is as base64
+let reading = async (words) => words; // returns a clip as base64
 
-/** A promise for each time that it is called, to be kept in any order. */
+/** A function that returns a new promise for each call; they can be resolved in any order. */
 function held() {
   const calls = [];
   const call = () => {
@@ -36,7 +36,7 @@ function held() {
   return { calls, call };
 }
 
-/** Every promise that can be kept is. */
+/** Resolves after all promises that can be settled. */
 function settled() {
   return new Promise((resolve) => {
     setImmediate(resolve);
@@ -45,7 +45,7 @@ function settled() {
 
 const wavAnswer = (...samples) => new Response(wavFile([Int16Array.from(samples)], 24000));
 
-/** A body that breaks off after its beginning. */
+/** A response whose body breaks off after its beginning. */
 const broken = (beginning) =>
   new Response(
     new ReadableStream({
@@ -54,7 +54,7 @@ const broken = (beginning) =>
     }),
   );
 
-test("only the latest counts, what joins it too, and none after the end", () => {
+test("only the latest request and those that join it count, and none after the end", () => {
   const latest = new Latest();
   const first = latest.begin();
   const [second, joined] = [latest.begin(), latest.join()];
@@ -63,7 +63,7 @@ test("only the latest counts, what joins it too, and none after the end", () => 
   assert.deepEqual([second(), joined()], [false, false]);
 });
 
-test("a press that is made again while its work is under way is none, also if that fails", async () => {
+test("a second press is ignored while the first one's work is under way, but not after it has failed", async () => {
   const { calls, call } = held();
   const press = once(call);
   const pressed = [press(), press()];
@@ -74,7 +74,7 @@ test("a press that is made again while its work is under way is none, also if th
   assert.equal(calls.length, 2);
 });
 
-test("what waits for work under way comes after all of it, in whatever order and however that ends", async () => {
+test("waiting for work under way lasts until all of it has ended, in any order, even by failing", async () => {
   const { calls, call } = held();
   const underWay = new UnderWay();
   const ended = [];
@@ -92,7 +92,7 @@ test("what waits for work under way comes after all of it, in whatever order and
   await new UnderWay().ended();
 });
 
-test("an answer that breaks off, or is somebody else's, is told as a lost connection", async () => {
+test("a response that breaks off, or comes from another server, is reported as a lost connection", async () => {
   for (const answer of [() => broken(new TextEncoder().encode('{"da')), () => new Response("<html>"), () => Promise.reject(new TypeError("Failed to fetch"))]) {
     globalThis.fetch = async () => answer();
     for (const read of [ask, readJson]) await assert.rejects(read("/v1/voices"), (problem) => problem instanceof Refusal && problem.isLost);
@@ -102,7 +102,7 @@ test("an answer that breaks off, or is somebody else's, is told as a lost connec
   await assert.rejects(sound.next(), Refusal);
 });
 
-test("an older look at the engine does not take back what a newer one has told", async ({ mock }) => {
+test("an older response about the engine's health does not replace a newer one", async ({ mock }) => {
   mock.timers.enable({ apis: ["setTimeout"] });
   const { calls, call } = held();
   globalThis.fetch = call;
@@ -117,7 +117,7 @@ test("an older look at the engine does not take back what a newer one has told",
   assert.deepEqual(statuses, ["ready"]);
 });
 
-test("who leaves a sound ends its request", async () => {
+test("leaving an audio stream cancels its request", async () => {
   const bytes = new Uint8Array(await wavFile([Int16Array.of(1)], 24000).arrayBuffer());
   const cancelled = Promise.withResolvers();
   const sound = soundOf(new Response(new ReadableStream({ start: (stream) => stream.enqueue(bytes), cancel: cancelled.resolve })));
@@ -126,7 +126,7 @@ test("who leaves a sound ends its request", async () => {
   await cancelled.promise;
 });
 
-test("a clip that is still being read is not sent as the next one, and is read once", async () => {
+test("a clip still being read is not sent in place of the next one, and each clip is read once", async () => {
   const fields = { text: "Hi", source: "clip", clipText: "words", temperature: 1, topP: 1, topK: 1, speed: 1, cutAfter: 0 };
   const { calls, call } = held();
   reading = call;
@@ -142,7 +142,7 @@ test("a clip that is still being read is not sent as the next one, and is read o
   );
 });
 
-/** What is heard, with the player's orders in a list; opened(n) lets the nth sound be opened. */
+/** NowPlaying with a list of the player's orders; opened(n) lets the nth track be opened. */
 function desk() {
   const orders = [];
   const { calls, call } = held();
@@ -166,7 +166,7 @@ function desk() {
   return { nowPlaying: new NowPlaying(player, bar, preferences), bar, orders, calls, opened, report };
 }
 
-test("of two sounds the one that was asked for last is heard, whichever is made or opened first", async () => {
+test("of two tracks the one requested last is played, whichever is fetched or opened first", async () => {
   const { nowPlaying, orders, calls, opened } = desk();
   const { calls: requests, call } = held();
   globalThis.fetch = call;
@@ -186,7 +186,7 @@ test("of two sounds the one that was asked for last is heard, whichever is made 
   assert.deepEqual([nowPlaying.current, orders], [shown, ["0 pause"]]);
 });
 
-test("a take that is asked for silences the one before, and its first sound does not silence what is heard instead", async () => {
+test("a requested take stops the previous track, and its first audio does not stop a track played in the meantime", async () => {
   const { nowPlaying, bar, orders, calls, opened, report } = desk();
   const { calls: requests, call } = held();
   globalThis.fetch = call;
@@ -197,7 +197,7 @@ test("a take that is asked for silences the one before, and its first sound does
   await opened(0);
   await first;
   nowPlaying.show(take);
-  report("over"); // of the one before
+  report("over"); // from the previous track
   assert.deepEqual([orders.splice(0).at(-1), bar.state], ["0 pause", "waiting"]);
   const second = nowPlaying.play(preview);
   requests[1].resolve(wavAnswer(1));

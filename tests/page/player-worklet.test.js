@@ -1,10 +1,10 @@
-// The player's buffering: when sound starts, what a gap does, and that every sample is heard once.
+// The player's buffering: when playback starts, the effect of a gap, and that every sample is played once.
 
 import assert from "node:assert/strict";
 import test from "node:test";
 
 const RATE = 1000;
-const BLOCK = 128; // samples the audio graph asks for at a time
+const BLOCK = 128; // samples the audio graph requests at a time
 
 /** @type {any} */
 let Source = null;
@@ -33,7 +33,7 @@ class Playing {
     this.order({ order: "append", samples: Float32Array.from(samples) });
   }
 
-  /** What the next block sounds like. */
+  /** The samples of the next block. */
   block() {
     const out = new Float32Array(BLOCK);
     assert.equal(this.source.process([], [[out]]), true);
@@ -48,17 +48,17 @@ class Playing {
 
 const ramp = (count, from = 1) => Array.from({ length: count }, (_, i) => (from + i) / 4096);
 
-test("it waits for as much as it was told, and less will do once the take is complete", () => {
+test("playback starts once the prebuffer is full, or earlier if the take is complete", () => {
   const playing = new Playing({ prebuffer: 300 });
   playing.append(...ramp(299));
   assert.ok(playing.block().every((value) => value === 0));
   assert.equal(playing.source.state, "waiting");
   playing.order({ order: "complete" });
   assert.deepEqual(playing.block(), [...Float32Array.from(ramp(BLOCK))]);
-  assert.equal(playing.source.port.sent[0].firstSampleAt, 3.128); // the block after the one of silence
+  assert.equal(playing.source.port.sent[0].firstSampleAt, 3.128); // after one block of silence
 });
 
-test("every sample is heard once and in order, over a buffer that has to grow", () => {
+test("every sample is played once and in order, even if the buffer has to grow", () => {
   const playing = new Playing();
   const all = ramp(RATE * 31);
   for (let at = 0; at < all.length; at += 1000) playing.append(...all.slice(at, at + 1000));
@@ -70,7 +70,7 @@ test("every sample is heard once and in order, over a buffer that has to grow", 
   assert.deepEqual([playing.last.state, playing.last.rendered, playing.last.underruns], ["over", all.length, 0]);
 });
 
-test("a gap is counted, nothing is lost in it, and as much is waited for as the take was late", () => {
+test("a gap is counted and loses no samples, and playback then waits for as much as the take was late", () => {
   const playing = new Playing();
   playing.append(...ramp(150));
   playing.block();
@@ -78,20 +78,20 @@ test("a gap is counted, nothing is lost in it, and as much is waited for as the 
   assert.deepEqual(rest.slice(0, 22), [...Float32Array.from(ramp(22, 129))]);
   assert.deepEqual([playing.last.state, playing.last.underruns], ["waiting", 1]);
   for (let waited = 0; waited < 3; waited += 1) playing.block();
-  playing.append(...ramp(400, 151)); // after five blocks, of which it had sound for 150 samples: 490 late
+  playing.append(...ramp(400, 151)); // after five blocks with audio for 150 samples: 490 late
   assert.ok(playing.block().every((value) => value === 0));
   playing.append(...ramp(100, 551));
   assert.equal(playing.block()[0], Float32Array.of(151 / 4096)[0]);
 });
 
-test("sound begins so long after the first samples came, and it tells how long was needed", () => {
+test("playback starts the given delay after the first samples, and the delay needed is reported", () => {
   const playing = new Playing({ delay: 0.2 });
   playing.block(); // time before the first samples does not count
   playing.append(...ramp(128));
   assert.ok([...playing.block(), ...playing.block()].every((value) => value === 0));
-  playing.append(...ramp(256, 129)); // after 0.256 s, of which 0.128 would have been heard
+  playing.append(...ramp(256, 129)); // after 0.256 s, of which 0.128 would have been played
   assert.equal(playing.block()[0], Float32Array.of(1 / 4096)[0]);
-  playing.append(...ramp(128, 385)); // as it is due
+  playing.append(...ramp(128, 385)); // just in time
   for (let i = 0; i < 2; i += 1) playing.order({ order: "complete" });
   const messages = playing.source.port.sent.filter(({ needed }) => needed !== undefined);
   assert.equal(messages.length, 1);
@@ -100,7 +100,7 @@ test("sound begins so long after the first samples came, and it tells how long w
   assert.equal(playing.last.underruns, 0);
 });
 
-test("a seek stays within the take, and after its end leaves it paused", () => {
+test("a seek stays within the take, and after the take's end leaves it paused", () => {
   const playing = new Playing();
   playing.append(...ramp(BLOCK));
   playing.order({ order: "complete" });
@@ -114,7 +114,7 @@ test("a seek stays within the take, and after its end leaves it paused", () => {
   assert.equal(playing.block()[0], Float32Array.of(1 / 4096)[0]);
 });
 
-test("paused it is silent and stays where it is; play at the end begins anew", () => {
+test("a paused take is silent and keeps its position; playing at the end starts over", () => {
   const playing = new Playing();
   playing.append(...ramp(BLOCK * 2));
   playing.order({ order: "complete" });
@@ -129,14 +129,14 @@ test("paused it is silent and stays where it is; play at the end begins anew", (
   assert.equal(playing.source.position, 0);
 });
 
-test("orders for a take that is no longer open are not heard", () => {
+test("orders for a take that is no longer open are ignored", () => {
   const playing = new Playing();
   playing.order({ order: "open", take: 2, prebuffer: 0, delay: 0 });
   playing.order({ order: "append", take: 1, samples: Float32Array.of(1) });
   assert.equal(playing.source.length, 0);
 });
 
-test("it tells where it is, and how loud it was since it last did", () => {
+test("it reports its position, and the loudest sample since its last report", () => {
   const playing = new Playing();
   playing.append(...new Array(4096).fill(0.25), ...new Array(4096).fill(-0.5));
   playing.order({ order: "complete" });

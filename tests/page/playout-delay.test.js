@@ -1,4 +1,4 @@
-// How long a take's start is held back: enough for those before it, nothing where the engine is fast.
+// The delay before a take starts: enough for the previous takes, none if the engine is fast.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -8,7 +8,7 @@ import { PlayoutDelay } from "../../assets/page/player/playout-delay.js";
 const FRAME = 2048 / 44100;
 const CHUNKS = [1, 1, 1, 2, 2, 3, 3, 4, 4, 4];
 
-/** What a take needs whose engine works so long for a second of sound, each chunk late by up to `jitter` seconds. */
+/** The delay a take needs; pace: seconds of work per second of audio; jitter: returns a chunk's lateness in seconds. */
 function needed(pace, jitter = () => 0) {
   let [framesHeard, late] = [0, -Infinity];
   for (const [i, frames] of CHUNKS.entries()) {
@@ -19,12 +19,12 @@ function needed(pace, jitter = () => 0) {
   return late;
 }
 
-/** Park and Miller's numbers from 0 to 1: the same in every run. */
+/** Park and Miller's pseudo-random numbers from 0 to 1, the same in every run. */
 function numbers(seed) {
   return () => (seed = (seed * 48271) % 2147483647) / 2147483647;
 }
 
-test("played with its delay, takes that vary have no gap once three were heard", () => {
+test("takes that vary have no gaps once three have been played", () => {
   for (const pace of [0.1, 0.5, 0.75, 0.95]) {
     const next = numbers(7);
     const delay = new PlayoutDelay();
@@ -38,7 +38,7 @@ test("played with its delay, takes that vary have no gap once three were heard",
   }
 });
 
-test("a fast engine is not waited for, from the first take on", () => {
+test("a fast engine causes no delay, from the first take on", () => {
   const delay = new PlayoutDelay();
   delay.expect(0.05);
   assert.equal(delay.seconds, 0);
@@ -48,18 +48,18 @@ test("a fast engine is not waited for, from the first take on", () => {
   }
 });
 
-test("the first take of a slow engine waits for what its pace makes it need", () => {
+test("the first take of a slow engine is delayed by as much as its pace requires", () => {
   for (const pace of [0.5, 0.75, 0.95]) {
     const delay = new PlayoutDelay();
     delay.expect(pace);
     assert.ok(delay.seconds >= needed(pace), `pace ${pace}`);
   }
   const delay = new PlayoutDelay();
-  delay.expect(8); // the very first work, caches cold
+  delay.expect(8); // the very first work, with cold caches
   assert.ok(delay.seconds <= 0.3);
 });
 
-test("what was heard counts more than what was expected, but an engine near real time may be slower at any time", () => {
+test("played takes count more than the expected pace, but an engine near real time may slow down at any time", () => {
   const delay = new PlayoutDelay();
   delay.learn(0.1);
   const learnt = delay.seconds;
@@ -74,7 +74,7 @@ test("what was heard counts more than what was expected, but an engine near real
   assert.ok(delay.seconds <= 0.04);
 });
 
-test("a bad take is heeded at once and forgotten in time, however bad it was", () => {
+test("a late take counts at once and is forgotten over time, however late it was", () => {
   const delay = new PlayoutDelay();
   for (let take = 0; take < 20; take += 1) delay.learn(0.02);
   const before = delay.seconds;
@@ -86,14 +86,14 @@ test("a bad take is heeded at once and forgotten in time, however bad it was", (
   assert.equal(delay.seconds, before);
 });
 
-test("after a bad take little more is waited for than it needed", () => {
+test("after a late take the delay is little more than that take needed", () => {
   const delay = new PlayoutDelay();
   for (let take = 0; take < 9; take += 1) delay.learn(-0.02);
   delay.learn(0.05);
   assert.ok(delay.seconds >= 0.05 && delay.seconds <= 0.07, String(delay.seconds));
 });
 
-test("an engine at half of real time is waited for a moment, whatever takes needed; one that is much faster is not", () => {
+test("an engine at half of real time causes a short delay, whatever takes needed; a much faster one causes none", () => {
   const delay = new PlayoutDelay();
   for (let take = 0; take < 10; take += 1) delay.learn(-0.04);
   delay.expect(0.5);

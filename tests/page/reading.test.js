@@ -1,4 +1,4 @@
-// What the page says of how a script will be read.
+// The line about how a script will be read.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -7,17 +7,17 @@ import { readingLine } from "../../assets/page/speak/reading-line.js";
 
 const READ = { text: "It is five PM.", changed: true };
 
-test("a script that is read as it is written needs no line", () => {
+test("a script read as written needs no line", () => {
   assert.equal(readingLine({ text: "Hello.", changed: false }, false), null);
   assert.equal(readingLine({ text: "Hello.", changed: false }, true), null);
   assert.equal(readingLine(null, false), null);
 });
 
-test("what will be read is shown, with the way to leave it", () => {
+test("the text that will be read is shown, with a way to turn it off", () => {
   assert.deepEqual(readingLine(READ, false), { lead: "Will be read as:", words: "It is five PM.", other: "Speak as written" });
 });
 
-test("who speaks as written is told so, with the way back", () => {
+test("after turning it off, the line offers the way back", () => {
   const line = readingLine(READ, true);
   assert.equal(line?.words, "");
   assert.equal(line?.other, "Read them as words");

@@ -1,4 +1,4 @@
-// What is said where no recogniser is set up: to the owner, to others, while it is fetched, and when it was not.
+// The texts shown if no recogniser is set up: to the owner, to others, during the download, and after it has failed.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -7,17 +7,17 @@ import { wordsFor } from "../../assets/page/new-voice/recogniser-offer.js";
 
 const OFFER = { name: null, installed: true, install: "pip install it", offered: { model: "a/b", licence: "MIT", bytes: 148e6 }, may_fetch: true, fetching: null, error: null };
 
-test("size and licence are said before, and why it failed after", () => {
+test("size and licence are shown before the download, and the reason after it has failed", () => {
   assert.match(wordsFor(OFFER), /^No speech recogniser .* Whisper base \(a\/b on Hugging Face\) once: 148 MB, licence MIT\./);
   assert.match(wordsFor({ ...OFFER, error: "the disk is full" }), /^Download failed: the disk is full\. The studio can download/);
   assert.match(wordsFor({ ...OFFER, installed: false }), /install the package faster-whisper .*\(pip install it\)/);
 });
 
-test("who is not the owner is offered nothing", () => {
+test("only the owner gets an offer", () => {
   assert.equal(wordsFor({ ...OFFER, may_fetch: false }), "No speech recogniser is set up here.");
 });
 
-test("how far it is", () => {
+test("the download's progress is shown", () => {
   assert.equal(wordsFor({ ...OFFER, fetching: { bytes: 0, total: 0 } }), "Downloading …");
   assert.equal(wordsFor({ ...OFFER, fetching: { bytes: 43.4e6, total: 148e6 } }), "Downloading: 43 of 148 MB");
 });

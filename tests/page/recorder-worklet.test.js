@@ -1,9 +1,9 @@
-// What the microphone heard is handed over to its last sample.
+// The recorder hands over the microphone's audio to the last sample.
 
 import assert from "node:assert/strict";
 import test from "node:test";
 
-test("whole pieces, and at the end what is left of one", async () => {
+test("audio is handed over in whole pieces, and the rest at the end", async () => {
   let processor;
   const posted = [];
   globalThis.AudioWorkletProcessor = /** @type {any} */ (

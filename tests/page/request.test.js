@@ -1,4 +1,4 @@
-// From the page's fields to the body of a request.
+// The request body built from the page's fields.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -20,7 +20,7 @@ const FIELDS = {
   seed: null,
 };
 
-test("what says nothing is left out", async () => {
+test("fields without effect are left out", async () => {
   assert.deepEqual(await buildRequest(FIELDS, 21.5), {
     input: "Two words",
     response_format: "wav",
@@ -31,7 +31,7 @@ test("what says nothing is left out", async () => {
   });
 });
 
-test("speed, length and seed are sent where they say something", async () => {
+test("speed, length and seed are sent if they have an effect", async () => {
   const request = await buildRequest({ ...FIELDS, speed: 1.5, cutAfter: 2, seed: 7 }, 21.5);
   assert.deepEqual([request.speed, request.max_new_tokens, request.seed], [1.5, 43, 7]);
   assert.equal((await buildRequest({ ...FIELDS, cutAfter: 0.001 }, 21.5)).max_new_tokens, 1);
@@ -44,7 +44,7 @@ for (const [what, changes] of Object.entries({
   "could not generate this": { seed: 1.7 },
   "The transcript is missing": { source: "clip", clip: new Blob(["a"]), clipText: " " },
 })) {
-  test(`it is refused in words for people: ${what}`, async () => {
+  test(`the refusal is readable: ${what}`, async () => {
     await assert.rejects(buildRequest({ ...FIELDS, ...changes }, 21.5), (problem) => {
       assert.ok(problem instanceof Refusal);
       assert.match(problem.what, new RegExp(what));
@@ -53,7 +53,7 @@ for (const [what, changes] of Object.entries({
   });
 }
 
-test("the length of speech is guessed from letters; tags are not spoken, and some scripts are denser", () => {
+test("the length of speech is estimated from letters; tags are not spoken, and some writing systems are denser", () => {
   assert.equal(expectedSeconds("a".repeat(150)), 10);
   assert.equal(expectedSeconds(`[whispering]${"a".repeat(150)}`), 10);
   assert.equal(expectedSeconds("走".repeat(45)), 10);

@@ -1,4 +1,4 @@
-// A request that is refused for its key waits for the sign-in, then is sent once more.
+// A request refused for its key waits for the sign-in, then is sent once more.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -8,7 +8,7 @@ import { ask, askForKeysBy, json, readJson } from "../../assets/page/client/requ
 
 globalThis.window = /** @type {any} */ ({ location: { origin: "http://studio", href: "http://studio/" } });
 
-/** Has a studio answer that knows no key until it is signed in to; returns what it was sent. */
+/** Mocks a studio that refuses requests until isSignedIn is set; returns its state with the requests sent to it. */
 function studio(context) {
   const state = { isSignedIn: false, /** @type {string[]} */ sent: [] };
   context.mock.method(globalThis, "fetch", async (url, { method = "GET", body = "" } = {}) => {
@@ -18,7 +18,7 @@ function studio(context) {
   return state;
 }
 
-test("all that are refused while the key is asked for are sent once more", async (context) => {
+test("all requests refused while the page asks for a key are sent once more", async (context) => {
   const server = studio(context);
   const { promise, resolve } = Promise.withResolvers();
   askForKeysBy(() => promise);
@@ -32,7 +32,7 @@ test("all that are refused while the key is asked for are sent once more", async
   assert.match(server.sent[2], /^PATCH .*\/v1\/part {"text":"new"}$/);
 });
 
-test("it fails if no key is given, or if the given one is refused too", async (context) => {
+test("a request fails if no key is given, or if the given one is also refused", async (context) => {
   const server = studio(context);
   for (const isGiven of [false, true]) {
     askForKeysBy(async () => isGiven);
@@ -42,7 +42,7 @@ test("it fails if no key is given, or if the given one is refused too", async (c
   assert.equal(server.sent.length, 2 + 4);
 });
 
-test("whether a request changes something is known to the one who asks", async (context) => {
+test("the function that asks for keys learns whether the request only reads", async (context) => {
   studio(context);
   /** @type {boolean[]} */
   const kinds = [];

@@ -1,4 +1,4 @@
-// A request as programs: what stands in them is what was asked, whatever the text holds.
+// A request as programs: they send exactly that request, whatever its text contains.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -12,7 +12,7 @@ const REQUEST = { input: AWKWARD, voice: "clara", response_format: "wav", temper
 const CLIP = { ...REQUEST, voice: undefined, ref_audio: "data:audio/wav;base64,AAAA", ref_text: "Its words" };
 
 for (const [name, write] of Object.entries(SNIPPETS)) {
-  test(`${name}: it names the studio, shows a key where one is needed, and never holds a recording`, () => {
+  test(`${name}: it has the studio's address, a placeholder if a key is needed, and never a recording`, () => {
     assert.ok(write(REQUEST, BASE, false).includes(BASE));
     assert.ok(write(REQUEST, BASE, true).includes("YOUR_KEY"));
     assert.ok(!write(REQUEST, BASE, false).includes("YOUR_KEY"));
@@ -20,14 +20,14 @@ for (const [name, write] of Object.entries(SNIPPETS)) {
   });
 }
 
-test("the shell hands the very request to curl", () => {
+test("the shell passes exactly that request to curl", () => {
   const script = SNIPPETS.curl(REQUEST, BASE, true).replace(/^curl /, "printf '%s\\0' ");
   const words = execFileSync("sh", ["-c", script], { encoding: "utf8" }).split("\0");
   assert.deepEqual(JSON.parse(words[words.indexOf("-d") + 1]), REQUEST);
   assert.ok(words.includes("Authorization: Bearer YOUR_KEY"));
 });
 
-test("JavaScript sends the very request", async () => {
+test("JavaScript sends exactly that request", async () => {
   const sent = [];
   const fetched = (url, options) => {
     sent.push([url, JSON.parse(options.body)]);
@@ -38,7 +38,7 @@ test("JavaScript sends the very request", async () => {
   assert.deepEqual(sent, [[`${BASE}/v1/audio/speech`, REQUEST]]);
 });
 
-test("a dialogue goes to the endpoint for dialogues", () => {
+test("a dialogue is sent to the dialogue endpoint", () => {
   const program = SNIPPETS.gradio_client({ ...REQUEST, cast: { Anna: "clara" } }, BASE, false);
   assert.match(program, /api_name="\/dialogue"/);
   assert.match(program, /script=/);

@@ -1,4 +1,4 @@
-// What the server says while it starts, and of a clip, in the page's own words.
+// The page's texts for the server's start-up steps and for findings about a clip.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -11,7 +11,7 @@ const health = readFileSync(new URL("../../assets/page/shell/engine-health.js", 
 const patterns = [...health.matchAll(/^ {2}\[\/(.+)\/, "(shell\.step\.\w+)"\],$/gm)].map(([, pattern, key]) => [new RegExp(pattern), key]);
 const sources = ["engine/runtime/setup.py", "engine/engine.py", "engine/checkpoint/checkpoint_loader.py", "engine/direct_engine.py", "fleet/start.py"];
 
-test("every step that engine and fleet tell has words", () => {
+test("every step reported by the engine and the fleet has a text", () => {
   const steps = new Set();
   for (const file of sources) {
     const text = readFileSync(new URL(`../../${file}`, import.meta.url), "utf8");
@@ -27,7 +27,7 @@ test("every step that engine and fleet tell has words", () => {
   }
 });
 
-test("every finding of the advisor has words of its own", () => {
+test("every finding of the advisor has its own text", () => {
   const text = readFileSync(new URL("../../studio/voices/advisor.py", import.meta.url), "utf8");
   const codes = new Set([...text.matchAll(/Finding\(\s*"(\w+)"/g)].map(([, code]) => code));
   assert.ok(codes.size >= 14);

@@ -1,4 +1,4 @@
-// A take as the page knows it, what it says in figures, and its waveform.
+// The page's takes, their figures and their waveforms.
 
 import assert from "node:assert/strict";
 import { resolveObjectURL } from "node:buffer";
@@ -24,7 +24,7 @@ const RECORD = {
 };
 const newTake = () => new Take({ number: 2, request: { input: "Hello", voice: "clara" }, voiceName: "Clara", settings: {} });
 
-test("a take of the server's list", () => {
+test("a take is created from the server's record", () => {
   const take = Take.of(RECORD);
   assert.deepEqual([take.id, take.seed, take.isStarred, take.hasSound, take.seconds], ["t1", "7", true, true, 3]);
   assert.equal(take.name, "clara, seed 7");
@@ -33,7 +33,7 @@ test("a take of the server's list", () => {
   assert.equal(Take.of({ ...RECORD, state: "failed" }).ending, "failed");
 });
 
-test("a take that a limit cut can be gone on with, as a new one without that limit", () => {
+test("a take truncated by a limit can be continued, as a new take without that limit", () => {
   const cut = Object.assign(Take.of({ ...RECORD, can_continue: true }), { settings: { cutAfter: 3 } });
   cut.request = { ...cut.request, max_new_tokens: 65 };
   assert.equal(cut.canContinue, true);
@@ -52,12 +52,12 @@ test("a take that a limit cut can be gone on with, as a new one without that lim
   assert.deepEqual([take.canContinue, take.ending, take.continues], [true, "length", null]);
 });
 
-test("a clip of one's own was not kept, so it cannot be asked for again", () => {
+test("a take of one's own clip cannot be generated again, as the clip was not stored", () => {
   assert.equal(Take.of(RECORD).isRepeatable, true);
   assert.equal(Take.of({ ...RECORD, voice: "clara, clip" }).isRepeatable, false);
 });
 
-test("what comes becomes a file, and samples again", async () => {
+test("received audio becomes a file, which can be decoded again", async () => {
   const take = newTake();
   take.begin(new Headers({ "x-request-id": "r1", "x-seed": "12", "x-first-audio-ms": "80" }));
   take.add(24000, Int16Array.of(1, 2));
@@ -71,7 +71,7 @@ test("what comes becomes a file, and samples again", async () => {
   take.drop();
 });
 
-test("a file that the player offers stays while it does, though the take goes from its list", () => {
+test("a file offered by the player remains after its take is removed from the list, until the player leaves it", () => {
   const [playing, other] = [newTake(), newTake()];
   for (const take of [playing, other]) {
     take.add(24000, Int16Array.of(1));
@@ -85,7 +85,7 @@ test("a file that the player offers stays while it does, though the take goes fr
   assert.equal(resolveObjectURL(playing.url), undefined);
 });
 
-test("the words of a take that broke off are not aligned", () => {
+test("the words of an interrupted take are not aligned", () => {
   const endings = ["stop", "length", "stopped", "broken", "failed"].map((ending) => {
     const take = Object.assign(newTake(), { id: "r1" });
     take.add(24000, Int16Array.of(1));
@@ -96,18 +96,18 @@ test("the words of a take that broke off are not aligned", () => {
   assert.deepEqual(Object.fromEntries(endings), { stop: true, length: true, stopped: true, broken: false, failed: false });
 });
 
-test("a blind take tells neither voice nor figures", () => {
+test("a blind take reveals neither voice nor figures", () => {
   const take = Object.assign(newTake(), { isBlind: true, seed: "12" });
   assert.equal(take.fileName, "take-2.wav");
   assert.deepEqual(figuresOf(take), []);
 });
 
-test("figures are told where they are known", () => {
+test("figures are shown if they are known", () => {
   const figures = Object.fromEntries(figuresOf(Take.of(RECORD)).map(([label, value]) => [label, value]));
   assert.deepEqual(figures, { waited: null, server: "100 ms", heard: null, rtf: 0.5, gaps: null, seed: "7" });
 });
 
-test("a waveform has the loudest sample of each thirtieth of a second, however it is fed", () => {
+test("a waveform has the loudest sample of each thirtieth of a second, whatever the chunk size", () => {
   const pcm = Int16Array.from({ length: 90 }, (_, i) => (i === 40 ? -32768 : i === 70 ? 16384 : 0));
   for (const size of [1, 7, 30, 90]) {
     const waveform = new Waveform(900);
@@ -116,7 +116,7 @@ test("a waveform has the loudest sample of each thirtieth of a second, however i
   }
 });
 
-test("a voice without its revision", () => {
+test("a voice's revision is removed", () => {
   assert.equal(plainVoice("clara@3"), "clara");
   assert.equal(plainVoice("me@home"), "me@home");
 });

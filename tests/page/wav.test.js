@@ -1,4 +1,4 @@
-// WAV in both directions, cut anywhere on the way.
+// Writing WAV files, and reading them from chunks of any size.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -8,7 +8,7 @@ import { floats, readWav, WAV_HEADER_BYTES, wavFile } from "../../assets/page/li
 const PCM = Int16Array.of(0, 1, -1, 32767, -32768, 1234);
 const fileOf = async (rate = 24000) => new Uint8Array(await wavFile([PCM.slice(0, 2), PCM.slice(2)], rate).arrayBuffer());
 
-/** A response whose body comes in pieces of so many bytes. */
+/** A response whose body comes in chunks of `size` bytes. */
 function answer(bytes, size) {
   return new Response(
     new ReadableStream({
@@ -29,7 +29,7 @@ async function read(response) {
   return sound;
 }
 
-test("a file is read back as it was written, however it is cut", async () => {
+test("a file is read back as written, whatever the chunk size", async () => {
   const bytes = await fileOf();
   assert.equal(bytes.length, WAV_HEADER_BYTES + PCM.byteLength);
   for (let size = 1; size <= bytes.length; size += 1) {
@@ -37,26 +37,26 @@ test("a file is read back as it was written, however it is cut", async () => {
   }
 });
 
-test("chunks before the samples are passed over, of odd length too", async () => {
+test("RIFF chunks before the samples are skipped, even those of odd length", async () => {
   const bytes = await fileOf(44100);
   const note = new Uint8Array([..."LIST"].map((letter) => letter.charCodeAt(0)).concat([3, 0, 0, 0, 1, 2, 3, 0]));
   const longer = new Uint8Array([...bytes.slice(0, 36), ...note, ...bytes.slice(36)]);
   assert.deepEqual(await read(answer(longer, 7)), { rate: 44100, samples: [...PCM] });
 });
 
-test("an answer that is not a WAV, or not 16-bit mono, is refused", async () => {
+test("a response that is not a WAV, or not 16-bit mono, is refused", async () => {
   await assert.rejects(read(answer(new TextEncoder().encode("<!doctype html><html>"), 5)), /not a WAV stream/);
   const stereo = await fileOf();
   stereo[22] = 2;
   await assert.rejects(read(answer(stereo, 100)), /not 16-bit mono/);
 });
 
-test("a stream that ends inside a sample gives the whole ones", async () => {
+test("a stream that ends within a sample yields the complete ones", async () => {
   const bytes = await fileOf();
   assert.deepEqual((await read(answer(bytes.slice(0, -1), 9))).samples, [...PCM.slice(0, -1)]);
 });
 
-test("a file of two channels says so", async () => {
+test("the header of a stereo file states two channels", async () => {
   const view = new DataView(await wavFile([PCM], 44100, 2).arrayBuffer());
   assert.deepEqual([view.getUint16(22, true), view.getUint32(28, true), view.getUint16(32, true)], [2, 176400, 4]);
 });

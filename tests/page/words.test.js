@@ -1,4 +1,4 @@
-// Lengths, levels, grades, votes and refusals in words and figures.
+// Texts and figures for lengths, levels, grades, votes and refusals.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -12,12 +12,12 @@ import { verdict } from "../../assets/page/capture/recorder.js";
 import { gradeOf } from "../../assets/page/voices/advice.js";
 import { READINGS, sampleSentence } from "../../assets/page/voices/reading-texts.js";
 
-test("a clock and a length", () => {
+test("clock times and durations are formatted", () => {
   assert.deepEqual([0, -1, 5.25, 65.3, 600].map(clock), ["0:00.0", "0:00.0", "0:05.3", "1:05.3", "10:00.0"]);
   assert.deepEqual([0.2, 59.6, 61, 3600, 7325].map(duration), ["1 s", "1 min 0 s", "1 min 1 s", "1 h 0 min", "2 h 2 min"]);
 });
 
-test("parts in a row have the silence after them", () => {
+test("parts in a row include the silence after each", () => {
   const parts = [[0, 1.5], [2, 3], [3, 4]].map(([start, end], i) => ({ start_s: start, end_s: end, position: i, part: `p${i}`, take: `t${i}` }));
   assert.deepEqual(inARow(parts).map(({ part, pause }) => [part, pause]), [["p0", 0.5], ["p1", 0], ["p2", 0]]);
   assert.deepEqual(inARow([]), []);
@@ -32,12 +32,12 @@ test("chapters with changed parts are named, at most three of them", () => {
   assert.equal(changedWords(chapters("One")), "");
 });
 
-test("a recording's level and a clip's grade", () => {
+test("a recording's level and a clip's score get a grade", () => {
   assert.deepEqual([[0, -20], [-6, -9], [-1, -20], [-6, -50], [-6, -20]].map(([peak, rms]) => verdict(peak, rms)[0]), ["loud", "loud", "good", "quiet", "good"]);
   assert.deepEqual([100, 80, 79, 50, 49].map(gradeOf), ["good", "good", "fair", "fair", "bad"]);
 });
 
-test("votes add up: the best first, then by the mean of those who voted", () => {
+test("votes are totalled and sorted by times chosen best, then by mean score", () => {
   const round = (...votes) => ({ id: votes.length, votes: votes.map(([label, score, best]) => ({ label, score, best })) });
   const table = tally([round(["A", 3, false], ["B", null, true]), round(["A", 5, false], ["C", 5, false])]);
   assert.deepEqual(
@@ -46,7 +46,7 @@ test("votes add up: the best first, then by the mean of those who voted", () => 
   );
 });
 
-test("a refusal says what, why and what to do, also where the answer is no JSON", async () => {
+test("a refusal has a reason and advice, even if the response is not JSON", async () => {
   const answer = (status, body, headers = {}) => refusalOf(new Response(body, { status, headers }));
   const busy = await answer(429, JSON.stringify({ error: { message: "Full.", param: null } }), { "retry-after": "3" });
   assert.deepEqual([busy.status, busy.why, busy.retryAfter], [429, "Full.", 3]);
@@ -63,7 +63,7 @@ test("a voice introduces itself in its language, else in English", () => {
   assert.equal(sampleSentence(null), READINGS.en.sample);
 });
 
-test("a loudness, before and after", () => {
+test("loudness is shown before and after processing", () => {
   const at = (lufs, peak, rms, floor) => ({ integrated_lufs: lufs, true_peak_db: peak, rms_db: rms, noise_floor_db: floor });
   const before = at(-22.8, -3.12, -24, -120);
   assert.equal(loudnessWords({ loudness: "none", before, after: before, faults: [] }), "As spoken: −22.8 LUFS, peak −3.1 dBTP.");
