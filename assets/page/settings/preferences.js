@@ -42,7 +42,7 @@ export class Preferences extends EventTarget {
     document.body.toggleAttribute("data-details", this.values.details === "on"); // shows elements of the class figure
   }
 
-  /** Set the theme by Gradio's class on the body. */
+  /** Apply the theme through Gradio's class on the body. */
   #showTheme() {
     const { theme } = this.values;
     const isDark = theme === "dark" || (theme === "system" && matchMedia("(prefers-color-scheme: dark)").matches);

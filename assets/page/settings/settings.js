@@ -27,7 +27,7 @@ function backupWords(backup) {
   return [last, ...lacking, ...(backup.pending ? [phrase("settings.backup.due")] : []), phrase("settings.backup.in", { folder: backup.folder })].join(", ");
 }
 
-/** The items created without a key that the first key has owned since this start; empty if there are none. */
+/** The items created without a key that the first key adopted at this start; empty if there are none. */
 function adoptedFacts(adopted) {
   if (!adopted?.takes && !adopted?.projects && !adopted?.voices) return [];
   const projects = phrase("settings.adopted.projects", { count: adopted.projects });
