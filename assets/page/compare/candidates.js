@@ -8,7 +8,7 @@ import { phrase } from "../lib/phrases.js";
 
 const MOST = 8;
 const STORE = "voice-studio-compare-1";
-const OWN_CLIP = "clip"; // stands for a candidate where others have their voice's id
+const OWN_CLIP = "clip"; // the user's clip, in place of a voice id
 
 /**
  * A column of the table: the page's field, its heading, and the minimum, maximum and step of its number.
@@ -69,7 +69,7 @@ export class Candidates extends EventTarget {
   async open(studio) {
     this.#studio = studio;
     const listed = await voices();
-    this.#voices = listed.toSorted((one, other) => Number(other.isFirstChoice) - Number(one.isFirstChoice)); // a stable sort keeps the library's order
+    this.#voices = listed.toSorted((one, other) => Number(other.isFirstChoice) - Number(one.isFirstChoice)); // stable sort
     if (studio.source === "clip" && studio.clip) this.#voices.unshift({ id: OWN_CLIP, name: phrase("speak.clip.yours") });
     const known = new Set(this.#voices.map(({ id }) => id));
     this.#chosen = this.#chosen.filter((id) => known.has(id));

@@ -16,7 +16,7 @@ const SEEDS = 2 ** 31;
 
 /**
  * Fires "play" {take, others} (if one of the others is playing: from the same position), "grown" and "made" {take} while
- * takes are generated, "told" {take} when its name is revealed, and "use" {take} to use its script and settings in the Studio.
+ * takes are generated, "told" {take} when a name is revealed, and "use" {take}: its script and settings for the Studio.
  */
 export class Compare extends EventTarget {
   /** @type {CandidateCard[]} */
@@ -46,7 +46,7 @@ export class Compare extends EventTarget {
     this.part("stop").addEventListener("click", (event) => isSecond(event) || this.stop());
     this.part("reveal").addEventListener("click", () => this.#reveal());
     document.addEventListener("keydown", (event) => this.#key(event));
-    fields.addEventListener("change", () => this.isOpen && this.open(), { once: true }); // it may be shown before the fields are
+    fields.addEventListener("change", () => this.isOpen && this.open(), { once: true }); // if shown before the fields are
   }
 
   async open() {

@@ -11,7 +11,7 @@ export async function repeatsExactly(take) {
   const response = await requestSpeech({ ...take.repeat, store: false });
   let at = 0;
   for await (const { sampleRate, pcm } of soundOf(response)) {
-    if (sampleRate !== take.sampleRate || pcm.some((value, i) => value !== kept[at + i])) return false; // leaving the loop cancels the request
+    if (sampleRate !== take.sampleRate || pcm.some((value, i) => value !== kept[at + i])) return false; // cancels the request
     at += pcm.length;
   }
   return at === kept.length;

@@ -1,7 +1,7 @@
 // Keeps the keyboard focus: when a control is hidden or redrawn, its replacement gets the focus, or else the nearest control.
 
 const CONTROLS = "a[href], button, input, select, textarea, summary, [tabindex]";
-const SHOWS = ["hidden", "disabled", "aria-selected", "data-speaking", "data-area", "data-shown", "data-captured"]; // attributes that may hide a control or show it again
+const SHOWS = ["hidden", "disabled", "aria-selected", "data-speaking", "data-area", "data-shown", "data-captured"]; // may hide or show a control
 
 const isSeen = (control) => control.isConnected && control.checkVisibility({ visibilityProperty: true });
 const isUsable = (control) => isSeen(control) && !control.matches(":disabled") && control.tabIndex >= 0;
@@ -17,7 +17,7 @@ export function keepFocus() {
   let isLooking = false;
 
   document.addEventListener("keydown", () => (usesKeys = true), true);
-  document.addEventListener("pointerdown", () => ([usesKeys, last] = [false, null]), true); // outside all controls, the focus is given up
+  document.addEventListener("pointerdown", () => ([usesKeys, last] = [false, null]), true); // given up outside all controls
   document.addEventListener("focusin", ({ target }) => {
     if (!(target instanceof Element)) return;
     /** @type {Element[]} */
