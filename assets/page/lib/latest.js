@@ -1,4 +1,4 @@
-// Of several requests for the same thing only the latest counts, whatever the order of the answers.
+// Of several requests for the same thing, only the latest counts, in whatever order responses arrive.
 
 export class Latest {
   #turn = 0;
@@ -15,7 +15,7 @@ export class Latest {
     return () => turn === this.#turn;
   }
 
-  /** No request counts any more. */
+  /** Make all requests begun so far obsolete. */
   end() {
     this.#turn += 1;
   }
