@@ -1,4 +1,4 @@
-// Of several requests for the same thing, only the latest counts, in whatever order responses arrive.
+// Ignores outdated responses: of several requests for the same thing, only the latest counts.
 
 export class Latest {
   #turn = 0;
