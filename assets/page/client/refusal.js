@@ -71,7 +71,7 @@ export async function refusalOf(response) {
   const [what, advice] = BY_STATUS[response.status] ?? [phrase("refusal.other"), phrase("refusal.other.advice")];
   return new Refusal({
     what,
-    why: response.status === 401 ? phrase("refusal.401.why") : (error.message ?? phrase("refusal.noReason", { status: String(response.status) })), // the server's is meant for programs
+    why: response.status === 401 ? phrase("refusal.401.why") : (error.message ?? phrase("refusal.noReason", { status: String(response.status) })), // the server's is for programs
     advice: ADVICE_BY_FIELD[error.param] ?? advice,
     status: response.status,
     code: error.code,

@@ -5,7 +5,7 @@ import { connected } from "./requests.js";
 import { readWav } from "../lib/wav.js";
 
 /**
- * Yield {sampleRate, pcm: Int16Array} as they arrive. Throws Refusal if the response breaks off, AbortError after signal.abort().
+ * Yield {sampleRate, pcm: Int16Array} as they arrive. Throws Refusal if the response is cut off, AbortError on abort.
  *
  * @param {Response} response
  */
