@@ -1,4 +1,4 @@
-// Opens dictionaries: every <details data-dictionary> shows that of its data-voice or data-project, or the shared one.
+// Opens dictionaries: every <details data-dictionary> shows its data-voice's or data-project's, or the shared one.
 
 import { isZeroGpu } from "../client/host.js";
 import { hearWords } from "./hear-words.js";
