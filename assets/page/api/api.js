@@ -1,4 +1,4 @@
-// The area that tells how other programs use the studio, and tries it.
+// The API area: explains how other programs use the studio, and tests a request.
 
 import { partsOf } from "../lib/elements.js";
 import { address } from "../client/address.js";
@@ -8,12 +8,12 @@ import { connected } from "../client/requests.js";
 import { requestSpeech } from "../client/speech.js";
 import { numeral, phrase } from "../lib/phrases.js";
 
-/** Fires "present" {kind}: the Studio area's speech shall be shown as a program, or as that kind of settings. */
+/** Fires "present" {kind} to show the Studio area's current request as code; kind: the dialog's tab, undefined: the last one. */
 export class Api extends EventTarget {
   /** @type {AbortController | null} */
-  #testing = null; // the AbortController of a test under way
+  #testing = null; // set while a test is running
 
-  /** request: gives the Studio's present request. */
+  /** request: returns the Studio area's current request, or a promise of it. */
   constructor(element, request) {
     super();
     this.request = request;
@@ -32,7 +32,7 @@ export class Api extends EventTarget {
     this.dispatchEvent(new CustomEvent("present", { detail: { kind } }));
   }
 
-  /** A real request, as a program would send it; a second press ends it. */
+  /** Send a real request, as a program would; a second press aborts it. */
   async #test() {
     if (this.#testing) return this.#testing.abort();
     const control = (this.#testing = new AbortController());

@@ -1,4 +1,4 @@
-// The dialog that shows a request as a program and copies it.
+// The dialog that shows a request as code or settings to copy.
 
 import { copyText } from "../lib/copy.js";
 import { closeByPressBeside } from "../lib/dialog.js";
@@ -23,7 +23,7 @@ export class CodeDialog {
     closeByPressBeside(element);
   }
 
-  /** Show what a request would be in a program; note is one more sentence, or nothing; kind: the tab, else the last one. */
+  /** Show a request as code; note: an additional sentence, or empty; kind: the tab, by default the last one shown. */
   open(title, request, note = "", kind = this.#kind) {
     this.#request = request;
     this.part("title").textContent = title;

@@ -1,7 +1,7 @@
-// A request as a program of one's own, and as the settings of others' programs. It only writes text.
+// Writes a request as source code, and as settings for other programs. It only produces text.
 
-const KEY = "YOUR_KEY"; // stands where a studio with keys wants one
-const CLIP = "clip.wav"; // a recording cannot stand in a listing: the program reads it from a file
+const KEY = "YOUR_KEY"; // placeholder, for studios that require a key
+const CLIP = "clip.wav"; // a recording is too long for a listing: the program reads it from this file
 
 const indent = (/** @type {string} */ text, /** @type {number} */ by) => text.replaceAll("\n", `\n${" ".repeat(by)}`);
 
@@ -14,7 +14,7 @@ function parts(request) {
 }
 
 /**
- * request: the body of POST /v1/audio/speech; base: the studio's address without a slash at the end; keyed: whether it needs a key.
+ * request: the body of POST /v1/audio/speech; base: the studio's address without a trailing slash; keyed: whether it needs a key.
  *
  * @param {Record<string, any>} request
  * @param {string} base
@@ -32,7 +32,7 @@ function curl(request, base, keyed) {
 }
 
 /**
- * JSON strings and numbers are Python's too.
+ * JSON strings and numbers are also valid Python.
  *
  * @param {Record<string, any>} request
  * @param {string} base
@@ -63,7 +63,7 @@ ${reading}with client.audio.speech.with_streaming_response.create(
 const FISH_FORMATS = ["wav", "pcm", "mp3", "opus"];
 
 /**
- * Fish Audio's SDK has neither a seed nor top_k, and one voice for a request.
+ * Fish Audio's SDK supports neither a seed nor top_k, and only one voice per request.
  *
  * @param {Record<string, any>} request
  * @param {string} base
@@ -133,7 +133,7 @@ print(file, take)
 }
 
 /**
- * JSON strings are YAML's too.
+ * JSON strings are also valid YAML.
  *
  * @param {Record<string, any>} request
  * @param {string} base
@@ -194,7 +194,7 @@ function sillyTavern(request, base, keyed) {
 `;
 }
 
-/** Label to writer, in the order of the dialog's tabs. */
+/** The functions above by tab label, in the order of the dialog's tabs. */
 export const SNIPPETS = {
   curl,
   "Python, OpenAI SDK": python,

@@ -1,4 +1,4 @@
-// Limits the speech requests under way to the number that the studio allows one caller; the others wait here.
+// Limits concurrent speech requests to the number that the studio allows per caller; the others wait here.
 
 class Places {
   /** @type {number} */
@@ -7,14 +7,14 @@ class Places {
   /** @type {(() => void)[]} */
   #waiting = [];
 
-  /** The limit; null: none. @param {number | null} most */
+  /** The limit; null: no limit. @param {number | null} most */
   set most(most) {
     this.#most = most ?? Infinity;
     this.#next();
   }
 
   /**
-   * Wait for a place. Returns a function that releases it. Raises AbortError.
+   * Wait for a place. Returns a function that releases it. Throws AbortError.
    *
    * @param {AbortSignal | null} signal
    * @returns {Promise<() => void>}
@@ -55,11 +55,11 @@ class Places {
 
 export const places = new Places();
 
-const SOON = 2; // seconds: a place is free then, where a share of the minute is not
+const SOON = 2; // seconds after which a place may be free, unlike the per-minute quota
 
 /**
- * Ask until there is a place: the studio refuses a request while another tab or program of this caller has them all, or
- * the one before it is just ending. Raises what `ask` raises, and AbortError.
+ * Retry until a place is free: the studio refuses a request while another tab or program of this caller uses all places,
+ * or while the previous request is still ending. Throws the errors of `ask`, and AbortError.
  *
  * @template T
  * @param {() => Promise<T>} ask
@@ -77,7 +77,7 @@ export async function untilFree(ask, signal = null) {
   }
 }
 
-/** Wait this many milliseconds; raises AbortError after signal.abort(). @param {number} wait @param {AbortSignal | null} signal @returns {Promise<void>} */
+/** Wait this many milliseconds; throws AbortError after signal.abort(). @param {number} wait @param {AbortSignal | null} signal @returns {Promise<void>} */
 function pause(wait, signal) {
   return new Promise((resolve, reject) => {
     const leave = () => {

@@ -1,4 +1,4 @@
-// API calls for projects: create, read, change, generate, and the addresses of their audio. It shows nothing.
+// API calls for projects: create, read, change, generate, and the addresses of their audio. No user interface.
 
 import { address } from "./address.js";
 import { ask, fetched, form, json } from "./requests.js";
@@ -8,18 +8,18 @@ const partAt = (id, part, path = "") => at(id, `/parts/${encodeURIComponent(part
 
 export const listProjects = () => ask("/v1/projects?limit=100");
 export const readProject = (id) => ask(at(id));
-/** filter: a state, "silent" for parts without audio, "noted" for those with a note, "by:" and a character's id (without it the narrator's), or "" for all. */
+/** filter: a state, "silent" for parts without audio, "noted" for parts with a note, "by:" and a character's id (none: the narrator), or "" for all. */
 function filtered(filter) {
   if (filter.startsWith("by:")) return `&character=${encodeURIComponent(filter.slice(3))}`;
   return { "": "", silent: "&audio=false", noted: "&noted=true" }[filter] ?? `&state=${filter}`;
 }
 export const readParts = (id, offset, limit, filter = "") => ask(at(id, `/parts?offset=${offset}&limit=${limit}${filtered(filter)}`));
 export const readPartIds = async (id, filter, offset, limit) => (await ask(at(id, `/parts/ids?offset=${offset}&limit=${limit}${filtered(filter)}`))).data;
-/** The chapters, each with the sums of its parts. */
+/** The chapters, each with the totals of its parts. */
 export const readOutline = async (id) => (await ask(at(id, "/outline"))).data;
 export const readTimeline = (id) => ask(at(id, "/timeline?partial=true"));
 
-/** Read a document, a File or a text, without creating a project: its id, title, chapters. Raises Refusal. */
+/** Read a document (a File or a text) without creating a project. Returns its id, title and chapters. Throws Refusal. */
 export function previewDocument(source, notes) {
   if (typeof source === "string") return ask("/v1/projects/preview", json("POST", { input: source, notes }));
   const body = new FormData();
@@ -30,49 +30,48 @@ export function previewDocument(source, notes) {
 
 export const previewCover = (id) => address(`/v1/projects/previews/${encodeURIComponent(id)}/cover`);
 
-/** body: as the API takes it. Raises Refusal. */
+/** body: as expected by the API. Throws Refusal. */
 export const createProject = (body) => ask("/v1/projects", json("POST", body));
 
-/** The characters who speak in these chapters of a previewed document, null for all, with voices proposed beside the narrator's: {data}. Raises Refusal. */
+/** The speakers in these chapters (null: all) of a previewed document, with proposed voices; voice: the narrator's. Returns {data}. Throws Refusal. */
 export const findSpeakers = (preview, chapters, voice) => ask("/v1/projects/characters", json("POST", { preview, chapters, voice }));
 
-/** The request outlasts the page. */
+/** The request completes even if the page is closed. */
 const lasting = (changes) => ({ ...json("PATCH", changes), keepalive: true });
 export const changeProject = (id, changes) => ask(at(id), lasting(changes));
-/** Returns {undo_seconds}, how long it can be restored. */
+/** Returns {undo_seconds}, for which it can be restored. */
 export const deleteProject = (id) => ask(at(id), { method: "DELETE" });
-/** text_before: the text that the change is based on; another one is not overwritten. */
+/** changes.text_before: the text that the change is based on; a different text is not overwritten. */
 export const changePart = (id, part, changes) => ask(partAt(id, part), lasting(changes));
 
-/** changes: voice, speed and more, of many parts at once. */
-/** Changes many parts at once: changes as for one part, without text and take. */
+/** Change many parts at once; changes: voice, speed and more, as for one part, without text and take. */
 export const changeParts = (id, ids, changes) => ask(at(id, "/parts"), json("PATCH", { ids, ...changes }));
 
-/** A new part after another one; null: before the first. */
+/** Insert a part after another one; null: before the first. */
 export const insertPart = (id, after, text) => ask(at(id, "/parts"), json("POST", { text, after }));
 /** position: index of the second part's first character, in code points. */
 export const splitPart = (id, part, text, position) => ask(partAt(id, part, "/split"), json("POST", { text, at: position }));
-/** Regenerates the sentences from character start to end of its text, in code points; replacement: other words for these. Returns the part. */
+/** Regenerate the sentences from character start to end of its text, in code points; replacement: new words for them. Returns the part. */
 export const mendPart = (id, part, text, start, end, replacement = undefined) => ask(partAt(id, part, "/mend"), json("POST", { text, start, end, replacement }));
-/** text: as it was before a split, to undo that. */
+/** text: the text before a split, to undo the split. */
 export const mergeParts = (id, part, following, text = undefined) => ask(partAt(id, part, "/merge"), json("POST", { following, text }));
 export const movePart = (id, part, position) => ask(partAt(id, part, "/move"), json("POST", { position }));
-/** Returns {undo_seconds}, how long it can be restored. */
+/** Returns {undo_seconds}, for which it can be restored. */
 export const deletePart = (id, part) => ask(partAt(id, part), { method: "DELETE" });
 /** query: find, replace, match_case, whole_words and dry_run, which only counts. */
 export const replaceWords = (id, query) => ask(at(id, "/replace"), json("POST", query));
 export const undoReplace = (id) => ask(at(id, "/replace/undo"), { method: "POST" });
 
-/** parts: "missing", "stale", "all" or a list of ids; chapter: the id of its first part, for one chapter alone. */
+/** parts: "missing", "stale", "all" or a list of ids; chapter: the id of its first part, to generate only that chapter. */
 export const speakParts = (id, parts, chapter = null) => ask(at(id, "/speak"), json("POST", chapter ? { parts, chapter } : { parts }));
 
 /** verb: pause, resume or cancel. */
 export const orderProject = (id, verb) => ask(at(id, `/${verb}`), { method: "POST" });
 
-/** The address of a file of the finished parts; path: may have a query. */
+/** The address of a file of the finished parts; path may have a query. */
 export const fileAddress = (id, path) => address(at(id, `/${path}${path.includes("?") ? "&" : "?"}partial=true`));
 
-/** A sample as a Blob, and the name of its file; first, last: ids of parts, or null. Raises Refusal. */
+/** Returns a sample as {blob, name}, with its file name; first, last: ids of parts, or null. Throws Refusal. */
 export async function readSample(id, first, last) {
   const range = [["first", first], ["last", last]].map(([name, part]) => (part ? `&${name}=${encodeURIComponent(part)}` : "")).join("");
   return fetched(at(id, `/sample?partial=true${range}`), {}, async (response) => ({
@@ -90,27 +89,27 @@ const characterAt = (id, character, path = "") => at(id, `/cast/${encodeURICompo
 
 /** {narrator, data, unsure, assistant} of a project. */
 export const readCast = (id) => ask(at(id, "/cast"));
-/** which: unsure or character. Returns {data, total, has_more}. */
+/** which: {unsure} or {character}. Returns {data, total, has_more}. */
 export const readLines = (id, which, offset, limit) => ask(at(id, `/cast/lines?${new URLSearchParams({ ...which, offset, limit })}`));
 export const addCharacter = (id, name) => ask(at(id, "/cast"), json("POST", { name }));
 export const changeCharacter = (id, character, changes) => ask(characterAt(id, character), json("PATCH", changes));
 export const mergeCharacter = (id, character, into) => ask(characterAt(id, character, "/merge"), json("POST", { into }));
 export const deleteCharacter = (id, character) => ask(characterAt(id, character), { method: "DELETE" });
-/** Gives characters proposed voices; missing: only those without one. */
+/** Assign proposed voices to the characters; missing: only to characters without one. */
 export const recast = (id, missing) => ask(at(id, "/cast/recast"), json("POST", { missing }));
-/** What the chat endpoint proposes for lines: {data: [{part, character, name, tags}]}. */
+/** The chat endpoint's proposals for lines: {data: [{part, character, name, tags}]}. */
 export const proposeSpeakers = (id, ids) => ask(at(id, "/cast/proposals"), json("POST", { ids }));
 
 /** {state, error, recogniser, eta_s, parts, checked, words, wrong, wrong_per_1000, seconds, changed, spots: by kind}. */
 export const readProof = (id) => ask(at(id, "/proof"));
-/** Check what was not checked yet. Returns as readProof. */
+/** Check everything not checked yet. Returns the same as readProof. */
 export const startProof = (id) => ask(at(id, "/proof"), json("POST", {}));
 export const cancelProof = (id) => ask(at(id, "/proof"), { method: "DELETE" });
-/** Returns {data, total, has_more}, the heaviest first. */
+/** Returns {data, total, has_more}, the most severe first. */
 export const readSpots = (id, limit) => ask(at(id, `/proof/spots?limit=${limit}`));
 export const acceptSpot = (id, spot, accepted) => ask(at(id, `/proof/spots/${encodeURIComponent(spot)}`), json("PATCH", { accepted }));
-/** at: seconds of the take. Returns the spot. */
+/** seconds: the position in the take. Returns the spot. */
 export const addNote = (id, take, seconds, note) => ask(at(id, "/proof/notes"), json("POST", { take, at: seconds, note }));
-/** Regenerates a part until nothing in it is doubtful. Returns {replaced, tries, weight_before, weight, part}. */
+/** Regenerate a part until nothing in it is doubtful. Returns {replaced, tries, weight_before, weight, part}. */
 export const improvePart = (id, part) => ask(at(id, "/proof/regenerate"), json("POST", { part }));
 export const reportAddress = (id, format) => address(at(id, `/proof/report?format=${format}`));

@@ -1,13 +1,13 @@
-// API calls for dictionaries: read, add, change, delete, import and export as CSV. It shows nothing.
+// API calls for dictionaries: read, add, change, delete, import and export as CSV. No user interface.
 
 import { address } from "./address.js";
 import { ask, form, json } from "./requests.js";
 
-/** @typedef {{ voice?: string, project?: string }} Shelf the dictionary's voice or project; neither: the one for all */
+/** @typedef {{ voice?: string, project?: string }} Shelf the dictionary's voice or project; neither: the shared dictionary */
 
 let changes = 0;
 
-/** Changes with every edit made on this page. */
+/** A number that changes with every edit made on this page. */
 export const dictionaryAge = () => changes;
 
 /** @param {Shelf} shelf */

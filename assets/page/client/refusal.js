@@ -1,13 +1,13 @@
-// Explains refused requests in sentences for people.
+// Explains failed requests to the user in sentences.
 
 import { phrase } from "../lib/phrases.js";
 
-/** Fires "lost" when the studio does not answer or the connection breaks. */
+/** Fires "lost" when the studio does not respond or the connection breaks. */
 export const connection = new EventTarget();
 
 /**
- * A request that was refused, or a connection that broke; `what`, `why` and `advice` are sentences for the error card.
- * status and code: as the server sent them. isLost: the studio does not answer, or the connection broke.
+ * A refused request or a broken connection; `what`, `why` and `advice` are sentences for the error card.
+ * status, code: as sent by the server. retryAfter: in seconds. isLost: no response, or the connection broke.
  */
 export class Refusal extends Error {
   /** @param {{ what: string, why: string, advice: string, status?: number, code?: string, retryAfter?: number | null, isLost?: boolean }} facts */
@@ -23,12 +23,12 @@ export class Refusal extends Error {
     if (isLost) connection.dispatchEvent(new Event("lost"));
   }
 
-  /** Whether what the request was based on has been changed since. */
+  /** Whether the request was based on data that has changed since. */
   get isOutdated() {
     return this.status === 412;
   }
 
-  /** Whether the request is at fault, not the studio: another script, voice or setting may work. */
+  /** Whether the request is at fault rather than the studio: another script, voice or setting may work. */
   get isOfRequest() {
     return !this.isLost && this.status < 429;
   }
@@ -56,7 +56,7 @@ const BY_STATUS = {
 };
 
 /**
- * Turn an answer that is not audio into a Refusal, from the OpenAI error envelope.
+ * Convert an error response in OpenAI's format to a Refusal.
  *
  * @param {Response} response
  */

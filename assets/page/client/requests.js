@@ -1,20 +1,20 @@
-// Requests to the studio's API and their answers as JSON; a refusal is raised, or returned as null where that is enough.
+// Requests to the studio's API and their JSON responses; a refusal is thrown, or returned as null where that suffices.
 
 import { address } from "./address.js";
 import { notConnected, refusalOf } from "./refusal.js";
 
-/** Asks the user for a key: whether one was accepted. isRead: of a request that changes nothing. @type {(isRead: boolean) => Promise<boolean>} */
+/** Asks the user for a key and returns whether it was accepted. isRead: nothing is changed. @type {(isRead: boolean) => Promise<boolean>} */
 let askForKey = async () => false;
 let keys = 0; // accepted so far
 
-/** Have keys asked for like this from now on. @param {typeof askForKey} askUser */
+/** Set the function that asks the user for a key. @param {typeof askForKey} askUser */
 export function askForKeysBy(askUser) {
   askForKey = askUser;
 }
 
 /**
- * As fetch, but a request that the studio refuses for its key waits until the user has signed in, then is sent once more.
- * Returns the refusal if they do not sign in. The body is one that can be sent twice, so not a stream.
+ * Like fetch, but if the studio refuses a request for lack of a valid key, wait until the user has signed in and send it
+ * again. Returns the refusal if the user does not sign in. The body must not be a stream, as it may be sent twice.
  *
  * @param {string} url
  * @param {RequestInit} [options]
@@ -23,7 +23,7 @@ export async function send(url, options = {}) {
   const before = keys;
   const response = await fetch(url, options);
   if (response.status !== 401) return response;
-  if (keys === before) { // else the user has signed in while this one was under way
+  if (keys === before) { // otherwise the user has signed in since the request was sent
     if (!(await askForKey((options.method ?? "GET") === "GET"))) return response;
     keys += 1;
   }
@@ -31,7 +31,7 @@ export async function send(url, options = {}) {
 }
 
 /**
- * The result of a request. Raises Refusal when there is no answer, the connection breaks, or another server answers.
+ * Return the result of a request. Throws Refusal if there is no response, the connection breaks, or another server responds.
  *
  * @template T
  * @param {() => Promise<T>} work
@@ -46,7 +46,7 @@ export async function connected(work) {
 }
 
 /**
- * The complete answer of a route. Raises Refusal.
+ * Request a path and return the result of `read`, such as the response's body. Throws Refusal.
  *
  * @template T
  * @param {string} path
@@ -62,7 +62,7 @@ export function fetched(path, options, read) {
 }
 
 /**
- * The JSON of such an answer. Raises Refusal.
+ * Request a path and return the JSON response. Throws Refusal.
  *
  * @param {string} path
  * @param {RequestInit} [options]
@@ -72,7 +72,7 @@ export function ask(path, options) {
 }
 
 /**
- * The JSON of the answer, or null if the request was refused. Raises Refusal when there is no answer.
+ * Return the JSON response, or null if the request was refused. Throws Refusal if there is no response.
  *
  * @param {string} path
  * @param {RequestInit} [options]
@@ -85,7 +85,7 @@ export function readJson(path, options) {
 }
 
 /**
- * A JSON request; with an etag it is refused if someone else made a change first.
+ * Return fetch options for a JSON request; with an etag, it is refused if someone else made a change first.
  *
  * @param {string} method
  * @param {object} [body]
@@ -98,7 +98,7 @@ export function json(method, body = {}, etag = null) {
 }
 
 /**
- * A form to POST; empty fields are left out.
+ * Return fetch options to POST a form; empty fields are omitted.
  *
  * @param {Record<string, any>} fields
  */

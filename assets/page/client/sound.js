@@ -1,11 +1,11 @@
-// An answer that is sound: read as it comes, or kept as a file. It asks for none.
+// Reads audio responses, while they arrive or as a whole. Sends no requests.
 
 import { lostConnection } from "./refusal.js";
 import { connected } from "./requests.js";
 import { readWav } from "../lib/wav.js";
 
 /**
- * {sampleRate, pcm: Int16Array} each, as they come. Raises Refusal when the answer breaks off, AbortError after signal.abort().
+ * Yield {sampleRate, pcm: Int16Array} as they arrive. Throws Refusal if the response is cut off, AbortError on abort.
  *
  * @param {Response} response
  */
@@ -18,7 +18,7 @@ export async function* soundOf(response) {
 }
 
 /**
- * All of it. Raises Refusal.
+ * Return the whole response as a Blob. Throws Refusal.
  *
  * @param {Response} response
  */

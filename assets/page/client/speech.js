@@ -1,4 +1,4 @@
-// Asks for speech: over the HTTP API, or over Gradio's where that is the only way to a GPU.
+// Requests speech through the HTTP API, or through Gradio's where only that gets a GPU.
 
 import { address } from "./address.js";
 import { isZeroGpu } from "./host.js";
@@ -8,8 +8,8 @@ import { json, readJson, send } from "./requests.js";
 import { speakThroughGradio } from "./zerogpu.js";
 
 /**
- * POST the request, once this caller has a place; the answer is a streaming WAV. Raises Refusal, or AbortError after
- * signal.abort().
+ * Send the request as soon as this caller has a place; the response streams the audio, on ZeroGPU always as WAV.
+ * Throws Refusal, or AbortError after signal.abort().
  *
  * @param {Record<string, any>} request
  * @param {AbortSignal | null} [signal]
@@ -20,7 +20,7 @@ export async function requestSpeech(request, signal) {
 }
 
 /**
- * Have the server go on with a take that a limit cut: the whole one, as the answer of requestSpeech.
+ * Continue a take that a limit cut off. Returns the whole take, as requestSpeech does.
  *
  * @param {string} id
  * @param {AbortSignal | null} [signal]
@@ -52,7 +52,7 @@ async function postForSpeech(path, request, signal) {
 }
 
 /**
- * How a text would be read: {text, changed}; null while the studio cannot say.
+ * Return how a text would be read: {text, changed}; null if the studio refuses or is not connected.
  *
  * @param {{ input: string, voice?: string, cast?: Record<string, string> }} request
  */
@@ -60,7 +60,7 @@ export async function readingOf(request) {
   try {
     return await readJson("/v1/audio/speech/reading", json("POST", request));
   } catch (problem) {
-    if (problem instanceof Refusal) return null; // no connection: Speak will tell
+    if (problem instanceof Refusal) return null; // no connection: Speak will report it
     throw problem;
   }
 }

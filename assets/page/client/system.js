@@ -1,9 +1,9 @@
-// The studio itself: its engine's health, its line, its settings, and signing out.
+// API calls for the studio itself: its engine's health, queue, settings and models, and signing in and out.
 
 import { address } from "./address.js";
 import { ask, askForKeysBy, json, readJson } from "./requests.js";
 
-/** The engine's state: {status, ...} as /health gives it, or {status: "unreachable"}. */
+/** Return the engine's state: {status, ...} as returned by /health, or {status: "unreachable"}. */
 export async function health() {
   try {
     const response = await fetch(address("/health"), { cache: "no-store" });
@@ -14,13 +14,13 @@ export async function health() {
   }
 }
 
-/** How full engine and line are; null while there is no engine. */
+/** Return the load of the engine and its queue; null while there is no engine. */
 export function queue() {
   return readJson("/v1/queue", { cache: "no-store" });
 }
 
 /**
- * End a request that waits or speaks; one that has ended meanwhile is no error.
+ * Cancel a waiting or running request; it is not an error if it has already ended.
  *
  * @param {string} id
  */
@@ -28,13 +28,13 @@ export function cancelRequest(id) {
   return readJson(`/v1/requests/${encodeURIComponent(id)}`, { method: "DELETE" });
 }
 
-/** What this studio is: settings in force, versions, storage; null when it does not answer so. */
+/** Return the studio's current settings, versions and storage; null if it refuses. */
 export function studioFacts() {
   return readJson("/v1/settings", { cache: "no-store" });
 }
 
 /**
- * Sign this browser in with a key; the answer's status: 200 for a key that is known, 0 where nobody answers.
+ * Sign this browser in with a key. Returns the response's status: 200 for a known key, 0 if there is no response.
  *
  * @param {string} key
  */
@@ -48,9 +48,9 @@ export async function signIn(key) {
   }
 }
 
-/** Forget the key that this browser was signed in with, and ask for one. */
+/** Sign this browser out and reload the page, which asks for a key. */
 export async function signOut() {
-  askForKeysBy(async () => false); // the page is about to be left
+  askForKeysBy(async () => false); // the page is about to reload
   await readJson("/sign-out", { method: "POST", redirect: "manual" });
   location.reload();
 }
@@ -59,7 +59,7 @@ const MODEL = "/v1/engine/model";
 /** @param {string} name */
 const downloadOf = (name) => `${MODEL}s/${encodeURIComponent(name)}/download`;
 
-/** {model, status, doing, progress, switching_to, can_cancel, cannot_switch, fixed_by_setting, error, downloads}. Raises Refusal. */
+/** {model, status, doing, progress, switching_to, can_cancel, cannot_switch, fixed_by_setting, error, downloads}. Throws Refusal. */
 export function engineModel() {
   return ask(MODEL);
 }
@@ -70,7 +70,7 @@ export async function mayChooseModel() {
 }
 
 /**
- * The same, with the models as `data`: those on offer, and the one at a path on the studio's machine.
+ * Like engineModel(), with the models as `data`: all on offer, and the model at a path on the studio's machine.
  *
  * @param {string} path
  */
@@ -79,7 +79,7 @@ export function engineModels(path) {
 }
 
 /**
- * Load another model. Returns as engineModel().
+ * Load another model. Returns the same as engineModel().
  *
  * @param {string} model
  */
@@ -87,7 +87,7 @@ export function switchModel(model) {
   return ask(MODEL, json("PUT", { model }));
 }
 
-/** Keep the model that is loaded, while others' speech is waited for. */
+/** Keep the loaded model; possible while a switch waits for other callers' speech. */
 export function keepModel() {
   return ask(MODEL, { method: "DELETE" });
 }

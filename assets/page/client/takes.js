@@ -1,37 +1,37 @@
-// The page's way to the takes that the server keeps: find, star, delete, and where their sound is. It shows nothing.
+// API calls for takes on the server: find, star, share, delete, and the addresses of their audio. No user interface.
 
 import { address } from "./address.js";
 import { untilFree } from "./places.js";
 import { ask, form, json, readJson } from "./requests.js";
 
-/** What the server's own clock says of a take; null when it does not know it any more. */
+/** Return the server's record of a take, with its timings; null if it no longer has one. */
 export function takeRecord(id) {
   return readJson(`/v1/takes/${encodeURIComponent(id)}`);
 }
 
-/** This caller's requests, under way and recent, newest first. */
+/** Return this caller's current and recent requests, newest first. */
 export async function recentTakes() {
   return (await readJson("/v1/takes", { cache: "no-store" }))?.data ?? [];
 }
 
-/** question: {q, voice, starred, since, until, ids, limit, after}; empty fields are left out. Returns {data, last_id, has_more, retention}. */
+/** question: {q, voice, starred, since, until, ids, limit, after}; empty fields are omitted. Returns {data, last_id, has_more, retention}. */
 export function findTakes(question) {
   const query = Object.entries(question).filter(([, value]) => value !== "" && value !== null && value !== undefined && value !== false);
   return ask(`/v1/takes?${new URLSearchParams(query)}`);
 }
 
-/** A take in full: text, parameters, and the request that repeats it. */
+/** Return a take in full: text, parameters, and the request that repeats it. */
 export function wholeTake(id) {
   return ask(`/v1/takes/${id}`);
 }
 
-/** The text of a recording and its word times, {text, timestamps}; null where they are not known. */
+/** Return a recording's text and word times, {text, timestamps}; null if unknown. */
 export function timesAt(path) {
   return readJson(path);
 }
 
 /**
- * How much a take sounds like a clip, or like that of its voice: {percent, grade, closest, findings}; null where nobody can say.
+ * Return how much a take sounds like a clip, or like its voice's clip: {percent, grade, closest, findings}; null if unavailable.
  *
  * @param {string} id
  * @param {Blob | null} clip
@@ -40,7 +40,7 @@ export function likenessOf(id, clip) {
   return readJson(`/v1/takes/${encodeURIComponent(id)}/likeness`, clip ? form({ audio_sample: clip }) : {});
 }
 
-/** Regenerates the sentences from character start to end of a take's text, in code points; replacement: other words for these. Returns the new take's record. */
+/** Regenerate the sentences from character start to end of a take's text, in code points; replacement: new words for them. Returns the new take's record. */
 export function mendTake(id, start, end, replacement) {
   return untilFree(() => ask(`/v1/takes/${encodeURIComponent(id)}/mend`, json("POST", { start, end, replacement })));
 }
@@ -59,7 +59,7 @@ export function deleteTakes(ids) {
   return ask(`/v1/takes?${new URLSearchParams({ ids: ids.join(","), confirm: "true" })}`, { method: "DELETE" });
 }
 
-/** The links that let others play a take, newest first: [{token, path, expires}]. */
+/** Return the links with which others can play a take, newest first: [{token, path, expires}]. */
 export async function sharesOf(id) {
   return (await ask(`/v1/takes/${id}/shares`)).data;
 }

@@ -1,16 +1,16 @@
-// API calls for the voice library: check and transcribe clips; find, create and change voices. It shows nothing.
+// API calls for the voice library: check and transcribe clips; find, create and change voices. No user interface.
 
 import { address } from "./address.js";
 import { ask, fetched, form, json, readJson } from "./requests.js";
 import { phrase } from "../lib/phrases.js";
 
-const RANDOM = "random"; // the voice that the seed alone decides
+const RANDOM = "random"; // a voice determined by the seed alone
 const GENDERS = ["female", "male", "neutral"];
 
-/** Names of the voices listed last, by id. @type {Map<string, string>} */
+/** Names by id, from the latest list of voices. @type {Map<string, string>} */
 let names = new Map();
 
-/** All voices: {id, name, gender, accent, bundled, …}; the one preselected has `isFirstChoice`. */
+/** Return all voices: {id, name, gender, accent, bundled, …}; the preselected voice has `isFirstChoice`. */
 export async function voices() {
   const { voices: listed = [], first_choice: first } = (await readJson("/v1/audio/voices")) ?? {};
   const all = listed.map((voice) => ({ ...voice, name: voice.id === RANDOM ? phrase("speak.voice.random") : voice.name, isFirstChoice: voice.id === first }));
@@ -18,10 +18,10 @@ export async function voices() {
   return all;
 }
 
-/** The voices of a take's record, by name where known. */
+/** Return the voices in a take's record, by name if known, otherwise by id. */
 export const speakersOf = ({ voice }) => voice.split(", ").map((/** @type {string} */ id) => names.get(id) ?? id).join(", ");
 
-/** A voice's gender in the reader's language; an unknown one stays as written. */
+/** Return a voice's gender in the page's language; an unknown gender stays as written. */
 export const genderOf = ({ gender }) => (GENDERS.includes(gender) ? phrase(/** @type {import("../lib/phrases.js").Key} */ (`voice.sounds.${gender}`)) : gender);
 
 /** Label in a list: "Clara · female · American". */
@@ -32,17 +32,17 @@ const about = (reference) => `/v1/voices/${encodeURIComponent(reference)}`;
 /** sample: {clip: Blob, words, cut: {start, end, gain_db, channel} or null, denoise}. */
 const sampleForm = ({ clip, words, cut, denoise = false }, more = {}) => form({ audio_sample: clip, ref_text: words, ...cut, denoise: denoise || "", ...more });
 
-/** {score, seconds, findings, figures, cut, fixed}, and marks if heard, a recogniser's words, is given. */
+/** Returns {score, seconds, findings, figures, cut, fixed}, plus marks if heard (a recogniser's words) is given. */
 export function advise(sample, heard = "") {
   return ask("/v1/voices/advise", sampleForm(sample, { heard }));
 }
 
-/** The cut of a clip with its noise reduced, as saved with `denoise`: a WAV blob. */
+/** Return a clip's cut with reduced noise as a WAV blob, as saved with `denoise`. */
 export function denoised({ clip, cut }) {
   return fetched("/v1/voices/denoise", form({ audio_sample: clip, ...cut }), (response) => response.blob());
 }
 
-/** What a recogniser hears: {text, language, words, marks}. */
+/** Transcribe a sample with a recogniser: {text, language, words, marks}. */
 export function transcribe(sample, language) {
   return ask("/v1/voices/transcribe", sampleForm(sample, { language }));
 }
@@ -52,7 +52,7 @@ export function recogniser() {
   return ask("/v1/recogniser");
 }
 
-/** Start downloading the offered model in the studio. Returns as recogniser(). */
+/** Start the studio's download of the offered model. Returns the same as recogniser(). */
 export function fetchRecogniser() {
   return ask("/v1/recogniser", { method: "POST" });
 }
@@ -79,7 +79,7 @@ export function withdrawConsent(id) {
   return ask(`/v1/audio/voice_consents/${id}`, { method: "DELETE" });
 }
 
-/** One page of voices: {data, tags, genders, accents, languages, has_more, last_id}, of those that match. */
+/** Return one page of matching voices: {data, tags, genders, accents, languages, has_more, last_id}. */
 export function findVoices({ q = "", tags = [], gender = "", accent = "", language = "", favourite, order = "name", after, limit = 100 }) {
   const query = new URLSearchParams({ q, gender, accent, language, order, limit: String(limit) });
   for (const tag of tags) query.append("tag", tag);
@@ -88,7 +88,7 @@ export function findVoices({ q = "", tags = [], gender = "", accent = "", langua
   return ask(`/v1/voices?${query}`);
 }
 
-/** A voice with its `etag`, so that a change cannot overwrite someone else's. */
+/** Return a voice with its `etag`, so that a change cannot overwrite someone else's. */
 export function getVoice(reference) {
   return fetched(about(reference), {}, async (response) => ({ ...(await response.json()), etag: response.headers.get("etag") }));
 }
@@ -123,28 +123,28 @@ export function deleteVoice(id) {
   return ask(about(id), { method: "DELETE" });
 }
 
-/** file: a .fishvoice pack; as: {name} for another name, {replaces} for the voice that gets it as its next revision. */
+/** file: a .fishvoice pack; as: {name} to rename it, {replaces} to add it to that voice as its next revision. */
 export function importVoice(file, as = {}) {
   return ask("/v1/voices/import", form({ file, ...as }));
 }
 
-/** files: of a folder with one folder per voice, with recordings and a .lab transcript for each. */
+/** files: the contents of a folder with one folder per voice, each with recordings and a .lab transcript per recording. */
 export function importFolder(files) {
   const body = new FormData();
   for (const file of files) body.append("file", file, file.webkitRelativePath);
   return ask("/v1/voices/import", { method: "POST", body });
 }
 
-/** {name, samples, …} of a .fishvoice pack. */
+/** Return {name, samples, …} of a .fishvoice pack. */
 export function inspectPack(file) {
   return ask("/v1/voices/inspect", form({ file }));
 }
 
-/** A recording as it was uploaded. */
+/** Return a recording as it was uploaded. */
 export function recordingOf(reference, sample) {
   return fetched(`${about(reference)}/samples/${sample}/audio`, {}, (response) => response.blob());
 }
 
-/** Address of sample `sample` (from 0) of a voice, as the model hears it. */
+/** Address of a voice's sample (counted from 0), as passed to the model. */
 export const previewAddress = (reference, sample = 0) => address(`${about(reference)}/preview?sample=${sample}`);
 export const exportAddress = (id) => address(`${about(id)}/export`);

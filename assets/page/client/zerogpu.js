@@ -1,4 +1,4 @@
-// Speech through Gradio's own API, for hosts that lend a GPU to Gradio's requests alone. It shows nothing.
+// Speech through Gradio's own API, for hosts that provide a GPU only for Gradio's requests. No user interface.
 
 import { address } from "./address.js";
 import { lostConnection, Refusal } from "./refusal.js";
@@ -9,7 +9,7 @@ const CALL = "/gradio_api/call/synthesize_stream";
 const HOST = "https://huggingface.co";
 
 /**
- * Like requestSpeech: a Response that streams the WAV. Raises Refusal, or AbortError after signal.abort().
+ * Like requestSpeech: return a Response that streams the WAV. Throws Refusal, or AbortError after signal.abort().
  *
  * @param {Record<string, any>} request
  * @param {AbortSignal | null} [signal]
@@ -54,7 +54,7 @@ async function upload(dataUrl, signal) {
   return { path: (await response.json())[0], meta: { _type: "gradio.FileData" } };
 }
 
-/** On a Space, the surrounding page knows whose GPU quota this uses. */
+/** On a Space, get the headers that identify the visitor, whose GPU quota is used, from the surrounding page. */
 function visitorHeaders() {
   if (window.parent === window || !location.hostname.endsWith(".hf.space") || !window.supports_zerogpu_headers) return {};
   return new Promise((resolve) => {
@@ -68,7 +68,7 @@ function visitorHeaders() {
 }
 
 /**
- * The items of one event, each once.
+ * Yield the items of one event, each once.
  *
  * @param {string} id
  * @param {AbortSignal | null} [signal]
@@ -79,7 +79,7 @@ async function* calls(id, signal) {
   for await (const { event, data } of serverEvents(response)) {
     if (event === "error") throw refusal(data?.error ?? data ?? phrase("refusal.host"));
     const item = data?.[0];
-    if (!item || item.number <= seen) continue; // the last one comes twice
+    if (!item || item.number <= seen) continue; // the last item arrives twice
     seen = item.number;
     yield item;
     if (item.done) return;
@@ -102,7 +102,7 @@ async function* serverEvents(response) {
       }
     }
   } finally {
-    reader.cancel().catch(() => {}); // a failed one rejects with the same error
+    reader.cancel().catch(() => {}); // after a failure this rejects with the same error
   }
 }
 

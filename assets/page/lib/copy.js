@@ -1,12 +1,12 @@
-// Copying what is shown, and addresses.
+// Copies text and addresses to the clipboard.
 
 import { phrase } from "./phrases.js";
 
 const COPIED = phrase("shell.copied");
-const TOLD = 1500; // ms that a button shows the result of a press
+const TOLD = 1500; // ms for which a button shows the result of a click
 
 /**
- * Copy some words and say so on the button for a moment; without https a page may not, and asks to copy them by hand.
+ * Copy text and confirm it on the button for a moment; without https, which copying requires, ask to copy it by hand.
  *
  * @param {string} words
  * @param {Element} button
@@ -15,7 +15,7 @@ export async function copyWords(words, button) {
   const before = button.textContent;
   try {
     await navigator.clipboard.writeText(words);
-    if (before === COPIED) return; // a press before says so
+    if (before === COPIED) return; // still shown from an earlier click
     button.textContent = COPIED;
     setTimeout(() => (button.textContent = before), TOLD);
   } catch (problem) {
@@ -25,7 +25,7 @@ export async function copyWords(words, button) {
 }
 
 /**
- * Copy an element's words and say so on the button; without https a page may not, and leaves them selected.
+ * Copy an element's text and confirm it on the button; without https, which copying requires, select it instead.
  *
  * @param {Element} source
  * @param {Element} button

@@ -1,7 +1,7 @@
-// Dialogs over the page. Escape closes them by itself, and focus goes back to where it was.
+// Modal dialogs. The browser closes them on Escape and restores the previous focus.
 
 /**
- * Have a press beside a dialog close it; not one that began inside, as when text is selected.
+ * Close a dialog on a click beside it, unless the press began inside, as when selecting text.
  *
  * @param {HTMLDialogElement} dialog
  */

@@ -1,7 +1,7 @@
-// Small building blocks shared by the areas.
+// DOM helpers shared by the areas.
 
 /**
- * An element with these properties and children.
+ * Create an element with these properties and children.
  *
  * @param {string} kind
  * @param {(Node | string)[]} children
@@ -14,7 +14,7 @@ export function element(kind, more = {}, children = []) {
 }
 
 /**
- * A picture of 24 by 24; `path` is markup of ours, never a user's.
+ * Create a 24 by 24 icon; `path` is our own markup, never a user's.
  *
  * @param {string} path
  * @returns {ChildNode}
@@ -26,7 +26,7 @@ export function icon(path) {
 }
 
 /**
- * Name a button that shows no words.
+ * Label a button that shows no text.
  *
  * @template {HTMLElement} T
  * @param {T} button
@@ -39,7 +39,7 @@ export function labelled(button, label) {
 }
 
 /**
- * Show on a row's play button whether it is playing and what a press does.
+ * Show on a row's play button whether it is playing; label: the action of a click.
  *
  * @param {HTMLElement} button
  * @param {boolean} isPlaying
@@ -52,7 +52,7 @@ export function showPlaying(button, isPlaying, label) {
 }
 
 /**
- * Give a parent these children. Existing ones are not touched, so that presses and focus on them survive.
+ * Set a parent's children. Existing ones stay in place, so that presses and focus on them survive.
  *
  * @param {Element} parent
  * @param {Element[]} children
@@ -63,13 +63,13 @@ export function setChildren(parent, children) {
   for (const [i, child] of children.entries()) if (parent.children[i] !== child) parent.insertBefore(child, parent.children[i] ?? null);
 }
 
-/** The elements of a list by the ids of what they show: while it is listed each stays, so that no press on it is lost. */
+/** A list's elements by the ids of their items. An item keeps its element while listed, so that no press on it is lost. */
 export class Keyed {
   /** @type {Map<string, HTMLElement>} */
   #known = new Map();
 
   /**
-   * One for each item. `draw(item, before)` gives it: the one that there was before, brought up to date, or a new one.
+   * Return one element per item. `draw(item, before)` returns it: the previous one, updated, or a new one.
    *
    * @template {{ id: string }} T
    * @param {T[]} items
@@ -87,7 +87,7 @@ export class Keyed {
 }
 
 /**
- * Finds the elements of a part of the page by their data-part, which our own markup has.
+ * Return a function that finds an element within root by its data-part, a name from our own markup.
  *
  * @param {ParentNode} root
  * @returns {(name: string) => any}

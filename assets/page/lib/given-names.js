@@ -1,4 +1,4 @@
-// Whom a name or a title usually means, for a first guess at a voice.
+// The gender that a name or a title usually implies, for a first guess at a voice.
 
 import names from "./given-names.json" with { type: "json" };
 
@@ -10,7 +10,7 @@ const GENDERS = /** @type {const} */ ([
 ]);
 
 /**
- * Whom a character's name usually means: "female", "male", or "" where nothing tells.
+ * Return the gender that a character's name usually implies: "female", "male", or "" if unknown.
  *
  * @param {string} name
  */

@@ -1,20 +1,20 @@
-// What the browser, Gradio and this page put into every script's reach, for the type checker alone.
+// Globals provided by the browser, Gradio and this page, for the type checker only.
 
 interface Window {
-  /** Gradio's, with the path under which it is served. */
+  /** Gradio's configuration, with the path under which it is served. */
   gradio_config?: { root?: string };
-  /** Of the page of a Space around this one. */
+  /** Whether the surrounding page of a Space can supply headers for ZeroGPU. */
   supports_zerogpu_headers?: boolean;
-  /** For Gradio's buttons, and for who measures the page. */
+  /** For Gradio's buttons, and for measuring the page. */
   studio: object;
 }
 
-/** Our own events are CustomEvents; each class says in its comment what they carry. */
+/** Our own events are CustomEvents; each class documents their details. */
 interface Event {
   readonly detail: any;
 }
 
-// Of the scope of a worklet, which TypeScript does not bring.
+// Globals of an audio worklet, missing from TypeScript's libraries.
 declare class AudioWorkletProcessor {
   readonly port: MessagePort;
 }

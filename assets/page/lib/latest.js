@@ -1,4 +1,4 @@
-// Of several requests for the same thing only the latest counts, whatever the order of the answers.
+// Ignores outdated responses: of several requests for the same thing, only the latest counts.
 
 export class Latest {
   #turn = 0;
@@ -15,7 +15,7 @@ export class Latest {
     return () => turn === this.#turn;
   }
 
-  /** No request counts any more. */
+  /** Make all requests begun so far obsolete. */
   end() {
     this.#turn += 1;
   }

@@ -1,17 +1,17 @@
-// A menu that a button opens: the formats of a download, and what is rarely done or cannot be taken back.
+// A menu opened by a button: download formats, and actions that are rarely used or cannot be undone.
 
 import { element } from "./elements.js";
 
-/** @typedef {{ words: string, run: () => unknown, isGrave?: boolean, isDisabled?: boolean, isChecked?: boolean }} Item isChecked: of choices, of which one is in force */
+/** @typedef {{ words: string, run: () => unknown, isGrave?: boolean, isDisabled?: boolean, isChecked?: boolean }} Item isChecked: for choices, whether it is chosen */
 
 const GAP = 4; // px between button and menu
 
-/** The one that is open now, and its button. @type {HTMLElement | null} */
+/** The button that opened the menu last. @type {HTMLElement | null} */
 let opener = null;
 /** @type {HTMLElement | null} */
 let menu = null;
 
-/** The page's only menu element, which shows each menu. */
+/** Return the page's only menu element, which all menus share. */
 function menuElement() {
   if (menu) return menu;
   /** @type {HTMLElement} */
@@ -37,7 +37,7 @@ function onKey(event) {
 }
 
 /**
- * Have a button open a menu of what `items` gives at that moment.
+ * Let a button open a menu of the items that `items` returns on the click.
  *
  * @template {HTMLElement} T
  * @param {T} button

@@ -1,7 +1,7 @@
-// Repeated presses: while the first one's work is under way, or after another button has taken its place.
+// Handles repeated clicks: while the first one's work is running, or after another button has replaced the clicked one.
 
 /**
- * Ignore a second press, as by a double click: returns a function that does nothing while an earlier call is under way.
+ * Return a function that does nothing while an earlier call is running, so that a double click has no second effect.
  *
  * @template {any[]} T
  * @param {(...given: T) => unknown} work
@@ -21,8 +21,8 @@ export function once(work) {
 }
 
 /**
- * A second press counts, as that of a Save button does after more was written: gives work as a function that, called while
- * an earlier call is under way, has it done once more afterwards.
+ * Return a function that, called while an earlier call is running, repeats the work once afterwards, so that a second
+ * click counts, for example on a Save button after more was typed.
  *
  * @param {() => unknown} work
  * @returns {() => Promise<void>}
@@ -42,7 +42,7 @@ export function onceMore(work) {
 }
 
 /**
- * Whether a press is the second one of a double click: where Stop takes the place of Speak, it was not meant for Stop.
+ * Whether a click is the second one of a double click: where Stop replaces Speak, it was not meant for Stop.
  *
  * @param {MouseEvent} press
  */

@@ -1,4 +1,4 @@
-// The texts of the page by key, in the language of the document (English without one).
+// The page's texts by key, in the language of the document (English if it has none).
 
 import catalogue from "../words/en.json" with { type: "json" };
 
@@ -6,7 +6,7 @@ import catalogue from "../words/en.json" with { type: "json" };
 
 export const LANGUAGE = globalThis.document?.documentElement?.lang || "en";
 
-/** The reader's own variety of that language, such as de-AT, for numbers, dates and lists. */
+/** The user's own variety of that language, such as de-AT, for numbers and dates. */
 export const LOCALE = globalThis.navigator?.languages?.find((tag) => tag.split("-")[0] === LANGUAGE.split("-")[0]) ?? LANGUAGE;
 
 const FORMS = new Intl.PluralRules(LANGUAGE);
@@ -14,7 +14,7 @@ const NUMBER = new Intl.NumberFormat(LOCALE);
 const LIST = new Intl.ListFormat(LANGUAGE);
 
 /**
- * The text of a key. given: values for its {names}; numbers are formatted for the reader. given.count selects the plural form.
+ * Return the text of a key. given: values for its {names}; numbers are formatted. given.count selects the plural form.
  *
  * @param {Key} key
  * @param {Record<string, string | number>} [given]
@@ -31,7 +31,7 @@ export function phrase(key, given = {}) {
 }
 
 /**
- * The text of a key from the server; null if the page has none for it.
+ * Return the text of a key received from the server, or null if the page has none for it.
  *
  * @param {string} key
  * @param {Record<string, string | number>} [given]
@@ -42,7 +42,7 @@ export function phraseIfKnown(key, given = {}) {
 }
 
 /**
- * A number formatted for the reader, with this number of decimals.
+ * Format a number in the user's locale, with this number of decimals.
  *
  * @param {number} value
  * @param {number} [decimals]
@@ -52,7 +52,7 @@ export function numeral(value, decimals = 0) {
 }
 
 /**
- * A list of words, as in “a, b and c”.
+ * Join words into a list, as in “a, b and c”.
  *
  * @param {Iterable<string>} words
  */

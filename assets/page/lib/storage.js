@@ -1,6 +1,6 @@
-// What this browser keeps for the page, or for one tab of it, as JSON under a name each; unreadable entries count as absent.
+// Named JSON values, stored in this browser for the page or for one tab of it; unreadable entries count as absent.
 
-/** For browsers that allow no storage, such as in another site's frame: lasts as long as the page. */
+/** Replaces storage where the browser denies it, such as in another site's frame; lasts as long as the page. */
 class Memory {
   /** @type {Map<string, string>} */
   #kept = new Map();
@@ -52,7 +52,7 @@ export function keep(name, value) {
 }
 
 /**
- * What this tab kept; a tab that kept nothing yet begins with what any of them kept last.
+ * Return this tab's value; a tab without one starts with the value that any tab stored last.
  *
  * @param {string} name
  * @param {any} otherwise
@@ -85,7 +85,7 @@ function readFrom(storage, name, otherwise) {
 }
 
 /**
- * A full store keeps its entries; the page continues without the new one.
+ * If the storage is full, it stays unchanged and the page continues without the new value.
  *
  * @param {Storage | Memory} storage
  * @param {string} name

@@ -1,9 +1,9 @@
-// Lengths of time in words and figures.
+// Formats and parses durations.
 
 import { phrase } from "./phrases.js";
 
 /**
- * Minutes and seconds, such as 1:05.3.
+ * Format minutes and seconds, such as 1:05.3.
  *
  * @param {number} seconds
  */
@@ -13,7 +13,7 @@ export function clock(seconds) {
 }
 
 /**
- * Seconds in what somebody types: 65, 1:05, 1:05.3 or 1:00:05; NaN for anything else.
+ * Return the seconds in a typed time: 65, 1:05, 1:05.3 or 1:00:05; NaN for anything else.
  *
  * @param {string} text
  */
@@ -24,7 +24,7 @@ export function secondsIn(text) {
 }
 
 /**
- * Hours, minutes and seconds, as short as they can be said.
+ * Format hours and minutes, minutes and seconds, or seconds alone; at least one second.
  *
  * @param {number} seconds
  */

@@ -1,7 +1,7 @@
-// Typing: text put into a field as if it were typed, so that Ctrl+Z undoes it, and single keys for actions, which typing must not press.
+// Typing: inserts text into a field as if it were typed, so that Ctrl+Z undoes it; keeps typing from triggering single-key shortcuts.
 
 /**
- * Replace the text between two characters of a visible text field; it has the focus afterwards, the caret behind the text.
+ * Replace text in a visible text field, then focus it with the caret after the text; do nothing if the text is the same.
  *
  * @param {HTMLTextAreaElement} area
  * @param {number} start
@@ -12,7 +12,7 @@ export function typeInto(area, start, end, text) {
   if (area.value.slice(start, end) === text) return;
   area.focus({ preventScroll: true });
   area.setSelectionRange(start, end);
-  // Deprecated, but the only way into a field's own history; the browser reports it as typing.
+  // Deprecated, but the only way into a field's own undo history; the browser fires an input event itself.
   if (document.execCommand(text ? "insertText" : "delete", false, text)) return;
   area.setRangeText(text, start, end, "end");
   area.dispatchEvent(new Event("input", { bubbles: true }));
@@ -21,7 +21,7 @@ export function typeInto(area, start, end, text) {
 const TYPED_INTO = "input:not([type=checkbox], [type=radio], [type=range]), textarea, select, [contenteditable], dialog, [role=menu]";
 
 /**
- * Whether a key that is pressed may stand for an action: alone, and outside fields, dialogs and menus.
+ * Whether a key press may trigger an action: without Ctrl, Meta or Alt, outside fields, dialogs and menus.
  *
  * @param {KeyboardEvent} event
  */

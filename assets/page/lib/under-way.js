@@ -1,22 +1,22 @@
-// Work that is under way, and a wait for all of it, so that what is asked for next does not overtake it.
+// Tracks running work, so that a later request can wait for all of it and does not overtake it.
 
 export class UnderWay {
   /** @type {Promise<unknown>} */
   #all = Promise.resolve();
 
   /**
-   * Count this until it has ended, well or not.
+   * Track this work until it has ended, successfully or not.
    *
    * @template T
    * @param {Promise<T>} work
-   * @returns {Promise<T>} the same
+   * @returns {Promise<T>} the same promise
    */
   add(work) {
     this.#all = Promise.allSettled([this.#all, work]);
     return work;
   }
 
-  /** Until all has ended that was added before. */
+  /** Resolves when all work added so far has ended. */
   ended() {
     return this.#all;
   }

@@ -1,11 +1,11 @@
-// WAV in both directions: samples out of a growing response, and a finished take into a file.
+// Reads samples from a WAV response while it arrives, and writes WAV files.
 
-export const WAV_HEADER_BYTES = 44; // of the files that are made here
+export const WAV_HEADER_BYTES = 44; // of the files written here
 
 class NotWav extends Error {}
 
 /**
- * Read a RIFF header: null while it is incomplete, else {sampleRate, start} with start in bytes.
+ * Read a RIFF header. Returns null while it is incomplete, else {sampleRate, start}, with start in bytes.
  *
  * @param {Uint8Array} bytes
  */
@@ -41,8 +41,8 @@ function joined(first, second) {
 }
 
 /**
- * Yield {sampleRate, pcm: Int16Array} while a WAV response arrives; pieces may be cut anywhere, even inside a sample.
- * Leaving it ends the request.
+ * Yield {sampleRate, pcm: Int16Array} while a WAV response arrives, which may be split anywhere, even inside a sample.
+ * Stopping the iteration cancels the request.
  *
  * @param {Response} response
  */
@@ -69,12 +69,12 @@ export async function* readWav(response) {
       if (whole) yield { sampleRate: header.sampleRate, pcm: new Int16Array(bytes.slice(0, whole).buffer) };
     }
   } finally {
-    reader.cancel().catch(() => {}); // leaving ends the request; a failed one rejects with the same error
+    reader.cancel().catch(() => {}); // stopping cancels the request; after a failure this rejects with the same error
   }
 }
 
 /**
- * A WAV file of Int16Array pieces; of several channels, their samples take turns.
+ * Build a WAV file from Int16Array pieces; with several channels, their samples are interleaved.
  *
  * @param {Int16Array<ArrayBuffer>[]} pieces
  * @param {number} sampleRate
@@ -99,7 +99,7 @@ export function wavFile(pieces, sampleRate, channels = 1) {
 }
 
 /**
- * Int16 samples as floats in [-1, 1].
+ * Convert Int16 samples to floats in [-1, 1).
  *
  * @param {Int16Array} pcm
  */

@@ -1,10 +1,10 @@
-// Where dictionaries are shown: every <details data-dictionary> of the page opens one, of its data-voice or data-project.
+// Opens dictionaries: every <details data-dictionary> shows its data-voice's or data-project's, or the shared one.
 
 import { isZeroGpu } from "../client/host.js";
 import { hearWords } from "./hear-words.js";
 import { PronunciationList } from "./pronunciation-list.js";
 
-/** voice() is who speaks an entry that is everybody's or a project's. */
+/** voice() returns the voice that speaks entries of the shared dictionary or of a project's. */
 export function openDictionaries(voice, playButtons) {
   const hear = isZeroGpu ? null : hearWords(voice, playButtons);
   const lists = new WeakMap();
@@ -17,6 +17,6 @@ export function openDictionaries(voice, playButtons) {
       const { voice: ofVoice, project } = target.dataset;
       lists.get(target).open(ofVoice ? { voice: ofVoice } : project ? { project } : {});
     },
-    true, // it does not bubble
+    true, // the event does not bubble
   );
 }

@@ -1,11 +1,11 @@
-// Words of a dictionary spoken as they stand there, to hear in the player whether they are right.
+// Plays a dictionary's words in the player, spoken exactly as written, to check them.
 
 import { requestSpeech } from "../client/speech.js";
 import { Recorded } from "../player/track.js";
 
-const FRAMES = 220; // some 10 s: a model that never ends by itself shall not babble on
+const FRAMES = 220; // about 10 s, in case the model does not stop by itself
 
-/** Gives hear(button, words, shelf); `voice()` gives the speaking voice for a dictionary that does not belong to a voice. */
+/** Returns hear(button, words, shelf); `voice()` returns the voice to use for dictionaries that do not belong to a voice. */
 export function hearWords(voice, playButtons) {
   return async (button, words, shelf) => {
     if (!words.trim()) return;

@@ -1,4 +1,4 @@
-// A dictionary of pronunciations to look at and change: everybody's, a voice's or a project's. One component for all three.
+// Shows and edits a pronunciation dictionary: the shared one, a voice's or a project's.
 
 import {
   addPronunciation, changePronunciation, deletePronunciation, exportedPronunciations, importPronunciations, listPronunciations,
@@ -11,7 +11,7 @@ import { once } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
 
 const MOST_SHOWN = 100;
-const MANY = 12; // from so many on there is a field to find one
+const MANY = 12; // entries from which on there is a search field
 
 export class PronunciationList {
   #entries = [];
@@ -19,7 +19,7 @@ export class PronunciationList {
   #looks = new Latest();
 
   /**
-   * hear(button, words, shelf) has words spoken; null where that cannot be.
+   * hear(button, words, shelf) plays words; null where that is impossible.
    *
    * @param {HTMLElement} root
    * @param {((button: HTMLButtonElement, words: string, shelf: import("../client/pronunciations.js").Shelf) => Promise<void>) | null} hear
@@ -60,7 +60,7 @@ export class PronunciationList {
     return this.#do(async () => {});
   }
 
-  /** Do something and show what the dictionary is then, or why it could not be done. */
+  /** Run work, then show the updated dictionary and the message that work returned, or the error message. */
   async #do(work) {
     const isLatest = this.#looks.begin();
     this.#say("");

@@ -1,4 +1,4 @@
-// The area of requests: what this caller has under way, on the page or through the API, and what became of the last ones.
+// The Queue area: this caller's current and recent requests, from the page or the API, with their states.
 
 import { cancelRequest, queue } from "../client/system.js";
 import { recentTakes } from "../client/takes.js";
@@ -9,8 +9,8 @@ import { numeral, phrase } from "../lib/phrases.js";
 
 const REFRESH = 1000; // ms, while the area is shown
 const SHOWN = 20;
-const COLUMNS = 6; // and one more for the button
-const FIGURES = 3; // of the columns, from which on they are figures
+const COLUMNS = 6; // without the column of the button
+const FIGURES = 3; // index of the first column with figures
 
 const STATES = ["waiting", "speaking", "finished", "cancelled", "failed"];
 
@@ -26,7 +26,7 @@ function cells(take) {
 export class Queue {
   #rows = new Map(); // by take id
   #timer = 0;
-  #looks = new Latest(); // none counts while the area is not shown
+  #looks = new Latest(); // ended while the area is hidden
 
   constructor(root) {
     this.part = partsOf(root);
@@ -60,7 +60,7 @@ export class Queue {
     setChildren(this.part("rows"), [...this.#rows.values()]);
   }
 
-  /** The row of a take, the same one as long as it is listed: a press on its button must not miss it. */
+  /** Return a take's row, reused while the take is listed, so that no press on its button is lost. */
   #row(take) {
     const row = this.#rows.get(take.id) ?? this.#newRow(take);
     const isUnderWay = take.state === "waiting" || take.state === "speaking";

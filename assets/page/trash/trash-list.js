@@ -1,4 +1,4 @@
-// The trash in Settings: deleted items, to restore or to delete permanently.
+// The trash in Settings: deleted items, to restore or delete permanently.
 
 import { Refusal } from "../client/refusal.js";
 import { emptyTrash, listTrash, restore } from "../client/trash.js";
@@ -23,7 +23,7 @@ export class TrashList extends EventTarget {
     this.part("trash-empty").addEventListener("click", once(() => this.#do(() => this.#empty())));
   }
 
-  /** Show what is in it now, if it is open. */
+  /** Update the list, if the trash is open. */
   open() {
     if (this.root.open) this.#do(() => this.#list());
   }

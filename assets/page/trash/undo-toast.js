@@ -1,17 +1,17 @@
-// Undo, everywhere on the page: a message with a button says what was done, and Ctrl+Z outside text fields undoes the last step, then the one before.
+// Undo, everywhere on the page: a message with a button describes the last step; Ctrl+Z outside text fields undoes steps, the latest first.
 
 import { Refusal } from "../client/refusal.js";
 import { element, labelled } from "../lib/elements.js";
 import { phrase } from "../lib/phrases.js";
 
 const SHOWN = 20_000; // ms; Ctrl+Z and the trash last longer
-const MOST = 100; // steps; the trash keeps what was deleted for longer
-const FIELDS = "input:not([type=checkbox], [type=radio], [type=range], [type=button]), textarea, [contenteditable], dialog"; // text fields have a history of their own
+const MOST = 100; // steps; the trash keeps deleted items for longer
+const FIELDS = "input:not([type=checkbox], [type=radio], [type=range], [type=button]), textarea, [contenteditable], dialog"; // text fields have their own undo history
 
-/** Something that was done. @typedef {{ words: string, undo: () => unknown }} Step */
+/** A step that can be undone. @typedef {{ words: string, undo: () => unknown }} Step */
 
 class Undo {
-  /** The last one is undone first. @type {Step[]} */
+  /** The last step is undone first. @type {Step[]} */
   #steps = [];
   /** The step that the message is about. @type {Step | null} */
   #shown = null;
@@ -35,7 +35,7 @@ class Undo {
     return step;
   }
 
-  /** A step that no longer needs to be undone, or cannot be. */
+  /** Remove a step that no longer needs to be undone, or cannot be. */
   withdraw(step) {
     this.#steps = this.#steps.filter((other) => other !== step);
     if (step === this.#shown) this.#close();
@@ -43,14 +43,14 @@ class Undo {
 
   #show(words, step) {
     this.#shown = step;
-    document.querySelector(".area[data-shown]")?.append(this.root); // it goes with the area, and focus stays there
+    document.querySelector(".area[data-shown]")?.append(this.root); // hidden with the area, and focus stays there
     this.root.hidden = false;
     this.#words.textContent = words;
     this.#button.hidden = !step;
     this.#closeLater();
   }
 
-  /** Unless somebody is about to press it. */
+  /** Close the message after a while, but not while the pointer or focus is on it. */
   #closeLater() {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => (this.root.matches(":hover, :focus-within") ? this.#closeLater() : this.#close()), SHOWN);
@@ -72,7 +72,7 @@ class Undo {
     this.#undo(last);
   }
 
-  /** One at a time: the steps before it expect that it is undone. */
+  /** Undo one step at a time: earlier steps rely on later ones having been undone. */
   async #undo(step) {
     if (this.#isUndoing) return;
     this.#isUndoing = true;
@@ -82,7 +82,7 @@ class Undo {
       this.#show(phrase("undo.done", { what: step.words }), null);
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
-      const isGone = problem.status === 404; // it was restored already
+      const isGone = problem.status === 404; // it has already been restored
       if (isGone) this.withdraw(step);
       this.#show(problem.why, isGone ? null : step);
     } finally {
@@ -96,17 +96,17 @@ let only = null;
 const theUndo = () => (only ??= new Undo());
 
 /**
- * Say what was done, and offer to undo it. The result can be withdrawn.
+ * Show a message about a step and offer to undo it. Returns the step, for withdrawUndo; null if it cannot be undone.
  *
  * @param {string} words
  * @param {(() => unknown) | null} undo null: it cannot be undone
- * @param {boolean} [hasFocus] whether the button gets the focus, because the control that was used is gone
+ * @param {boolean} [hasFocus] whether the button gets the focus, because the control just used is gone
  */
 export function offerUndo(words, undo, hasFocus = true) {
   return theUndo().add(words, undo, hasFocus);
 }
 
-/** What was done is undone otherwise, or cannot be undone any more. @param {Step | null} step */
+/** Withdraw a step that was undone by other means, or can no longer be undone. @param {Step | null} step */
 export function withdrawUndo(step) {
   if (step) theUndo().withdraw(step);
 }
