@@ -19,7 +19,7 @@ export class FindReplace {
   #figures = { times: "", parts: "" };
   #at = -1; // index in #positions; -1: none
 
-  /** ready(): resolves when edited texts are saved; changed(): called when texts were replaced; go(position, isEntered): shows a part; isEntered: focuses its text. */
+  /** ready(): resolves when edited texts are saved; changed(): called after replacing; go(position, isEntered): shows a part; isEntered: focuses its text. */
   constructor(part, { id, signal, ready, changed, go }) {
     this.part = part;
     this.id = id;
@@ -61,7 +61,7 @@ export class FindReplace {
     if (isOpen) this.part("replacement").focus();
   }
 
-  /** Enter goes to the next match, Shift+Enter to the previous; Escape focuses the current match, or else clears the search. */
+  /** Enter goes to the next match, Shift+Enter back; Escape focuses the current match, or else clears the search. */
   #key(event) {
     if (event.key === "Escape" && this.#at >= 0) {
       event.preventDefault(); // the browser would clear the field

@@ -242,7 +242,7 @@ export class PartsPanel {
     this.part("every").checked = this.list.count > 0 && this.selection.ids.length >= this.list.count;
   }
 
-  /** Reset the bar after the selection is cleared; move the focus from it to the first part that was selected, without scrolling. */
+  /** Reset the bar of an empty selection; move the focus from it to the first part that was selected, without scrolling. */
   #leaveSelection() {
     const isInBar = this.part("selection").parentElement.contains(document.activeElement);
     this.direction.reset();

@@ -14,7 +14,7 @@ export class Selection extends EventTarget {
   #cleared = 0;
 
   /**
-   * part: finds the page's elements by name; idsBetween: reads the ids of the parts from one index to another.
+   * part: finds the page's elements by name; idsBetween: reads ids from one index to another.
    *
    * @param {(name: string) => any} part
    * @param {{ signal: AbortSignal, idsBetween: (first: number, last: number) => Promise<string[]> }} project
