@@ -1,4 +1,4 @@
-// Lines of a project and their speakers, decided with single keys: 1 to 9 a character, 0 the narrator, Enter accepts, U undoes.
+// Lines of a project and their speakers, assigned with single keys: 1 to 9 for characters, 0 the narrator, Enter accepts, U undoes.
 
 import { addCharacter, changePart, changeParts, proposeSpeakers, readLines } from "../client/projects.js";
 import { element } from "../lib/elements.js";
@@ -7,7 +7,7 @@ import { once } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
 
 const PAGE = 50;
-const KEYS = 9; // characters that have a key of their own
+const KEYS = 9; // characters with their own key
 
 /** Fires "decided" after each change. */
 export class CastLines extends EventTarget {
@@ -18,10 +18,10 @@ export class CastLines extends EventTarget {
   #characters = [];
   #lines = [];
   #at = 0;
-  /** The lines before each change, the last one at the end. @type {any[]} */
+  /** Lines with their values before each change, latest last. @type {any[]} */
   #done = [];
 
-  /** run: does work and shows why it failed. */
+  /** run: runs work and shows why it failed. */
   constructor(id, run) {
     super();
     this.id = id;
@@ -35,7 +35,7 @@ export class CastLines extends EventTarget {
     this.list.addEventListener("keydown", (event) => this.#press(event));
   }
 
-  /** which: {unsure: true} or {character: id}; assistant: the model that may be asked, or null. */
+  /** which: {unsure: true} or {character: id}; assistant: the model that can propose speakers, or null. */
   async open(which, title, { characters, assistant }) {
     this.#which = which;
     this.#assistant = assistant;
@@ -46,7 +46,7 @@ export class CastLines extends EventTarget {
     this.title.textContent = title;
     this.#characters = characters;
     await this.#load(0);
-    this.#go(0); // the keys decide at once
+    this.#go(0); // so that the keys work at once
   }
 
   close() {
@@ -56,7 +56,7 @@ export class CastLines extends EventTarget {
 
   async #load(offset) {
     const isLatest = this.#looks.begin();
-    // The server leaves out decided lines; here they stay, so that they can be undone.
+    // The server omits decided lines; they stay here so that they can be undone.
     const gone = this.#lines.filter((line) => line.confirmed && offset).length;
     const { data, has_more: hasMore } = await readLines(this.id, this.#which, "unsure" in this.#which ? offset - gone : offset, PAGE);
     if (!isLatest()) return;
@@ -100,7 +100,7 @@ export class CastLines extends EventTarget {
     ]);
   }
 
-  /** A list of the characters without a key. */
+  /** Return a select box for the characters without a key. */
   #others(line) {
     const others = this.#characters.slice(KEYS);
     if (!others.length) return [];
@@ -164,7 +164,7 @@ export class CastLines extends EventTarget {
     this.#go(this.#at);
   }
 
-  /** Accept the proposal, or else the current speaker; a name that is not in the cast is added to it. */
+  /** Accept the proposal, or else the current speaker; add a proposed name that is not in the cast. */
   async #accept(line) {
     if (!line.proposal || line.confirmed) return this.#decide(line, { confirmed: true });
     const { name, tags } = line.proposal;

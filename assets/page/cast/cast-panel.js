@@ -1,4 +1,4 @@
-// The cast of a project: its characters with their voices, and the lines whose speaker is unsure.
+// The cast of a project: its characters with their voices, and the lines whose speaker is uncertain.
 
 import { addCharacter, changeCharacter, changeProject, deleteCharacter, mergeCharacter, readCast, recast } from "../client/projects.js";
 import { Refusal } from "../client/refusal.js";
@@ -104,7 +104,7 @@ class CastPanel {
     offerUndo(phrase(words, { name }), seconds ? undo : null);
   }
 
-  /** The sample line if it has audio, else the recording of the voice. */
+  /** Play the sample line if it has audio, else the voice's recording. */
   #hear({ sample, voice }) {
     if (sample?.take) return this.project.playback.play(this.project.project(), { id: sample.part, position: sample.position, chosen: sample.take });
     const wanted = voice ?? this.project.project()?.settings.voice;
@@ -139,9 +139,9 @@ class CastPanel {
 }
 
 /**
- * The panel of a project's cast.
+ * Mount the panel of a project's cast.
  *
  * @param {HTMLElement} container empty
- * @param {any} project as longform/panels.js gives it
+ * @param {any} project as passed by longform/panels.js
  */
 export const mountCast = (container, project) => new CastPanel(container, project);

@@ -1,4 +1,4 @@
-// A character of a project as a row: name, other names, lines, a sample, the voice, and the rest behind three dots.
+// A character of a project as a row: name, other names, lines, a sample, the voice, and other fields behind three dots.
 
 import { labelOf } from "../client/voices.js";
 import { element, icon, labelled } from "../lib/elements.js";
@@ -7,7 +7,7 @@ import { phrase } from "../lib/phrases.js";
 
 const GENDERS = ["", "female", "male", "neutral"];
 
-/** Fires "change" with changes of the character, "hear" (for the sample, or else the voice), "lines", "merge" with {into}, and "delete". */
+/** Fires "change" with the changed fields, "hear" (to play the sample, or else the voice), "lines", "merge" with {into}, and "delete". */
 export class CharacterRow extends EventTarget {
   /** @type {any} */
   member = null;
@@ -52,7 +52,7 @@ export class CharacterRow extends EventTarget {
     this.more.setAttribute("aria-expanded", String(isOpen));
   }
 
-  /** others: the other characters, to merge with; a field being edited is left alone. */
+  /** Show a character, except in a field being edited. others: the characters to merge with. */
   show(member, others) {
     const isNarrator = member.id === null;
     const name = isNarrator ? phrase("cast.narrator") : member.name;

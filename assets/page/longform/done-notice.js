@@ -1,10 +1,10 @@
-// Tells somebody who is looking elsewhere that a project is done: in the window's title, and as a notification if that is allowed.
+// Announces a finished project in the window's title and, if permitted, by a notification.
 
 import { phrase } from "../lib/phrases.js";
 
 const MARK = "✓ ";
 
-/** Whether notifications may be asked for; some browsers have none. */
+/** Whether permission can be requested; some browsers do not support notifications. */
 export const canAsk = () => "Notification" in window && Notification.permission === "default";
 
 export const askToNotify = () => Notification.requestPermission();
@@ -13,13 +13,13 @@ export class DoneNotice {
   #wasRunning = false;
   #isMarked = false;
 
-  /** signal: until when the project is shown. @param {AbortSignal} signal */
+  /** signal: aborted when the project is left. @param {AbortSignal} signal */
   constructor(signal) {
     document.addEventListener("visibilitychange", () => document.hidden || this.#unmark(), { signal });
     signal.addEventListener("abort", () => this.#unmark());
   }
 
-  /** How the project is now. */
+  /** Update with the project's current state. */
   see({ title, state, parts }) {
     const isRunning = state === "running";
     const isOver = this.#wasRunning && !isRunning && state !== "paused";

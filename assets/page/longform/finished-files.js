@@ -1,4 +1,4 @@
-// The files of a project, and how they are finished: their sound, book details, credits and samples.
+// A project's downloads and the settings for them: audio, book details, cover, credits and samples.
 
 import { Latest } from "../lib/latest.js";
 import { coverAddress, fileAddress, measureLoudness, putCover, readPartIds, readSample, removeCover } from "../client/projects.js";
@@ -7,7 +7,7 @@ import { offerMenu } from "../lib/menu.js";
 import { listed, numeral, phrase } from "../lib/phrases.js";
 
 const figure = (value, unit) => `${numeral(value, 1).replace("-", "−")} ${unit}`;
-/** Paths and names, in the order of the menu. @type {[string, string][]} */
+/** Paths and labels, in menu order. @type {[string, string][]} */
 const FILES = [
   ["audio?format=mp3", "MP3"],
   ["audio?format=m4b", phrase("project.file.m4b")],
@@ -21,7 +21,7 @@ const FILES = [
   ["zip", phrase("project.file.zip")],
 ];
 const BIT_RATES = [64, 96, 128, 192, 256, 320]; // kbit/s
-/** Settings by the name of their field, and how they are read from it. @type {Record<string, (field: any) => unknown>} */
+/** Readers of the settings, by the name of setting and field. @type {Record<string, (field: any) => unknown>} */
 export const FINISH = {
   loudness: ({ value }) => value,
   bitrate: ({ value }) => (value ? Number(value) : null),
@@ -34,14 +34,14 @@ export const FINISH = {
   opening_credits: ({ value }) => value,
   closing_credits: ({ value }) => value,
 };
-const READ = 60_000; // ms that the browser may take to read a file after the press
-const MOST = 3; // chapters that are named
-const silence = -90; // dB; a lower level needs no figure
+const READ = 60_000; // ms allowed for the browser to read a file after the click
+const MOST = 3; // chapters listed by name
+const silence = -90; // dB; a lower level is shown without a figure
 
 /**
- * The measurements in words.
+ * Describe the measurements.
  *
- * @param {any} measurements as /v1/projects/{id}/loudness gives it
+ * @param {any} measurements as returned by /v1/projects/{id}/loudness
  */
 export function loudnessWords({ loudness, before, after, faults }) {
   const words = (measured) => {
@@ -55,9 +55,9 @@ export function loudnessWords({ loudness, before, after, faults }) {
 }
 
 /**
- * Which chapters have changed parts.
+ * Name the chapters that have changed parts.
  *
- * @param {any[]} chapters as /v1/projects/{id}/outline gives them
+ * @param {any[]} chapters as returned by /v1/projects/{id}/outline
  */
 export function changedWords(chapters) {
   if (chapters.length < 2 && !chapters[0]?.title) return ""; // a project without chapters
@@ -71,17 +71,17 @@ export class FinishedFiles {
   /** @type {any[]} */
   #chapters = [];
   /** @type {any} */
-  #parts = null; // how many are in each state
+  #parts = null; // the number in each state
   /** @type {Promise<any>} */
-  #changing = Promise.resolve(); // the last change, perhaps under way
+  #changing = Promise.resolve(); // the latest change, perhaps still being saved
   #cover = "";
   #isSampling = false;
-  /** The settings as the fields show them. @type {Record<string, unknown>} */
+  /** Settings last shown in the fields. @type {Record<string, unknown>} */
   #shown = {};
   #measures = new Latest();
 
   /**
-   * run: does the work and shows its result; change: changes settings of the project.
+   * run: runs work and shows its result; change: changes the project's settings.
    *
    * @param {(name: string) => any} part
    * @param {{ id: string, signal: AbortSignal, run: (work: () => Promise<any>) => Promise<void>, change: (changes: Record<string, unknown>) => Promise<void> }} project
@@ -112,7 +112,7 @@ export class FinishedFiles {
     element("a", { href: fileAddress(this.id, path), download: "" }).click();
   }
 
-  /** With numbers, the sample of these parts; otherwise that of the beginning. */
+  /** Download a sample of the parts with these numbers, or else of the beginning. */
   async #downloadSample() {
     const ids = ["first", "last"].map(async (name) => {
       const number = Number(this.part(`sample-${name}`).value);
@@ -140,7 +140,7 @@ export class FinishedFiles {
     this.#parts = parts;
     this.#showLeftOut();
     for (const name of Object.keys(FINISH)) {
-      if (this.#shown[name] === settings[name]) continue; // what was typed and refused stays
+      if (this.#shown[name] === settings[name]) continue; // keep rejected input in the field
       const field = this.part(name);
       if (document.activeElement === field) continue;
       this.#shown[name] = settings[name];
@@ -156,7 +156,7 @@ export class FinishedFiles {
     this.#cover = cover;
   }
 
-  /** Name the chapters of which parts have changed. */
+  /** Name the chapters that have changed parts. */
   showChapters(chapters) {
     this.#chapters = chapters;
     if (this.#parts) this.#showLeftOut();
@@ -190,7 +190,7 @@ export class FinishedFiles {
     this.part("measured").textContent = phrase("project.measuring");
     this.part("measure").disabled = true;
     try {
-      await this.#changing.catch(() => {}); // measure with the latest choice; a failure is shown by the change itself
+      await this.#changing.catch(() => {}); // measure with the latest settings; the change shows its own failure
       const words = loudnessWords(await measureLoudness(this.id));
       if (isWanted()) this.part("measured").textContent = words;
     } catch (problem) {

@@ -1,4 +1,4 @@
-// A document before it becomes a project: its chapters to choose from, what it is called, who speaks, and how it is split.
+// The preview of a document before its import: choice of chapters, title, speakers and their voices, and splitting into parts.
 
 import { folded, speakers, voiceNamed } from "../speak/dialogue.js";
 import { createProject, findSpeakers, previewCover, previewDocument } from "../client/projects.js";
@@ -10,30 +10,30 @@ import { once, onceMore } from "../lib/once.js";
 import { duration } from "../lib/time.js";
 import { phrase } from "../lib/phrases.js";
 
-const TEXTS = /\.(txt|text|md|markdown|srt|vtt)$/i; // read here too, for the names in them
+const TEXTS = /\.(txt|text|md|markdown|srt|vtt)$/i; // also read here, to find names in them
 const MOST_NAMES = 24;
-const MOST_SHOWN = 60; // characters; the others get the proposed voices
-const MOST_CAST = 1000; // of a request
+const MOST_SHOWN = 60; // characters; the others get their proposed voices
+const MOST_CAST = 1000; // characters per request
 
-/** Fires "imported" with {id}, and "left" when nothing is to be imported. */
+/** Fires "read" once a document is shown, "left" when the preview is closed, and "imported" with {id}. */
 export class ImportPreview extends EventTarget {
   #reads = new Latest();
   /** @type {File | string | null} */
   #source = null;
-  /** As the API gave it. @type {any} */
+  /** As returned by the API. @type {any} */
   #preview = null;
   #voices = [];
   #finds = new Latest();
   #isFinding = false;
-  /** Names in the text before a colon. @type {string[]} */
+  /** Names that precede a colon in the text. @type {string[]} */
   #names = [];
-  /** Voices that were chosen by hand, by folded name. @type {Map<string, string>} */
+  /** Voices chosen by hand, by folded name. @type {Map<string, string>} */
   #chosen = new Map();
-  /** Proposed voices, by name, of characters that are not shown. @type {Record<string, string>} */
+  /** Proposed voices of characters that are not shown, by name. @type {Record<string, string>} */
   #unshown = {};
 
   /**
-   * part: finds what the page shows; run: does some work and shows why it failed; say: tells how it stands; hear: plays a voice.
+   * part: finds the page's elements by name; run: runs work and shows why it failed; say: shows the status; hear: plays a voice.
    *
    * @param {(name: string) => any} part
    * @param {{ run: (work: () => Promise<unknown>) => Promise<void>, say: (words: string) => void, hear: (voice: any) => unknown }} of
@@ -57,7 +57,7 @@ export class ImportPreview extends EventTarget {
     });
   }
 
-  /** Read a document and show what it has. Raises Refusal. */
+  /** Read a document and show its contents. Throws Refusal. */
   async open(source, voices) {
     this.#voices = voices;
     this.part("notes").checked = this.part("speakers").checked = false;
@@ -66,12 +66,12 @@ export class ImportPreview extends EventTarget {
     await this.#read();
   }
 
-  /** Whether a document is shown, so that Back and Forward lead to it again. */
+  /** Whether a document is shown, to which Back and Forward then return. */
   get isOpen() {
     return this.#preview !== null;
   }
 
-  /** Show nothing of a document any more. */
+  /** Close the preview. */
   leave() {
     this.#reads.end();
     this.#finds.end();
@@ -133,7 +133,7 @@ export class ImportPreview extends EventTarget {
     return boxes.every((box) => box.checked) ? null : boxes.filter((box) => box.checked).map((box) => Number(box.value));
   }
 
-  /** How much is ticked. */
+  /** Show the totals of the ticked chapters. */
   #sum() {
     const { chapters } = this.#preview;
     const numbers = this.#ticked;
@@ -145,7 +145,7 @@ export class ImportPreview extends EventTarget {
     Object.assign(this.part("import-all"), { checked: ticked.length === chapters.length, indeterminate: ticked.length > 0 && ticked.length < chapters.length });
   }
 
-  /** Show who speaks in the ticked chapters: the characters that the studio finds; or the names before colons. Raises Refusal. */
+  /** Show the speakers in the ticked chapters: characters found by the studio, or else names before colons. Throws Refusal. */
   async #offerCast() {
     const isLatest = this.#finds.begin();
     if (!this.part("speakers").checked) {
@@ -175,7 +175,7 @@ export class ImportPreview extends EventTarget {
   }
 
   /**
-   * characters: each with its name, and of those that the studio has found their other names, lines and proposed voice.
+   * characters: each with its name; characters found by the studio also with other names, lines and proposed voice.
    *
    * @param {any[]} characters
    * @param {import("../lib/phrases.js").Key} about
@@ -197,7 +197,7 @@ export class ImportPreview extends EventTarget {
     const none = option("", phrase(isFound ? "part.voice.project" : "longform.who.asWritten"));
     const select = labelled(element("select", { name }, [none, ...this.#voices.map((candidate) => option(candidate.id, labelOf(candidate)))]), phrase("speak.cast.voice", { name }));
     select.dataset.proposed = voice ?? "";
-    select.value = this.#chosen.get(folded(name)) ?? voice ?? ""; // what was chosen before the speakers were found stays
+    select.value = this.#chosen.get(folded(name)) ?? voice ?? ""; // keep a voice chosen before the speakers were found
     const hear = () => {
       const chosen = this.#voices.find(({ id }) => id === select.value);
       if (chosen) this.hear(chosen);
@@ -216,7 +216,7 @@ export class ImportPreview extends EventTarget {
     return { ...this.#unshown, ...Object.fromEntries(chosen.map((select) => [select.name, select.value])) };
   }
 
-  /** How the document is split into parts. */
+  /** Settings for splitting the document into parts. */
   get #cut() {
     const { value } = this.part("cut");
     return Number(value) ? { split_by: "length", part_length: Number(value) } : { split_by: value };
@@ -232,7 +232,7 @@ export class ImportPreview extends EventTarget {
     this.dispatchEvent(new CustomEvent("imported", { detail: { id } }));
   }
 
-  /** The studio keeps what it has read only for a while: then the document is sent again. Raises Refusal. */
+  /** Send the document again if its preview in the studio has expired. Throws Refusal. */
   async #withPreview(work) {
     try {
       return await work(this.#preview.id);

@@ -1,9 +1,9 @@
-// What of a project's document was left out, as the studio lists it: folded below the project's state.
+// The contents of a document that the import left out, listed below the project's state.
 
 import { element } from "../lib/elements.js";
 import { phrase } from "../lib/phrases.js";
 
-/** Show the sentences of a project, once: they never change. Hidden where there are none. */
+/** Show a project's list, if not empty; only once, because it never changes. */
 export function showLeftOut(part, { id, skipped }) {
   const box = part("skipped");
   box.hidden = !skipped.length;

@@ -1,4 +1,4 @@
-// The area of long form: documents become projects, the list of them, and one of them opened.
+// The long-form area: the import of documents, the list of projects, and the open project.
 
 import { Refusal } from "../client/refusal.js";
 import { labelOf, voices } from "../client/voices.js";
@@ -16,12 +16,12 @@ import { offerUndo } from "../trash/undo-toast.js";
 import { phrase } from "../lib/phrases.js";
 import { sharingWords } from "../shell/sharing.js";
 
-const REFRESH = 2000; // ms, while the list is shown
+const REFRESH = 2000; // ms between two reads of the list
 const OPENED = "voice-studio-project-1";
 const PASTED = "voice-studio-pasted-1";
-const SETTLED = 300; // ms after the last key
+const SETTLED = 300; // ms after the last key press
 
-/** A dot and a word for a state. */
+/** Return the label for a state: a dot and a word. */
 export function stateWord(state, words) {
   const word = element("span", { className: "long-word" });
   showState(word, state, words);
@@ -33,7 +33,7 @@ function showState(word, state, words) {
   word.textContent = words;
 }
 
-/** Fires "about" with {item, title, isSame} when another project is opened, or none: its id for the address. */
+/** Fires "about" with {item, title, isSame}: the id of the open project, or blank; isSame: without a step for Back. */
 export class LongForm extends EventTarget {
   #isOpen = false;
   #shows = new Latest();
@@ -73,7 +73,7 @@ export class LongForm extends EventTarget {
     this.part("back").addEventListener("click", () => this.#show(null));
   }
 
-  /** A text that is not imported yet is there again after a reload. @param {HTMLTextAreaElement} field */
+  /** Restore text that was not imported yet after a reload. @param {HTMLTextAreaElement} field */
   #keepPasted(field) {
     field.value = keptByTab(PASTED, "");
     if (field.value) field.closest("details")?.setAttribute("open", "");
@@ -83,7 +83,7 @@ export class LongForm extends EventTarget {
     });
   }
 
-  /** id: of a project to show, else the one that was shown last, if any. */
+  /** id: of the project to show; blank: the last one shown, if any. */
   async open(id = "") {
     this.#isOpen = true;
     this.#say("");
@@ -93,23 +93,23 @@ export class LongForm extends EventTarget {
     if (isLatest()) this.#show(id || kept(OPENED, null), listed, true);
   }
 
-  /** The studio answers again: unsaved text is kept. */
+  /** Reload once the studio responds again, keeping unsaved text. */
   back() {
     if (this.#project) return this.#project.look();
     return this.open();
   }
 
-  /** Show a project, or the list: the address says so. */
+  /** Show the project in the address, or the list. */
   go(id) {
     this.#do(() => this.#show(id));
   }
 
-  /** Switch to the next of a part's takes that are compared. */
+  /** Switch to the next take in a comparison. */
   other(track) {
     this.#project?.parts.comparison.other(track);
   }
 
-  /** Create a project from a file or text from elsewhere on the page. */
+  /** Preview a file or text from elsewhere on the page for import. */
   async bring(source) {
     await this.#show(null);
     await this.#take(source);
@@ -120,7 +120,7 @@ export class LongForm extends EventTarget {
     this.#leave();
   }
 
-  /** Show nothing, and ignore answers under way. */
+  /** Close the current view and ignore pending responses. */
   #leave() {
     this.#shows.end();
     clearTimeout(this.#timer);
@@ -162,16 +162,16 @@ export class LongForm extends EventTarget {
     });
   }
 
-  /** A document has arrived: show what would be imported. */
+  /** Show the preview of a document. */
   #take(source) {
     this.part("file").value = "";
     return this.#do(async () => {
-      this.#voices = await voices(); // the area may have been opened only just now
+      this.#voices = await voices(); // perhaps not loaded yet by `open`
       await this.preview.open(source, this.#voices);
     });
   }
 
-  /** Show one project, or the list where there is none. */
+  /** Show a project, or the list if there is no id. */
   async #show(id, listed = null, isSame = false) {
     this.#leave();
     const isLatest = this.#shows.join();
@@ -186,12 +186,12 @@ export class LongForm extends EventTarget {
     const project = (this.#project = new Project(this.part, { id, voices: present, nowPlaying: this.nowPlaying }));
     project.addEventListener("gone", ({ detail }) => {
       if (this.#project !== project) return;
-      this.#show(null, null, true); // Back leads to it still
+      this.#show(null, null, true); // without a step for Back
       this.#say(detail.words);
     });
     project.addEventListener("deleted", ({ detail }) => this.#putAway(detail));
     project.addEventListener("titled", ({ detail }) => this.#project === project && this.#about({ item: id, title: detail.title, isSame }));
-    await project.look(); // before it is seen: a press on what the last one said would be lost
+    await project.look(); // before it is shown: a click on the last project's contents would be lost
     if (this.#project === project) this.#reveal("project");
   }
 
@@ -227,7 +227,7 @@ export class LongForm extends EventTarget {
     if (this.#isOpen && !this.#project) await this.#list();
   }
 
-  /** Updates the existing row: replacing it would lose a press on it. */
+  /** Update the existing row: replacing it would lose a click in progress. */
   #row(project, before) {
     const row = before ?? this.#newRow(project);
     const [title, word, line] = row.firstElementChild.children;

@@ -1,4 +1,4 @@
-// The panels of a project, of which one is shown: its parts, its files, and those of other folders.
+// A project's panels, shown one at a time: its parts, its files, and panels from other folders.
 
 import { mountCast } from "../cast/cast-panel.js";
 import { element } from "../lib/elements.js";
@@ -6,22 +6,22 @@ import { phrase } from "../lib/phrases.js";
 import { mountProof } from "../proof/proof.js";
 
 /**
- * A panel of a folder of its own. `mount` is called when the panel of a project is shown for the first time, with an empty
- * element and that project; what it returns is told each time the panel is shown (`open`) and left (`close`).
+ * A panel from another folder. `mount` is called when the panel is first shown for a project, with an empty element and the
+ * project's context; `open` and `close` of the object that it returns are called when the panel is shown and left.
  *
  * @typedef {object} ProjectContext
  * @property {string} id of the project
- * @property {any[]} voices the library's, as client/voices.js gives them
+ * @property {any[]} voices the library's, as returned by client/voices.js
  * @property {AbortSignal} signal aborted when the project is left: listeners, timers and requests end with it
- * @property {import("./playback.js").Playback} playback plays a voice's sample, or a part with the others beside it
- * @property {() => Promise<unknown>} changed parts were changed: the project, its map and its list are read again
- * @property {(position: number) => Promise<void>} goToPart shows the panel of parts, there the one at a position
- * @property {() => any} project the project as the API gave it last, or null
+ * @property {import("./playback.js").Playback} playback plays a voice's sample, or a part with the others in a row
+ * @property {() => Promise<unknown>} changed to call after changing parts: reads the project, its map and its list again
+ * @property {(position: number) => Promise<void>} goToPart shows the part at a position in the panel of parts
+ * @property {() => any} project the project as last returned by the API, or null
  *
  * @typedef {object} Panel
  * @property {string} key
- * @property {string} words on its button
- * @property {boolean} [atOnce] it is mounted with the project, because it listens to keys everywhere
+ * @property {string} words the label of its button
+ * @property {boolean} [atOnce] mount it with the project, because it handles keys everywhere
  * @property {(container: HTMLElement, project: ProjectContext) => ({ open?: () => unknown, close?: () => unknown } | void)} mount
  */
 
@@ -37,7 +37,7 @@ export class Panels {
   #shown = "";
 
   /**
-   * root: has an element with data-panel for each panel of the project's own.
+   * root: contains an element with data-panel for each built-in panel.
    *
    * @param {HTMLElement} root
    * @param {HTMLElement} bar

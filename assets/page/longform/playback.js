@@ -11,7 +11,7 @@ import { inARow } from "./timeline.js";
 export class Playback {
   #plays = new Latest();
 
-  /** The project's id, the player, and what to call when a part has other sentences. */
+  /** id: of the project; changed(): called when a part's sentences were regenerated. */
   constructor(id, nowPlaying, changed) {
     this.id = id;
     this.nowPlaying = nowPlaying;
@@ -19,8 +19,8 @@ export class Playback {
   }
 
   /**
-   * Play a part of the project, the others beside it; null: all parts with audio, one after the other. What plays already
-   * pauses, then resumes. Raises Refusal.
+   * Play a part of the project, with the others as previous and next tracks; null: all parts with audio, one after the other.
+   * If it is playing already, pause or resume it. Throws Refusal.
    */
   async play(project, part) {
     if (part ? this.heard?.part === part.id && this.heard.take === part.chosen : this.isPlayingAll) return this.nowPlaying.playOrPause();
@@ -33,11 +33,11 @@ export class Playback {
     if (!part) return this.nowPlaying.playRow(placed.map(track), 0, true);
     const at = placed.findIndex(({ take }) => take === part.chosen);
     const one = track({ part: part.id, position: part.position, take: part.chosen });
-    const row = at < 0 ? [one] : placed.map((other) => track({ ...other, pause: 0 })); // outdated audio is not part of the whole
+    const row = at < 0 ? [one] : placed.map((other) => track({ ...other, pause: 0 })); // outdated audio is not in the timeline
     return this.nowPlaying.playRow(row, Math.max(at, 0), false);
   }
 
-  /** Play a voice's sample. Raises Refusal. */
+  /** Play a voice's sample. Throws Refusal. */
   sample({ id, name }) {
     return this.nowPlaying.play(new Recorded({ name: phrase("speak.voice.recording", { name }), source: previewAddress(id) }));
   }
@@ -47,7 +47,7 @@ export class Playback {
     if (this.#isOurs) this.nowPlaying.pause();
   }
 
-  /** {part, position, take} of what the player is about, if it is of this project and not over. */
+  /** {part, position, take} of the player's track, if it is from this project and has not ended. */
   get heard() {
     return this.#isOurs && !this.nowPlaying.isOver ? this.nowPlaying.current.of : null;
   }
@@ -56,7 +56,7 @@ export class Playback {
     return this.nowPlaying.isPlaying;
   }
 
-  /** Whether all parts are played one after the other; paused meanwhile, too. */
+  /** Whether all parts are being played one after the other, even if paused. */
   get isPlayingAll() {
     return Boolean(this.heard) && this.nowPlaying.isPlayedOn;
   }
@@ -67,10 +67,10 @@ export class Playback {
   }
 
   /**
-   * The take of a part as a track, named by its number; with the project, as one of its parts.
+   * Return a part's take as a track, named by the part's number; with project, also by the project's title.
    *
    * @param {{ part: string, position: number, take: string, pause?: number }} placed
-   * @param {any} project as the API gave it last
+   * @param {any} project as last returned by the API
    */
   track(placed, project = null) {
     const { part, position, take, pause = 0 } = placed;
@@ -78,13 +78,13 @@ export class Playback {
     return new Recorded({ name: () => nameOf(of), source: soundAddress(take), pause, of, times: timesAddress(take), regenerate: (span) => this.#regenerate({ ...of, pause }, of.whole, span) });
   }
 
-  /** Let the tracks of the player have the numbers that their parts have now: others come, go and move. Raises Refusal. */
+  /** Renumber the player's tracks after parts were added, deleted or moved. Throws Refusal. */
   async follow(project) {
     if (!this.#isOurs) return;
     const { part, position } = this.nowPlaying.current.of;
     const [there] = await readPartIds(this.id, "", position, 1);
     const places = there === part ? new Map() : new Map((await readPartIds(this.id, "", 0, project.parts.total)).map((id, at) => [id, at]));
-    if (!this.#isOurs) return; // something else is heard by now
+    if (!this.#isOurs) return; // something else is playing by now
     const before = this.nowPlaying.current.name;
     for (const { of } of this.nowPlaying.tracks) {
       of.position = places.get(of.part) ?? of.position;
@@ -93,7 +93,7 @@ export class Playback {
     this.nowPlaying.recover(before);
   }
 
-  /** Raises Refusal. */
+  /** Throws Refusal. */
   async #regenerate(placed, project, span) {
     const { part, take } = placed;
     const { text } = span;

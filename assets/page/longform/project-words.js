@@ -1,14 +1,14 @@
-// How a project stands, in words, and what can be shown of its parts.
+// Describes a project's state in words, and lists the filters for its parts.
 
 import { duration } from "../lib/time.js";
 import { phrase } from "../lib/phrases.js";
 
-const SHOWN = /** @type {const} */ (["new", "queued", "done", "stale", "failed"]); // states that parts can be listed by
+const SHOWN = /** @type {const} */ (["new", "queued", "done", "stale", "failed"]); // states by which parts can be filtered
 
 /**
- * How far it is: parts, seconds, what is left, what failed.
+ * Describe the progress: parts, duration, time left, failures.
  *
- * @param {{ state: string, parts: Record<string, number>, seconds: number, eta_s: number | null }} project as the server tells it
+ * @param {{ state: string, parts: Record<string, number>, seconds: number, eta_s: number | null }} project as returned by the server
  */
 export function stateWords({ state, parts, seconds, eta_s: eta }) {
   const words = [phrase("project.spoken", { done: parts.done, count: parts.total })];
@@ -21,11 +21,11 @@ export function stateWords({ state, parts, seconds, eta_s: eta }) {
 }
 
 /**
- * Which parts can be shown: groups of pairs of a filter, as client/projects.js takes it, and its words.
+ * Return the filters for parts: groups of pairs of a filter, as client/projects.js expects it, and its label.
  *
- * @param {Record<string, number>} parts how many are in each state
+ * @param {Record<string, number>} parts the number in each state
  * @param {{ id: string, name: string, lines: number }[]} characters
- * @param {string} current the filter in use, which stays although it shows nothing any more
+ * @param {string} current the filter in use, kept even if no parts match it
  * @returns {{ label?: string, choices: [string, string][] }[]}
  */
 export function filterChoices(parts, characters, current) {

@@ -1,4 +1,4 @@
-// An open project: its progress, its panels, its map and its parts, and what can be done with them.
+// An open project: its progress, settings and panels, and the actions on it.
 
 import { Refusal } from "../client/refusal.js";
 import { labelOf } from "../client/voices.js";
@@ -22,12 +22,12 @@ import { offerUndo } from "../trash/undo-toast.js";
 const [BUSY, IDLE] = [1000, 4000]; // ms between two reads
 const SETTINGS = /** @type {const} */ ([["project-voice", "voice", String], ["speed", "speed", Number], ["normalize", "normalize", JSON.parse], ["gap", "pause", Number], ["chapter-gap", "chapter_pause", Number], ["scene-gap", "scene_pause", Number]]);
 
-/** Fires "titled" with {title} when it is known, "deleted" with {id, title, seconds} once it can be restored for so long, and "gone" with {words} when the project no longer exists. */
+/** Fires "titled" with {title} whenever it is shown, "deleted" with {id, title, seconds} (seconds: how long it can be restored), and "gone" with {words} when the project no longer exists. */
 export class Project extends EventTarget {
   #timer = 0;
   #looks = new Latest();
   #leave = new AbortController();
-  #unread = ""; // why it could not be read last
+  #unread = ""; // why the last read failed; blank: it did not
   /** @type {any} */
   #project = null;
 
@@ -65,7 +65,7 @@ export class Project extends EventTarget {
     clearTimeout(this.#timer);
   }
 
-  /** Read the project again and again. */
+  /** Read and show the project, now and at intervals. */
   async look() {
     clearTimeout(this.#timer);
     const isLatest = this.#looks.begin();
@@ -107,7 +107,7 @@ export class Project extends EventTarget {
     this.#listenToUnsaved();
   }
 
-  /** Change the title or settings. Raises Refusal. */
+  /** Change the title or settings. Throws Refusal. */
   #change(changes) {
     const { title, settings } = this.#project ?? {};
     this.unsaved.note("", changes, { title, ...settings });
@@ -117,7 +117,7 @@ export class Project extends EventTarget {
   #listenToUnsaved() {
     this.unsaved.addEventListener("saved", ({ detail: { key, saved, before } }) => {
       if (key) return;
-      this.#project = saved; // the next change is one of this
+      this.#project = saved; // the next change is based on this
       this.part("told").textContent = "";
       offerUndo(phrase("project.changed"), async () => {
         await changeProject(this.id, before);
@@ -129,7 +129,7 @@ export class Project extends EventTarget {
     });
   }
 
-  /** What is rarely wanted, or cannot be taken back by pressing again. */
+  /** Menu items for actions that are rare or cannot be undone by a second click. */
   #rarely() {
     const parts = this.#project?.parts;
     const isUnderWay = ["running", "paused"].includes(this.#project?.state);
@@ -150,7 +150,7 @@ export class Project extends EventTarget {
     if (!this.#leave.signal.aborted) this.part("told").textContent = problem.why;
   }
 
-  /** Do something and show its result, or the reason for a failure. */
+  /** Run work and show its result, or the reason for a failure. */
   async #do(work) {
     try {
       this.part("told").textContent = "";
@@ -184,7 +184,7 @@ export class Project extends EventTarget {
     const fill = (name, value) => {
       if (document.activeElement !== this.part(name)) this.part(name).value = value;
     };
-    this.part("pauses").hidden = kind === "srt"; // its cues say when each part begins
+    this.part("pauses").hidden = kind === "srt"; // its cues set when each part starts
     fill("title", title);
     this.dispatchEvent(new CustomEvent("titled", { detail: { title } }));
     this.notice.see(project);
@@ -206,14 +206,14 @@ export class Project extends EventTarget {
     this.part("play-all").hidden = !parts.done;
   }
 
-  /** The button that plays all parts pauses and resumes them, so that a second press does not start again. */
+  /** Make the button that plays all parts pause and resume them, so that a second click does not restart. */
   #showPlaying() {
     const { isPlayingAll, isPlaying } = this.playback;
     this.part("play-all").textContent = phrase(!isPlayingAll ? "project.playAll" : isPlaying ? "project.playAll.pause" : "project.playAll.resume");
   }
 
   async #delete() {
-    if (!this.#project) return; // it could not be read yet
+    if (!this.#project) return; // not read yet
     const { id, title, parts } = this.#project;
     if (!window.confirm(phrase("project.delete.sure", { title, count: parts.total }))) return;
     const { undo_seconds: seconds } = await deleteProject(id);

@@ -1,9 +1,9 @@
-// Says below a part that its changes are not saved and why, and offers the choice between two texts.
+// A note below a part: why its changes are not saved, and the choice between two texts.
 
 import { element } from "../lib/elements.js";
 import { phrase } from "../lib/phrases.js";
 
-/** Fires "settle" with {isMine}: whether the changes are to be saved all the same, or forgotten. */
+/** Fires "settle" with {isMine}: true to save the changes anyway, false to discard them. */
 export class UnsavedNote extends EventTarget {
   constructor() {
     super();
@@ -19,7 +19,7 @@ export class UnsavedNote extends EventTarget {
 
   /**
    * @param {import("./unsaved.js").Entry | undefined} entry
-   * @param {string} text the part's, as the studio has it
+   * @param {string} text the part's text in the studio
    */
   show(entry, text) {
     const problem = entry?.problem;

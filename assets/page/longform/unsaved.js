@@ -1,32 +1,32 @@
-// Changes of a project that the studio does not have yet: kept in this browser, sent again once it answers, asked about before the page is left.
+// Changes to a project that the studio has not saved yet: stored in this browser, sent again later, with a warning before the page is left.
 
 import { changePart, changeProject } from "../client/projects.js";
 import { Refusal } from "../client/refusal.js";
 import { keep, kept } from "../lib/storage.js";
 
-const STORE = "voice-studio-unsaved-1"; // by project and key: changes, and the values before
+const STORE = "voice-studio-unsaved-1"; // by project and key: changes and previous values
 
 /**
- * before: the values that the changes replace; isDue: to be sent again once the studio answers; problem: why they were not
- * saved, null where that was not tried yet.
+ * before: the values that the changes replace; isDue: to be sent again once the studio responds; problem: why they were not
+ * saved, or null if not tried yet.
  *
  * @typedef {{ changes: Record<string, any>, before: Record<string, any>, isDue: boolean, isSending: boolean, problem: Refusal | null }} Entry
  */
 
 /**
- * By key: the id of a part, or blank for the project itself. Fires "show" with {key} when there is more or less to save, "saved"
- * with {key, saved, changes, before}, saved as the API gives it, and "gone" with {changes} of a part that no longer exists.
+ * Each key is the id of a part, or blank for the project itself. Fires "show" with {key} when its unsaved changes change, "saved"
+ * with {key, saved, changes, before} (saved: as returned by the API), and "gone" with {changes} of a part that no longer exists.
  */
 export class Unsaved extends EventTarget {
   /** @type {Map<string, Entry>} */
   #entries = new Map();
   /** @type {Map<string, Promise<void>>} */
   #sending = new Map();
-  /** The field of the project that is typed in. @type {HTMLElement | null} */
+  /** The project's field that is being edited. @type {HTMLElement | null} */
   #typed = null;
 
   /**
-   * fields: the names of the project's own fields in root, which tell of their changes as other fields do.
+   * fields: names of the project's own fields in root, whose pending input is sent when the page is left.
    *
    * @param {string} id of the project
    * @param {{ root: HTMLElement, fields: string[], signal: AbortSignal }} project
@@ -55,7 +55,7 @@ export class Unsaved extends EventTarget {
   }
 
   /**
-   * Changes that are to be saved sooner or later.
+   * Record changes to be saved later.
    *
    * @param {string} key
    * @param {Record<string, any>} changes
@@ -72,39 +72,39 @@ export class Unsaved extends EventTarget {
     this.#put(key, entry);
   }
 
-  /** Nothing of this is wanted any more. @param {string} key */
+  /** Discard the changes. @param {string} key */
   forget(key) {
     this.#entries.delete(key);
     this.#keep(key);
   }
 
-  /** Over the text that another has written meanwhile. Raises Refusal. @param {string} key @param {string} text */
+  /** Save over a text that someone else has changed. Throws Refusal. @param {string} key @param {string} text */
   overwrite(key, text) {
     const entry = this.#entries.get(key);
     if (entry) entry.before.text = text;
     return this.save(key);
   }
 
-  /** Send what there is. Raises Refusal, and keeps it then. @param {string} key */
+  /** Send the changes. Throws Refusal, and then keeps them. @param {string} key */
   async save(key) {
-    await this.#sending.get(key)?.catch(() => {}); // its caller knows
+    await this.#sending.get(key)?.catch(() => {}); // handled by its caller
     const work = this.#send(key);
     this.#sending.set(key, work);
     return work;
   }
 
-  /** The studio answers: send what it could not take before. */
+  /** Send changes again that the studio could not save before. */
   async resend() {
     for (const [key, { isDue }] of [...this.#entries]) if (isDue) await this.#attempt(key);
   }
 
-  /** Send everything before the page is hidden or left, what is being typed too. */
+  /** Send everything before the page is hidden or left, including pending input. */
   leave() {
     this.#typed?.dispatchEvent(new Event("change", { bubbles: true }));
     for (const [key, { problem }] of this.#entries) if (!problem?.isOutdated) this.#attempt(key);
   }
 
-  /** A refusal is shown with the entry. @param {string} key */
+  /** Save changes; a refusal is shown with the entry. @param {string} key */
   async #attempt(key) {
     try {
       await this.save(key);
@@ -133,7 +133,7 @@ export class Unsaved extends EventTarget {
     }
   }
 
-  /** What was typed meanwhile is based on what has been saved now. @param {string} key @param {Entry} entry @param {Record<string, any>} sent @param {any} saved */
+  /** Base input typed during the request on the saved values. @param {string} key @param {Entry} entry @param {Record<string, any>} sent @param {any} saved */
   #settle(key, entry, sent, saved) {
     entry.problem = null;
     for (const [name, value] of Object.entries(sent)) {
@@ -145,7 +145,7 @@ export class Unsaved extends EventTarget {
   /** @param {string} key @param {Entry} entry @param {Refusal} problem */
   #fail(key, entry, problem) {
     const isGone = key && problem.status === 404;
-    if (isGone || (!key && problem.isOfRequest)) { // a setting is told, and shown as it was
+    if (isGone || (!key && problem.isOfRequest)) { // a rejected setting is reported, and reverts
       this.forget(key);
       if (isGone) this.dispatchEvent(new CustomEvent("gone", { detail: { changes: entry.changes } }));
       return;
@@ -162,7 +162,7 @@ export class Unsaved extends EventTarget {
     this.#keep(key);
   }
 
-  /** Beside what other tabs keep. @param {string} key */
+  /** Store it without overwriting entries of other tabs. @param {string} key */
   #keep(key) {
     const all = kept(STORE, {});
     const { [key]: _, ...others } = all[this.id] ?? {};

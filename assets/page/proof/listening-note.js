@@ -1,4 +1,4 @@
-// A spot marked while listening: a button in the player, or the key M, opens a form above it for a note at that second.
+// Notes taken while listening: a button in the player, or the M key, opens a form above it for a note at the current time.
 
 import { addNote } from "../client/projects.js";
 import { Refusal } from "../client/refusal.js";
@@ -9,7 +9,7 @@ import { clock } from "../lib/time.js";
 import { isSingleKey } from "../lib/typing.js";
 import { offerUndo } from "../trash/undo-toast.js";
 
-/** Fires "saved" when there is another note. */
+/** Fires "saved" when a note was added. */
 export class ListeningNote extends EventTarget {
   /** The spot whose note is being written. @type {{ track: any, at: number, isPlaying: boolean, focused: Element | null } | null} */
   #spot = null;
@@ -50,7 +50,7 @@ export class ListeningNote extends EventTarget {
     this.#follow();
   }
 
-  /** A part of this project can be marked, unless it can only be read. */
+  /** Show the button for parts of this project, unless it is read-only. */
   #follow() {
     this.mark.hidden = this.nowPlaying.current?.of?.project !== this.id || this.project()?.right === "read";
   }
@@ -61,7 +61,7 @@ export class ListeningNote extends EventTarget {
     this.#open();
   }
 
-  /** Nothing plays while the note is written. */
+  /** Open the form and pause the player. */
   #open() {
     if (!this.#spot) {
       const { current: track, position, isPlaying } = this.nowPlaying;
@@ -74,7 +74,7 @@ export class ListeningNote extends EventTarget {
     this.text.focus();
   }
 
-  /** The focus and the playback are as before, unless something else was played meanwhile. */
+  /** Close the form and restore the focus; resume, unless another track was played. */
   #close() {
     const spot = this.#spot;
     if (!spot) return;

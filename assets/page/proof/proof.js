@@ -1,4 +1,4 @@
-// "Check the audio" of a project: its progress and figures, the list of doubtful spots with keys.
+// The "Check the audio" panel of a project: progress, figures, and doubtful spots with single-key actions.
 
 import { acceptSpot, cancelProof, changePart, improvePart, readProof, readSpots, reportAddress, startProof } from "../client/projects.js";
 import { Refusal } from "../client/refusal.js";
@@ -13,16 +13,16 @@ import { offerUndo } from "../trash/undo-toast.js";
 import { ListeningNote } from "./listening-note.js";
 import { SpotRow } from "./spot-row.js";
 
-const AGAIN = 1000; // ms between two looks while the check runs
-const GROWING = 3000; // while parts are generated, which the figures count
-const BEFORE = 0.5; // s that are heard before a spot
-const MOST = 100; // spots that are shown; the next ones follow as these are settled
+const AGAIN = 1000; // ms between two reads while the check runs
+const GROWING = 3000; // ms, while parts are generated, which the figures count
+const BEFORE = 0.5; // s of audio played before a spot
+const MOST = 100; // spots shown at once; others follow as these are resolved
 
 /**
- * The panel of a project's check.
+ * Mount the panel of a project's check.
  *
  * @param {HTMLElement} container
- * @param {any} project as panels.js gives it
+ * @param {any} project as passed by panels.js
  */
 export function mountProof(container, project) {
   const proof = new Proof(project);
@@ -32,17 +32,17 @@ export function mountProof(container, project) {
   return { open: () => proof.open(), close: () => proof.close() };
 }
 
-/** Put `element` into the page. Fires "changed" when a part has another take. */
+/** Add `element` to the page. Fires "changed" when a part has another take. */
 export class Proof extends EventTarget {
-  #rows = new Map(); // by the spot's id
-  #current = ""; // the spot's id
+  #rows = new Map(); // by spot id
+  #current = ""; // id of the current spot
   #looks = new Latest();
   #timer = 0;
   #isOpen = false;
   /** @type {any} */
-  #last = null; // the last state
+  #last = null; // the state read last
 
-  /** @param {{ id: string, playback: import("../longform/playback.js").Playback, signal: AbortSignal, project: () => any }} context signal: aborted when the project is left; project: as the API gave it last */
+  /** @param {{ id: string, playback: import("../longform/playback.js").Playback, signal: AbortSignal, project: () => any }} context signal: aborted when the project is left; project: as last returned by the API */
   constructor({ id, playback, signal, project }) {
     super();
     const { nowPlaying } = playback;
@@ -65,7 +65,7 @@ export class Proof extends EventTarget {
     this.keys = element("p", { className: "quiet", textContent: phrase("proof.keys"), hidden: true });
     this.list = element("ol");
     this.list.setAttribute("aria-label", phrase("proof.spots"));
-    document.addEventListener("keydown", (event) => this.#press(event), { signal, capture: true }); // before Space plays what was heard last
+    document.addEventListener("keydown", (event) => this.#press(event), { signal, capture: true }); // before Space plays the last track
     this.bar = element("div", { className: "long-bar" }, [this.start, this.cancel, this.progress]);
     this.element = element("div", { className: "proof long-finish" }, [this.about, this.bar, this.offer.element, this.state, this.keys, this.list, this.reports]);
     nowPlaying.addEventListener("state", () => this.#showPlaying(), { signal });
@@ -89,7 +89,7 @@ export class Proof extends EventTarget {
     clearTimeout(this.#timer);
   }
 
-  /** Read the state, and the spots unless that is the same. */
+  /** Read and show the state and the spots, now and at intervals. */
   async look() {
     clearTimeout(this.#timer);
     const isLatest = this.#looks.begin();
@@ -125,7 +125,7 @@ export class Proof extends EventTarget {
   #show(now) {
     this.#last = now;
     const { parts, recogniser } = now;
-    const checked = recogniser ? now.compared : now.checked; // those checked by sound alone are checked again
+    const checked = recogniser ? now.compared : now.checked; // parts checked by sound alone are checked again
     this.offer.isNeeded = !recogniser;
     const isDone = checked >= parts;
     this.start.textContent = checked && !isDone ? phrase("proof.continue", { count: parts - checked }) : phrase("proof.start");
@@ -202,7 +202,7 @@ export class Proof extends EventTarget {
 
   async #regenerate(row) {
     if (row.isUnderWay) return;
-    if (row.element.contains(document.activeElement)) row.element.focus(); // its button is disabled meanwhile
+    if (row.element.contains(document.activeElement)) row.element.focus(); // its button is about to be disabled
     row.isUnderWay = true;
     try {
       const { part, take, position } = row.spot;
@@ -225,11 +225,11 @@ export class Proof extends EventTarget {
 
   async #accept({ spot }) {
     await this.#do(() => acceptSpot(this.id, spot.id, true));
-    const isLast = !this.#rows.size; // else the next spot has the focus
+    const isLast = !this.#rows.size; // otherwise the next spot has the focus
     offerUndo(phrase("proof.accepted"), () => this.#do(() => acceptSpot(this.id, spot.id, false)), isLast);
   }
 
-  /** While the list is seen, wherever the focus is: J and K go to the next spot and the previous one. */
+  /** Handle keys while the list is visible, wherever the focus is: J and K go to the next and previous spot. */
   #press(event) {
     const key = event.key.toLowerCase();
     const row = this.#rows.get(this.#current);
@@ -245,7 +245,7 @@ export class Proof extends EventTarget {
     if (action) row.dispatchEvent(new CustomEvent(action));
   }
 
-  /** Space presses a button that has the focus. Outside the list it goes on with what was being heard, as everywhere. */
+  /** Whether Space plays the spot: it still clicks a focused button, and outside the list pauses or resumes the player. */
   #isPlayKey(target) {
     const { current, isOver } = this.nowPlaying;
     const isElsewhere = target === document.body;

@@ -1,14 +1,14 @@
-// One doubtful spot as a row: the sentence with its marked words, play, regenerate, accept.
+// One doubtful spot as a row: the sentence with the words marked, and buttons to play, regenerate and accept.
 
 import { element, icon, showPlaying } from "../lib/elements.js";
 import { PLAY } from "../lib/icons.js";
 import { phrase } from "../lib/phrases.js";
 import { clock } from "../lib/time.js";
 
-/** What concerns all words of a part. */
+/** Kinds that concern all words of a part. */
 const WHOLE = new Set(["level", "pace", "no_speech", "too_long", "too_short"]);
 
-/** What is doubtful, in a few words. */
+/** Describe the problem in a few words. */
 function kindWords({ kind, heard, start, end }) {
   const name = phrase(/** @type {import("../lib/phrases.js").Key} */ (`proof.kind.${kind}`), { seconds: Math.round(end - start) });
   if (kind === "note" || kind === "level" || kind === "pace") return [name, heard].filter(Boolean).join(": ");
@@ -17,7 +17,7 @@ function kindWords({ kind, heard, start, end }) {
 
 /** Fires "play", "regenerate" and "accept". */
 export class SpotRow extends EventTarget {
-  /** As the studio lists it. @type {any} */
+  /** As listed by the studio. @type {any} */
   spot = null;
 
   constructor() {
@@ -34,7 +34,7 @@ export class SpotRow extends EventTarget {
     this.element = element("li", { tabIndex: -1 }, [this.play, text, element("div", { className: "proof-do" }, [this.regenerate, this.accept])]);
   }
 
-  /** Show a spot, as the studio lists it now: its part may have moved, or have another take. */
+  /** Show a spot as currently listed by the studio: its part may have moved or have another take. */
   show(spot) {
     if (JSON.stringify(spot) === JSON.stringify(this.spot)) return;
     this.spot = spot;
@@ -48,7 +48,7 @@ export class SpotRow extends EventTarget {
     this.isPlaying = "playing" in this.play.dataset;
   }
 
-  /** Whether its take is heard now. */
+  /** Whether its take is playing. */
   set isPlaying(isPlaying) {
     const number = this.spot.position + 1;
     showPlaying(this.play, isPlaying, phrase(isPlaying ? "part.pause" : "part.play", { number }));
@@ -59,7 +59,7 @@ export class SpotRow extends EventTarget {
     this.element.tabIndex = isCurrent ? 0 : -1;
   }
 
-  /** Blank: nothing. */
+  /** Show a status; blank: none. */
   say(words) {
     this.status.textContent = words;
     this.status.hidden = !words;

@@ -1,4 +1,4 @@
-// Changes and arranges the parts of a project as their rows ask for it; each step can be undone.
+// Edits and arranges a project's parts as requested by their rows, and offers to undo each step.
 
 import { changePart, changeParts, deletePart, insertPart, mendPart, mergeParts, movePart, readParts, splitPart } from "../../client/projects.js";
 import { Refusal } from "../../client/refusal.js";
@@ -7,16 +7,16 @@ import { phrase } from "../../lib/phrases.js";
 import { offerUndo } from "../../trash/undo-toast.js";
 import { valuesBefore, valuesOf } from "./values-before.js";
 
-const TITLE = 60; // characters of a part's text that it is known by
+const TITLE = 60; // characters of a part's text shown in messages
 
-/** A reason to refuse without asking the server. */
+/** Return a refusal made here, without a request to the server. */
 const refuse = (why) => new Refusal({ what: "", why, advice: "" });
 
 const titleOf = ({ text }) => (text.length > TITLE ? `${text.slice(0, TITLE)}…` : text);
 
 export class Arranging {
   /**
-   * changed(): a step was undone.
+   * changed(): called after a step was undone.
    *
    * @param {string} id
    * @param {import("../unsaved.js").Unsaved} unsaved
@@ -29,10 +29,10 @@ export class Arranging {
   }
 
   /**
-   * Carry out a row's order. Raises Refusal.
+   * Carry out a row's action. Throws Refusal.
    *
    * @param {any} row
-   * @param {any} following the part right after it, if it is known
+   * @param {any} following the next part, if known
    * @param {{ verb: string, text?: string }} order
    */
   async arrange(row, following, { verb, text = "" }) {
@@ -47,19 +47,19 @@ export class Arranging {
     return this.move(part, part.position + (verb === "up" ? -1 : 1));
   }
 
-  /** Choose a take; words: describes that. Raises Refusal. */
+  /** Choose a take; words: the message. Throws Refusal. */
   async choose(part, take, words) {
     await changePart(this.id, part.id, { take });
     this.offer(words, () => changePart(this.id, part.id, valuesOf(part, ["take"])));
   }
 
-  /** Fields of a part were changed: before, as the API takes them. */
+  /** Offer to undo changes to a part; before: previous values, as the API expects them. */
   changedPart(part, before) {
-    const undo = "text" in before ? { ...before, text_before: part.text } : before; // what another writes later stays
+    const undo = "text" in before ? { ...before, text_before: part.text } : before; // keep later text by someone else
     this.offer(phrase("part.changed", { number: part.position + 1 }), () => changePart(this.id, part.id, undo));
   }
 
-  /** Change fields of many parts. Raises Refusal. */
+  /** Change fields of many parts. Throws Refusal. */
   async changeAll(ids, changes) {
     const before = await valuesBefore(this.id, ids, Object.keys(changes));
     await changeParts(this.id, ids, changes);
@@ -71,7 +71,7 @@ export class Arranging {
     });
   }
 
-  /** Give a chapter another title, and its heading with it. A chapter cannot become untitled again. Raises Refusal. */
+  /** Rename a chapter and its heading. A chapter cannot become untitled again. Throws Refusal. */
   async rename(chapter, title) {
     const { data: [before] } = await readParts(this.id, chapter.position, 1);
     const part = await changePart(this.id, chapter.id, { chapter: title });
@@ -81,13 +81,13 @@ export class Arranging {
     this.offer(words, () => changePart(this.id, part.id, values));
   }
 
-  /** Raises Refusal. */
+  /** Throws Refusal. */
   async move(part, position) {
     await movePart(this.id, part.id, position);
     this.offer(phrase("part.moved", { number: part.position + 1 }), () => movePart(this.id, part.id, part.position));
   }
 
-  /** Offer to undo a step; the focus stays where it is. */
+  /** Offer to undo a step, without moving the focus. */
   offer(words, undo) {
     const all = async () => {
       await undo();
@@ -97,7 +97,7 @@ export class Arranging {
   }
 
   /**
-   * Delete parts one after the other; those deleted before a refusal can be restored together. Raises Refusal.
+   * Delete parts one after the other; parts deleted before a refusal can be restored together. Throws Refusal.
    *
    * @param {string[]} ids
    * @param {string} title shown in the message
@@ -156,7 +156,7 @@ export class Arranging {
     this.offer(phrase("part.inserted", { number: part.position + 2 }), () => deletePart(this.id, id));
   }
 
-  /** The id of the part after the last one shown. */
+  /** Read the id of the next part. Throws Refusal. */
   async #after(part) {
     const { data } = await readParts(this.id, part.position + 1, 1);
     if (!data.length) throw refuse(phrase("part.last"));

@@ -1,4 +1,4 @@
-// The map of a project: its chapters with their state, words and length; each leads to its parts, is generated alone, and can be renamed.
+// The chapter map of a project: each chapter's state, words and length, with buttons to go to its parts, rename it and generate it.
 
 import { element, icon, Keyed, labelled, setChildren } from "../../lib/elements.js";
 import { duration } from "../../lib/time.js";
@@ -7,9 +7,9 @@ import { phrase } from "../../lib/phrases.js";
 const SPEAK = '<path d="M5 10v4m3.500-7v10M12 4.500v15m3.500-12v9M19 10v4"/>';
 const PENCIL = '<path d="m5 19 .8-3.800L15.500 5.500l3 3-9.700 9.700L5 19Zm8.500-11.500 3 3"/>';
 const LONGEST = 200; // characters of a title
-const WORD = 15; // characters of a word, on average, above which a text has no blanks between words
+const WORD = 15; // average characters per word above which a text has no spaces between words
 
-/** The state of a chapter: that of parts under way, else of parts that need attention, else of all its parts. */
+/** Return a chapter's state: that of parts in progress, else of parts that need attention, else of all its parts. */
 function stateOf({ total, done, new: fresh, queued, speaking, failed, stale }) {
   if (speaking || queued) return speaking ? "speaking" : "queued";
   if (failed || stale) return failed ? "failed" : "stale";
@@ -33,7 +33,7 @@ export class Chapters extends EventTarget {
     this.map = map;
     this.list = list;
     const wide = matchMedia("(min-width: 900px)");
-    map.open = wide.matches; // beside the parts it is always seen
+    map.open = wide.matches; // always open next to the parts
     wide.onchange = () => (map.open = wide.matches);
   }
 
@@ -48,7 +48,7 @@ export class Chapters extends EventTarget {
     this.#mark();
   }
 
-  /** Mark the chapter of a part. */
+  /** Mark the chapter at a part's position. */
   follow(position) {
     const chapter = this.#chapters.findLast((candidate) => candidate.position <= position);
     if (!chapter || chapter.id === this.#current) return;
@@ -65,13 +65,13 @@ export class Chapters extends EventTarget {
       else if (!go.hasAttribute("aria-current")) {
         go.setAttribute("aria-current", "true");
         const [at, frame] = [entry.offsetTop, this.list];
-        if (frame.matches(":hover")) continue; // a press there would end on another chapter
+        if (frame.matches(":hover")) continue; // scrolling would move a click to another chapter
         if (at < frame.scrollTop || at + entry.offsetHeight > frame.scrollTop + frame.clientHeight) frame.scrollTop = at - frame.clientHeight / 2;
       }
     }
   }
 
-  /** Updates the existing entry: replacing it would lose a press on it. */
+  /** Update the existing entry: replacing it would lose a click in progress. */
   #entry(chapter, before) {
     const entry = before ?? this.#newEntry(chapter.id);
     const [go, rename, speak] = entry.children;
@@ -105,7 +105,7 @@ export class Chapters extends EventTarget {
     this.dispatchEvent(new CustomEvent(type, { detail: { chapter: this.#chapters.find((chapter) => chapter.id === id), ...more } }));
   }
 
-  /** A field for a new title, in the place of the entry: Enter and leaving it rename the chapter, Escape does not. */
+  /** Show a field for a new title in the entry: Enter or leaving it renames the chapter, Escape cancels. */
   #write(id) {
     const entry = this.#entries.get(id);
     const chapter = this.#chapters.find((candidate) => candidate.id === id);
@@ -117,7 +117,7 @@ export class Chapters extends EventTarget {
       isOpen = false;
       field.remove();
     };
-    /** Whether there is a title, which is then sent if it is another one. */
+    /** Send the title if it has changed; return false if it is blank. */
     const send = () => {
       const title = field.value.trim().replace(/\s+/g, " ");
       if (!title) return false;

@@ -1,4 +1,4 @@
-// How the selected parts are spoken: fields for voice and speed, and behind a button character, delivery, tag and pause.
+// Fields for how the selected parts are spoken: voice and speed, and behind a button character, delivery, tag and pause.
 
 import { health } from "../../client/system.js";
 import { labelOf } from "../../client/voices.js";
@@ -7,17 +7,17 @@ import { numeral, phrase } from "../../lib/phrases.js";
 import { PRESETS } from "../../speak/sampling-presets.js";
 import { bracketedIn, offered } from "../../speak/speech-tags.js";
 
-const UNCHANGED = "-"; // the first option of each list, which changes nothing
-const PAUSE = /^pause|break/; // such tags say nothing about the manner
-const WITHIN = 0.2; // s, which an import sets between speech and narration of one paragraph
+const UNCHANGED = "-"; // first option of each list, which changes nothing
+const PAUSE = /^pause|break/; // tags that do not affect the delivery
+const WITHIN = 0.2; // s; set by imports between speech and narration within a paragraph
 
-/** The project's own sampling, and the presets: as the API takes them. @type {Record<string, Record<string, number>>} */
+/** The project's own sampling and the presets, as the API expects them. @type {Record<string, Record<string, number>>} */
 const DELIVERIES = { project: { temperature: -1, top_p: -1, top_k: -1 } };
 for (const [name, { temperature, topP, topK }] of Object.entries(PRESETS)) DELIVERIES[name] = { temperature, top_p: topP, top_k: topK };
 
 const deliveryKey = (/** @type {string} */ name) => /** @type {import("../../lib/phrases.js").Key} */ (`speak.delivery.${name}`);
 
-/** How a part is to be spoken, where that is not as in the project: speed, delivery, pause and tags in words; blank: nothing. */
+/** Describe a part's speed, delivery, pause and tags where they differ from the project; blank if none do. */
 export function directionWords({ text, speed, pause, ...sampling }) {
   const { temperature, top_p: topP, top_k: topK } = sampling;
   const isDelivered = [temperature, topP, topK].some((value) => value !== null);
@@ -35,12 +35,12 @@ export function directionWords({ text, speed, pause, ...sampling }) {
 
 const option = (value, textContent) => element("option", { value, textContent });
 
-/** Fires "set" with {changes}, as the API takes them for many parts. */
+/** Fires "set" with {changes}, as the API expects them for many parts. */
 export class Direction extends EventTarget {
   #cast = "";
 
   /**
-   * part: finds what the page shows.
+   * part: finds the page's elements by name.
    *
    * @param {(name: string) => any} part
    * @param {{ signal: AbortSignal, voices: any[], attempt: (work: Promise<unknown>) => unknown }} project attempt: shows why work failed
@@ -64,7 +64,7 @@ export class Direction extends EventTarget {
     this.reset();
   }
 
-  /** characters: {id, name}, as the API gives them. */
+  /** characters: {id, name}, as returned by the API. */
   showCast(characters) {
     const cast = JSON.stringify(characters.map(({ id, name }) => [id, name]));
     if (cast === this.#cast) return;
@@ -73,7 +73,7 @@ export class Direction extends EventTarget {
     this.part("selected-character").closest("label").hidden = !characters.length;
   }
 
-  /** Nothing is selected any more. */
+  /** Clear and close the fields, for an empty selection. */
   reset() {
     for (const name of ["voice", "character", "delivery", "tag"]) this.part(`selected-${name}`).value = UNCHANGED;
     for (const name of ["speed", "gap"]) this.part(`selected-${name}`).value = "";
@@ -91,7 +91,7 @@ export class Direction extends EventTarget {
     if (isOpen) this.#offerTags((await health()).engine?.card.tags ?? null);
   }
 
-  /** own: the model's tags; null where it does not say. */
+  /** own: the model's tags; null if unknown. */
   #offerTags(own) {
     const tags = new Set(offered(own).groups.filter(({ isIdle }) => !isIdle).flatMap((group) => group.tags));
     this.#fill("tag", "–", [option("", phrase("project.selection.tag.none")), ...[...tags].filter((tag) => !PAUSE.test(tag)).map((tag) => option(tag, tag))]);

@@ -1,15 +1,15 @@
-// Parts dragged by their handles to another place of the list. With keys, the arrows move the part whose handle has the focus.
+// Moves parts that are dragged by their handles to another place in the list. A handle with the focus also responds to arrow keys.
 
 const KIND = "application/x-studio-part";
 
 /**
  * @param {HTMLElement} box the list of parts
  * @param {AbortSignal} signal
- * @param {(id: string) => any} partOf the part of a row in the page
- * @param {(moved: any, target: any, isAfter: boolean) => void} drop the dragged part, and the one it was dropped beside
+ * @param {(id: string) => any} partOf returns the part of a row in the page
+ * @param {(moved: any, target: any, isAfter: boolean) => void} drop called with the dragged part and the part next to the drop
  */
 export function takePartDrops(box, signal, partOf, drop) {
-  /** Its row may be out of the page by the time it is dropped. @type {any} */
+  /** The dragged part; its row may leave the page before the drop. @type {any} */
   let moved = null;
   /** @type {HTMLElement | null} */
   let marked = null;

@@ -1,4 +1,4 @@
-// Finds words in all parts of a project, goes from match to match, and replaces them; the number of matches is shown first.
+// Finds words in all parts of a project, steps through the parts that contain them, and replaces them after showing the count.
 
 import { replaceWords, undoReplace } from "../../client/projects.js";
 import { Refusal } from "../../client/refusal.js";
@@ -6,20 +6,20 @@ import { Latest } from "../../lib/latest.js";
 import { phrase } from "../../lib/phrases.js";
 import { offerUndo } from "../../trash/undo-toast.js";
 
-const WAIT = 250; // ms after the last key
+const WAIT = 250; // ms after the last key press
 
 const figures = (count, parts) => ({ times: phrase("project.times", { count }), parts: phrase("project.parts", { count: parts }) });
 
 export class FindReplace {
   #timer = 0;
   #counts = new Latest();
-  #counted = Promise.resolve(); // resolves when the words are counted
-  /** Where the words are: positions of parts. @type {number[]} */
+  #counted = Promise.resolve(); // resolves when the latest count has ended
+  /** Positions of the parts that contain the words. @type {number[]} */
   #positions = [];
   #figures = { times: "", parts: "" };
-  #at = -1; // of these
+  #at = -1; // index in #positions; -1: none
 
-  /** ready(): resolves when edited texts are saved; changed(): the parts have new text; go(position, isEntered): show that part, and enter its text. */
+  /** ready(): resolves when edited texts are saved; changed(): called after replacing; go(position, isEntered): shows a part; isEntered: focuses its text. */
   constructor(part, { id, signal, ready, changed, go }) {
     this.part = part;
     this.id = id;
@@ -61,7 +61,7 @@ export class FindReplace {
     if (isOpen) this.part("replacement").focus();
   }
 
-  /** Enter goes on, with Shift back; Escape enters the match that it went to, else ends the search. */
+  /** Enter goes to the next match, Shift+Enter back; Escape focuses the current match, or else clears the search. */
   #key(event) {
     if (event.key === "Escape" && this.#at >= 0) {
       event.preventDefault(); // the browser would clear the field
@@ -71,11 +71,11 @@ export class FindReplace {
       this.#later();
     }
     if (event.key !== "Enter") return;
-    event.preventDefault(); // only its own button replaces
+    event.preventDefault(); // only the button replaces
     this.#step(event.shiftKey ? -1 : 1);
   }
 
-  /** Show the next part with a match, or the previous one; words just typed are counted first. */
+  /** Show the next or previous part with a match; words just typed are counted first. */
   async #step(by) {
     if (this.#timer) this.#startCount();
     const isLatest = this.#counts.join();

@@ -1,4 +1,4 @@
-// Changes made in the rows of parts: saved in their order, kept where that fails, and never put over another's words unasked.
+// Saves changes made in the rows of parts in order, keeps them on failure, and never overwrites someone else's text unasked.
 
 import { UnderWay } from "../../lib/under-way.js";
 import { valuesOf } from "./values-before.js";
@@ -7,7 +7,7 @@ export class PartChanges {
   #underWay = new UnderWay();
 
   /**
-   * list: of the rows; mark: shows what is not saved of a row's part; arranging: offers to undo what was saved.
+   * list: the rows; mark: shows a row's unsaved changes; arranging: offers to undo saved changes.
    *
    * @param {import("../unsaved.js").Unsaved} unsaved
    * @param {{ list: import("./part-list.js").PartList, mark: (row: any) => void, arranging: import("./arranging.js").Arranging, signal: AbortSignal }} panel
@@ -27,13 +27,13 @@ export class PartChanges {
     });
   }
 
-  /** To be saved once the field is left. */
+  /** Record changes to be saved once the field is left. */
   note(row, changes) {
     const before = valuesOf(row.part, Object.keys(changes));
     this.unsaved.note(row.part.id, changes, "text" in changes ? { ...before, text: row.base } : before);
   }
 
-  /** Save changes; the reason why that is not possible stands below the part, unless the part is gone. Raises Refusal. */
+  /** Save changes; a failure is shown below the part. Throws Refusal if the part is gone. */
   async save(row, changes) {
     const { id } = row.part;
     this.note(row, changes);
@@ -43,18 +43,18 @@ export class PartChanges {
     });
   }
 
-  /** Save changes all the same, or show what the studio has. Raises Refusal. */
+  /** Save changes anyway, or discard them and show the stored text. Throws Refusal. */
   async settle(part, isMine) {
     if (isMine) await this.unsaved.overwrite(part.id, part.text);
     else this.unsaved.forget(part.id);
   }
 
-  /** Until all have ended that were begun before. */
+  /** Resolves when all saves begun so far have ended. */
   ended() {
     return this.#underWay.ended();
   }
 
-  /** Leaving a text for a button sends the text, which must not arrive after the button's own change and undo it. */
+  /** Run a button's work after pending saves: a text sent when its field is left must not arrive later and undo it. */
   async after(work) {
     await this.ended();
     return work();

@@ -1,29 +1,29 @@
-// The parts of a project as one long list: those near the window are fetched and drawn, the others are only counted.
+// The parts of a project as one long list: parts near the window are fetched and drawn, the others only counted.
 
 import { readParts } from "../../client/projects.js";
 import { VirtualList } from "./virtual-list.js";
 import { PartRow } from "./part-row.js";
 
-const [LEAST, MOST] = [40, 200]; // parts of one request
+const [LEAST, MOST] = [40, 200]; // parts per request
 
-/** Fires "fail" with {problem} when parts cannot be fetched while the list is scrolled. */
+/** Fires "fail" with {problem} when parts cannot be fetched during scrolling. */
 export class PartList extends EventTarget {
-  /** What is known, by index among the parts that the filter shows. @type {Map<number, any>} */
+  /** Loaded parts, by index among the parts that match the filter. @type {Map<number, any>} */
   #parts = new Map();
   /** @type {Map<string, PartRow>} */
-  #rows = new Map(); // those in the page, by part id
+  #rows = new Map(); // rows in the page, by part id
   /** @type {PartRow[]} */
   #spare = [];
   #filter = "";
   #shown = [0, LEAST];
-  /** How many parts have been gone to. */
+  /** Number of calls of `reveal`. */
   #reveals = 0;
-  #turn = 0; // of what the list shows: answers of an earlier one do not count
+  #turn = 0; // counts changes of the list: responses from before the latest are ignored
   /** @type {Map<string, Promise<void>>} */
   #asked = new Map();
 
   /**
-   * dress: gives a new row its listeners; mark: shows on a row whether it is selected and heard; total: of all parts.
+   * dress: adds listeners to a new row; mark: shows whether a row is selected and playing; total: number of all parts.
    *
    * @param {HTMLElement} box
    * @param {{ id: string, voices: any[], signal: AbortSignal, dress: (row: PartRow) => void, mark: (row: PartRow) => void, total: () => number }} project
@@ -38,7 +38,7 @@ export class PartList extends EventTarget {
     return this.#filter;
   }
 
-  /** How many parts the filter shows. */
+  /** Number of parts that match the filter. */
   get count() {
     return this.list.count;
   }
@@ -48,7 +48,7 @@ export class PartList extends EventTarget {
     return [...this.#rows.values()];
   }
 
-  /** Show other parts; read them with `look`. */
+  /** Change the filter; then read its parts with `look`. */
   show(filter) {
     this.#filter = filter;
     this.#begin();
@@ -56,14 +56,14 @@ export class PartList extends EventTarget {
     this.#shown = [0, LEAST];
   }
 
-  /** Forget what was read before. */
+  /** Forget all loaded parts and pending requests. */
   #begin() {
     this.#turn += 1;
     this.#asked.clear();
     this.#parts.clear();
   }
 
-  /** Read those near the window again, and draw them. Raises Refusal. */
+  /** Read the parts near the window again and draw them. Throws Refusal. */
   async look() {
     const [first, last] = this.#shown;
     const turn = this.#turn;
@@ -75,7 +75,7 @@ export class PartList extends EventTarget {
     this.list.draw();
   }
 
-  /** A part as it has just been saved: answers under way are from before. */
+  /** Show a part that was just saved; ignore pending responses, which are older. */
   update(part) {
     this.#turn += 1;
     this.#asked.clear();
@@ -85,7 +85,7 @@ export class PartList extends EventTarget {
     this.list.redraw();
   }
 
-  /** Go to a part by its index, below what sticks to the top; false if another one was gone to meanwhile. Raises Refusal. */
+  /** Scroll a part to `offset` px below the top, by its index; false if a later call has superseded this. Throws Refusal. */
   async reveal(index, offset) {
     const reveals = (this.#reveals += 1);
     this.list.scrollTo(index, offset);
@@ -147,7 +147,7 @@ export class PartList extends EventTarget {
     }
   }
 
-  /** Parts between two indexes that are not known yet. */
+  /** Fetch the parts between two indexes that are not loaded yet. */
   #fetch(first, last) {
     let from = first;
     while (from < last && this.#parts.has(from)) from += 1;

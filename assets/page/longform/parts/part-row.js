@@ -1,4 +1,4 @@
-// One part of a project as a row: its number, state, text and voice to change, its takes, play, again, and a menu of the rest.
+// One part of a project as a row: number, state, editable text and voice, takes, buttons to play and regenerate, and a menu.
 
 import { element, icon, labelled, showPlaying } from "../../lib/elements.js";
 import { PLAY } from "../../lib/icons.js";
@@ -12,14 +12,14 @@ const AGAIN = '<path d="M19 12a7 7 0 1 1-2.3-5.200M19 4v4h-4"/>';
 const DIRECTED = '<path d="M4 8h9m5 0h2M15.500 5.500v5M4 16h2m5 0h9M8.500 13.500v5"/>';
 const HANDLE = '<path d="M9 5.500h.01M15 5.500h.01M9 12h.01M15 12h.01M9 18.500h.01M15 18.500h.01"/>';
 
-/** "1⏎The Beginning" and "1. The Beginning" have the same. */
+/** The same for "1⏎The Beginning" and "1. The Beginning". */
 const letters = (text) => text.replace(/[^\p{L}\p{N}]+/gu, "");
 
-/** Fires "play", "again", "compare" (its takes), "select" with {isRange} once its box was ticked or not, "type" with {text} while it is edited, "change" with what is to be changed, "settle" as its note does, and "arrange" as its tools do. */
+/** Fires "play", "again" (regenerate), "compare" (takes), "select" with {isRange} when its box is clicked, "type" with {text} while it is edited, "change" with the changed fields, "settle" like its note, and "arrange" like its tools. */
 export class PartRow extends EventTarget {
   /** @type {any} */
   part = null;
-  /** Whether the cursor was put into its text. */
+  /** Whether its text has had the cursor. */
   hasCursor = false;
   /** The stored text from which editing started. */
   base = "";
@@ -77,18 +77,18 @@ export class PartRow extends EventTarget {
     this.element.toggleAttribute("data-selected", isSelected);
   }
 
-  /** The name of the character who speaks; blank: none. */
+  /** Name of the character that speaks; blank: none. */
   set speaker(name) {
     if (this.speech.textContent !== name) this.speech.textContent = name;
     this.speech.hidden = !name;
   }
 
-  /** Whether its sound is heard now. */
+  /** Whether its audio is playing. */
   set isPlaying(isPlaying) {
     showPlaying(this.play, isPlaying, phrase(isPlaying ? "part.pause" : "part.play", { number: this.part.position + 1 }));
   }
 
-  /** Ready for another part: nothing of this one is left. */
+  /** Reset the row so that it can show another part. */
   clear() {
     this.tools.clear();
     this.hasCursor = false;
@@ -102,7 +102,7 @@ export class PartRow extends EventTarget {
     this.text.readOnly = Boolean(this.element.closest("[data-right=read]"));
   }
 
-  /** Show a part in its current state; a field being edited is left alone. total: of all parts. */
+  /** Show a part's current state, except in a field being edited. total: number of all parts. */
   show(part, total) {
     this.tools.show(part, total);
     const before = this.part;
@@ -135,12 +135,12 @@ export class PartRow extends EventTarget {
     if (document.activeElement !== this.take) this.#offerTakes(number);
   }
 
-  /** Show the part's current text, even with the cursor in it; before: the text shown previously. */
+  /** Show the part's new text even in a focused field, unless edited since. before: the previous text. */
   reword(before, part) {
     if (this.text.value === before) this.text.value = this.base = part.text;
   }
 
-  /** Changes that are not saved, if there are any. @param {import("../unsaved.js").Entry | undefined} entry */
+  /** Show the unsaved changes, if any. @param {import("../unsaved.js").Entry | undefined} entry */
   showUnsaved(entry) {
     this.#unsaved = entry;
     this.note.show(entry, this.part.text);
@@ -155,7 +155,7 @@ export class PartRow extends EventTarget {
     this.state.textContent = phrase(/** @type {import("../../lib/phrases.js").Key} */ (`longform.part.${state}`));
   }
 
-  /** A text being edited is left alone. */
+  /** Show the text, unless it is being edited. */
   #fillText() {
     if (document.activeElement === this.text) return;
     this.base = this.part.text;
@@ -163,7 +163,7 @@ export class PartRow extends EventTarget {
     if (this.text.value !== text) this.text.value = text;
   }
 
-  /** Once: a row shows many parts in turn. */
+  /** Called once, as a row shows many parts in turn. */
   #fillVoices() {
     const options = this.voices.map(({ id, name: words }) => element("option", { value: id, textContent: words }));
     this.voice.replaceChildren(element("option", { value: "", textContent: phrase("part.voice.project") }), ...options);

@@ -5,7 +5,7 @@ import { MORE } from "../../lib/icons.js";
 import { offerMenu } from "../../lib/menu.js";
 import { phrase } from "../../lib/phrases.js";
 
-/** Fires "arrange" with {verb}: mend, split, merge, up, down or delete; insert comes with {text}. */
+/** Fires "arrange" with {verb}: mend, split, merge, up, down or delete; insert also with {text}. */
 export class PartTools extends EventTarget {
   /** Whether a sentence is being regenerated. */
   isMending = false;
@@ -38,7 +38,7 @@ export class PartTools extends EventTarget {
     ];
   }
 
-  /** The new part was added, or is not wanted. */
+  /** Close the form for a new part. */
   written() {
     this.#form?.remove();
     this.#form = null;
@@ -50,7 +50,7 @@ export class PartTools extends EventTarget {
     this.isMending = false;
   }
 
-  /** The reason for a refusal; blank: none. */
+  /** Show a status or error message; blank: none. */
   say(words) {
     this.status.textContent = words;
     this.status.hidden = !words;

@@ -1,4 +1,4 @@
-// The parts of an open project: the map of chapters, the list with its filter and search, selected parts, and what is heard.
+// The parts of an open project: the chapter map, the list with its filter and search, the selection, and the playing part.
 
 import { Refusal } from "../../client/refusal.js";
 import { readCast, readOutline, readPartIds, speakParts } from "../../client/projects.js";
@@ -17,15 +17,15 @@ import { Selection } from "./selection.js";
 import { TakeComparison } from "./take-comparison.js";
 
 export class PartsPanel {
-  /** The state of the project that the map shows; null: it shows none yet. @type {string | null} */
+  /** The state of the project that the map shows; null: none yet. @type {string | null} */
   #outlined = null;
-  #heard = -1; // the position of the part that was followed last
-  #filters = ""; // those offered
+  #heard = -1; // position of the part marked as playing; -1: none
+  #filters = ""; // the filters offered, as JSON
   /** @type {any[]} */
   #characters = [];
 
   /**
-   * run: does some work, shows why it failed, and reads the project again; tell: shows a refusal; open: shows this panel.
+   * run: runs work, shows why it failed, and reads the project again; tell: shows a refusal; open: shows this panel.
    *
    * @param {(name: string) => any} part
    * @param {{ id: string, voices: any[], nowPlaying: any, playback: import("../playback.js").Playback, signal: AbortSignal, project: () => any, unsaved: import("../unsaved.js").Unsaved,
@@ -54,13 +54,13 @@ export class PartsPanel {
     this.#listenToSelection();
   }
 
-  /** Read the parts near the window, the first time together with the map, so that nothing on the screen moves later. Raises Refusal. */
+  /** Read the parts near the window, the first time together with the map, so that the layout does not shift later. Throws Refusal. */
   async look() {
     const [isNew] = await Promise.all([this.#outlined === null && this.#readMap(), this.list.look()]);
     if (isNew) this.#outlined = "";
   }
 
-  /** Read and show chapters and cast; whether they are shown. Raises Refusal. */
+  /** Read and show chapters and cast; false if the project was left. Throws Refusal. */
   async #readMap() {
     const [chapters, cast] = await Promise.all([readOutline(this.of.id), readCast(this.of.id)]);
     if (this.of.signal.aborted) return false;
@@ -72,7 +72,7 @@ export class PartsPanel {
     return true;
   }
 
-  /** Show how the project is. */
+  /** Show the project's current state. */
   show(project) {
     if (document.activeElement !== this.part("filter")) this.#offerFilters(project.parts);
     this.part("none").hidden = this.list.count > 0;
@@ -80,11 +80,11 @@ export class PartsPanel {
     this.#attempt(this.#outline(project));
   }
 
-  /** The map, where something has changed: it adds up all texts. Raises Refusal. */
+  /** Read the map only after changes, as it adds up all texts. Throws Refusal. */
   async #outline({ parts, changed_at: changed, seconds, settings }) {
     const now = JSON.stringify([parts, changed, seconds, settings.speed]);
     if (now === this.#outlined) return;
-    if (this.#outlined === "") return (this.#outlined = now); // it was read together with the project
+    if (this.#outlined === "") return (this.#outlined = now); // just read together with the project
     if (!(await this.#readMap())) return;
     this.#outlined = now;
     this.#followScroll();
@@ -119,17 +119,17 @@ export class PartsPanel {
     this.#forgetMap();
   }
 
-  /** Read the map again even if the project looks the same: its time of change has seconds only. */
+  /** Have the map read again even if the project seems unchanged: its time of change has only seconds. */
   #forgetMap() {
     if (this.#outlined) this.#outlined = "changed";
   }
 
-  /** Of what changes nothing. */
+  /** Show why work that changes nothing failed. */
   #attempt(work) {
     return work.catch((problem) => this.of.tell(problem));
   }
 
-  /** A slash looks for words; S goes to what can be done with the selected parts. */
+  /** Slash focuses the search field, S the first action for the selected parts. */
   #key(event) {
     const name = { "/": "find", s: "selected" }[event.key.toLowerCase()];
     if (!name || !isSingleKey(event) || !this.part(name).checkVisibility()) return;
@@ -180,7 +180,7 @@ export class PartsPanel {
     }
   }
 
-  /** The focus goes back to where the comparison began. */
+  /** Return the focus to where the comparison began, and choose the take to keep, if any. */
   async #endComparison({ part, kept }) {
     const button = () => this.list.row(part.id)?.compare;
     if (!button()?.checkVisibility()) await this.goTo(part.position);
@@ -190,14 +190,14 @@ export class PartsPanel {
     await this.changes.after(() => this.arranging.choose(part, kept.id, words));
   }
 
-  /** Move a part to where it was dropped: before or after another one. */
+  /** Move a part to where it was dropped: before or after another part. */
   async #drop(moved, target, isAfter) {
     const place = target.position + (isAfter ? 1 : 0);
     await this.changes.after(() => this.arranging.move(moved, moved.position < place ? place - 1 : place));
     this.selection.forgetAnchor();
   }
 
-  /** Show a part below what sticks to the top; isFound: it has what was looked for; isEntered: its text gets the focus. Raises Refusal. */
+  /** Show a part below the sticky bar; isFound: marks it as a search match; isEntered: focuses its text. Throws Refusal. */
   async goTo(position, isFound = false, isEntered = false) {
     this.of.open();
     if (this.list.filter) await this.#filter("");
@@ -209,7 +209,7 @@ export class PartsPanel {
     }
   }
 
-  /** With the match selected, so that typing replaces it. @param {HTMLTextAreaElement} text */
+  /** Focus a text with the match selected, so that typing replaces it. @param {HTMLTextAreaElement} text */
   #enter(text) {
     const words = this.part("find").value;
     const at = text.value.toLowerCase().indexOf(words.toLowerCase());
@@ -217,7 +217,7 @@ export class PartsPanel {
     if (at >= 0) text.setSelectionRange(at, at + words.length);
   }
 
-  /** Height of what sticks to the top, in px. */
+  /** Height of the sticky bar with a margin, in px. */
   get #head() {
     return this.part("sticky").offsetHeight + 8;
   }
@@ -242,7 +242,7 @@ export class PartsPanel {
     this.part("every").checked = this.list.count > 0 && this.selection.ids.length >= this.list.count;
   }
 
-  /** Nothing is selected any more: the focus goes from the bar to the first part that was, and nothing scrolls. */
+  /** Reset the bar of an empty selection; move the focus from it to the first part that was selected, without scrolling. */
   #leaveSelection() {
     const isInBar = this.part("selection").parentElement.contains(document.activeElement);
     this.direction.reset();
@@ -267,7 +267,7 @@ export class PartsPanel {
     this.selection.clear();
   }
 
-  /** Mark the playing part, and go on to it from the one before, if that is what is looked at. */
+  /** Mark the playing part, and scroll to it if the previous one is in view. */
   #follow() {
     const { heard } = this.of.playback;
     const before = this.#heard;

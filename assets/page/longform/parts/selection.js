@@ -1,4 +1,4 @@
-// Which parts of a project are selected, wherever they are, and the bar that says what can be done with them.
+// The selected parts of a project, including parts outside the window, and the bar of actions for them.
 
 import { phrase } from "../../lib/phrases.js";
 
@@ -6,15 +6,15 @@ import { phrase } from "../../lib/phrases.js";
 export class Selection extends EventTarget {
   /** @type {Set<string>} */
   #ids = new Set();
-  /** The index of the part that was ticked last: a range begins there. @type {number | null} */
+  /** Index of the part clicked last, where a range begins. @type {number | null} */
   #anchor = null;
-  /** The last press: a range's ids come from the server, and a later press must not be undone by it. @type {Promise<void>} */
+  /** The last click: a range waits for ids from the server, and must not undo a later click. @type {Promise<void>} */
   #pressed = Promise.resolve();
-  /** How often all have been cleared, which overrules presses that still wait for their ids. */
+  /** How often the selection was cleared, which cancels clicks that still wait for ids. */
   #cleared = 0;
 
   /**
-   * part: finds what the page shows; idsBetween: of the parts from one index to another.
+   * part: finds the page's elements by name; idsBetween: reads ids from one index to another.
    *
    * @param {(name: string) => any} part
    * @param {{ signal: AbortSignal, idsBetween: (first: number, last: number) => Promise<string[]> }} project
@@ -28,7 +28,7 @@ export class Selection extends EventTarget {
     this.#show();
   }
 
-  /** Their ids. */
+  /** Ids of the selected parts. */
   get ids() {
     return [...this.#ids];
   }
@@ -39,7 +39,7 @@ export class Selection extends EventTarget {
   }
 
   /**
-   * Select or deselect the part at an index; with isRange all between it and the previous one. Raises Refusal.
+   * Select or deselect the part at an index; with isRange, all between it and the previous one. Throws Refusal.
    *
    * @param {string} id
    * @param {number} index
@@ -54,7 +54,7 @@ export class Selection extends EventTarget {
   }
 
   /**
-   * `set` once the ids are known, and not before an earlier press has taken effect. Raises Refusal.
+   * Call `set` once the ids are known and earlier clicks have taken effect. Throws Refusal.
    *
    * @param {string[] | Promise<string[]>} ids
    * @param {boolean} isSelected
@@ -65,7 +65,7 @@ export class Selection extends EventTarget {
     const pressed = Promise.all([ids, this.#pressed]).then(([known]) => {
       if (cleared === this.#cleared) this.set(known, isSelected);
     });
-    this.#pressed = pressed.catch(() => {}); // its caller hears of it
+    this.#pressed = pressed.catch(() => {}); // handled by its caller
     return pressed;
   }
 
@@ -84,12 +84,12 @@ export class Selection extends EventTarget {
     this.set(this.ids, false);
   }
 
-  /** Indexes mean other parts now. */
+  /** Forget where a range begins, when indexes have changed. */
   forgetAnchor() {
     this.#anchor = null;
   }
 
-  /** What the bar stands on ends above it: the map, the list, messages. @param {HTMLElement} bar @param {AbortSignal} signal */
+  /** Keep the map, the list and messages above the bar. @param {HTMLElement} bar @param {AbortSignal} signal */
   #makeRoom(bar, signal) {
     const set = (/** @type {number} */ height) => document.documentElement.style.setProperty("--selection-height", `${height}px`);
     const observer = new ResizeObserver(() => set(bar.offsetHeight));

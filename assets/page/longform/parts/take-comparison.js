@@ -1,4 +1,4 @@
-// The takes of a part compared: a bar in the player names them, X or a press goes to the same word of another one, and one is kept.
+// Compares the takes of a part: a bar in the player lists them, X or a click switches to the same word in another, and one can be kept.
 
 import { timesAt } from "../../client/takes.js";
 import { Refusal } from "../../client/refusal.js";
@@ -8,12 +8,12 @@ import { phrase } from "../../lib/phrases.js";
 import { sameWordAt } from "../../player/words.js";
 import { AbComparison } from "../../takes/ab-comparison.js";
 
-/** Fires "fail" with {problem}, and "done" with {part, kept} when it was ended by its buttons; kept: the take to choose, or null. */
+/** Fires "fail" with {problem}, and "done" with {part, kept} when ended by its buttons; kept: {id, number} of the take to choose, or null. */
 export class TakeComparison extends EventTarget {
   /** @type {any} */
   #part = null;
   #switches = new Latest();
-  /** What is known of each track: its word times. @type {WeakMap<object, Promise<any>>} */
+  /** Word times of each track. @type {WeakMap<object, Promise<any>>} */
   #times = new WeakMap();
 
   /**
@@ -41,7 +41,7 @@ export class TakeComparison extends EventTarget {
     this.nowPlaying.addEventListener("show", () => this.#follow(), { signal });
   }
 
-  /** Compare the takes of a part, beginning with the chosen one, or with the one that is heard. */
+  /** Compare the takes of a part, starting with the take in the player, or else the chosen one. */
   begin(part) {
     const { id, position, takes, chosen } = part;
     this.#part = part;
@@ -56,7 +56,7 @@ export class TakeComparison extends EventTarget {
     this.sides.sides.querySelector("button")?.focus({ preventScroll: true }); // "Keep this" is near; the list may be long
   }
 
-  /** Go to the next one. */
+  /** Switch to the next take. */
   other(track) {
     this.sides.other(this.sides.takes.includes(track) ? track : null);
   }
@@ -74,7 +74,7 @@ export class TakeComparison extends EventTarget {
       const isBeside = current?.of?.part === this.#part.id && !this.nowPlaying.isOver;
       const [from, to] = isBeside ? await Promise.all([this.#timesOf(current), this.#timesOf(track)]) : [null, null];
       if (!isLatest()) return;
-      const { position } = this.nowPlaying; // it has played on meanwhile
+      const { position } = this.nowPlaying; // playback has continued in the meantime
       if (!isBeside) await this.nowPlaying.play(track);
       else await this.nowPlaying.playInstead(track, from && to ? sameWordAt(from.timestamps, to.timestamps, position) : position);
       await Promise.all(this.sides.takes.map((other) => this.#timesOf(other))); // ready for the next switch
@@ -84,7 +84,7 @@ export class TakeComparison extends EventTarget {
     }
   }
 
-  /** The word times of a take; null where they cannot be known. Raises Refusal. */
+  /** Return the word times of a take; null if unknown. Throws Refusal. */
   #timesOf(track) {
     const known = this.#times.get(track) ?? track.load().then(() => timesAt(track.timesSource));
     this.#times.set(track, known);
@@ -92,7 +92,7 @@ export class TakeComparison extends EventTarget {
     return known;
   }
 
-  /** Something else is heard: there is nothing to switch between. */
+  /** Mark the current take, or end the comparison if something else is playing. */
   #follow() {
     const { current } = this.nowPlaying;
     if (!this.sides.takes.length) return;

@@ -1,16 +1,16 @@
-// What parts had before they are changed together, so that each can get it back.
+// Values of parts before a change, so that the change can be undone.
 
 import { readParts } from "../../client/projects.js";
 
-const PAGE = 200; // parts of one request
+const PAGE = 200; // parts per request
 
-/** The value of the API that sets a field back to the project's. @type {Record<string, any>} */
+/** Values with which the API resets a field to the project's. @type {Record<string, any>} */
 const UNSET = { voice: "", character: "", speed: -1, temperature: -1, top_p: -1, top_k: -1, pause: -1 };
-/** Fields of a part that a change of one field changes with it. @type {Record<string, string[]>} */
+/** Fields of a part that change along with a field. @type {Record<string, string[]>} */
 const WITH = { character: ["character", "voice", "confirmed"], tags: ["text"], take: ["chosen"] };
 
 /**
- * The values of a part that changes of these fields replace: to be sent as changes.
+ * Return the values that a change of these fields replaces, in the form of changes.
  *
  * @param {any} part
  * @param {string[]} names
@@ -22,7 +22,7 @@ export function valuesOf(part, names) {
 }
 
 /**
- * These values for each group of parts that have the same. Raises Refusal.
+ * Return these values for each group of parts that share them. Throws Refusal.
  *
  * @param {string} project
  * @param {string[]} ids

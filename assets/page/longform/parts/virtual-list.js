@@ -1,10 +1,10 @@
-// A long list of which only the rows near the window are in the page; it scrolls with the page, and rows have any height.
+// A long list with only the rows near the window in the page; it scrolls with the page, and rows can have any height.
 
 const MARGIN = 700; // px beyond the window in which rows are drawn
-const USUAL = 110; // px of a row that was never drawn
+const USUAL = 110; // px; assumed row height until one is measured
 
 /**
- * The owner supplies the rows: `draw(first, last)` returns the rows that it has for these indexes, by index; `release(row)` is
+ * The owner supplies the rows: `draw(first, last)` returns the available rows for these indexes, by index; `release(row)` is
  * called for each row that leaves the page. A row with the focus stays in the page wherever it is.
  */
 export class VirtualList {
@@ -18,7 +18,7 @@ export class VirtualList {
   #measured = new WeakMap();
   #average = USUAL;
   #isDrawing = false;
-  /** The row that was scrolled to, until anything else scrolls: heights around it become known only later. at: where the page was then. @type {{ index: number, offset: number, at: number } | null} */
+  /** The row scrolled to, until the page scrolls otherwise: heights around it are measured only later. at: scroll position then. @type {{ index: number, offset: number, at: number } | null} */
   #target = null;
   #observer = new ResizeObserver((entries) => this.#measure(entries));
 
@@ -35,12 +35,12 @@ export class VirtualList {
     const later = () => this.redraw();
     addEventListener("scroll", () => this.#scrolled(), { passive: true, signal });
     addEventListener("resize", later, { signal });
-    const seen = new ResizeObserver(later); // the list may have been out of sight
+    const seen = new ResizeObserver(later); // the list may have been hidden
     seen.observe(/** @type {Element} */ (box.parentElement));
     signal.addEventListener("abort", () => [this.#observer, seen].forEach((observer) => observer.disconnect()));
   }
 
-  /** How many rows there are in all. */
+  /** Number of all rows. */
   set count(count) {
     if (count === this.#heights.length) return;
     const heights = new Float64Array(count).fill(Number.NaN);
@@ -53,14 +53,14 @@ export class VirtualList {
     return this.#heights.length;
   }
 
-  /** Other rows than before: their heights are unknown. */
+  /** Forget the heights, for different rows. */
   forget() {
     this.#target = null;
     this.#heights.fill(Number.NaN);
     this.#tops = null;
   }
 
-  /** The index of the first row that is seen below `offset` px of the window. */
+  /** Return the index of the first row visible below `offset` px of the window. */
   firstSeen(offset = 0) {
     return this.#indexAt(offset - this.box.getBoundingClientRect().top);
   }
@@ -111,7 +111,7 @@ export class VirtualList {
     this.redraw();
   }
 
-  /** Whether a row is in the window below `offset` px. @param {number} index @param {number} offset */
+  /** Whether a row's top is in the window, below `offset` px. @param {number} index @param {number} offset */
   isSeen(index, offset) {
     const box = this.#rows.get(index)?.getBoundingClientRect();
     return Boolean(box && box.top >= offset && box.top < innerHeight);
@@ -120,12 +120,12 @@ export class VirtualList {
   /** @param {HTMLElement} row */
   #drop(row) {
     this.#observer.unobserve(row);
-    this.#measured.delete(row); // it comes back with other contents
+    this.#measured.delete(row); // it is reused with other contents
     row.remove();
     this.owner.release(row);
   }
 
-  /** Put the rows where they belong, in their order. */
+  /** Position the rows, in order. */
   #place() {
     const tops = this.#offsets;
     this.box.style.height = `${tops[this.count]}px`;
@@ -149,7 +149,7 @@ export class VirtualList {
     if (!this.#tops) this.redraw();
   }
 
-  /** Moving a row takes the focus out of it. @param {HTMLElement} row @param {Element | null} next */
+  /** Move a row, and restore the focus that it loses. @param {HTMLElement} row @param {Element | null} next */
   #move(row, next) {
     const focused = row.contains(document.activeElement) ? /** @type {HTMLElement} */ (document.activeElement) : null;
     this.box.insertBefore(row, next);
@@ -162,7 +162,7 @@ export class VirtualList {
     this.#tops = null;
   }
 
-  /** What is seen stays where it is when rows above it turn out to have another height. @param {ResizeObserverEntry[]} entries */
+  /** Record measured heights; keep the visible rows in place when heights above them change. @param {ResizeObserverEntry[]} entries */
   #measure(entries) {
     const anchor = this.firstSeen();
     const before = this.#offsets[anchor] ?? 0;
@@ -190,7 +190,7 @@ export class VirtualList {
     return (this.#tops = tops);
   }
 
-  /** The index of the row at so many px below the top of the list. @param {number} y */
+  /** Return the index of the row `y` px below the top of the list. @param {number} y */
   #indexAt(y) {
     const tops = this.#offsets;
     let [low, high] = [0, Math.max(0, this.count - 1)];
