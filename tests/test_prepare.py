@@ -111,8 +111,8 @@ def test_an_environment_stays_until_another_python_is_asked_for(machine: Machine
     assert machine.prepare(PYTHON="python3").stdout == ""
     apart = machine.prepare(PYTHON="python3.13", VENV=".venv-3.13")
     assert apart.returncode == 0 and machine.made_with(".venv-3.13") == "3.13.0" and machine.made_with() == "3.11.4"
-    anew = machine.prepare(PYTHON="python3.13")
-    assert "Python 3.13.0" in anew.stdout and machine.made_with() == "3.13.0"
+    again = machine.prepare(PYTHON="python3.13")
+    assert "Python 3.13.0" in again.stdout and machine.made_with() == "3.13.0"
 
 
 def test_folder_without_an_environment_is_never_deleted(machine: Machine) -> None:

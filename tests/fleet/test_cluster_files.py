@@ -54,7 +54,7 @@ def test_the_cluster_files_commands_are_rays() -> None:
     assert read_by_ray(head)["head"] and read_by_ray(head)["port"] == 6379
     assert read_by_ray(worker)["address"] == "$RAY_HEAD_IP:6379"
     for command in (head, worker):
-        assert "RAY_AUTH_MODE=token" in command, "whoever reaches Ray's ports can run programs"
+        assert "RAY_AUTH_MODE=token" in command, "anyone who reaches Ray's ports can run programs"
     assert RAY_YAML["file_mounts"]["~/.ray/auth_token"]
     folder = next(there for there, here in RAY_YAML["file_mounts"].items() if here == ".")
     commands = [*RAY_YAML["head_start_ray_commands"], *RAY_YAML["worker_start_ray_commands"]]
