@@ -1,4 +1,4 @@
-// The card that captures a clip: read a text into the microphone, or bring a file; then it is heard, replaced, removed.
+// The card that captures a clip from the microphone, with a text to read, or from a file, then plays, replaces or removes it.
 
 import { clock } from "../lib/time.js";
 import { decodeClip } from "./decoded-clip.js";
@@ -18,7 +18,7 @@ function hint(seconds) {
   return phrase("newVoice.hint.long");
 }
 
-/** In memory: the file may be changed or gone before it is sent. Raises NotOpened. */
+/** Copy a file to memory: it may be changed or deleted before it is sent. Throws NotOpened. */
 async function copyOf(file) {
   try {
     return new File([await file.arrayBuffer()], file.name, { type: file.type });
@@ -28,13 +28,13 @@ async function copyOf(file) {
   }
 }
 
-/** Fires "change" when it may lack something else; the clip, decoded, is the draft's. */
+/** Fires "change" when `lacks` may have changed; the decoded clip is in the draft. */
 export class CaptureCard extends EventTarget {
   #text = 0;
   #isOpening = false;
   #brought = new Latest();
 
-  /** limits: {recorded, whole, stretch} in seconds: of a recording, of a file that is taken whole, of a part of a longer one. */
+  /** limits: {recorded, whole, stretch} in seconds: for a recording, a file used whole, a part of a longer file. */
   constructor(root, draft, playButtons, { recorded, whole, stretch }) {
     super();
     this.root = root;
@@ -71,36 +71,36 @@ export class CaptureCard extends EventTarget {
     });
   }
 
-  /** It is not seen any more: hold the recording, and be silent. */
+  /** The card is hidden: pause the recording and playback. */
   close() {
     this.recording.hold();
     this.stretches.stop();
   }
 
-  /** Let go of what was recorded or opened here. */
+  /** Discard any recording or opened file. */
   clear() {
     this.recording.drop();
     this.#forget();
   }
 
-  /** Whether a file that was brought is still being opened. */
+  /** Whether a file is still being opened. */
   get isOpening() {
     return this.#isOpening;
   }
 
-  /** Whether there is a long recording that nothing was chosen from yet. */
+  /** Whether a file is being opened, or a part of a long one can be chosen. */
   get hasSomething() {
     return this.#isOpening || this.stretches.isOpen;
   }
 
-  /** What was begun and is still to be brought to an end, "" for nothing. */
+  /** The started step to be finished, in words; "" for none. */
   get unfinished() {
     if (this.recording.isRecording) return phrase("newVoice.lacks.stop");
     if (this.#isOpening) return phrase("newVoice.lacks.opening");
     return !this.draft.clip && this.stretches.isOpen ? phrase("newVoice.lacks.stretch") : "";
   }
 
-  /** What is still to be done here, "" for nothing. */
+  /** The next step to do here, in words; "" for none. */
   get lacks() {
     const { clip, isRead, refused } = this.draft;
     if (this.unfinished) return this.unfinished;
@@ -133,7 +133,7 @@ export class CaptureCard extends EventTarget {
     this.draft.set({ clip: blob, source, words: this.part("reading").textContent, language: this.part("reading-language").value });
   }
 
-  /** A file that was chosen or dropped. */
+  /** Open a chosen or dropped file. */
   async bring(file) {
     this.#forget();
     const isLatest = this.#brought.begin();
@@ -163,7 +163,7 @@ export class CaptureCard extends EventTarget {
     this.stretches.close();
   }
 
-  /** Wherever on the card a file is dropped. */
+  /** Accept files dropped anywhere on the card. */
   #takeDrops() {
     const { root } = this;
     const isFile = ({ dataTransfer }) => dataTransfer.types.includes("Files");
@@ -194,7 +194,7 @@ export class CaptureCard extends EventTarget {
   #show() {
     const { clip, source, sound, isDecoded, isRead, refused } = this.draft;
     const isCaptured = isRead && !refused && isDecoded && !this.recording.isRecording;
-    this.root.toggleAttribute("data-captured", isCaptured); // not before it can be heard: focus would go on to Remove
+    this.root.toggleAttribute("data-captured", isCaptured); // not before it can be played: focus would move to Remove
     this.part("captured").hidden = !clip;
     this.part("clip-words").textContent = source;
     this.part("playback").disabled = !sound;

@@ -1,14 +1,14 @@
-// A clip as the browser can hear it: its outline, any cut of it played as recorded or as it will be used, or as a file.
+// A clip decoded by the browser: its outline, playback of any cut as recorded or as it will be used, and cuts as files.
 
 import { wavFile } from "../lib/wav.js";
 import { Recorded } from "../player/track.js";
 
 const OUTLINE = 600; // bars of a whole clip
-const PATIENCE = 10_000; // ms for a browser to find out how long a file is
+const PATIENCE = 10_000; // ms for a browser to determine a file's duration
 const FAR = 1e7; // seconds, beyond any end
-const UNREADABLE = ["EncodingError", "NotReadableError", "RangeError"]; // the last two: it was moved, memory is short
+const UNREADABLE = ["EncodingError", "NotReadableError", "RangeError"]; // the last two: the file was moved, too little memory
 
-/** How many seconds a file lasts, without decoding it; null for what this browser cannot read or does not know. */
+/** Return a file's seconds without decoding it; null if this browser cannot read it or does not know. */
 export function secondsOf(blob) {
   const audio = new Audio();
   const address = URL.createObjectURL(blob);
@@ -22,7 +22,7 @@ export function secondsOf(blob) {
     };
     const patience = setTimeout(done, PATIENCE, null);
     audio.addEventListener("durationchange", () => {
-      if (audio.duration === Infinity) audio.currentTime = FAR; // what was recorded by a browser: it looks for the end
+      if (audio.duration === Infinity) audio.currentTime = FAR; // recorded by a browser: seek to find the end
       else done(audio.duration);
     });
     audio.addEventListener("error", () => done(null));
@@ -30,7 +30,7 @@ export function secondsOf(blob) {
   });
 }
 
-/** Decode a clip; null for what this browser cannot read (the server may still be able to). */
+/** Decode a clip. Return null if this browser cannot read it (the server may be able to). */
 export async function decodeClip(blob) {
   const context = new OfflineAudioContext(1, 1, 44100);
   try {
@@ -41,7 +41,7 @@ export async function decodeClip(blob) {
   }
 }
 
-/** Fires "position" with {seconds} while it plays, null at the end. */
+/** Fires "position" with {seconds} while playing, null at the end. */
 export class Clip extends EventTarget {
   /** @type {AudioContext | null} */
   #context = null;
@@ -60,7 +60,7 @@ export class Clip extends EventTarget {
     return this.#source !== null;
   }
 
-  /** cut: {start, end, gain_db, channel} as the API has it. */
+  /** cut: {start, end, gain_db, channel} as in the API. */
   play(cut) {
     this.stop();
     const context = (this.#context ??= new AudioContext());
@@ -80,7 +80,7 @@ export class Clip extends EventTarget {
     follow();
   }
 
-  /** All of it, to be heard in the player. */
+  /** Return all of it as a track for the player. */
   track(name) {
     const samples = oneChannel(this.buffer, null, 0, this.seconds).getChannelData(0);
     const track = new Recorded({ name });
@@ -89,7 +89,7 @@ export class Clip extends EventTarget {
     return track;
   }
 
-  /** What is heard from second to second, as a WAV file: of one or two channels as they are, of more their mean. */
+  /** Return a part, in seconds, as a WAV file: one or two channels unchanged, more as their mean. */
   file(from, to) {
     const { sampleRate, numberOfChannels } = this.buffer;
     const channels = numberOfChannels > 2 ? 1 : numberOfChannels;
@@ -108,7 +108,7 @@ export class Clip extends EventTarget {
     this.#tell(null);
   }
 
-  /** Let the loudspeaker go. */
+  /** Release the audio output. */
   close() {
     this.stop();
     this.#context?.close();
@@ -120,9 +120,9 @@ export class Clip extends EventTarget {
   }
 }
 
-/** A part of one channel alone, or of the mean of all, as the server takes them; from, to in seconds. */
+/** Return a part of one channel, or of the mean of all, as on the server; from, to in seconds. */
 function oneChannel(buffer, channel, from, to) {
-  const [first, last] = [from, to].map((seconds) => Math.round(seconds * buffer.sampleRate)); // 30 seconds are no sample more
+  const [first, last] = [from, to].map((seconds) => Math.round(seconds * buffer.sampleRate)); // 30 seconds must not be a sample longer
   const mono = new AudioBuffer({ length: Math.max(1, last - first), sampleRate: buffer.sampleRate });
   const out = mono.getChannelData(0);
   const all = Number.isInteger(channel) ? [Math.min(channel, buffer.numberOfChannels - 1)] : [...Array(buffer.numberOfChannels).keys()];

@@ -1,25 +1,25 @@
-// A voice on its way: its clip, the cut, the words, and what is known of them. The steps write it, nothing here shows it.
+// The draft of a voice: its clip, cut and transcript, and the facts known of them. Set by the steps; shows nothing.
 
-/** Fires "change" with {names} of what was changed. */
+/** Fires "change" with {names} of changed properties. */
 export class Draft extends EventTarget {
   /** @type {Blob | null} */
   clip = null;
   source = ""; // recorded, uploaded or kept, in words
-  /** Decoded; null for what the browser cannot read. @type {import("./decoded-clip.js").Clip | null} */
+  /** Decoded; null if the browser cannot read it. @type {import("./decoded-clip.js").Clip | null} */
   sound = null;
-  isDecoded = false; // or the browser has found that it cannot
-  /** As the API has it. @type {any} */
+  isDecoded = false; // or the browser could not decode it
+  /** As in the API. @type {any} */
   cut = null;
-  denoise = false; // its noise is reduced
-  /** As /v1/voices/advise gave it for this very cut. @type {any} */
+  denoise = false; // whether to reduce noise
+  /** As returned by /v1/voices/advise for this exact cut. @type {any} */
   advice = null;
-  isJudging = false; // the server is asked for advice
-  isRead = false; // the server has looked at the clip
+  isJudging = false; // a request for advice is pending
+  isRead = false; // the server has checked the clip
   refused = ""; // why it cannot be used at all
   words = "";
-  heard = ""; // a recogniser's words
+  heard = ""; // the transcript by speech recognition
   language = "";
-  /** The one that the clip is added to, null for a new one. @type {any} */
+  /** The voice to add the clip to, null for a new one. @type {any} */
   voice = null;
 
   set(changes) {
@@ -40,7 +40,7 @@ export class Draft extends EventTarget {
     if (names.length) this.dispatchEvent(new CustomEvent("change", { detail: { names } }));
   }
 
-  /** As the library takes it. */
+  /** The sample in the library's format. */
   get sample() {
     return { clip: this.clip, words: this.words.trim(), cut: this.cut, denoise: this.denoise };
   }

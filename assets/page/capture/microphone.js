@@ -1,17 +1,17 @@
-// The microphone, without the filters of a browser: lossless pieces of sound and their level. It shows nothing.
+// The microphone without the browser's filters: lossless pieces of audio and their level. Shows nothing.
 
 import { notConnected, Refusal } from "../client/refusal.js";
 import { wavFile } from "../lib/wav.js";
 import { phrase } from "../lib/phrases.js";
 
-// Echo and noise filters bend a voice; an automatic level hides how loud it is.
+// Echo and noise filters distort a voice; automatic gain hides its level.
 const RAW = { echoCancellation: false, noiseSuppression: false, autoGainControl: false, channelCount: 1 };
 
 function silent(why, advice = phrase("mic.upload")) {
   return new Refusal({ what: phrase("mic.none"), why, advice });
 }
 
-/** Why the microphone cannot even be asked for; null when it can. */
+/** Return why the microphone cannot be requested; null if it can. */
 export function whyNoMicrophone() {
   if (window.isSecureContext && navigator.mediaDevices) return null;
   return silent(phrase("mic.insecure", { origin: location.origin }));
@@ -31,15 +31,15 @@ async function ask() {
   }
 }
 
-const FLUSHED = 500; // ms that the last samples may take
+const FLUSHED = 500; // ms to wait for the last samples
 
 function decibel(amplitude) {
   return 20 * Math.log10(Math.max(amplitude, 1e-5));
 }
 
 /**
- * Fires "level" with {peak, rms} in decibels below full scale, some twenty times a second, and "lost" when no more comes: it was
- * unplugged, or another program took it.
+ * Fires "level" with {peak, rms} in dBFS, about twenty times a second, and "lost" when the input ends because it was
+ * unplugged or taken by another program.
  */
 export class Microphone extends EventTarget {
   isPaused = false;
@@ -55,7 +55,7 @@ export class Microphone extends EventTarget {
   #node = null;
   #flushed = () => {};
 
-  /** Begin a recording. Raises Refusal when there is no microphone, or it may not be used. */
+  /** Begin a recording. Throws Refusal if there is no microphone or it cannot be used. */
   async start() {
     this.#pieces = [];
     this.#samples = 0;
@@ -65,12 +65,12 @@ export class Microphone extends EventTarget {
     await this.#context.audioWorklet.addModule(new URL("recorder-worklet.js", import.meta.url)).catch(() => Promise.reject(notConnected()));
     const context = this.#context;
     const lost = () => this.#context === context && this.dispatchEvent(new CustomEvent("lost"));
-    for (const track of this.#stream.getTracks()) track.addEventListener("ended", lost); // not by our own stop()
+    for (const track of this.#stream.getTracks()) track.addEventListener("ended", lost); // not fired by our own stop()
     context.addEventListener("statechange", () => context.state !== "running" && lost());
     this.#sampleRate = context.sampleRate;
     const node = (this.#node = new AudioWorkletNode(context, "recorder", { numberOfInputs: 1, channelCount: 1, channelCountMode: "explicit" }));
     node.port.onmessage = ({ data }) => (data.length ? this.#take(data) : this.#flushed());
-    // Its output is silence; only what leads to the loudspeaker is sure to run.
+    // Its output is silent; only nodes connected to the destination are sure to run.
     context.createMediaStreamSource(this.#stream).connect(node).connect(context.destination);
   }
 
@@ -91,7 +91,7 @@ export class Microphone extends EventTarget {
     this.dispatchEvent(new CustomEvent("level", { detail: { peak: decibel(peak), rms: decibel(Math.sqrt(power / floats.length)) } }));
   }
 
-  /** End the recording and let the microphone go; the recording to its last sample as a WAV blob, null if nothing was heard. */
+  /** End the recording and release the microphone. Return the complete recording as a WAV blob, null if it is empty. */
   async stop() {
     const [context, stream] = [this.#context, this.#stream];
     this.#context = this.#stream = null;
@@ -102,7 +102,7 @@ export class Microphone extends EventTarget {
     return this.#pieces.length ? wavFile(this.#pieces, this.#sampleRate) : null;
   }
 
-  /** What the worklet still has; it is lost if that does not answer, as of a context that was just suspended. */
+  /** Get the worklet's last samples; they are lost if it does not respond, as in a context just suspended. */
   #flush(node) {
     return new Promise((resolve) => {
       this.#flushed = () => resolve(null);

@@ -1,9 +1,9 @@
-// The drawn outline of a sound, with the part of it that is used.
+// Draws the outline of a clip with the used part highlighted.
 
 const STEP = 4; // CSS pixels from bar to bar
 
 /**
- * bars: peaks of the whole, which lasts so many seconds; start and end: of the part; position: what is heard, null for nothing.
+ * bars: peaks of the whole clip; seconds: its length; start and end: of the part; position: of playback, null if stopped.
  *
  * @param {HTMLCanvasElement} canvas
  * @param {{ bars: number[], seconds: number, start: number, end: number, position: number | null }} view

@@ -1,6 +1,6 @@
-// Hands over what the microphone hears, sample by sample, untouched. It keeps nothing.
+// Passes on the microphone's samples, in pieces and unchanged. Stores nothing.
 
-const PIECE = 2048; // samples a message
+const PIECE = 2048; // samples per message
 
 class Recorder extends AudioWorkletProcessor {
   piece = new Float32Array(PIECE);

@@ -1,4 +1,4 @@
-// The desk for one recording: record, pause, stop, a clock and a live level with words for it.
+// The controls for a recording: record, pause, stop, a clock and a live level with a verdict.
 
 import { clock } from "../lib/time.js";
 import { Refusal } from "../client/refusal.js";
@@ -7,26 +7,26 @@ import { element } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { phrase } from "../lib/phrases.js";
 
-const [CLIPPED, LOUD, QUIET] = [-0.1, -10, -34]; // dB, as the advisor judges: a peak above the first, speech above the second or below the third
-const MEMORY = 1500; // ms that a verdict looks back: speech has pauses
+const [CLIPPED, LOUD, QUIET] = [-0.1, -10, -34]; // dB, as in the advisor: peak above the first, speech above the second or below the third
+const MEMORY = 1500; // ms covered by a verdict: speech has pauses
 const LOWEST = -60; // dB at the meter's empty end
 
-/** How loud it is, in words, from the recent loudest peak and RMS in dB. */
+/** Return a grade and words for the level, from the recent maximum peak and RMS in dB. */
 export function verdict(peak, rms) {
   if (peak > CLIPPED || rms > LOUD) return ["loud", phrase("mic.loud")];
   if (rms < QUIET) return ["quiet", phrase("mic.quiet")];
   return ["good", phrase("mic.good")];
 }
 
-/** Fires "begun" and "recorded" with {blob, seconds, words}, words: why it ended, blank after a press. hint(seconds): what to say of the length. */
+/** Fires "begun" and "recorded" with {blob, seconds, words}, words: why it ended, blank after a click. hint(seconds): advice on its length. */
 export class Recording extends EventTarget {
   /** @type {Microphone | null} */
   #microphone = null;
-  #isEnding = false; // its last samples are on their way
+  #isEnding = false; // its last samples are pending
   #recent = [];
   #begins = new Latest();
 
-  /** longest in seconds: the recording ends there by itself. silence(): the microphone shall not hear what is being played. */
+  /** longest: seconds after which the recording ends. silence(): stops playback, which the microphone would record. */
   constructor(root, { hint, longest, silence }) {
     super();
     this.root = root;
@@ -80,13 +80,13 @@ export class Recording extends EventTarget {
     this.dispatchEvent(new CustomEvent("begun"));
   }
 
-  /** Hold the recording, as when another area is shown; what was said stays. One that was only about to begin does not. */
+  /** Pause the recording, such as when another area is shown, and keep it. One about to begin is cancelled. */
   hold() {
     this.#begins.end();
     if (this.#microphone && !this.#microphone.isPaused) this.#pause();
   }
 
-  /** What was recorded is not wanted any more. */
+  /** Discard the recording. */
   drop() {
     this.#begins.end();
     this.#microphone?.stop();
@@ -95,7 +95,7 @@ export class Recording extends EventTarget {
     this.#say("");
   }
 
-  /** words: why it ends, if not by a press. */
+  /** words: why it ends, if not by a click. */
   async finish(words = "") {
     this.#begins.end();
     const microphone = this.#microphone;

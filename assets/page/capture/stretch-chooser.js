@@ -1,4 +1,4 @@
-// A recording that is too long or too large for a clip: opened in the browser, and the stretch of it chosen that is sent.
+// Opens a recording too long or too large for a clip in the browser, to choose the part of it that is sent.
 
 import { partsOf } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
@@ -7,17 +7,17 @@ import { decodeClip, secondsOf } from "./decoded-clip.js";
 import { drawOutline } from "./outline.js";
 import { numeral, phrase } from "../lib/phrases.js";
 
-export const LARGEST = 10 * 2 ** 20; // bytes that the server takes
-// A browser holds what it decodes in memory, an hour of stereo two or three times over: some 3 GB.
-const [LONGEST, HEAVIEST] = [65 * 60, 700 * 2 ** 20]; // seconds and bytes that are opened
+export const LARGEST = 10 * 2 ** 20; // bytes accepted by the server
+// A browser decodes into memory, an hour of stereo two or three times over: about 3 GB.
+const [LONGEST, HEAVIEST] = [65 * 60, 700 * 2 ** 20]; // maximum seconds and bytes to open
 const STEPS = { ArrowLeft: -1, ArrowRight: 1, ArrowDown: -1, ArrowUp: 1, PageDown: -30, PageUp: 30 }; // seconds
 
 const megabytes = (bytes) => `${numeral(bytes / 2 ** 20, 1)} MB`;
 
-/** Why a long recording cannot be opened; the message is for people. */
+/** Why a file cannot be opened; the message is for users. */
 export class NotOpened extends Error {}
 
-/** Fires "chosen" with {blob, words}: a WAV file, and what it is. */
+/** Fires "chosen" with {blob, words}: a WAV file and its description. */
 export class StretchChooser extends EventTarget {
   #openings = new Latest();
   /** @type {import("./decoded-clip.js").Clip | null} */
@@ -28,8 +28,8 @@ export class StretchChooser extends EventTarget {
   #position = null;
 
   /**
-   * root: the panel that is shown while there is something to choose from. whole, stretch: seconds up to which a file is sent
-   * as it is, and those that are sent of a longer one; in stereo, 45 of them stay below LARGEST.
+   * root: the panel, shown while a part can be chosen. whole: seconds up to which a file is sent unchanged; stretch: seconds
+   * sent of a longer one; in stereo, 45 of them stay below LARGEST.
    */
   constructor(root, { whole, stretch }) {
     super();
@@ -55,7 +55,7 @@ export class StretchChooser extends EventTarget {
     return this.#sound !== null;
   }
 
-  /** Open a file if it is too long or too large to be sent; false: it is not. Raises NotOpened. */
+  /** Open a file if it is too long or too large to be sent, otherwise return false. Throws NotOpened. */
   async open(file) {
     this.close();
     const isLatest = this.#openings.begin();
@@ -67,7 +67,7 @@ export class StretchChooser extends EventTarget {
     const sound = await decodeClip(file);
     if (!isLatest()) return true;
     if (!sound) {
-      if (file.size <= LARGEST) return false; // the server reads more kinds of files, and suggests a part itself
+      if (file.size <= LARGEST) return false; // the server reads more formats and suggests a part itself
       throw new NotOpened(unreadable(file));
     }
     this.#show(file.name, sound);
@@ -126,7 +126,7 @@ export class StretchChooser extends EventTarget {
     return phrase("stretch.range", { from: clock(this.#start), to: clock(this.#end) });
   }
 
-  /** The stretch is laid around where the outline is pressed, and follows the finger. */
+  /** Centre the part on the pressed point of the outline; it follows the pointer. */
   #drag(event) {
     const wave = event.currentTarget;
     if (event.type === "pointerdown") {

@@ -1,4 +1,4 @@
-// The button that downloads a take: its menu has the formats.
+// The download button of a take, with a menu of formats.
 
 import { element } from "../lib/elements.js";
 import { offerMenu } from "../lib/menu.js";
@@ -9,7 +9,7 @@ const NAMES = { wav: "WAV", mp3: "MP3", flac: "FLAC", opus: "Opus", aac: "AAC" }
 export const FORMATS = Object.keys(NAMES);
 
 /**
- * Have a button offer formats, those that there are when it is pressed.
+ * Have a button open a menu of the formats available when it is clicked.
  *
  * @template {HTMLElement} T
  * @param {T} button
@@ -20,7 +20,7 @@ export function offerFormats(button, formats, save) {
   return offerMenu(button, () => formats().map((format) => ({ words: NAMES[format], run: () => save(format) })));
 }
 
-/** Such a button in words. @param {() => string[]} formats @param {(format: string) => unknown} save */
+/** A button with a text label. @param {() => string[]} formats @param {(format: string) => unknown} save */
 export function downloadButton(formats, save) {
   return offerFormats(element("button", { type: "button", className: "take-save", textContent: phrase("takes.save") }), formats, save);
 }

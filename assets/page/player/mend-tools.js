@@ -1,4 +1,4 @@
-// Presses beside the text of a take: a sentence spoken again or edited, and the take as it was before that.
+// Buttons beside the text of a take: regenerate or edit a sentence, and play the previous version.
 
 import { element } from "../lib/elements.js";
 import { phrase } from "../lib/phrases.js";
@@ -7,13 +7,13 @@ import { phrase } from "../lib/phrases.js";
 export class MendTools extends EventTarget {
   /** @type {any} */
   #take = null;
-  #isLost = false; // whether what is said is that the studio does not answer
+  #isLost = false; // whether the message says that the studio does not respond
 
   constructor() {
     super();
     this.mend = this.#button("mend", phrase("player.mend"), phrase("player.mend.title"));
     this.edit = this.#button("edit", phrase("player.edit"), phrase("player.edit.title"));
-    for (const button of [this.mend, this.edit]) button.addEventListener("mousedown", (event) => event.preventDefault()); // what is selected stays so
+    for (const button of [this.mend, this.edit]) button.addEventListener("mousedown", (event) => event.preventDefault()); // keeps the selection
     this.before = this.#button("before", phrase("player.before"), phrase("player.before.title"));
     this.status = element("p", { className: "read-along-said", role: "status" });
     this.buttons = [this.before, this.mend, this.edit];
@@ -23,7 +23,7 @@ export class MendTools extends EventTarget {
     return element("button", { type: "button", className: "read-along-press", title, onclick: () => this.dispatchEvent(new Event(type)) }, [words]);
   }
 
-  /** take: the take whose text is shown; null while there is no text to press or a sentence is being edited. */
+  /** take: the take whose text is shown; null while no text is shown or a sentence is being edited. */
   show(take) {
     this.mend.hidden = this.edit.hidden = !take?.canMend;
     this.before.hidden = !take?.mends;
@@ -37,7 +37,7 @@ export class MendTools extends EventTarget {
     this.#isLost = isLost;
   }
 
-  /** The studio answers again. */
+  /** The studio responds again. */
   reconnected() {
     if (this.#isLost) this.say("");
   }

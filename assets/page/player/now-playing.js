@@ -1,17 +1,17 @@
-// What is heard: one track at a time, in the player, with the player bar as its face. It makes none.
+// Plays one track at a time in the player and shows it in the player bar. Generates none.
 
 import { Refusal } from "../client/refusal.js";
 import { Latest } from "../lib/latest.js";
 import { floats } from "../lib/wav.js";
 import { phrase } from "../lib/phrases.js";
 
-/** Tracks in a row; isPlayedOn: the next one follows by itself. @type {{ tracks: import("./track.js").Track[], isPlayedOn: boolean }} */
+/** Tracks in a row; isPlayedOn: the next one plays automatically. @type {{ tracks: import("./track.js").Track[], isPlayedOn: boolean }} */
 const NO_ROW = { tracks: [], isPlayedOn: false };
 
 /**
- * Fires "show" with {take} when it is about another track, "moved" with {take, position, state} some twenty times a second
- * while one sounds, ten while it is made (position in seconds; state as the bar has it), "state" with {take, state} when that changes,
- * and "save" with {take, format} when it is to be downloaded.
+ * Fires "show" with {take} when another track is shown, "moved" with {take, position, state} about twenty times a second
+ * while one is playing, ten while it is generated (position in seconds; the bar's state), "state" with {take, state} when that changes,
+ * and "save" with {take, format} when a download is requested.
  */
 export class NowPlaying extends EventTarget {
   /** @type {any} */
@@ -19,10 +19,10 @@ export class NowPlaying extends EventTarget {
   position = 0; // seconds
   heard = { rendered: 0, underruns: 0 }; // samples, gaps
   /** @type {import("./player.js").Sound | null} */
-  #sound = null; // the player's hold on the track
+  #sound = null; // the track's handle in the player
   #row = NO_ROW;
-  #asked = new Latest(); // of what was to be shown or played
-  #isPaused = false; // what the player has reported before it heard of that does not count
+  #asked = new Latest(); // of requests to show or play a track
+  #isPaused = false; // ignore states reported before the player has paused
 
   constructor(player, bar, preferences) {
     super();
@@ -54,7 +54,7 @@ export class NowPlaying extends EventTarget {
     return this.bar.isPlaying;
   }
 
-  /** Whether what is heard is of a row whose tracks follow by themselves. */
+  /** Whether the track is in a row that plays on automatically. */
   get isPlayedOn() {
     return this.#row.isPlayedOn;
   }
@@ -65,17 +65,17 @@ export class NowPlaying extends EventTarget {
     if (isOther) this.#tell("state", { state });
   }
 
-  /** What should have been heard failed, in these words. */
+  /** Show an error message for a track that could not be played. */
   fail(words) {
     this.say(this.current?.file ? "over" : "empty", words);
   }
 
-  /** What is heard, with those beside it in its row. */
+  /** The tracks of the row, or just the current one. */
   get tracks() {
     return this.#row.tracks.length ? this.#row.tracks : [this.current];
   }
 
-  /** These words no longer hold: what failed may be asked for again, or has another name. */
+  /** Clear this message if it is shown: the request can be retried, or the track was renamed. */
   recover(words) {
     if (this.bar.statusText === words) this.say(this.bar.state, this.current?.file ? this.current.name : "");
   }
@@ -86,7 +86,7 @@ export class NowPlaying extends EventTarget {
     if (this.isPlaying && this.#sound) this.say("paused", phrase("player.paused"));
   }
 
-  /** Nothing more comes of what is being made; what is here already stays. */
+  /** Generation was stopped; received audio stays playable. */
   halt() {
     this.pause();
     if (!this.current?.file) this.say("empty", phrase("player.stopped"));
@@ -101,21 +101,21 @@ export class NowPlaying extends EventTarget {
     this.say("waiting");
   }
 
-  /** What it gives tells later whether nothing else was asked of the player since. */
+  /** Return a function that reports whether nothing else has been requested since. */
   watch() {
     return this.#asked.join();
   }
 
-  /** Go to a second of the track that is heard. */
+  /** Seek in the current track. */
   seek(seconds) {
     this.#sound?.seek(seconds);
   }
 
-  /** Be about this track from now on. */
+  /** Make this the current track. */
   show(take, row = NO_ROW) {
     this.#asked.begin();
     this.#isPaused = false;
-    this.#sound?.pause(); // it is no longer what the bar is about
+    this.#sound?.pause(); // no longer the current track
     this.#sound = null;
     if (this.current && this.current !== take) this.current.leave();
     take.hold();
@@ -132,11 +132,11 @@ export class NowPlaying extends EventTarget {
     this.#tell("show");
   }
 
-  /** Play a track from a second on; one that is still being made goes on as it grows. Raises Refusal. */
+  /** Play a track from a position in seconds; one still being generated plays as it grows. Throws Refusal. */
   async play(take, from = 0, row = NO_ROW) {
     const isAsked = this.#asked.begin();
     await take.load();
-    if (!isAsked()) return; // something else was meanwhile
+    if (!isAsked()) return; // another was requested
     take.pressedAt = null;
     this.show(take, row);
     const isShown = this.#asked.join();
@@ -150,20 +150,20 @@ export class NowPlaying extends EventTarget {
       sound.complete();
       sound.seek(from < take.seconds ? from : 0);
     } else {
-      for (const piece of take.pieces) sound.append(floats(piece)); // without a pause until it is the player's: none may be missed
+      for (const piece of take.pieces) sound.append(floats(piece)); // no await until #sound is set: no piece may be missed
       sound.seek(Math.min(from, take.seconds));
     }
     sound.play();
     this.#sound = sound;
-    if (row.isPlayedOn) this.#beside(1)?.load().catch(() => {}); // it is said when its turn comes
+    if (row.isPlayedOn) this.#beside(1)?.load().catch(() => {}); // reported when it is played
   }
 
-  /** Play one of several tracks in a row; isPlayedOn: and those after it. Raises Refusal. */
+  /** Play one of several tracks in a row; isPlayedOn: then the rest. Throws Refusal. */
   playRow(tracks, at, isPlayedOn) {
     return this.play(tracks[at], 0, { tracks, isPlayedOn });
   }
 
-  /** Play another track in the place of the one that is heard, in its row too. Raises Refusal. */
+  /** Replace the current track, also in its row, and play the new one. Throws Refusal. */
   playInstead(track, from = 0) {
     const { current } = this;
     const tracks = this.#row.tracks.map((other) => (other === current ? track : other));
@@ -185,22 +185,22 @@ export class NowPlaying extends EventTarget {
     }
   }
 
-  /** Hear a take from its first piece on. */
+  /** Start playing a take with its first piece. */
   async open(take) {
-    if (this.current !== take) return; // something else is heard, and goes on
+    if (this.current !== take) return; // another track continues to play
     const isShown = this.#asked.join();
     const sound = await this.player.open(take.sampleRate);
     if (isShown()) this.#sound = sound;
   }
 
-  /** A take has one piece more. */
+  /** Add a take's latest piece. */
   grow(take) {
     if (this.current !== take) return;
     this.#sound?.append(floats(take.pieces.at(-1)));
     this.bar.show({ bars: take.waveform.bars, seconds: take.seconds });
   }
 
-  /** A take is complete, or may be named now. */
+  /** A take is complete, or its name is no longer hidden. */
   settle(take) {
     if (this.current !== take) return;
     if (take.file) {
@@ -217,7 +217,7 @@ export class NowPlaying extends EventTarget {
 
   #hear({ firstSampleAt, needed, position, rendered, underruns, state, loudest }) {
     const take = this.current;
-    if (!take || !this.#sound) return; // what is told is of the sound before
+    if (!take || !this.#sound) return; // a report on the previous track
     this.heard = { rendered, underruns };
     this.bar.level(state === "playing" ? loudest : 0);
     this.position = position / take.sampleRate;

@@ -1,4 +1,4 @@
-// Buttons that have a sound played, and pause it: `data-playing` marks the one whose sound is heard.
+// Buttons that play and pause audio: `data-playing` marks the one whose audio is playing.
 
 export class PlayButtons {
   /** @type {HTMLButtonElement | null} */
@@ -11,7 +11,7 @@ export class PlayButtons {
     for (const type of ["show", "state"]) nowPlaying.addEventListener(type, () => this.#mark());
   }
 
-  /** Play a track, or pause if this button's plays. Raises Refusal. */
+  /** Play a track, or pause if this button's is playing. Throws Refusal. */
   async press(button, track) {
     if (button.dataset.playing) return this.nowPlaying.pause();
     this.nowPlaying.player.wake();
@@ -20,7 +20,7 @@ export class PlayButtons {
     await this.nowPlaying.play(track);
   }
 
-  /** Whatever is heard, also by none of these buttons, falls silent. */
+  /** Pause any playback, also if not started by these buttons. */
   pause() {
     this.nowPlaying.pause();
   }

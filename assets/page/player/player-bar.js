@@ -1,4 +1,4 @@
-// The player bar: waveform, position, time, figures. It draws what it is told and reports presses.
+// The player bar: waveform, position, time, figures. Only displays values and reports clicks.
 
 import { partsOf } from "../lib/elements.js";
 import { offerFormats } from "./download.js";
@@ -9,12 +9,12 @@ import { LOCALE, phrase } from "../lib/phrases.js";
 const STEPS = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 5, PageDown: -5 }; // seconds
 const FORMAT = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 2 });
 
-/** Fires "press" (play or pause), "seek" {seconds}, "step" {by} (to the next or the previous one), "volume" {value}, "save" {format}, "close". */
+/** Fires "press" (play or pause), "seek" {seconds}, "step" {by} (1: next, -1: previous track), "volume" {value}, "save" {format}, "close". */
 export class PlayerBar extends EventTarget {
   #drawing = false;
   /** @type {string[]} */
   #formats = [];
-  /** The area that the sound is of. @type {string | undefined} */
+  /** The area the track belongs to. @type {string | undefined} */
   #owner = document.body.dataset.area;
   #view = { bars: [], seconds: 0, expected: 0, position: 0 };
 
@@ -39,12 +39,12 @@ export class PlayerBar extends EventTarget {
     new MutationObserver(() => this.#fit()).observe(document.body, { attributeFilter: ["data-area"] });
   }
 
-  /** The page ends above the bar: nothing lies under it that cannot be scrolled out. */
+  /** End the page above the bar, so that everything can be scrolled into view. */
   #makeRoom() {
     document.documentElement.style.setProperty("--dock-height", `${this.element.offsetHeight}px`);
   }
 
-  /** It is about something else from now on, which is of the area that is shown. */
+  /** Prepare for another track, which belongs to the current area. */
   begin() {
     this.#owner = document.body.dataset.area;
     this.isClosed = false;
@@ -59,7 +59,7 @@ export class PlayerBar extends EventTarget {
     this.element.toggleAttribute("data-thin", this.#owner !== document.body.dataset.area);
   }
 
-  /** A press of an arrow goes on by a second; the slider itself would go on by its step, which is a hundredth. */
+  /** Seek by a second per arrow key press: the slider's own step is a hundredth of a second. */
   #step(event) {
     const by = STEPS[event.key];
     if (!by) return;
@@ -68,7 +68,7 @@ export class PlayerBar extends EventTarget {
     this.dispatchEvent(new CustomEvent("seek", { detail: { seconds } }));
   }
 
-  /** state: empty | waiting | playing | paused | over; the words are for people and screen readers. */
+  /** state: empty | waiting | playing | paused | over; words: for the status line and screen readers. */
   say(state, words) {
     this.element.dataset.state = state;
     if (this.isPlaying) this.isClosed = false;
@@ -86,14 +86,14 @@ export class PlayerBar extends EventTarget {
     return this.element.dataset.state;
   }
 
-  /** Whether sound comes, or is waited for. */
+  /** Whether audio is playing or awaited. */
   get isPlaying() {
     return this.state === "playing" || this.state === "waiting";
   }
 
-  /** How loud the sound is now, from 0 to 1. */
+  /** Show the current level, from 0 to 1. */
   level(loudest) {
-    const percent = Math.round(Math.min(1, Math.sqrt(loudest)) * 100); // as the waveform is drawn
+    const percent = Math.round(Math.min(1, Math.sqrt(loudest)) * 100); // same scale as the waveform
     this.parts.level.style.setProperty("--level", `${percent}%`);
     this.parts.level.setAttribute("aria-valuenow", percent);
   }
@@ -102,13 +102,13 @@ export class PlayerBar extends EventTarget {
     this.parts.volume.value = value;
   }
 
-  /** Any of bars, seconds (what has come), expected (a guess of the whole), position (seconds). */
+  /** Any of bars, seconds (received), expected (estimated total), position (seconds). */
   show(view) {
     Object.assign(this.#view, view);
     const { seconds, position } = this.#view;
     const [now, whole] = [clock(position), clock(seconds)];
     if (this.parts.seek.max !== String(seconds)) {
-      this.parts.seek.max = seconds; // whatever is set, the same too, has styles worked out anew
+      this.parts.seek.max = seconds; // setting it recalculates styles, even if unchanged
       this.parts.seek.disabled = seconds === 0;
     }
     this.parts.seek.value = position;
@@ -125,7 +125,7 @@ export class PlayerBar extends EventTarget {
     }
   }
 
-  /** figures: [name, value] each, named as their phrases are; a null value is left out. */
+  /** figures: [name, value] pairs, named like their phrases; empty values are omitted. */
   figures(figures) {
     this.parts.figures.replaceChildren(
       ...figures
@@ -144,7 +144,7 @@ export class PlayerBar extends EventTarget {
     );
   }
 
-  /** Whether there is one before it and one after it: {back, on}; null where it stands alone. */
+  /** beside: {back, on}, the previous and next track, if any; null without a row. */
   offerSteps(beside) {
     for (const name of ["back", "on"]) {
       this.parts[name].hidden = !beside;

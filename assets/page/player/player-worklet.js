@@ -1,21 +1,21 @@
-// Plays one take, sample by sample, while it is still growing, and says what was heard. It knows no network and no page.
+// Plays one take, sample by sample, while it is still growing, and reports its progress. Independent of network and page.
 
 const SECONDS_AT_FIRST = 30;
-// Samples between two position reports. What the page draws upon them may take the time of who makes the sound: rarely till then.
+// Samples between position reports. Drawing on each report may slow down generation, so report less often until that is done.
 const [REPORT_EVERY, REPORT_EVERY_MAKING] = [2048, 4096];
 const LONGEST_WAIT = 1; // second of sound, after a gap
 
 class TakeSource extends AudioWorkletProcessor {
   take = 0;
   buffer = new Float32Array(0);
-  length = 0; // samples of it that are there
+  length = 0; // samples received
   position = 0;
   rendered = 0; // samples given to the audio graph
   underruns = 0;
-  prebuffer = 0; // samples to have before sound starts, or starts again
-  delay = 0; // seconds between the first samples' coming and their sound
-  cameAt = 0; // when they came
-  needed = -Infinity; // seconds of delay with which no samples would have come too late
+  prebuffer = 0; // samples required before playback starts or resumes
+  delay = 0; // seconds from the first samples' arrival to their playback
+  cameAt = 0; // when they arrived
+  needed = -Infinity; // seconds of delay that would have avoided all gaps
   isComplete = false;
   state = "waiting"; // waiting for samples | playing | paused | over
   reported = 0;
@@ -94,7 +94,7 @@ class TakeSource extends AudioWorkletProcessor {
   }
 
   /**
-   * Whether what is here can be heard now. After a gap as much has to be here as the take has been late: it may be again.
+   * Whether playback can start now. After a gap, require as much audio as the take was late: it may be late again.
    *
    * @param {number} ahead
    */

@@ -1,4 +1,4 @@
-// The sound: one AudioContext, one worklet, one take at a time. It knows no takes of the server and no page.
+// Audio playback: one AudioContext, one worklet, one take at a time. Independent of the server and the page.
 
 import { notConnected } from "../client/refusal.js";
 import { PlayoutDelay } from "./playout-delay.js";
@@ -7,8 +7,8 @@ const USUAL_RATE = 44100;
 
 /**
  * Fires "heard" with {firstSampleAt?, needed?, position, rendered, underruns, state, loudest}: positions in samples, times in
- * milliseconds of performance.now(), loudest since the last report from 0 to 1. needed, once, when all has come: the seconds
- * that its start would have had to be held back for it to have no gap.
+ * milliseconds of performance.now(), loudest since the last report from 0 to 1. needed, once, when complete: the seconds of
+ * delay at the start that would have avoided all gaps.
  */
 export class Player extends EventTarget {
   /** @type {AudioContext | null} */
@@ -17,17 +17,17 @@ export class Player extends EventTarget {
   #gain = null;
   #volume = 1;
   /** @type {Promise<AudioWorkletNode> | null} */
-  #preparing = null; // the node of the present context
+  #preparing = null; // the node of the current context
   #take = 0;
   delay = new PlayoutDelay();
   /** @type {number | null} */
-  fixedWait = null; // seconds of sound to have before it starts, in the place of what was learnt
+  fixedWait = null; // seconds to buffer before playback, instead of the learned delay
 
-  /** Build the audio graph for a sample rate, once; a second caller waits for the first. Raises Refusal. */
+  /** Build the audio graph for a sample rate, once for concurrent callers. Throws Refusal. */
   prepare(sampleRate = this.#context?.sampleRate ?? USUAL_RATE) {
     if (this.#context?.sampleRate !== sampleRate || !this.#preparing) {
       const [before, preparing] = [this.#context, this.#preparing];
-      Promise.allSettled([preparing]).then(() => before?.close()); // one that is being built may not be closed
+      Promise.allSettled([preparing]).then(() => before?.close()); // not while it is being built
       this.#context = new AudioContext({ sampleRate, latencyHint: "interactive" });
       this.#preparing = this.#build(this.#context);
     }
@@ -38,7 +38,7 @@ export class Player extends EventTarget {
     try {
       await context.audioWorklet.addModule(new URL("player-worklet.js", import.meta.url));
     } catch (problem) {
-      if (context === this.#context) this.#preparing = null; // the next sound tries again
+      if (context === this.#context) this.#preparing = null; // the next track retries
       throw problem.name === "AbortError" ? notConnected() : problem;
     }
     const gain = new GainNode(context, { gain: this.#volume });
@@ -58,12 +58,12 @@ export class Player extends EventTarget {
     this.dispatchEvent(new CustomEvent("heard", { detail }));
   }
 
-  /** Browsers let sound start only after a press: call it from one. */
+  /** Resume audio. Browsers require a click: call it from the handler. */
   wake() {
     if (this.#context?.state === "suspended") this.#context.resume();
   }
 
-  /** Begin a take of its own and return its Sound; what played before falls silent. */
+  /** Begin a new take and return its Sound; stop the previous one. */
   async open(sampleRate) {
     this.#take += 1;
     const take = this.#take;
@@ -79,13 +79,13 @@ export class Player extends EventTarget {
     if (this.#gain) this.#gain.gain.value = value;
   }
 
-  /** Seconds between the worklet and the loudspeaker, as the browser tells it. */
+  /** Seconds from the worklet to the loudspeaker, as reported by the browser. */
   get outputLatency() {
     return this.#context?.outputLatency ?? 0;
   }
 }
 
-/** The hold on one take in the player; once another one is opened, it does nothing any more. */
+/** The handle of a take in the player; has no effect once another take is opened. */
 export class Sound {
   #port;
   #take;
@@ -97,7 +97,7 @@ export class Sound {
     this.#sampleRate = sampleRate;
   }
 
-  /** samples: Float32Array, handed over and not usable afterwards. */
+  /** samples: Float32Array, transferred and not usable afterwards. */
   append(samples) {
     this.#order({ order: "append", samples }, [samples.buffer]);
   }

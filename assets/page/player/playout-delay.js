@@ -1,32 +1,32 @@
-// How long to hold a take's first sound back, so that none of it comes too late: learnt from the takes before. It plays nothing.
+// How long to delay a take's first audio so that it plays without gaps: learned from previous takes. Plays nothing.
 
 /*
- * As players of calls do it (Ramjee, Kurose, Towsley and Schulzrinne, INFOCOM 1994): the mean of what was needed, and four
- * times its deviation. What was needed may be below zero: sound that is early by that much. So a fast engine is not waited
- * for at all. One near real time is waited for as if it were slower: now and then it is, and takes before do not tell when.
+ * As in telephony (Ramjee, Kurose, Towsley and Schulzrinne, INFOCOM 1994): the mean of the delays needed plus four times
+ * their deviation. A delay needed may be negative: the audio was early by that much. So a fast engine causes no delay at all.
+ * One near real time is treated as slower: occasionally it is, and previous takes do not predict when.
  */
 const DEVIATIONS = 4;
-const TAKES = 10; // that count: a bad one is heeded at once and forgotten after so many
-const BEYOND = 0.015; // seconds more than the worst of them, at most
-const LONGEST = 1.5; // seconds; whoever is slower than that plays with gaps
-const [UNKNOWN, EXPECTED] = [0.1, 0.3]; // seconds before the first take: while nothing is known, and at most
+const TAKES = 10; // that count: a bad one has an effect immediately, until this many more
+const BEYOND = 0.015; // seconds, at most, beyond the worst of them
+const LONGEST = 1.5; // seconds; a slower engine plays with gaps
+const [UNKNOWN, EXPECTED] = [0.1, 0.3]; // seconds for the first take: while nothing is known, and at most
 
-const SLOWER = 1.5; // times its pace that an engine is now and then, since the machine does other things too
-const HINDERED = 0.035; // seconds that the second chunk may come later besides: browser and studio begin with the first
+const SLOWER = 1.5; // factor by which an engine is occasionally slower, as the machine has other work too
+const HINDERED = 0.035; // seconds by which the second chunk may also be late: browser and studio start on the first
 
 const FRAME = 2048 / 44100; // seconds
-/** Of the chunks that come last when an engine is slow: frames that are there when it is begun, and frames of its own. */
+/** For the chunks that are latest if an engine is slow: frames ready when the chunk is begun, and its own frames. */
 const LATE = [[1, 1], [3, 2], [13, 4]];
-/** Seconds that few takes are thought to vary by at most, and many at least. */
+/** Seconds of assumed variation: at most for few takes, at least for many. */
 const [FEW, MANY] = [0.03, 0.005];
 
 export class PlayoutDelay {
-  /** What takes needed, the latest last. @type {number[]} */
+  /** Delays needed by takes, the latest last. @type {number[]} */
   #needed = [];
   #expected = UNKNOWN;
-  #least = 0; // whatever takes needed: what one would that the engine makes more slowly than it mostly does
+  #least = 0; // lower bound: the delay needed when the engine is slower than usual
 
-  /** Seconds to wait after the first sound has come. */
+  /** Seconds to wait after the first audio has arrived. */
   get seconds() {
     return Math.min(Math.max(this.#needed.length ? this.#learnt : this.#expected, this.#least), LONGEST);
   }
@@ -40,8 +40,8 @@ export class PlayoutDelay {
   }
 
   /**
-   * The engine works so many seconds for one of sound: what is known before the first take has been heard, and what tells how
-   * far it may be from real time when it is slower than usual. Its first work of all is slower than what follows: hence the bound.
+   * Set the engine's seconds of work per second of audio. Yields the delay for the first take, and the lower bound for when the
+   * engine is slower than usual. The engine's very first work is slower than the rest: hence the upper bound.
    *
    * @param {number} realTimeFactor
    */
@@ -53,19 +53,19 @@ export class PlayoutDelay {
   }
 
   /**
-   * A take has come whole.
+   * Learn from a complete take.
    *
-   * @param {number} needed seconds that its sound would have had to be held back to have no gap; below zero: it was so much early
+   * @param {number} needed seconds of delay that would have avoided all gaps; negative if it was early by that much
    */
   learn(needed) {
     this.#needed = [...this.#needed, Math.min(needed, LONGEST)].slice(-TAKES);
   }
 }
 
-/** How much takes may vary of which hardly any was heard: those that are made at once can only vary a little. */
+/** The possible variation while few takes are known: takes generated fast can only vary a little. */
 const unknown = (/** @type {number} */ needed) => Math.min((needed + FRAME) / 2, FEW);
 
-/** Seconds that a take needs whose engine works so many for one of sound. */
+/** Return the delay in seconds that a take needs at this real-time factor. */
 function neededAt(/** @type {number} */ realTimeFactor) {
-  return Math.max(...LATE.map(([there, more]) => realTimeFactor * (there + more - 1) - there)) * FRAME; // when it comes, less what is heard till then
+  return Math.max(...LATE.map(([there, more]) => realTimeFactor * (there + more - 1) - there)) * FRAME; // its arrival less the audio played until then
 }

@@ -1,4 +1,4 @@
-// The text of what is heard, each word lit while it sounds; a press on a word goes there, and its sentence is marked and can be edited.
+// The text of the current track, with the spoken word highlighted; a click on a word seeks to it and marks its sentence, which can be edited.
 
 import { timesAt } from "../client/takes.js";
 import { element } from "../lib/elements.js";
@@ -7,14 +7,14 @@ import { SentenceEditor } from "./sentence-editor.js";
 import { bySentence, placed, replaced, wordsOf } from "./words.js";
 import { phrase } from "../lib/phrases.js";
 
-const LINGERS = 0.4; // seconds that a word stays lit when nothing follows it
-const AWAITED = 0.03; // a word is lit a little before it comes: what is drawn is late, what is heard is not
-/** What there is of a take's text: its sentences, and the text that they make. @type {{ text: string, sentences: import("./words.js").Piece[][] }} */
+const LINGERS = 0.4; // seconds that a word stays highlighted if none follows
+const AWAITED = 0.03; // seconds that words are highlighted early, as drawing lags behind audio
+/** The text of a take without word times: no text and no sentences. @type {{ text: string, sentences: import("./words.js").Piece[][] }} */
 const NOTHING = { text: "", sentences: [] };
 
 /**
- * Stands at the head of the player bar. Asks for times only while it is shown. Fires "mend" with {take, text, start, end, from}, a
- * span of its text in code points and the second at which it is heard, with {replacement} for other words, and "before" with {take}.
+ * At the top of the player bar. Fetches times only while shown. Fires "mend" with {take, text, start, end, from}: a span
+ * of its text in code points and its start in seconds, with {replacement} for new words; and "before" with {take}.
  */
 export class ReadAlong extends EventTarget {
   /** @type {any} */
@@ -23,11 +23,11 @@ export class ReadAlong extends EventTarget {
   #words = [];
   /** @type {HTMLElement | null} */
   #lit = null;
-  /** Those that are marked. @type {HTMLElement[]} */
+  /** Marked sentences. @type {HTMLElement[]} */
   #marked = [];
-  #known = new WeakMap(); // the text of a track; nothing while it is asked for
-  #wasEdited = false; // focus was in the sentence: the next text gets it
-  #edited = { at: 0, text: "", from: 0 }; // the sentence that is edited, and the second at which it is heard
+  #known = new WeakMap(); // by track, its text; NOTHING while it is being fetched
+  #wasEdited = false; // the editor was closed: the next text gets the focus
+  #edited = { at: 0, text: "", from: 0 }; // the sentence being edited, and its start in seconds
 
   constructor(dock, nowPlaying, preferences) {
     super();
@@ -68,12 +68,12 @@ export class ReadAlong extends EventTarget {
     return this.preferences.values.text === "on";
   }
 
-  /** Show the text of a track as soon as its words' times can be known: once it is whole. */
+  /** Show the text of a track once it is complete: its word times are available then. */
   async #follow(track) {
     this.#show(track);
     if (!this.#isShown || !track?.timesSource || this.#known.has(track)) return;
     this.#known.set(track, NOTHING);
-    const times = await this.#ask(track).catch(() => NOTHING); // that the studio is gone is said elsewhere
+    const times = await this.#ask(track).catch(() => NOTHING); // a lost connection is reported elsewhere
     this.#known.set(track, times);
     if (this.nowPlaying.current === track) this.#show(track, true);
   }
@@ -111,13 +111,13 @@ export class ReadAlong extends EventTarget {
 
   /** @param {import("./words.js").Piece} piece */
   #drawn({ text, at, start, end }) {
-    if (start === undefined || end === undefined) return text.replace(/\s*\n\s*/g, "\n"); // an empty line would only take the room of one
+    if (start === undefined || end === undefined) return text.replace(/\s*\n\s*/g, "\n"); // no empty lines: they would only take up space
     const word = { start, end, at, to: at + text.length, element: element("span", { className: "word" }, [text]) };
     this.#words.push(word);
     return word.element;
   }
 
-  /** The word that sounds at a second, or has just sounded. */
+  /** Return the index of the word at or just before a second. */
   #at(seconds) {
     const next = this.#words.findIndex(({ start }) => start > seconds + AWAITED);
     return next < 0 ? this.#words.length - 1 : next - 1;
@@ -136,12 +136,12 @@ export class ReadAlong extends EventTarget {
 
   #keepInView(lit) {
     const { text } = this;
-    if (!lit.isConnected) return; // of the sentence that is edited
+    if (!lit.isConnected) return; // in the sentence being edited
     const isSeen = lit.offsetTop >= text.scrollTop && lit.offsetTop + lit.offsetHeight <= text.scrollTop + text.clientHeight;
     if (!isSeen) text.scrollTop = lit.offsetTop - lit.offsetHeight / 4; // the text is its words' offset parent
   }
 
-  /** The words that are meant: those that are selected, else the one that is heard. */
+  /** The selected words, otherwise the one being spoken. */
   get #meant() {
     const selection = document.getSelection();
     const range = selection?.rangeCount && !selection.isCollapsed ? selection.getRangeAt(0) : null;
@@ -168,7 +168,7 @@ export class ReadAlong extends EventTarget {
     this.#tellSpan(at + start, at + end, { from, replacement: replacement.replace(/\s*\n\s*/g, " ") });
   }
 
-  /** The sentence is as it was. */
+  /** Editing was cancelled. */
   #leave() {
     this.tools.say("");
     this.tools.show(this.#track);
@@ -176,7 +176,7 @@ export class ReadAlong extends EventTarget {
     this.text.focus({ preventScroll: true });
   }
 
-  /** Mark the sentences that would be spoken again. */
+  /** Mark the sentences that would be regenerated. */
   #mark() {
     const marked = this.tools.mend.hidden ? [] : [...new Set(this.#meant.map((word) => /** @type {HTMLElement} */ (word.element.parentElement)))];
     for (const sentence of this.#marked) sentence.classList.toggle("is-meant", marked.includes(sentence));

@@ -1,13 +1,13 @@
-// One sentence of the text in the player, edited in place: Enter and Escape, or two buttons, end it.
+// Edits a sentence of the player's text in place; ended by Enter and Escape or two buttons.
 
 import { element } from "../lib/elements.js";
 import { phrase } from "../lib/phrases.js";
 
-/** Fires "done" with {before, words} when these are to be generated, and "left" once the sentence is as it was. Put `buttons` beside the text. */
+/** Fires "done" with {before, words} when these are to be generated, and "left" when editing is cancelled. Put `buttons` beside the text. */
 export class SentenceEditor extends EventTarget {
   /** @type {HTMLElement | null} */
   #sentence = null;
-  /** What the sentence showed before. @type {ChildNode[]} */
+  /** The sentence's original nodes. @type {ChildNode[]} */
   #shown = [];
   #words = "";
 
@@ -22,11 +22,11 @@ export class SentenceEditor extends EventTarget {
       this.field.contentEditable = "plaintext-only";
     } catch (problem) {
       if (!(problem instanceof DOMException)) throw problem;
-      this.field.contentEditable = "true"; // an older browser: what it pastes may have styles, which are not read
+      this.field.contentEditable = "true"; // an older browser: pasted text may have styles, which are ignored
     }
     this.field.addEventListener("beforeinput", (event) => this.#isBusy && event.preventDefault());
     this.field.addEventListener("keydown", (event) => this.#key(event));
-    this.field.addEventListener("click", (event) => event.stopPropagation()); // it would play from the word
+    this.field.addEventListener("click", (event) => event.stopPropagation()); // it would seek to the word
     const press = (words, does) => element("button", { type: "button", className: "read-along-press", textContent: words, onclick: does });
     this.generate = press(phrase("player.edit.generate"), () => this.#finish());
     this.buttons = [this.generate, press(phrase("longform.cancel"), () => this.leave())];
@@ -37,7 +37,7 @@ export class SentenceEditor extends EventTarget {
     return this.#sentence !== null;
   }
 
-  /** Edit a sentence of the page, which begins with this text. */
+  /** Edit a sentence's element, which begins with this text. */
   open(sentence, text) {
     this.leave();
     this.#sentence = sentence;
@@ -53,20 +53,20 @@ export class SentenceEditor extends EventTarget {
     document.getSelection()?.collapseToEnd();
   }
 
-  /** While it is generated nothing can be typed; afterwards, if that failed, the words are there still. */
+  /** Block typing during generation. If that fails, the text is still there. */
   set isBusy(isBusy) {
     this.field.ariaBusy = this.field.ariaReadOnly = String(isBusy);
     this.generate.disabled = isBusy;
   }
 
-  /** Show the sentence as it was. */
+  /** Cancel editing. */
   leave() {
     if (!this.#sentence) return;
     this.close();
     this.dispatchEvent(new Event("left"));
   }
 
-  /** The text is another one now, or as before. */
+  /** Close the editor and restore the sentence's original nodes. */
   close() {
     this.#sentence?.replaceChildren(...this.#shown);
     this.#sentence = null;
@@ -85,8 +85,8 @@ export class SentenceEditor extends EventTarget {
   }
 
   #key(event) {
-    event.stopPropagation(); // the text's own keys, and the page's
-    if (event.isComposing) return; // Enter and Escape are the input method's
+    event.stopPropagation(); // keep key presses from the text and the page
+    if (event.isComposing) return; // Enter and Escape belong to the input method
     if (event.key === "Enter") this.#finish();
     else if (event.key === "Escape") this.leave();
     else return;

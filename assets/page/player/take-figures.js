@@ -1,8 +1,8 @@
-// What the player bar tells of a take in numbers.
+// The figures of a take in the player bar.
 
 const inMs = (value) => (value === null ? null : `${Math.round(value)} ms`);
 
-/** [name, value] each, as the player bar shows them; none of a take that is blind. @returns {[string, any][]} */
+/** Return [name, value] pairs for the player bar; none for a blind take. @returns {[string, any][]} */
 export function figuresOf(take) {
   if (take.isBlind) return [];
   return [

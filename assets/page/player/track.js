@@ -1,4 +1,4 @@
-// A sound for the player: it arrives in pieces and is a file once complete. It shows nothing.
+// An audio track for the player: arrives in pieces and becomes a file once complete. Shows nothing.
 
 import { lostConnection, notConnected, refusalOf } from "../client/refusal.js";
 import { send } from "../client/requests.js";
@@ -12,12 +12,12 @@ async function soundAt(source) {
   return response;
 }
 
-/** Pieces are there until the track is closed, then file is a WAV blob. */
+/** Holds pieces until the track is closed, then file is a WAV blob. */
 export class Track {
   sampleRate = 0;
   samples = 0;
   underruns = 0;
-  /** When it was asked for, in milliseconds of performance.now(), null if it is not heard while it is made. @type {number | null} */
+  /** When it was requested, in ms of performance.now(); null if it is not played during generation. @type {number | null} */
   pressedAt = null;
   /** @type {Int16Array<ArrayBuffer>[]} */
   pieces = [];
@@ -32,12 +32,12 @@ export class Track {
   #isHeld = false;
   #isDropped = false;
 
-  /** What it is called. @returns {string} */
+  /** Its display name. @returns {string} */
   get name() {
     return "";
   }
 
-  /** As what it is saved. @returns {string} */
+  /** Its name for downloads. @returns {string} */
   get fileName() {
     return "";
   }
@@ -47,22 +47,22 @@ export class Track {
     return ["wav"];
   }
 
-  /** Where a WAV of it is when it is not here. @returns {string | null} */
+  /** Address of its WAV, for fetching. @returns {string | null} */
   get source() {
     return null;
   }
 
-  /** Where it is told when its words are heard; null while it is not whole. @returns {string | null} */
+  /** Address of its word times; null while it is incomplete. @returns {string | null} */
   get timesSource() {
     return null;
   }
 
-  /** What ended it before its end, in words; mostly nothing. @returns {string} */
+  /** Why it ended early, in words; usually blank. @returns {string} */
   get endingWords() {
     return "";
   }
 
-  /** [name, value] each, of how it was made. @returns {[string, any][]} */
+  /** [name, value] pairs on its generation. @returns {[string, any][]} */
   get figures() {
     return [];
   }
@@ -76,13 +76,13 @@ export class Track {
     return this.sampleRate ? this.samples / this.sampleRate : 0;
   }
 
-  /** Asks for its sound, for an answer that is a WAV; null while nobody can be asked. @returns {(() => Promise<Response>) | null} */
+  /** Requests its audio, for a WAV response; null while it cannot be requested. @returns {(() => Promise<Response>) | null} */
   get ask() {
     const { source } = this;
     return source ? () => soundAt(source) : null;
   }
 
-  /** Fetch the sound if it is not here. Raises Refusal. */
+  /** Fetch the audio if it is not loaded. Throws Refusal. */
   async load() {
     if (this.file || !this.ask) return;
     this.#loading ??= this.#fetch(this.ask);
@@ -109,36 +109,36 @@ export class Track {
     this.samples += pcm.length;
   }
 
-  /** Turn what was received into a file; the pieces are let go. */
+  /** Turn the received pieces into a file and release them. */
   close() {
     this.file = wavFile(this.pieces, this.sampleRate);
     this.url ??= URL.createObjectURL(this.file);
     this.pieces = [];
   }
 
-  /** Its samples, once there is a file. */
+  /** Return its samples, once there is a file. */
   async pcm() {
     const bytes = await (this.file ?? new Blob()).slice(WAV_HEADER_BYTES).arrayBuffer();
     return new Int16Array(bytes);
   }
 
-  /** Its samples as the player wants them, once there is a file. */
+  /** Return its samples as floats for the player, once there is a file. */
   async heard() {
     return floats(await this.pcm());
   }
 
-  /** No list shows it any more: release its file once the player does not offer it either. */
+  /** It left all lists: release its file once the player no longer offers it. */
   drop() {
     this.#isDropped = true;
     if (this.url && !this.#isHeld) URL.revokeObjectURL(this.url);
   }
 
-  /** The player is about it now. */
+  /** It is in the player now. */
   hold() {
     this.#isHeld = true;
   }
 
-  /** The player is about something else now. */
+  /** The player has another track now. */
   leave() {
     this.#isHeld = false;
     if (this.#isDropped) this.drop();
@@ -150,21 +150,21 @@ export class Track {
     this.waveform = null;
   }
 
-  /** Let the sound go, which can be fetched again. */
+  /** Release the audio, which can be fetched again. */
   forget() {
     this.#empty();
     this.file = null;
   }
 }
 
-/** A sound of the studio that is whole: a recording, a sample, a part of a project. It is here only while it is heard. */
+/** A complete track: a recording, a sample, a part of a project. Its audio is only loaded while it is in the player. */
 export class Recorded extends Track {
   #facts;
 
   /**
-   * source: where its WAV is; ask: has it made, for an answer that is a WAV; neither for one whose pieces are given. pause:
+   * source: address of its WAV; ask: generates it, for a WAV response; neither if its pieces are added. pause:
    * seconds of silence that belong to it. of: its {project, part, position}, which may change. times: the address of its
-   * word times. regenerate: gives the next track, with other sentences, and what undoes that.
+   * word times. regenerate: returns the next track, with new sentences, and its undo.
    *
    * @param {{ name: string | (() => string), source?: string | null, ask?: () => Promise<Response>, fileName?: string, pause?: number, of?: any, times?: string,
    *   regenerate?: (span: { text: string, start: number, end: number, replacement?: string }) => Promise<{ next: Track, undo: () => unknown }> }} facts
@@ -200,12 +200,12 @@ export class Recorded extends Track {
     return this.#facts.of ?? null;
   }
 
-  /** Of the take that it is. */
+  /** The id of its take. */
   get id() {
     return this.of?.take ?? null;
   }
 
-  /** Whether its sentences can be regenerated: why one cannot, the server says. */
+  /** Whether its sentences can be regenerated; the server's error says why one cannot. */
   get canMend() {
     return this.timesSource !== null && this.regenerate !== undefined;
   }

@@ -1,4 +1,4 @@
-// The waveform of a take that grows: the loudest sample of each short stretch.
+// The waveform of a growing take: the loudest sample of each short interval.
 
 export const BARS_PER_SECOND = 30;
 

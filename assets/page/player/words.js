@@ -1,12 +1,12 @@
-// Combines a text and its word times into sentences, and finds what changed between two. It shows nothing.
+// Combines a text and its word times into sentences, and compares texts. Shows nothing.
 
-/** A piece of a text. at: from which character on. @typedef {{ text: string, at: number, start?: number, end?: number }} Piece */
+/** A piece of a text. at: its first character's index. @typedef {{ text: string, at: number, start?: number, end?: number }} Piece */
 
 // What opens a sentence: a tag, a bracket, a quotation mark. “ ends German quotations, so that one counts only after a space.
 const OPENING = /(?:(?<=\s)[\p{Pi}"'¿¡]|\p{Ps})[^\n]*$/u;
 
 /**
- * The whole text in pieces: words with their times, and what stands between them without.
+ * Return the whole text in pieces: words with times, and the text between them without.
  *
  * @param {string} text
  * @param {{ text: string, start: number, end: number }[]} times in the order of the text
@@ -28,7 +28,7 @@ export function placed(text, times) {
 }
 
 /**
- * The pieces of each sentence: one begins with the word that is heard when it begins, and with the tag or quotation mark before that.
+ * Return the pieces of each sentence: from the word at its start time, including the tag or quotation mark before that.
  *
  * @param {Piece[]} pieces
  * @param {{ start: number }[]} sentences in the order of the text
@@ -49,7 +49,7 @@ export function bySentence(pieces, sentences) {
   return groups.filter(Boolean);
 }
 
-/** Takes from the end of a sentence what opens the next one. @param {Piece[] | undefined} pieces */
+/** Remove and return the end of a sentence that opens the next one. @param {Piece[] | undefined} pieces */
 function opening(pieces) {
   const last = pieces?.at(-1);
   const match = last?.start === undefined ? last?.text.match(OPENING) : null;
@@ -60,7 +60,7 @@ function opening(pieces) {
 }
 
 /**
- * The words of a sentence for editing: to its last sign before a line break or space.
+ * Return the text of a sentence for editing, up to a line break or space after its last character.
  *
  * @param {Piece[]} pieces
  * @returns {{ at: number, text: string }}
@@ -72,8 +72,8 @@ export function wordsOf(pieces) {
 }
 
 /**
- * What an edit replaced: characters start to end of the text before, by other ones. Something is always replaced: a span of
- * no length at the end of a sentence could as well be of the next one.
+ * Return the change made by an edit: characters start to end of `before`, and their replacement. The span is never empty if
+ * `before` is not: at the end of a sentence, an empty span could also belong to the next one.
  *
  * @param {string} before
  * @param {string} after
@@ -92,11 +92,11 @@ export function replaced(before, after) {
 }
 
 /**
- * The second of one take at which the same word is heard as at a second of another; where their words differ, in proportion.
+ * Return the second of one take with the same word as at a second of another; in proportion where their words differ.
  *
  * @param {{ text: string, start: number, end: number }[]} from
  * @param {{ text: string, start: number, end: number }[]} to
- * @param {number} seconds of the first one
+ * @param {number} seconds in the first take
  */
 export function sameWordAt(from, to, seconds) {
   const at = from.findLastIndex(({ start }) => start <= seconds);
@@ -105,7 +105,7 @@ export function sameWordAt(from, to, seconds) {
   let [head, tail] = [0, 0];
   while (head < most && from[head].text === to[head].text) head += 1;
   while (tail < most - head && from[from.length - 1 - tail].text === to[to.length - 1 - tail].text) tail += 1;
-  const after = from.length - tail; // from this word on they are the same again
+  const after = from.length - tail; // the words are the same again from here
   const there = at < head ? at : at >= after ? at - from.length + to.length : Math.floor(head + ((at - head) * (to.length - tail - head)) / (after - head));
   const [here, other] = [from[at], to[Math.min(there, to.length - 1)]];
   const share = Math.min(1, (seconds - here.start) / Math.max(0.001, here.end - here.start));

@@ -11,7 +11,7 @@ import { dealVoices, folded, speakers, voiceNamed } from "./dialogue.js";
 import { phrase } from "../lib/phrases.js";
 
 const STORE = "voice-studio-cast-1";
-const RANDOM = "random"; // differs with every take
+const RANDOM = "random"; // a different voice for each take
 
 /** Fires "change" when the mode or a voice changes. */
 export class Cast extends EventTarget {
@@ -27,14 +27,14 @@ export class Cast extends EventTarget {
   constructor(root, script) {
     super();
     this.part = partsOf(root);
-    root.hidden = isZeroGpu; // such a host speaks in one voice at a time
+    root.hidden = isZeroGpu; // such a host supports one voice per take
     this.#text = script.value;
     this.part("switch").addEventListener("click", () => this.#turn(!this.#isOn));
     script.addEventListener("input", () => this.read(script.value));
     this.#restore();
   }
 
-  /** Read the voices again, as the library has them now. */
+  /** Reload the voices from the library. */
   async refresh() {
     const isLatest = this.#reads.begin();
     const listed = await voices();
@@ -44,7 +44,7 @@ export class Cast extends EventTarget {
     this.show();
   }
 
-  /** The script has changed. */
+  /** Update the roles from the script. */
   read(text) {
     this.#text = text;
     this.show();
@@ -55,7 +55,7 @@ export class Cast extends EventTarget {
     return this.#isOn;
   }
 
-  /** The request, as a dialogue if that is what the page is set to. Raises Refusal while there are no voices. */
+  /** Return the request, with a cast if the script is a dialogue. Throws Refusal while there are no voices. */
   dress(request) {
     if (!this.#isOn) return request;
     const names = speakers(request.input);
@@ -70,13 +70,13 @@ export class Cast extends EventTarget {
     return { ...request, cast: Object.fromEntries(names.map((name) => [name, this.#voiceOf(name)])) };
   }
 
-  /** Take over the cast of an earlier take's request. */
+  /** Adopt the cast from an earlier take's request. */
   take({ cast }) {
     for (const [name, voice] of Object.entries(cast ?? {})) this.#chosen[folded(name)] = plainVoice(voice);
     this.#turn(cast !== undefined);
   }
 
-  /** Whether it is a dialogue, and the voices by name. */
+  /** Whether the script is a dialogue, and the voices by name. */
   get state() {
     return { isOn: this.#isOn, chosen: { ...this.#chosen } };
   }
@@ -104,7 +104,7 @@ export class Cast extends EventTarget {
     this.show();
   }
 
-  /** Give every name without a voice one. */
+  /** Assign a voice to every name without one. */
   #deal(names) {
     const taken = names.map((name) => this.#voiceOf(name)).filter(Boolean);
     const lacking = names.filter((name) => !this.#voiceOf(name));

@@ -1,4 +1,4 @@
-// The speakers of a script: lines that begin with a name and a colon are turns, as the API reads them.
+// The speakers of a script: lines that begin with a name and a colon are turns, as in the API.
 
 import { genderOfName } from "../lib/given-names.js";
 
@@ -7,7 +7,7 @@ const UNSEEN = /[\u00ad\u200b-\u200f\u2060\ufeff]/g;
 const WORDS_IN_A_NAME = 4;
 
 /**
- * The name that begins a line, or undefined.
+ * Return the name at the start of a line, or undefined.
  *
  * @param {string} line
  */
@@ -17,7 +17,7 @@ function nameIn(line) {
 }
 
 /**
- * Whether there is text before the first name, which the narrator reads.
+ * Whether there is text for the narrator: text before the first name.
  *
  * @param {string} script
  */
@@ -28,7 +28,7 @@ export function isTold(script) {
 }
 
 /**
- * The names that begin at least this many lines of a script, each once, as first written.
+ * Return the names at the start of at least `least` lines of a script, once each, as first written.
  *
  * @param {string} script
  */
@@ -44,7 +44,7 @@ export function speakers(script, least = 1) {
 }
 
 /**
- * The id of the voice with exactly this name, or undefined.
+ * Return the id of the voice with exactly this name, or undefined.
  *
  * @param {string} name
  * @param {{ id: string, name: string }[]} known
@@ -57,13 +57,13 @@ export function voiceNamed(name, known) {
 const OTHER = { female: "male", male: "female" };
 
 /**
- * Voices for names that have none yet: of the name's usual gender, else in turn of the other one than before; none twice and not
- * the narrator's, while there are others. Gives [name, voice id] pairs.
+ * Choose voices for names without one: of the name's usual gender, otherwise alternating between genders. Avoid the narrator's
+ * voice and repeated voices if possible. Return [name, voice id] pairs.
  *
  * @param {string[]} names
- * @param {{ id: string, gender?: string }[]} voices in the order in which they are dealt out
+ * @param {{ id: string, gender?: string }[]} voices in order of preference
  * @param {string[]} taken ids
- * @param {string} narrator the id of the voice that tells the story, blank: none
+ * @param {string} narrator the id of the narrator's voice, blank for none
  * @returns {[string, string][]}
  */
 export function dealVoices(names, voices, taken, narrator) {
@@ -81,5 +81,5 @@ export function dealVoices(names, voices, taken, narrator) {
   });
 }
 
-/** A name as names are compared. */
+/** Normalize a name for comparison. */
 export const folded = (/** @type {string} */ name) => name.toLowerCase().split(/\s+/).join(" ");

@@ -4,14 +4,14 @@ import { partsOf } from "../lib/elements.js";
 import { Refusal } from "../client/refusal.js";
 import { phrase } from "../lib/phrases.js";
 
-const LATE = 700; // ms
+const LATE = 700; // ms by which Gradio may report key presses late
 
-/** Fires "told" with {what} when it shows an error, and "gone" with the same when it closes. */
+/** Fires "told" with {what} when it shows an error, and "gone" with the same detail when it closes. */
 export class ErrorCard extends EventTarget {
   /** @type {any} */
-  #before = null; // the element with the focus before the card appeared
+  #before = null; // the element focused before the card appeared
   /** @type {any} */
-  #refusal = null; // the one shown
+  #refusal = null; // the error shown
   #since = 0;
 
   constructor(element) {
@@ -31,17 +31,17 @@ export class ErrorCard extends EventTarget {
     if (what) this.dispatchEvent(new CustomEvent("gone", { detail: { what } }));
   }
 
-  /** The studio answers again, or knows this browser again. */
+  /** The studio responds again, or accepts this browser again. */
   reconnected() {
     if (this.#refusal?.isLost || this.#refusal?.status === 401) this.hide();
   }
 
-  /** Something else would be asked for now. Gradio tells of keys that were pressed before Speak a moment later: not of those. */
+  /** Hide an error about a request that has changed, except by keys pressed before Speak, which Gradio reports late. */
   changed({ isLate }) {
     if (this.#refusal?.isOfRequest && (!isLate || performance.now() - this.#since > LATE)) this.hide();
   }
 
-  /** An error that is not a Refusal is a fault of the page: it is shown, and raised again. */
+  /** Show an error. If it is not a Refusal, it is a bug in the page and is thrown again. */
   tell(problem) {
     const known = problem instanceof Refusal;
     this.#since = performance.now();

@@ -1,30 +1,30 @@
-// The page's fields: read and set through Gradio, and kept in this browser.
+// The page's fields: read and set through Gradio, and stored in this browser.
 
 import { labelOf, voices } from "../client/voices.js";
 import { Latest } from "../lib/latest.js";
 import { keepByTab, keptByTab } from "../lib/storage.js";
 
-/** In the order in which studio/ui/page.py gives the values. */
+/** In the order of the values passed by studio/ui/page.py. */
 const NAMES = ["text", "source", "voice", "clipText", "temperature", "topP", "topK", "speed", "cutAfter", "seed"];
 const STORE = "voice-studio-1";
-const SHOWN = 500; // ms after which Gradio shows for sure what it was given
-const SETTLED = 300; // ms without a change before the draft is written
+const SHOWN = 500; // ms after which Gradio certainly shows new values
+const SETTLED = 300; // ms without a change before the draft is saved
 
-/** Fires "change" with {values, isFilled, isLate} whenever a field changes; isFilled: by the page itself; isLate: as Gradio tells. */
+/** Fires "change" with {values, isFilled, isLate} whenever a field changes; isFilled: by the page itself; isLate: reported by Gradio. */
 export class Fields extends EventTarget {
   /** @type {any} */
   values = {};
-  voices = []; // that the picker offers, as the API lists them
-  /** The Studio's own clip, of which Gradio knows nothing. @type {Blob | null} */
+  voices = []; // offered in the picker, as listed by the API
+  /** The Studio's own clip, unknown to Gradio. @type {Blob | null} */
   #clip = null;
   #looks = new Latest(); // for voices
   /** @type {any} */
   #changes = {};
   /** @type {string[][] | null} */
-  #choices = null; // voices for the picker, when they are other ones
+  #choices = null; // new voices for the picker, null if unchanged
   #writing = 0;
   /** @type {any} */
-  #filled = {}; // by name, {before, now} of what Gradio was given and may not show yet
+  #filled = {}; // by name, {before, now} of values that Gradio may not show yet
   #showing = 0;
 
   named(values) {
@@ -39,8 +39,8 @@ export class Fields extends EventTarget {
   }
 
   /**
-   * Change some fields: presses #refill, upon which Gradio asks `refill` for the new values. A clip that is there stays where
-   * they have none.
+   * Change some fields: clicks #refill, on which Gradio calls `refill` for the new values. The current clip is kept if changes
+   * has none.
    *
    * @param {Record<string, any>} changes
    */
@@ -73,7 +73,7 @@ export class Fields extends EventTarget {
     this.#writing = setTimeout(() => this.#keep(), SETTLED);
   }
 
-  /** Gradio changes fields one by one, and tells the others as they were: those are what they are about to be. */
+  /** Gradio updates fields one by one and reports old values for the rest: replace those with the pending ones. */
   #current(values) {
     for (const [name, { before, now }] of Object.entries(this.#filled)) {
       if (values[name] === before) values[name] = now;
@@ -91,15 +91,15 @@ export class Fields extends EventTarget {
     keepByTab(STORE, Object.fromEntries(NAMES.map((name) => [name, this.values[name]])));
   }
 
-  /** Offer the library's voices as they are now, and make changes; a voice that is gone gives way to the studio's first choice. */
+  /** Update the offered voices and apply changes; a voice that no longer exists is replaced by the studio's first choice. */
   async offerVoices(changes = {}) {
     const listed = await this.lookForVoices();
-    const voice = changes.voice ?? this.values.voice; // none before the first change: the picker shows the default voice
+    const voice = changes.voice ?? this.values.voice; // undefined before the first change: the picker shows the default voice
     const isGone = voice !== undefined && !listed.some(({ id }) => id === voice);
     this.fill({ ...changes, ...(isGone ? { voice: (listed.find(({ isFirstChoice }) => isFirstChoice) ?? listed[0])?.id } : {}) });
   }
 
-  /** Have the next change offer the library's voices as they are now; gives them. */
+  /** Fetch the library's voices, to be offered with the next change. Return them. */
   async lookForVoices() {
     const isLatest = this.#looks.begin();
     const listed = await voices();
@@ -110,20 +110,20 @@ export class Fields extends EventTarget {
     return listed;
   }
 
-  /** Bring back what this browser kept; `voice`, if it is one, goes before the voice used last. Of no seed, Gradio makes 0. */
+  /** Restore the stored fields; `voice`, if any, overrides the last voice. Seed defaults to null: Gradio turns undefined into 0. */
   restore(voice) {
     return this.offerVoices({ seed: null, ...readStore(), ...(voice ? { voice } : {}) });
   }
 }
 
 /**
- * The list of a Gradio dropdown is open only while the focus is in its field. Gradio opens it again after any key, even after the
- * Tab that leaves it, and a list that scrolls would be a stop of that Tab.
+ * Keep a Gradio dropdown's list open only while its field has the focus. Gradio reopens it after any key press, even after the
+ * Tab that leaves it, and a scrollable list would be a tab stop.
  *
  * @param {Element} field
  */
 export function closeListOnLeaving(field) {
-  const close = () => field.dispatchEvent(new FocusEvent("blur")); // as Gradio closes it itself
+  const close = () => field.dispatchEvent(new FocusEvent("blur")); // Gradio's own way to close it
   new MutationObserver(() => field.ariaExpanded === "true" && document.activeElement !== field && close()).observe(field, { attributeFilter: ["aria-expanded"] });
   field.parentElement?.addEventListener("keydown", (event) => {
     if (event.key !== "Tab") return;
@@ -134,6 +134,6 @@ export function closeListOnLeaving(field) {
 
 function readStore() {
   const kept = keptByTab(STORE, {});
-  if (kept.keepSeed === false) kept.seed = null; // earlier versions had a switch for it, and a seed that was not meant
+  if (kept.keepSeed === false) kept.seed = null; // earlier versions had a switch, and stored a seed even if it was off
   return Object.fromEntries(Object.entries(kept).filter(([name]) => NAMES.includes(name)));
 }

@@ -1,9 +1,9 @@
-// The seed that all takes are spoken with, as a chip beside Speak, which a press takes off.
+// Shows the fixed seed of all takes as a chip beside Speak; a click removes it.
 
 import { partsOf } from "../lib/elements.js";
 import { phrase } from "../lib/phrases.js";
 
-/** field: the seed's own, which says nothing when it is made blank. */
+/** field: the seed's input, for which Gradio reports no change when cleared. */
 export function showKeptSeed(chip, field, fields) {
   const words = partsOf(chip)("words");
   const newEveryTime = () => fields.fill({ seed: null });

@@ -1,4 +1,4 @@
-// The Studio's own clip: captured, checked at once and with its transcript, and saved as a voice on request.
+// The Studio's own clip: captured, checked immediately together with its transcript, and saved as a voice on request.
 
 import { CaptureCard } from "../capture/capture-card.js";
 import { Draft } from "../capture/draft.js";
@@ -10,20 +10,20 @@ import { Refusal } from "../client/refusal.js";
 import { advise } from "../client/voices.js";
 import { phrase } from "../lib/phrases.js";
 
-const SETTLED = 600; // ms without typing before the words are judged again
-// In seconds: a clip is spoken with as it is, and may last 30. A recording ends with the piece that reaches its limit.
+const SETTLED = 600; // ms without typing before the transcript is checked again
+// In seconds. A clip is used unchanged and may last 30. A recording ends with the chunk that reaches its limit.
 const LIMITS = { recorded: 29.9, whole: 30, stretch: 30 };
 
-/** Whether the words are blank or just the text offered for reading aloud. */
+/** Whether the words are blank or one of the texts offered for reading aloud. */
 function areOffered(words) {
   return !words.trim() || Object.values(READINGS).some(({ texts }) => texts.includes(words));
 }
 
-/** Fires "keep" with {clip: Blob, words}, and "choose" with {id} of a bundled voice that is used in place of the clip. */
+/** Fires "keep" with {clip: Blob, words}, and "choose" with {id} of a bundled voice to use instead of the clip. */
 export class OwnClip extends EventTarget {
   #draft = new Draft();
   #words = "";
-  #isJudged = true; // or the studio did not answer
+  #isJudged = true; // false if the studio did not respond
   #judgements = new Latest();
   #timer = 0;
 
@@ -41,7 +41,7 @@ export class OwnClip extends EventTarget {
     this.#show();
   }
 
-  /** The Studio is shown, or answers again. */
+  /** The Studio is shown, or responds again. */
   open() {
     if (!this.#isJudged) this.#judge();
   }
@@ -55,7 +55,7 @@ export class OwnClip extends EventTarget {
     return this.card.isOpening;
   }
 
-  /** Once no file is being opened any more. Raises Refusal while a clip is recorded or chosen, AbortError after signal.abort(). */
+  /** Resolves once no file is being opened. Throws Refusal while a clip is being recorded or chosen, AbortError on abort. */
   async settled(signal) {
     while (this.isOpening) {
       await new Promise((resolve, reject) => {
@@ -83,7 +83,7 @@ export class OwnClip extends EventTarget {
     if (source !== "clip") this.close();
     const isOther = clipText !== this.#words;
     this.#words = clipText;
-    if (clip && clip !== this.#draft.clip) this.#draft.set({ clip, source: clip.name ?? phrase("speak.clip.yours"), words: clipText }); // of an old take
+    if (clip && clip !== this.#draft.clip) this.#draft.set({ clip, source: clip.name ?? phrase("speak.clip.yours"), words: clipText }); // from an old take
     else if (isOther && clip) {
       clearTimeout(this.#timer);
       this.#timer = setTimeout(() => this.#judge(), SETTLED);

@@ -1,9 +1,9 @@
-// What the page says of how a script will be read.
+// The line on the page about how a script will be read.
 
 import { phrase } from "../lib/phrases.js";
 
 /**
- * What the line says of an answer of the studio; null where the script is read as it is written.
+ * Return the line's texts for a response of the studio; null if the script is read as written.
  *
  * @param {{ text: string, changed: boolean } | null} answer
  * @param {boolean} asWritten

@@ -1,4 +1,4 @@
-// How the script will be read: numbers, dates and abbreviations as words, where the model needs that; shown before Speak.
+// How the script will be read: numbers, dates and abbreviations as words, if the model needs that; shown before Speak.
 
 import { isZeroGpu } from "../client/host.js";
 import { dictionaryAge } from "../client/pronunciations.js";
@@ -11,7 +11,7 @@ import { readingLine } from "./reading-line.js";
 const STORE = "voice-studio-as-written-1";
 const SETTLED = 500; // ms without a change before a request
 
-/** Fires "told" with {language} when it is known, or not known any more, what language the script seems to be in. */
+/** Fires "told" with {language} after each response: the script's probable language, null if unknown. */
 export class Reading extends EventTarget {
   /** The voice, which may have its own dictionary. */
   voice = "";
@@ -22,7 +22,7 @@ export class Reading extends EventTarget {
   /** @type {any} */
   #answer = null;
 
-  /** The part of the page, the script's text field, and the cast that says whether it is a dialogue. */
+  /** root: its part of the page; area: the script's text field; cast: knows whether it is a dialogue. */
   constructor(root, area, cast) {
     super();
     this.root = root;
@@ -42,21 +42,21 @@ export class Reading extends EventTarget {
     cast.addEventListener("change", () => this.look());
   }
 
-  /** Whether the studio can tell, as it knows its model. */
+  /** Whether the studio can tell, because it knows its model. */
   set isPossible(now) {
     const before = this.#isPossible;
     this.#isPossible = now;
     if (now && !before) this.look();
   }
 
-  /** The script, or whether it is a dialogue, may be another; asks once it has been at rest for a while. */
+  /** Request the reading again if the script, its voice or dialogue mode has changed, after a delay. */
   look() {
     clearTimeout(this.#timer);
     if (isZeroGpu || !this.#isPossible || this.#now() === this.#asked) return;
     this.#timer = setTimeout(() => this.#ask(), SETTLED);
   }
 
-  /** The request, without reading if that is what was chosen. */
+  /** Return the request, to be read as written if so chosen. */
   dress(request) {
     return this.#asWritten ? { ...request, normalize: false, dictionary: false } : request;
   }
@@ -69,7 +69,7 @@ export class Reading extends EventTarget {
     const asked = this.#now();
     const text = this.area.value;
     const answer = text.trim() ? await readingOf({ input: text, ...(this.voice ? { voice: this.voice } : {}), ...(this.cast.isOn ? { cast: {} } : {}) }) : null;
-    if (asked !== this.#now()) return; // of a script that is gone
+    if (asked !== this.#now()) return; // the script has changed
     this.#asked = asked;
     this.#answer = answer;
     this.#show();

@@ -1,13 +1,13 @@
-// From the page's fields to the body of POST /v1/audio/speech. It sends nothing.
+// Builds the body of POST /v1/audio/speech from the page's fields. Sends nothing.
 
 import { Refusal } from "../client/refusal.js";
 import { phrase } from "../lib/phrases.js";
 
-const LETTERS_A_SECOND = 15; // of speech, in Latin script
+const LETTERS_A_SECOND = 15; // in Latin script
 const CJK = /[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]/gu;
 
 /**
- * A guess, in seconds, from the number of letters; tags in [brackets] are not spoken.
+ * Estimate the length of speech in seconds from the number of letters; tags in [brackets] are not spoken.
  *
  * @param {string} text
  */
@@ -26,11 +26,11 @@ function missing(what, why, advice) {
   return new Refusal({ what, why, advice });
 }
 
-/** Of each clip, so that using it again does not read it again. @type {WeakMap<Blob, Promise<string>>} */
+/** By clip, so that a reused clip is not read again. @type {WeakMap<Blob, Promise<string>>} */
 const urls = new WeakMap();
 
 /**
- * A clip as a data: URL. Raises Refusal.
+ * Return a clip as a data: URL. Throws Refusal.
  *
  * @param {Blob} clip
  */
@@ -49,7 +49,7 @@ function clipUrl(clip) {
 }
 
 /**
- * fields as the page has them; frameRate in frames a second. Raises Refusal when something is missing.
+ * Return the body for the page's fields; frameRate in frames per second. Throws Refusal if something is missing.
  *
  * @param {Record<string, any>} fields
  * @param {number} frameRate

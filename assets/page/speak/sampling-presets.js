@@ -1,4 +1,4 @@
-// Deliveries by name: a name stands for three of the sampling fields, and is marked while they have its values.
+// Named deliveries: presets for three sampling fields, each marked while the fields have its values.
 
 import { phrase } from "../lib/phrases.js";
 
@@ -9,7 +9,7 @@ export const PRESETS = {
   lively: { temperature: 1.0, topP: 0.95, topK: 60 },
 };
 
-/** Draw the presets into root and keep their marks right. */
+/** Add the presets to root and keep their marks up to date. */
 export function offerPresets(root, fields) {
   /** @type {[HTMLButtonElement, Record<string, number>][]} */
   const buttons = Object.entries(PRESETS).map(([name, values]) => {

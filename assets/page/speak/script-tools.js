@@ -1,4 +1,4 @@
-// The script's tools: tags inserted at the caret, and a line of facts and warnings. It sends nothing.
+// The script's tools: inserts tags at the caret and shows a line of facts and warnings. Sends nothing.
 
 import { duration } from "../lib/time.js";
 import { typeInto } from "../lib/typing.js";
@@ -6,8 +6,8 @@ import { expectedSeconds } from "./request.js";
 import { BRACKETS, bracketedIn, KNOWN, offered } from "./speech-tags.js";
 import { LANGUAGE, phrase } from "../lib/phrases.js";
 
-const MOST_CHARACTERS = 16384; // as the API allows in one request
-const PART_BYTES = 300; // the API cuts longer scripts at sentence ends
+const MOST_CHARACTERS = 16384; // the API's limit for a request
+const PART_BYTES = 300; // the API splits longer scripts at sentence ends
 const PAUSE = /^pause:\s*\d{1,5}(\.\d{1,3})?\s*(ms|s)$/i;
 const CITATION = /^(\d{1,3}(\s?[,;–-]\s?\d{1,3})*|\^\S{1,40}|(note|n) \d{1,3}|(citation|clarification) needed)$/i;
 
@@ -15,8 +15,8 @@ const CITATION = /^(\d{1,3}(\s?[,;–-]\s?\d{1,3})*|\^\S{1,40}|(note|n) \d{1,3}|
 const NO_CARD = { tags: null, languages: [] };
 
 /**
- * Facts and warnings about a script cut off after some seconds (0: never): {facts, notes}, each note {grave, words}.
- * card: the model's own; language: the script's probable one, null if unknown.
+ * Return facts and warnings about a script, cut off after `cutAfter` seconds (0: never): {facts, notes}, each note {grave, words}.
+ * card: the model's; language: the script's probable language, null if unknown.
  *
  * @param {string} text
  * @param {number} cutAfter
@@ -57,7 +57,7 @@ export function lint(text, cutAfter, card = NO_CARD, language = null) {
 const LANGUAGES = new Intl.DisplayNames(LANGUAGE, { type: "language" });
 const named = (/** @type {string} */ code) => LANGUAGES.of(code) ?? code;
 
-/** Put a tag before the selection, with the spaces that it needs; the page's other parts hear of it as typing. */
+/** Insert a tag before the selection, with the necessary spaces. Other parts of the page see it as typing. */
 export function insertTag(area, tag) {
   const { selectionStart: start, selectionEnd: end, value } = area;
   const before = start === 0 || /\s$/.test(value.slice(0, start)) ? "" : " ";
@@ -69,21 +69,21 @@ export function insertTag(area, tag) {
   else area.setSelectionRange(caret, end + written.length);
 }
 
-/** Fires "project" when the script is to become a project of long form: it is too long for a take. */
+/** Fires "project" when a script too long for a take is to become a long-form project. */
 export class ScriptTools extends EventTarget {
   #cutAfter = 0;
   #card = NO_CARD;
-  #shown = "[]"; // the notes that are shown
+  #shown = "[]"; // the displayed notes as JSON
   #offered = offered(null);
   /** @type {string | null} */
   #language = null;
 
-  /** hasProjects: whether the studio makes projects of long scripts. */
+  /** hasProjects: whether the studio supports long-form projects. */
   constructor(area, element, hasProjects) {
     super();
     this.area = area;
     this.hasProjects = hasProjects;
-    area.dir = "auto"; // Gradio's fields know left to right alone
+    area.dir = "auto"; // Gradio's fields are left to right only
     this.panel = element.querySelector("#tag-panel");
     this.facts = element.querySelector("[data-part=facts]");
     this.notes = element.querySelector("[data-part=notes]");
@@ -107,7 +107,7 @@ export class ScriptTools extends EventTarget {
       this.toggle.focus();
     });
     this.panel.addEventListener("focusout", ({ relatedTarget }) => {
-      const staysBy = [this.panel, this.toggle, this.area]; // to the script it goes with every tag
+      const staysBy = [this.panel, this.toggle, this.area]; // each inserted tag moves focus to the script
       if (relatedTarget && !staysBy.some((holder) => holder.contains(relatedTarget))) this.#open(false);
     });
     document.addEventListener("pointerdown", ({ target }) => {
@@ -141,7 +141,7 @@ export class ScriptTools extends EventTarget {
   say() {
     const { facts, notes } = lint(this.area.value, this.#cutAfter, this.#card, this.#language);
     this.project.hidden = !this.hasProjects || [...this.area.value].length <= MOST_CHARACTERS;
-    this.facts.textContent = facts.join(" · "); // other ones at every key: nobody wants them read aloud
+    this.facts.textContent = facts.join(" · "); // change with every key press: should not be read aloud
     const content = JSON.stringify(notes);
     if (content === this.#shown) return;
     this.#shown = content;
@@ -186,7 +186,7 @@ export class ScriptTools extends EventTarget {
     );
   }
 
-  /** Enter takes the first tag found; with Ctrl it is the page's own key and speaks. */
+  /** Enter inserts the first tag found; Ctrl+Enter is the page's shortcut for Speak. */
   #key(event) {
     if (event.key !== "Enter" || event.ctrlKey || event.metaKey) return;
     event.preventDefault();

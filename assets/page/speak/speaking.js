@@ -1,4 +1,4 @@
-// Speak requests takes from the page's fields, several at once, and plays the first; Stop cancels them.
+// Speak and Stop: generates takes from the page's fields, several at once, and plays the first; cancels them.
 
 import { clock } from "../lib/time.js";
 import { generateTake } from "../takes/generate.js";
@@ -6,17 +6,17 @@ import { Take } from "../takes/take.js";
 import { phrase } from "../lib/phrases.js";
 
 export class Speaking {
-  takes = 0; // the number of the last one
+  takes = 0; // the number of the last take
   /** @type {AbortController | null} */
-  #generating = null; // the AbortController of the takes under way
+  #generating = null; // of the takes in progress
   /** @type {number | null} */
   #pressedAt = null;
   #isByKey = false;
-  /** What has the focus again after a take. @type {Element | null} */
+  /** The control that got the focus back after a take. @type {Element | null} */
   #returned = null;
-  #clones = new Set(); // clips, and voices made of some, that were heard
+  #clones = new Set(); // clips and cloned voices that have been used
 
-  /** Parts of the page, and request(fields), which gives the API's body. */
+  /** Parts of the page, and request(fields), which builds the API's body. */
   constructor({ fields, ownClip, health, nowPlaying, list, errorCard, request }) {
     this.fields = fields;
     this.ownClip = ownClip;
@@ -32,24 +32,24 @@ export class Speaking {
     return this.#generating !== null;
   }
 
-  /** Before Gradio hears of it. */
+  /** Note a click before Gradio handles it. */
   press(event) {
     this.#pressedAt = event.timeStamp;
     this.#isByKey = event.detail === 0;
   }
 
-  /** Whether this has the focus only because Speak was pressed before: nobody has gone there since. */
+  /** Whether a control has the focus only because it got it back after a take. */
   gaveFocusTo(control) {
     return control === this.#returned && control === document.activeElement;
   }
 
-  /** Speak what the fields say: one take, or several at once with a seed each. */
+  /** Generate a take from the fields, or several at once with a seed each. */
   speak(fields, count) {
     const voiceName = fields.source === "clip" ? phrase("speak.clip.yours") : /** @type {HTMLInputElement | null} */ (document.querySelector("#voice input"))?.value || fields.voice;
     const plan = async (signal) => {
       await this.#clipOf(fields, signal);
       const request = await this.request(fields);
-      const isKept = request.seed !== undefined; // the first one's; the others' follow it
+      const isKept = request.seed !== undefined; // the first take's; the others count up
       return Array.from({ length: count }, (_, i) => ({
         request: isKept ? { ...request, seed: request.seed + i } : request,
         voiceName: request.cast ? phrase("speak.dialogue") : voiceName,
@@ -60,7 +60,7 @@ export class Speaking {
     return this.#speakAll(plan, this.#pressedAt ?? undefined);
   }
 
-  /** Whether this is a clone that has not spoken since the page was opened. */
+  /** Whether this is a clone that has not been used since the page was opened. */
   #isNewClone({ source, voice, clip }) {
     if (source !== "clip" && this.fields.voices.find(({ id }) => id === voice)?.bundled !== false) return false;
     const clone = source === "clip" ? clip : voice;
@@ -69,17 +69,17 @@ export class Speaking {
     return isNew;
   }
 
-  /** Regenerate a stored take; it is fully loaded. */
+  /** Regenerate a stored take, which must be fully loaded. */
   again({ repeat, voiceName, settings }) {
     return this.#speakAll(async () => [{ request: repeat, voiceName, settings }]);
   }
 
-  /** Continue a take that a limit cut off; it is fully loaded. */
+  /** Continue a take cut off by a limit; it must be fully loaded. */
   rest(take) {
     return this.#speakAll(async () => [take.continued]);
   }
 
-  /** Cancel the takes under way: the server frees their places; received audio stays playable. */
+  /** Cancel the takes in progress: the server frees their slots; received audio stays playable. */
   stop() {
     if (!this.#generating) return;
     this.#generating.abort();
@@ -87,7 +87,7 @@ export class Speaking {
     this.#rest();
   }
 
-  /** Generate the takes of `plan(signal)` at once; play the first, keep all. */
+  /** Generate the takes of `plan(signal)` in parallel; play the first, keep all. */
   async #speakAll(plan, pressedAt = performance.now()) {
     const control = this.#begin();
     try {
@@ -106,13 +106,13 @@ export class Speaking {
       if (failure) throw failure.reason;
     } catch (problem) {
       if (problem.name !== "AbortError") this.errorCard.tell(problem);
-      else if (this.#generating === control && !this.nowPlaying.current?.file) this.nowPlaying.halt(); // stopped elsewhere, before its first sound
+      else if (this.#generating === control && !this.nowPlaying.current?.file) this.nowPlaying.halt(); // stopped elsewhere, before its first audio
     } finally {
       if (this.#generating === control) this.#rest();
     }
   }
 
-  /** Reuse a refused take's number. */
+  /** Free the numbers of refused takes for reuse. */
   #giveBack(takes) {
     for (const { file, number } of [...takes].reverse()) {
       if (file || number !== this.takes) return;
@@ -142,7 +142,7 @@ export class Speaking {
     this.health.look();
   }
 
-  /** A clip of one's own that is being opened is waited for, and the fields are read again: words may have been written. */
+  /** Wait for the user's clip to be opened, then read the fields again: its transcript may have been added. */
   async #clipOf(fields, signal) {
     if (fields.source !== "clip") return;
     const isAwaited = this.ownClip.isOpening;
@@ -166,7 +166,7 @@ export class Speaking {
         this.nowPlaying.say("paused", phrase("speak.stoppedAfter", { time: clock(take.seconds) }));
       },
     });
-    if (isAloud) { // once it is asked for: what is drawn may take its time
+    if (isAloud) { // after the request: drawing may take time
       this.nowPlaying.show(take);
       this.nowPlaying.say("waiting", phrase("speak.preparing"));
     }
@@ -175,7 +175,7 @@ export class Speaking {
     this.nowPlaying.showFigures(take);
   }
 
-  /** While the take to play waits for a free place, show how many wait. */
+  /** While the take to play is queued, show how many requests are waiting. */
   #showLine(load) {
     if (!this.#generating || this.nowPlaying.current?.id !== null || !load?.waiting) return;
     this.nowPlaying.say("waiting", phrase("speak.busy", { waiting: load.waiting }));

@@ -1,4 +1,4 @@
-// The tags that Fish Audio documents for S2, by kind, and our own [pause:1s]; any other words in [brackets] may work too.
+// The tags documented by Fish Audio for S2, by kind, and our own [pause:1s]; other words in [brackets] may work too.
 
 import { phrase } from "../lib/phrases.js";
 
@@ -23,25 +23,25 @@ export const TAGS = {
   "speak.tags.rooms": ["pause:1s", "break", "long-break", "audience laughing", "background laughter", "crowd laughing"],
 };
 
-/** With a backslash before it, a tag is words. */
+/** A tag after a backslash is plain text. */
 export const BRACKETS = /(\\?)\[([^[\]]*)\]/g;
 
 /**
- * The contents of brackets: names of tags, and any other words.
+ * Return the contents of brackets: tag names and any other words.
  *
  * @param {string} text
  */
 export const bracketedIn = (text) => [...text.matchAll(BRACKETS)].filter(([, backslash]) => !backslash).map(([, , name]) => name.trim());
 
-/** The kinds as keys of what they are called, with their tags. */
+/** The phrase keys of the kinds' names, with their tags. */
 const kinds = () => /** @type {[import("../lib/phrases.js").Key, string[]][]} */ (Object.entries(TAGS));
 
 export const KNOWN = new Set(Object.values(TAGS).flat());
 
-const PAUSE = "pause:1s"; // the studio's own, for every model
+const PAUSE = "pause:1s"; // the studio's own, works with every model
 
 /**
- * What to offer of a model's tags, null where it does not say: the chips, the groups, and whether a group's tags do nothing.
+ * Return the tags to offer for a model's own tags (null: not known): chips, and groups; isIdle: the model ignores its tags.
  *
  * @param {string[] | null} own
  * @returns {{ often: string[], groups: { name: string, tags: string[], isIdle: boolean }[] }}

@@ -1,12 +1,12 @@
-// The chosen voice in a line, and its recording to be heard before it speaks.
+// Describes the chosen voice in a line and plays its recording as a preview.
 
 import { previewAddress } from "../client/voices.js";
 import { Recorded } from "../player/track.js";
 import { phrase } from "../lib/phrases.js";
 
-/** button: what plays and pauses; fields: where the voice is chosen; playButtons, errorCard: the page's. */
+/** button: plays and pauses; fields: the page's fields, with the chosen voice; playButtons, errorCard: the page's. */
 export function offerPreview(button, { fields, playButtons, errorCard }) {
-  fields.addEventListener("change", ({ detail }) => (button.hidden = detail.values.voice === "random")); // the seed decides how that one sounds
+  fields.addEventListener("change", ({ detail }) => (button.hidden = detail.values.voice === "random")); // its sound depends on the seed
   const about = document.getElementById("about-voice");
   const usual = about?.textContent ?? "";
   fields.addEventListener("change", ({ detail }) => {

@@ -1,8 +1,8 @@
-// Takes to compare: a bar that names them, and a switch to the next at the same position.
+// Compares takes: a bar with their names, which switches to the next one at the same position.
 
 import { element } from "../lib/elements.js";
 
-/** Fires "switch" with {take} to play, and "change" when others are compared. */
+/** Fires "switch" with {take} to play, and "change" when the compared takes change. */
 export class AbComparison extends EventTarget {
   /** @type {any[]} */
   #takes = [];
@@ -35,7 +35,7 @@ export class AbComparison extends EventTarget {
     if (this.has(take)) this.toggle(take);
   }
 
-  /** Go to the next one, after the last to the first. */
+  /** Switch to the next take; the first follows the last. */
   other(take) {
     const { length } = this.#takes;
     if (length > 1) this.#tell("switch", { take: this.#takes[(this.#takes.indexOf(take) + 1) % length] });
@@ -47,7 +47,7 @@ export class AbComparison extends EventTarget {
     for (const side of this.sides.children) side.setAttribute("aria-pressed", String(side.dataset.id === take?.id));
   }
 
-  /** Compare these; fewer than two: none. */
+  /** Compare these takes; hide the bar for fewer than two. */
   set(takes) {
     this.#takes = takes;
     this.bar.hidden = takes.length < 2;

@@ -1,4 +1,4 @@
-// Generates one take: from a request to samples, a file and the server's record. It shows and plays nothing.
+// Generates one take: from a request to samples, a file and the server's record. Neither shows nor plays it.
 
 import { places } from "../client/places.js";
 import { Refusal } from "../client/refusal.js";
@@ -9,8 +9,8 @@ import { phrase } from "../lib/phrases.js";
 
 /**
  * Request a take and fill it as it is generated. `heard(pcm)` is awaited for every piece of Int16Array samples,
- * `kept()` is called once the file is there, whole or not. Raises Refusal, also for an answer without audio,
- * or AbortError after signal.abort(), and when it was stopped elsewhere, such as in the queue.
+ * `kept()` is called once the file exists, complete or not. Throws Refusal, also for a response without audio,
+ * or AbortError after signal.abort() or if the take was stopped elsewhere, such as in the queue.
  */
 export async function generateTake(take, signal, listeners) {
   const leave = await places.enter(signal);
@@ -53,13 +53,13 @@ async function responseTo(take, signal) {
   }
 }
 
-/** Whether the server says that the take was cancelled: here its audio only broke off. */
+/** Whether the take was cancelled on the server: the audio just breaks off here. */
 async function isStopped({ id }) {
   try {
     return (await takeRecord(id))?.state === "cancelled";
   } catch (problem) {
     if (!(problem instanceof Refusal)) throw problem;
-    return false; // no answer: the connection is lost
+    return false; // no response: the connection is lost
   }
 }
 

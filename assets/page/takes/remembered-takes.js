@@ -1,4 +1,4 @@
-// Which takes stand on this tab's list, so that a reload shows them again; the takes themselves are on the server.
+// Remembers the takes in this tab's list across reloads; the takes themselves are stored on the server.
 
 import { keepByTab, keptByTab } from "../lib/storage.js";
 

@@ -1,4 +1,4 @@
-// Replaces the script and its settings by a take's; one undo restores both.
+// Replaces the script and its settings with a take's; a single undo restores both.
 
 import { phrase } from "../lib/phrases.js";
 import { typeInto } from "../lib/typing.js";
@@ -18,7 +18,7 @@ export class ScriptReplacement {
     area.addEventListener("input", () => this.#isTyping || this.#typed());
   }
 
-  /** Put this request's script, its cast and these settings into the fields. Raises Refusal. */
+  /** Fill the fields with the request's cast and these settings, including the script. Throws Refusal. */
   async replace(request, settings) {
     const before = this.#state;
     this.cast.take(request);
@@ -38,7 +38,7 @@ export class ScriptReplacement {
     return { values: { ...this.fields.values }, cast: this.cast.state };
   }
 
-  /** Where something was replaced; a blank script is nothing to come back to. changes: of the fields, which Gradio fills later. */
+  /** Offer undo if something changed and the old script is not blank. changes: of the fields, which Gradio fills later. */
   #offer({ values, cast }, changes) {
     withdrawUndo(this.#step);
     const isChanged = Object.entries(changes).some(([name, value]) => values[name] !== value) || JSON.stringify(cast) !== JSON.stringify(this.cast.state);
@@ -55,7 +55,7 @@ export class ScriptReplacement {
     this.fields.fill(values);
   }
 
-  /** Ctrl+Z in the script brings back its old text: the settings follow. Other words make it a script of its own. */
+  /** If Ctrl+Z restores the script's old text, restore the settings too. After any other edit, undo is withdrawn. */
   #typed() {
     const before = this.#before;
     if (!before) return;

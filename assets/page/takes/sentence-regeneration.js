@@ -1,4 +1,4 @@
-// Regenerates sentences of what is heard, with other words if wanted, and plays the result from a little before them; undo plays the take before.
+// Regenerates sentences of the current track, optionally reworded, and plays the result from just before them; undo plays the previous version.
 
 import { deleteTake, mendTake, takeRecord } from "../client/takes.js";
 import { Refusal } from "../client/refusal.js";
@@ -16,7 +16,7 @@ export class SentenceRegeneration {
     this.nowPlaying = nowPlaying;
   }
 
-  /** Handle the events of the text in the player, and show the result there. */
+  /** Handle the events of the player's text, and show results there. */
   serve(text) {
     const on = (type, does) =>
       text.addEventListener(type, async ({ detail }) => {
@@ -42,7 +42,7 @@ export class SentenceRegeneration {
         await undo();
         if (this.nowPlaying.current === next) await this.#play(take, this.nowPlaying.position);
       }, false);
-      if (this.nowPlaying.current !== take) return; // something else is playing by now
+      if (this.nowPlaying.current !== take) return; // another track is playing by now
       text.tools.say("");
       await this.#play(next, Math.max(0, from - LEAD));
     } finally {
@@ -50,7 +50,7 @@ export class SentenceRegeneration {
     }
   }
 
-  /** A take becomes another one, which the list shows first. Raises Refusal. */
+  /** Create a new take, listed first, from a span of a take. Throws Refusal. */
   async #take({ take, start, end, replacement }) {
     const record = await mendTake(take.id, start, end, replacement);
     const next = Take.of(record, { number: (this.speaking.takes += 1), voiceName: take.voiceName });

@@ -1,4 +1,4 @@
-// Actions for the takes of a list: play them, reuse their settings, regenerate them, show them as code.
+// Actions for listed takes: play, save, continue and regenerate them, reuse their settings, show them as code.
 
 import { fileOf } from "../client/sound.js";
 import { requestSpeech } from "../client/speech.js";
@@ -6,7 +6,7 @@ import { soundAddress } from "../client/takes.js";
 import { Latest } from "../lib/latest.js";
 import { phrase } from "../lib/phrases.js";
 
-const READ = 60_000; // ms that the browser may take to read a file after the press
+const READ = 60_000; // ms for the browser to read a file after the click
 
 function saveFile(href, name) {
   Object.assign(document.createElement("a"), { href, download: name }).click();
@@ -42,7 +42,7 @@ export class TakeActions {
     for (const type of ["show", "state"]) this.nowPlaying.addEventListener(type, ({ detail }) => list.select(detail.take, this.nowPlaying.isPlaying));
   }
 
-  /** Whether the player holds the complete take and has not ended: a press pauses or resumes it. */
+  /** Whether the complete take is in the player and has not ended: a click pauses or resumes it. */
   #isHeard({ id }) {
     const { current, isOver } = this.nowPlaying;
     return current?.file && !isOver && current.id === id;
@@ -53,19 +53,19 @@ export class TakeActions {
     return this.nowPlaying.play(take, from);
   }
 
-  /** Load the complete take; false if another one was chosen meanwhile. */
+  /** Load the complete take. Return false if another one was chosen in the meantime. */
   async #whole(take) {
     const isLatest = this.#uses.begin();
     await take.whole();
     return isLatest();
   }
 
-  /** Put its script and settings back into the fields. */
+  /** Restore a take's script and settings to the fields. */
   async #reuse(take) {
     if (await this.#whole(take)) await this.use(take);
   }
 
-  /** Reuse a take whose settings are loaded. Raises Refusal. */
+  /** Reuse a take whose settings are loaded. Throws Refusal. */
   async use({ request, settings }) {
     this.areas.show("studio");
     await this.scriptReplacement.replace(request, settings);
@@ -83,7 +83,7 @@ export class TakeActions {
     await this.speaking.rest(take);
   }
 
-  /** The server converts stored takes; otherwise the same seed generates the same speech again. */
+  /** The server converts stored takes; otherwise, regenerate the same speech with the same seed. */
   async #save(take, format) {
     const name = take.fileName.replace(/wav$/, format);
     if (format === "wav") return saveFile(take.url ?? soundAddress(take.id), name);

@@ -14,18 +14,18 @@ import { offerUndo } from "../trash/undo-toast.js";
 import { findingWords } from "../voices/advice.js";
 import { numeral, phrase } from "../lib/phrases.js";
 
-const KEPT = 30; // beside the starred ones
+const KEPT = 30; // besides starred takes
 const SOON = 500; // ms
 const MOST = 200; // requested from the server after a reload
-const REASONS = 2; // of a clone that is unlike its clip
+const REASONS = 2; // shown for a clone unlike its clip
 
 /**
- * Fires "play", "reuse", "keepSeed", "again", "continue", "code" and "switch" (play the other one at the same position), each
- * with {take}, "save" with {format} beside it, and "fail" with {problem} when the server refuses.
+ * Fires "play", "reuse", "keepSeed", "again", "continue", "code" and "switch" (play the other take at the same position), each
+ * with {take}, "save" with {take, format}, and "fail" with {problem} if the server refuses.
  */
 export class TakeList extends EventTarget {
   keeps = false; // whether the server keeps takes
-  #lastRequest = Promise.resolve(); // the last request to the server, perhaps under way
+  #lastRequest = Promise.resolve(); // the last request to the server, may be in progress
   /** @type {Take[]} */
   #takes = [];
   /** Deleted takes that may be restored. @type {Take[]} */
@@ -42,7 +42,7 @@ export class TakeList extends EventTarget {
     this.comparison.addEventListener("change", () => this.#markPair());
   }
 
-  /** Restore this browser's list, as far as the server keeps it. Returns the highest take number. */
+  /** Restore this tab's list, as far as stored on the server. Return the highest take number. */
   async refill() {
     const before = remembered();
     const ids = before.slice(-MOST).map(({ id }) => id);
@@ -96,7 +96,7 @@ export class TakeList extends EventTarget {
     take.row.querySelector(".take-star").setAttribute("aria-pressed", String(isStarred));
   }
 
-  /** Mark the take that the player holds, and whether it plays. */
+  /** Mark the take in the player, and whether it is playing. */
   select(take, isPlaying = false) {
     this.#current = take;
     for (const other of this.#takes) {
@@ -115,7 +115,7 @@ export class TakeList extends EventTarget {
     this.comparison.other(take);
   }
 
-  /** Show facts of a take that arrived after it was added. */
+  /** Show facts that arrived after a take was added. */
   refresh(take) {
     take.row?.querySelector(".take-facts").replaceChildren(...this.#facts(take));
     if (take.isFirstOfClone) void this.#showLikeness(take);
@@ -124,7 +124,7 @@ export class TakeList extends EventTarget {
     this.#markPair();
   }
 
-  /** In the note on a clone: how much it sounds like its clip. */
+  /** Show how much a clone sounds like its clip, in the note on it. */
   async #showLikeness({ id, row, settings }) {
     const words = row?.querySelector(".take-likeness");
     if (!words || !this.keeps || !document.body.hasAttribute("data-demo")) return;
@@ -138,7 +138,7 @@ export class TakeList extends EventTarget {
     this.#place(take);
   }
 
-  /** By number: of several generated at once, the first requested may end last. */
+  /** Sort by number: of several takes generated at once, the first may end last. */
   #place(take) {
     this.#takes.push(take);
     this.#takes.sort((a, b) => b.number - a.number);
@@ -150,12 +150,12 @@ export class TakeList extends EventTarget {
     this.dispatchEvent(new CustomEvent(type, { detail: { take, ...more } }));
   }
 
-  /** Send requests in order, if the server keeps takes: a take is deleted before it is restored. */
+  /** Send requests in order, so that a take is deleted before it is restored. Do nothing if the server does not keep takes. */
   #tellServer(work) {
     if (this.keeps) this.#lastRequest = this.#lastRequest.then(() => this.#try(work));
   }
 
-  /** Retry while the server is still busy with the take; ignore takes that it does not know. */
+  /** Retry while the server is busy with the take; ignore takes unknown to it. */
   async #try(work) {
     try {
       await work();
@@ -201,12 +201,12 @@ export class TakeList extends EventTarget {
     for (const take of this.#takes) take.row.querySelector(".take-compare")?.setAttribute("aria-pressed", String(this.comparison.has(take)));
   }
 
-  /** A take of the list by its id, if it is there. */
+  /** Return the listed take with this id, if any. */
   find(id) {
     return this.#takes.find((take) => take.id === id);
   }
 
-  /** The take that this one is a new version of, in words. */
+  /** Describe the take of which this is a new version. */
   #origin({ mends }) {
     if (!mends) return [];
     const before = this.find(mends);

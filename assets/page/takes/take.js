@@ -1,4 +1,4 @@
-// One take: its request, its audio and its figures. It shows nothing.
+// One take: its request, audio and figures. Shows nothing.
 
 import { figuresOf } from "../player/take-figures.js";
 import { Track } from "../player/track.js";
@@ -11,7 +11,7 @@ import { phrase } from "../lib/phrases.js";
 
 const USUAL_PART = 300; // the default chunk_length
 
-/** Texts for takes that did not end by themselves. */
+/** Texts for takes that did not end normally. */
 const ENDINGS = {
   length: phrase("takes.ending.length"),
   stopped: phrase("takes.ending.stopped"),
@@ -24,15 +24,15 @@ function milliseconds(headers, name) {
   return value === null ? null : Number(value);
 }
 
-/** How a take ended, from the server's record. */
+/** Return how a take ended, from the server's record. */
 function endingOf({ state, finish_reason: reason }) {
   return state === "cancelled" ? "stopped" : state === "failed" ? "failed" : reason;
 }
 
-/** A voice's address without its revision. */
+/** Return a voice's address without its revision. */
 export const plainVoice = (address) => address.replace(/@\d+$/, "");
 
-/** The page's fields for a take of the server; a clip is not kept, so its voice is left as it is. */
+/** Return the page's fields for a stored take. Clips are not stored: for these, leave out the voice. */
 function settingsOf({ text, voice, parameters, frames, audio_s: seconds }) {
   const { temperature, top_p: topP, top_k: topK, speed, max_new_tokens: budget } = parameters;
   const cutAfter = budget && frames ? Math.round((budget * seconds * 10) / frames) / 10 : 0;
@@ -42,12 +42,12 @@ function settingsOf({ text, voice, parameters, frames, audio_s: seconds }) {
   return { text, ...Object.fromEntries(sampling), speed, cutAfter, ...spoken };
 }
 
-/** The request without defaults, as a WAV at the model's own sample rate. */
+/** Return the request without defaults, for a WAV at the model's own sample rate. */
 function plain({ chunk_length: part, speed, sample_rate: _own, ...request }) {
   return { ...request, response_format: "wav", ...(speed === 1 ? {} : { speed }), ...(part === USUAL_PART ? {} : { chunk_length: part }) };
 }
 
-/** isBlind: its name and settings are hidden for now. settings are the page's fields at the time. */
+/** isBlind: its name and settings are hidden for now. settings: the page's fields at the time. */
 export class Take extends Track {
   constructor({ number, request, voiceName, settings, continues = null, isFirstOfClone = false }) {
     super();
@@ -58,7 +58,7 @@ export class Take extends Track {
     this.isStarred = false;
     this.isBlind = false;
     this.isFirstOfClone = isFirstOfClone;
-    /** As /v1/takes lists it. @type {any} */
+    /** As listed by /v1/takes. @type {any} */
     this.record = null;
     /** @type {string | null} */
     this.id = null;
@@ -74,17 +74,17 @@ export class Take extends Track {
     this.rtf = null;
     /** @type {string | null} */
     this.ending = null;
-    /** Whether the server can continue it: a limit cut it off. */
+    /** Whether the server can continue it after a limit cut it off. */
     this.canContinue = false;
-    /** The id of the take of which it is a version with a regenerated sentence. @type {string | null} */
+    /** The id of the take from which it was made by regenerating a sentence. @type {string | null} */
     this.mends = null;
     /** The id of the take that it continues. @type {string | null} */
     this.continues = continues;
-    /** Where a list shows it. @type {any} */
+    /** Its row in a list. @type {any} */
     this.row = null;
   }
 
-  /** A take that the server keeps, as /v1/takes lists it; `load` and `whole` fetch what a list does not have. */
+  /** Create a stored take from a record of /v1/takes; `load` and `whole` fetch its audio and settings. */
   static of(record, { number = null, voiceName = record.voice } = {}) {
     const take = new Take({ number, request: { input: record.excerpt, voice: record.voice }, voiceName, settings: null });
     const { id, seed, starred, queue_ms: queueMs, first_audio_ms: serverMs, rtf } = record;
@@ -92,7 +92,7 @@ export class Take extends Track {
     return Object.assign(take, { record, id, seed: String(seed), isStarred: starred, queueMs, serverMs, rtf, canContinue, continues, mends, ending: endingOf(record) });
   }
 
-  /** Fetch the settings if they are not here. Raises Refusal. */
+  /** Fetch the settings if they are not loaded. Throws Refusal. */
   async whole() {
     if (this.settings) return;
     const record = await wholeTake(this.id);
@@ -100,7 +100,7 @@ export class Take extends Track {
     this.settings = settingsOf(record);
   }
 
-  /** The answer's headers are there. */
+  /** Read the response's headers. */
   begin(headers) {
     this.id = headers.get("x-request-id");
     this.seed = headers.get("x-seed");
@@ -113,7 +113,7 @@ export class Take extends Track {
     super.close();
   }
 
-  /** record: the server's own word, as /v1/takes/{id} gives it, or null when it has forgotten. */
+  /** record: the server's, as returned by /v1/takes/{id}; null if it no longer exists. */
   settle(record) {
     if (!record) return;
     this.rtf = record.rtf;
@@ -125,7 +125,7 @@ export class Take extends Track {
     return super.seconds || (this.record?.seconds ?? 0);
   }
 
-  /** A host that only lends its GPU converts nothing, and what broke off cannot be repeated. */
+  /** A host that only lends its GPU cannot convert audio, and an interrupted take cannot be repeated. */
   get formats() {
     const isWhole = Boolean(this.record?.audio) || ["stop", "length"].includes(this.ending ?? "");
     return isWhole && !isZeroGpu ? FORMATS : super.formats;
@@ -136,11 +136,11 @@ export class Take extends Track {
   }
 
   get timesSource() {
-    const isBrokenOff = this.ending === "broken" || this.ending === "failed"; // the server has not kept what tells its times
+    const isBrokenOff = this.ending === "broken" || this.ending === "failed"; // the server did not store its word times
     return this.id && this.file && !this.isBlind && !isBrokenOff ? timesAddress(this.id) : null;
   }
 
-  /** Whether its sentences can be spoken again: why one cannot, the server says. */
+  /** Whether its sentences can be regenerated; the server's error says why one cannot. */
   get canMend() {
     return this.timesSource !== null && this.ending === "stop";
   }
@@ -153,12 +153,12 @@ export class Take extends Track {
     return figuresOf(this);
   }
 
-  /** Whether there is something to hear. */
+  /** Whether it has audio. */
   get hasSound() {
     return this.file !== null || Boolean(this.record?.audio);
   }
 
-  /** Whether it can be asked for again: a clip of one's own is not kept. */
+  /** Whether it can be requested again: the user's own clip is not stored. */
   get isRepeatable() {
     return !this.record?.voice.split(", ").includes("clip");
   }
@@ -177,13 +177,13 @@ export class Take extends Track {
     return this.canContinue ? phrase("takes.ending.continue") : (ENDINGS[this.ending] ?? "");
   }
 
-  /** What a new take is made of that goes on with this one, until all is said; its fields must be known. */
+  /** The facts for a new take that continues this one to the end of its text; its settings must be loaded. */
   get continued() {
     const { max_new_tokens: _limit, ...request } = this.repeat;
     return { request, voiceName: this.voiceName, settings: { ...this.settings, cutAfter: 0 }, continues: this.id };
   }
 
-  /** The request that gives this very take again. */
+  /** The request that generates this exact take again. */
   get repeat() {
     return this.seed === null ? this.request : { ...this.request, seed: Number(this.seed) };
   }
