@@ -59,7 +59,7 @@ Json = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def served(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A studio with its page, which adds endpoints, and with enough rows for every request."""
+    """A studio with its page, which adds endpoints, and with room in the queue for every request."""
 
     def start(config: EngineConfig, progress: object) -> FakeEngine:
         return FakeEngine(config, rows=8)
