@@ -1,1 +1,1 @@
-"""The studio on a wire, with its library on a real disk."""
+"""The studio over real connections, with its library on a real disk."""

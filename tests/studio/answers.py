@@ -1,4 +1,4 @@
-"""What every refusal looks like."""
+"""The format of every error response."""
 
 from __future__ import annotations
 

@@ -12,17 +12,17 @@ from studio.library import Cut, NewSample
 from studio.paths import ROOT
 
 CLIPS = sorted((ROOT / "assets" / "fry" / "voices").glob("*.wav"))
-"""Whichever they are: a few seconds of clean speech each."""
+"""The tests work with any clips of a few seconds of clean speech."""
 
 
 @functools.cache
 def spoken(number: int = 0) -> bytes:
-    """A WAV file of speech; those of other numbers are of other speakers."""
+    """A WAV file of speech; other numbers give other speakers."""
     return CLIPS[number].read_bytes()
 
 
 def words(number: int = 0) -> str:
-    """What is said in that file."""
+    """The words spoken in that file."""
     return CLIPS[number].with_suffix(".txt").read_text("utf-8").strip()
 
 
@@ -30,7 +30,7 @@ WORDS = words()
 
 
 def samples_of(wav: bytes) -> tuple[np.ndarray, int]:
-    """float32 (samples,) or (samples, channels), and Hz."""
+    """Samples as float32 (samples,) or (samples, channels), and their rate in Hz."""
     return soundfile.read(io.BytesIO(wav), dtype="float32")
 
 
@@ -42,6 +42,6 @@ def file_of(pcm: np.ndarray, rate: int, kind: str = "WAV", subtype: str = "PCM_1
 
 
 def new_sample(data: bytes | None = None, text: str = WORDS, cut: Cut | None = None, speaker: int = 0) -> NewSample:
-    """A sample as the intake makes it, without listening to it: for tests of the library alone."""
+    """A sample as created by the intake, but without analysing it, for tests of the library alone."""
     data = spoken() if data is None else data
     return NewSample(data, "audio/wav", 4.0, text, cut or Cut(), 4.0, 90, {"snr_db": 40.0}, speaker)

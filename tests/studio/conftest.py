@@ -1,4 +1,4 @@
-"""The studio on a wire: once with the real engine for a whole run, and with a steerable one for a test."""
+"""The studio over real connections: with the real engine for a whole run, or a fake one per test."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Steered = tuple[Served, FakeEngine]
 
 @pytest.fixture(scope="session")
 def voices_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two bundled voices, and files that are not."""
+    """Two bundled voices, and files that are not voices."""
     folder = tmp_path_factory.mktemp("voices")
     for name, hertz in (("anna", 300), ("bert", 150)):
         (folder / f"{name}.wav").write_bytes(wav(tone(1.5, hertz=hertz)))
@@ -34,7 +34,7 @@ def voices_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def studio(quick_checkpoint: Path, voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """The real engine on a small random checkpoint."""
+    """A studio with the real engine on a small random checkpoint."""
     home, voices = str(tmp_path_factory.mktemp("studio")), str(voices_folder)
     settings = Settings(model=str(quick_checkpoint), home=home, voices=voices, max_rows=2, max_waiting=2)
     with serve(settings, Engine.start) as served:
@@ -43,8 +43,8 @@ def studio(quick_checkpoint: Path, voices_folder: Path, tmp_path_factory: pytest
 
 @pytest.fixture
 def steered(voices_folder: Path) -> Iterator[Callable[..., Steered]]:
-    """Makes a studio whose engine the test steers: ``steered(max_rows=1, …)`` takes settings; ``project_rows``: as
-    `ProjectWorker` takes them."""
+    """Makes a studio whose engine the test controls: ``steered(max_rows=1, …)`` accepts settings; ``project_rows`` is
+    passed to `ProjectWorker`."""
     with contextlib.ExitStack() as stack:
 
         def make(project_rows: int | None = None, **settings: Any) -> Steered:

@@ -1,4 +1,4 @@
-"""Documents as people have them, made here: an EPUB with its package and spine, a zip bomb, and a cover."""
+"""Generated documents of the usual formats: EPUB, Word and PDF, corrupt archives and covers."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def epub(
 ) -> bytes:
     """An EPUB 3 of XHTML pages by file name, in this order.
 
-    `prologue` stands before its package's root, `nav` is the body of its contents, `ncx` the navMap of EPUB 2 and
-    `guide` its references. `files` are further entries by their whole path; `lacks` names pages without a file, `aside`
-    pages that are not part of the main text.
+    `prologue` precedes the package's root element, `nav` is the body of the contents, `ncx` the navMap of EPUB 2 and
+    `guide` its references. `files` are further entries by full path; `lacks` names pages without a file, `aside`
+    pages outside the main text.
     """
     items = "".join(
         f'<item id="i{n}" href="{name}" media-type="application/xhtml+xml"/>' for n, name in enumerate(pages)
@@ -75,7 +75,7 @@ def epub(
 
 
 def spoilt(archive: bytes, name: str) -> bytes:
-    """The same zip with nonsense where an entry's packed bytes are."""
+    """The same zip with an entry's compressed bytes corrupted."""
     with zipfile.ZipFile(io.BytesIO(archive)) as opened:
         info = opened.getinfo(name)
     start = info.header_offset + 30 + len(name.encode())
@@ -88,7 +88,7 @@ def page(body: str) -> str:
 
 
 def png(width: int = 8, height: int = 8) -> bytes:
-    """A picture of one colour."""
+    """A PNG image of one colour."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -101,7 +101,7 @@ def png(width: int = 8, height: int = 8) -> bytes:
 def docx(
     body: str, about: str = "", styles: str = "", numbering: str = "", footnotes: str = "", endnotes: str = ""
 ) -> bytes:
-    """A Word document of this markup, in which w: is Word's namespace and dc: the Dublin Core's."""
+    """A Word document with this markup, where w: is Word's namespace and dc: Dublin Core's."""
     names = (
         'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" '
         'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006" '
@@ -119,7 +119,7 @@ def docx(
 
 
 def placed(*pieces: tuple[float, float, float, str]) -> bytes:
-    """A page of a PDF with texts at their places: x, y and size in points, each drawn by itself."""
+    """A page of a PDF with positioned texts (x, y and size in points), each drawn separately."""
     return "\n".join(f"BT /F1 {size} Tf 1 0 0 1 {x} {y} Tm ({text}) Tj ET" for x, y, size, text in pieces).encode(
         "cp1252"
     )
@@ -130,7 +130,7 @@ def pdf(
     outline: Mapping[int, str] | Sequence[tuple[int, str]] | None = None,
     locked_with: str = "",
 ) -> bytes:
-    """A PDF in Helvetica of pages as lists of lines, or as they are drawn; ``outline``: titles and pages, from 0."""
+    """A PDF in Helvetica; pages are lists of lines or drawing commands; ``outline``: pages, from 0, and titles."""
     writer = PdfWriter()
     font = DictionaryObject(
         {NameObject(f"/{name}"): NameObject(f"/{value}") for name, value in (

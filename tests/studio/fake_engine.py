@@ -1,6 +1,6 @@
-"""A stand-in for the engine where the real one cannot show the case: a full line, a slow start, a death.
+"""A fake engine for cases that the real one cannot reproduce: a full queue, a slow start, a crash.
 
-It keeps the contract of engine.Engine and generates a tone whose pitch depends on the seed.
+It implements the interface of engine.Engine and generates a tone whose pitch depends on the seed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FRAME = 2048
 
 
 class FakeEngine:
-    """The public attributes steer it, from any thread, while it runs."""
+    """Controlled by its public attributes, from any thread, while it runs."""
 
     def __init__(self, config: EngineConfig, rows: int = 2) -> None:
         self.config = config
@@ -54,19 +54,19 @@ class FakeEngine:
             parameters=0,
         )
         self.first_frame_gate = threading.Event()
-        """Cleared: takes wait for their first frame."""
+        """While cleared, takes wait for their first frame."""
         self.first_frame_gate.set()
         self.later_frames_gate = threading.Event()
-        """Cleared: takes wait after their first frame."""
+        """While cleared, takes wait after their first frame."""
         self.later_frames_gate.set()
         self.frames_a_word = 6
-        """Fewer where only the words matter: then `quality.LETTERS_A_SECOND` has to allow it."""
+        """Tests that need only words can use fewer, if `quality.LETTERS_A_SECOND` allows it."""
         self.dead: str | None = None
         self.spoilt: list[str] = []
-        """How the next takes go wrong, one entry a take: short, silent, nan, loop, late nan; mute has no frame at all;
-        "" for a good one."""
+        """Faults of the next takes, one entry per take: short, silent, nan, loop, late nan, mute (no frames), or
+        "" for none."""
         self.full_times = 0
-        """So often a take with a history finds the line full."""
+        """How many more takes with a history find the queue full."""
         self.utterances: list[Utterance] = []
         self.aligned: list[str] = []
         self.encoded: list[tuple[int, int, str]] = []
@@ -140,7 +140,7 @@ class FakeEngine:
         return Reference(np.zeros((10, 5), np.int16), text)
 
     async def align(self, text: str, codes: np.ndarray) -> np.ndarray:
-        """Every character as long as every other, and at the end what the frames do not say any more."""
+        """Give every character the same duration; characters beyond the frames are placed at their end."""
         self._check()
         if self.info.cannot_align:
             raise CannotAlign(self.info.cannot_align)
@@ -164,14 +164,14 @@ class FakeEngine:
             raise EngineStopped(self.failure)
 
     async def _until(self, true: Callable[[], bool]) -> None:
-        await asyncio.sleep(0)  # no real engine has all frames at once
+        await asyncio.sleep(0)  # a real engine never has all frames at once
         while not true():
             self._check()
             await asyncio.sleep(0.002)
 
 
 def with_card(card: ModelCard, gpu: Gpu | None = None) -> Callable[[EngineConfig], FakeEngine]:
-    """Starts engines whose model says this of itself, on a machine with this GPU."""
+    """Starts engines whose model has this card, on a machine with this GPU."""
 
     def start(config: EngineConfig) -> FakeEngine:
         engine = FakeEngine(config)
@@ -190,6 +190,6 @@ def _faulty(pcm: np.ndarray, fault: str, frame: int) -> np.ndarray:
 
 
 def tone(seed: int, frame: int) -> np.ndarray:
-    """One frame of a tone at 200 to 999 Hz, its phase running on from frame to frame."""
+    """One frame of a tone at 200 to 999 Hz, with a phase continuous across frames."""
     time_axis = np.arange(frame * FRAME, (frame + 1) * FRAME) / RATE
     return (0.5 * np.sin(2 * np.pi * (200 + seed % 800 + seed // 800 % 997 / 997) * time_axis)).astype(np.float32)

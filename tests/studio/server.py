@@ -1,4 +1,4 @@
-"""A real uvicorn on a free loopback port, serving the real app, for tests that need a wire."""
+"""A real uvicorn on a free loopback port, serving the real app, for tests that need real connections."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def _sleep_briefly(seconds: float) -> Coroutine[Any, Any, None]:
     return asyncio.sleep(seconds / 20)
 
 
-# A uvicorn that stops looks every 0.1 s whether its connections are closed: most of the time of a short test.
+# A stopping uvicorn checks only every 0.1 s whether its connections are closed: most of a short test's time.
 vars(uvicorn.server)["asyncio"] = types.SimpleNamespace(**vars(asyncio) | {"sleep": _sleep_briefly})
 
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-"""Without root certificates, which a client would read each time: these servers use plain HTTP."""
+"""Spares each client loading root certificates, as these servers use plain HTTP."""
 
 
 @dataclass(frozen=True)
@@ -54,25 +54,25 @@ class Served:
     url: str
     app: FastAPI
     loop: asyncio.AbstractEventLoop | None = None
-    """Of the server, in a thread of its own; None for one in another process."""
+    """The server's event loop, in its own thread; None for a server in another process."""
 
     def client(self, **options: object) -> httpx.Client:
         return httpx.Client(base_url=self.url, timeout=60, verify=NO_TLS, **options)  # type: ignore[arg-type]
 
     def load(self) -> dict[str, int]:
-        """The engine's counters, as the health check tells them."""
+        """The engine's counters, as reported by the health check."""
         with self.client() as client:
             return client.get("/health").json()["load"]
 
     def until(self, **wanted: int) -> None:
-        """Wait until the engine's counters are so; fails after a minute."""
+        """Wait until the engine's counters have these values; fails after a minute."""
         with self.client() as client:
             wait_until(lambda load: load | wanted == load, lambda: client.get("/health").json()["load"])
 
     def until_left(self, **options: object) -> None:
-        """Wait until no request is under way: its row is free, and its caller's share given back with it.
+        """Wait until no request is running: then all rows are free, and all callers' shares released.
 
-        The engine's counters are there a moment earlier. ``options`` are the client's. fails after a minute.
+        The engine's counters change a moment earlier. ``options`` are the client's. Fails after a minute.
         """
         with self.client(**options) as client:
             wait_until(lambda open_requests: not open_requests, lambda: client.get("/v1/queue").json()["requests"])
@@ -80,7 +80,7 @@ class Served:
     def hang_up(self, path: str, body: dict[str, object], read: int = 0, **wanted: int) -> None:
         """Post a request on a bare socket and break the connection.
 
-        Not before so many bytes of the answer are read and the engine's counters are as wanted.
+        Waits until ``read`` bytes of the response are read and the engine's counters are as wanted.
         """
         payload = json.dumps(body).encode()
         host, port = self.url.removeprefix("http://").split(":")
@@ -97,7 +97,7 @@ class Served:
 
 @functools.cache
 def _empty_library() -> bytes:
-    """A library.db as the first start of a studio makes it: half the time of a start goes into its migrations."""
+    """A library.db as created by a first start, cached because its migrations take half the time of a start."""
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder, "home"))
         store.close()
@@ -105,12 +105,12 @@ def _empty_library() -> bytes:
 
 
 def prepared(home: Path) -> Path:
-    """The folder, with an empty library unless the test has made the folder itself."""
+    """The folder, created with an empty library unless it exists already."""
     if not home.exists():
         make_private_folder(home)
         make_private_file(home / "library.db")
         (home / "library.db").write_bytes(_empty_library())
-        if hasattr(os, "posix_fallocate"):  # the same room, without writing two megabytes for each studio
+        if hasattr(os, "posix_fallocate"):  # the same size, without writing two megabytes for each studio
             make_private_file(home / "reserve")
             with open(home / "reserve", "wb") as file:
                 os.posix_fallocate(file.fileno(), 0, RESERVED)
@@ -121,9 +121,9 @@ def prepared(home: Path) -> Path:
 def serve(
     settings: Settings, start_engine: StartEngine, wait: bool = True, grace: int = 2, page: bool = False, port: int = 0
 ) -> Iterator[Served]:
-    """The studio, without its page unless asked; ``wait`` until the engine is ready.
+    """Serve the studio, by default without its page; ``wait`` until the engine is ready.
 
-    On ``port`` if nobody has taken it meanwhile, else on a free one.
+    Uses ``port`` if it is still free, else any free port.
     """
     prepared(Path(settings.home))
     app = create_app(settings.model_copy(update={"page": page}), start_engine)
@@ -144,9 +144,9 @@ def serve(
             started.set()
 
         async def main_loop(self) -> None:
-            """Like uvicorn's, which notices only every 0.1 s that it is to stop."""
+            """Like uvicorn's main loop, which checks only every 0.1 s whether to stop."""
             seconds = 0
-            while not await self.on_tick(10 * seconds):  # every tenth updates the date
+            while not await self.on_tick(10 * seconds):  # every tenth tick updates the date
                 seconds += 1
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(stopped.wait(), 1)
@@ -161,7 +161,7 @@ def serve(
         yield Served(f"http://127.0.0.1:{listener.getsockname()[1]}", app, loops[0])
     finally:
         server.should_exit = True
-        with contextlib.suppress(RuntimeError):  # it has ended by itself
+        with contextlib.suppress(RuntimeError):  # it has already ended
             loops[0].call_soon_threadsafe(stopped.set)
         thread.join(30)
         public.close()

@@ -1,4 +1,4 @@
-"""Sounds for tests, made on the spot: tones, and files of them in any container."""
+"""Generated sounds for tests: tones, and files of them in any container."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from studio.audio.encode import pcm16, wav_header
 
 
 def tone(seconds: float, rate: int = 44_100, hertz: float = 440, level: float = 0.5) -> np.ndarray:
-    """Float32 (samples,)."""
+    """A sine tone as float32 (samples,)."""
     return (level * np.sin(2 * np.pi * hertz * np.arange(round(seconds * rate)) / rate)).astype(np.float32)
 
 
@@ -42,7 +42,7 @@ def data_url(data: bytes, kind: str = "audio/wav") -> str:
 
 
 def frames_of(data: bytes) -> tuple[int, int]:
-    """Sample rate and number of samples of a streamed WAV, counted, as its header cannot tell."""
+    """Sample rate and number of samples of a streamed WAV, counted because its header lacks it."""
     with wave.open(io.BytesIO(data)) as file:
         return file.getframerate(), len(file.readframes(1 << 30)) // (2 * file.getnchannels())
 

@@ -27,7 +27,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def run(home: Path, *arguments: str, topic: str = "voices") -> subprocess.CompletedProcess[str]:
-    """The command in this process: importing all that it needs takes longer than what it does."""
+    """Run the command in this process, because importing its modules takes longer than its work."""
     out, err = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         patch.setenv("STUDIO_HOME", str(home / "library"))
@@ -40,7 +40,7 @@ def run(home: Path, *arguments: str, topic: str = "voices") -> subprocess.Comple
 
 
 def run_apart(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The command as a shell runs it."""
+    """Run the command in a separate process, as a shell does."""
     command = [sys.executable, "-m", "studio", "voices", *arguments]
     environment = os.environ | {"STUDIO_HOME": str(home / "library")}
     return subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""`python app.py` as a person or a service runs it: what it says, when it gives up, how it ends."""
+"""`python app.py` as run by a person or a service: its output, when it fails, how it stops."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from studio.start import startup
 
 @contextmanager
 def command(**environment: str) -> Iterator[subprocess.Popen[str]]:
-    """Without the voices that come with it, which take a second to import."""
+    """Run the command without bundled voices, which take a second to import."""
     with tempfile.TemporaryDirectory() as no_voices:
         process = subprocess.Popen(
             [sys.executable, str(ROOT / "app.py")],
@@ -43,7 +43,7 @@ def command(**environment: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def said_until(process: subprocess.Popen[str], word: str) -> str:
-    """Everything printed up to the line with this word; fails at the end of the output."""
+    """The output up to the line with this word; fails at the end of the output."""
     assert process.stdout
     output = ""
     for line in process.stdout:
@@ -55,7 +55,7 @@ def said_until(process: subprocess.Popen[str], word: str) -> str:
 
 @contextmanager
 def who_takes_nothing(port: str) -> Iterator[None]:
-    """Holds a stream open that a stop has to end."""
+    """Hold open a stream without reading it, so that a stop has to end it."""
     body = '{"input": "' + "word " * 800 + '", "response_format": "wav"}'
     with socket.socket() as slow:
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -76,7 +76,7 @@ def free_port() -> str:
 def output_of_refused_start(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], **environment: str
 ) -> str:
-    """What the command says that ends with 1 before it has opened anything: for that it needs no process of its own."""
+    """Output of a command that exits with 1 before opening anything, and so can run in this process."""
     monkeypatch.setattr(sys, "argv", ["app.py"])
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
@@ -143,7 +143,7 @@ del gone, sys.modules["fastapi"]
 sys.path.remove(__file__.rpartition("/")[0])
 import fastapi
 """
-"""In the place of FastAPI's: what is raised in a weak reference's callback, of which imports have many, is ignored."""
+"""Replaces FastAPI: exceptions in callbacks of weak references, which imports use a lot, are ignored."""
 
 
 def test_an_interrupt_is_not_lost_in_an_import(quick_checkpoint: Path, tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_command_reports_readiness_prints_a_working_curl_line_and_stops(
     quick_checkpoint: Path, voices_folder: Path, tmp_path: Path
 ) -> None:
     port = free_port()
-    short = "512"  # positions; random weights fill them all, as they never end a take
+    short = "512"  # positions; random weights fill all of them, as they never end a take
     home = tmp_path / "home"
     settings = {"MODEL": str(quick_checkpoint), "STUDIO_VOICES": str(voices_folder), "STUDIO_HOME": str(home)}
     with command(**settings, PORT=port, STUDIO_MAX_CONTEXT=short) as process:

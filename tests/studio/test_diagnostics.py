@@ -1,4 +1,4 @@
-"""What a studio tells of itself: settings with their source, versions, storage, diagnostics; never a secret."""
+"""A studio's diagnostics: settings with their source, versions, storage; never a secret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a start imports: nothing that the engine's start and the web layer both would, and no more than is needed."""
+"""Imports of a start: none shared by the engine's start and the web layer, and no more than needed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PAGE = "app.create_app(app.Settings())"
 
 
 def modules(*steps: str) -> list[set[str]]:
-    """What a program has imported after each of its steps since it imported `app`, of packages other than Python's."""
+    """Third-party modules that a program has imported after each of its steps, since importing `app`."""
     program = "import json, sys\nfrom importlib.util import find_spec\nfrom pkgutil import walk_packages\n"
     program += "from studio.start import startup as app\nbefore = set(sys.modules)\n"
     program += "\n".join(f"{step}\nprint(json.dumps(sorted(set(sys.modules) - before)))" for step in steps)

@@ -1,4 +1,4 @@
-"""What twice the input costs: at most three times the work, in every reader of texts and names that strangers send."""
+"""Cost of twice the input: at most three times the work, in every reader of untrusted texts and names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.growth import PIECES, Work, check, pieces
 
 
 def written(text: str) -> list[str]:
-    """Its sentences, word for word as a language model writes it."""
+    """The text's sentences, read in small pieces as a language model writes them."""
     sentences = Sentences()
     return [sentence for at in range(0, len(text), 4) for sentence in sentences.add(text[at : at + 4])]
 

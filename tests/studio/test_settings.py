@@ -1,4 +1,4 @@
-"""Settings come from the environment and .env; what cannot be meant stops the start, and no foreign variable counts."""
+"""Settings come from the environment and .env; invalid values abort the start, unrelated variables are ignored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Load = Callable[..., Settings]
 
 @pytest.fixture
 def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
-    """Reads the settings of these variables alone, in an empty working directory."""
+    """Loads settings from the given variables only, in an empty working directory."""
     monkeypatch.chdir(tmp_path)
 
     def load(**variables: str) -> Settings:

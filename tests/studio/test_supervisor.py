@@ -1,4 +1,4 @@
-"""Background work restarts after any failure, and its state is reported to everyone who asks."""
+"""Background work restarts after any failure, and its state is reported on request."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def fails(monkeypatch: pytest.MonkeyPatch, owner: type, name: str, *errors: Exception) -> list[Exception]:
-    """A method raises these first, in this order, and then does what it did; those still to be raised."""
+    """Make a method raise these errors first, in order, and then work as before; the remaining errors."""
     errors_left, does = list(errors), getattr(owner, name)
 
     def method(self: object, *arguments: Any, **more: Any) -> Any:
@@ -69,7 +69,7 @@ def test_projects_continue_after_a_start_with_an_unwritable_library(
 ) -> None:
     errors: list[Exception] = [LibraryUnavailable("locked"), KeyError("unforeseen")]
 
-    class Failing(PartQueue):  # of this studio alone: one of other tests in this process looks at its parts too
+    class Failing(PartQueue):  # for this studio only: studios of other tests in this process use their own queues
         def recover(self, given_up: Collection[str] = ()) -> int:
             if errors:
                 raise errors.pop(0)
@@ -182,7 +182,7 @@ def test_voices_are_prepared_between_requests_on_a_cpu(voices_folder: Path) -> N
             next(chunks)
             engine.encoder_gate.set()
             wait_until_true(lambda: client.get("/v1/queue").json()["work"]["encodings"]["running"] == 0)
-            for _ in range(20):  # in which a second clip would be begun
+            for _ in range(20):  # time enough to start a second clip
                 client.get("/health")
             assert len(engine.encoded) == 1
             engine.later_frames_gate.set()
@@ -221,7 +221,7 @@ async def test_sound_of_an_unclosed_recording_does_not_count_for_ever(tmp_path: 
 
 
 def test_engine_with_an_aborted_start_has_failed(voices_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threading, "excepthook", lambda arguments: None)  # where the stack is printed
+    monkeypatch.setattr(threading, "excepthook", lambda arguments: None)  # would print the stack
 
     def start(config: EngineConfig, progress: Callable[[str, float], None]) -> FakeEngine:
         raise KeyError("unforeseen")
@@ -253,10 +253,10 @@ def test_expired_deletions_are_removed_without_any_request(steered: Steer, monke
     served, _ = steered()
     library: Library = served.app.state.studio.speech.voices.library
     errors = fails(monkeypatch, type(library.trash), "expire", LibraryUnavailable("locked"))
-    with library.store.writing() as db:  # as it would be a week after its deletion
+    with library.store.writing() as db:  # as it is a week after its deletion
         take = stored_take("req_1", "secret words", "anna")
         audio = library.files.put(b"secret sound")
         insert_take(db, NewTake(dataclasses.replace(take, deleted=1.0)), audio)
-    # A purge that had begun before may have cleared it already.
+    # A purge that started earlier may already have removed it.
     wait_until_true(lambda: not errors and not library.files.path(audio).exists())
     until_well(served, "clearing", 1)

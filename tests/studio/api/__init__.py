@@ -1,1 +1,1 @@
-"""What every route promises: access, origins, bodies, answers, starting and stopping."""
+"""Guarantees of every route: access, origins, bodies, responses, starting and stopping."""

@@ -1,4 +1,4 @@
-"""Keys guard page and API alike; shares are kept; a request can be seen and ended by its id."""
+"""Keys protect both page and API; each caller gets its share; requests can be listed, and cancelled by id."""
 
 from __future__ import annotations
 

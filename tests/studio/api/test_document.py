@@ -1,4 +1,4 @@
-"""The OpenAPI document is true: what it allows never breaks the server, and it names every field."""
+"""The OpenAPI document is accurate: requests it allows never break the server, and it names every field."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.studio.server import serve
 
 @schemathesis.serializer(MESSAGE_PACK)
 def packed(ctx: schemathesis.SerializationContext, value: Any) -> bytes:
-    """What MessagePack cannot hold, such as an integer of more than 64 bits, becomes a text."""
+    """Values that MessagePack cannot represent, such as integers of more than 64 bits, become strings."""
     try:
         return pack(value)
     except TypeError:
@@ -48,7 +48,7 @@ def api(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 def test_server_survives_any_request(api: Any) -> None:
-    """Requests of every kind that the document allows, and of kinds that it does not, drawn the same every time."""
+    """Requests that the document allows and requests that it does not, the same ones in every run."""
     seen = []
     for operation_result in api.get_all_operations():
         operation = operation_result.ok()

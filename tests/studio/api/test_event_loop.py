@@ -1,4 +1,4 @@
-"""The event loop goes on turning while the largest bodies are read: one request holds up nobody else's stream."""
+"""The event loop stays responsive while the largest bodies are read: one request delays no other stream."""
 
 from __future__ import annotations
 
@@ -35,27 +35,27 @@ from tests.studio.server import Served, serve
 from tests.studio.sounds import data_url, tone, wav
 
 GOAL_MS = 50.0
-"""Of the processor, not by the clock: what other threads and other programs take does not count."""
+"""CPU time, not wall time: the load of other threads and programs does not count."""
 FAILS_MS = 250.0
-"""On a slow processor; what grows with the input takes longer anywhere."""
+"""Allows for a slow processor; work that grows with the input takes longer on any."""
 
 
 TICK = 0.005
 PAUSE_MS = 2000.0
-"""By the clock, in which other threads can hold the interpreter's lock: a busy machine makes this long too."""
+"""Wall time, which includes waiting for the interpreter's lock, so it is also long on a busy machine."""
 
 
 class LoopWatch:
-    """The most that one callback of a loop took of the processor, and the longest time that the loop did not turn."""
+    """Measures the most CPU time of a single callback of a loop, and the longest pause of the loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch) -> None:
         self._loop = loop
         self._longest, self._callback = 0.0, ""
         self.longest: dict[str, tuple[float, str]] = {}
-        """Milliseconds of the processor and the callback, by what was asked for."""
+        """CPU time in milliseconds and the callback, by request."""
         self._pause, self._stopped = 0.0, threading.Event()
         self.pauses: dict[str, float] = {}
-        """Milliseconds by the clock."""
+        """Wall time in milliseconds, by request."""
         loop.call_soon_threadsafe(self._tick, time.perf_counter())
         run = asyncio.Handle._run
 
@@ -81,7 +81,7 @@ class LoopWatch:
     def during(self, what: str) -> Iterator[None]:
         self._longest, self._callback, self._pause = 0.0, "", 0.0
         yield
-        # The answer may be here before the callback that sent it has ended, and before the tick that was late.
+        # The response may arrive before the end of the callback that sent it, and before the late tick.
         asyncio.run_coroutine_threadsafe(asyncio.sleep(2 * TICK), self._loop).result(30)
         self.longest[what], self.pauses[what] = (1000 * self._longest, self._callback), 1000 * self._pause
 
@@ -101,7 +101,7 @@ def served(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 @pytest.fixture
 def blocked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Where something that waits for a disk, or long, was called in a loop's thread."""
+    """Stacks of calls in an event loop's thread that wait for a disk or take long."""
     stacks: list[str] = []
 
     def watched(does: Callable[..., Any]) -> Callable[..., Any]:
@@ -129,7 +129,7 @@ def blocked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def as_json(fields: object) -> dict[str, Any]:
-    """Written down beforehand: the test shares the server's process, and its lock."""
+    """Serialised in advance, because the test shares the server's process and its interpreter lock."""
     return {"content": json.dumps(fields).encode(), "headers": {"Content-Type": "application/json"}}
 
 
@@ -145,7 +145,7 @@ def bytewise_form(text: bytes) -> dict[str, Any]:
 
 
 def documents() -> dict[str, tuple[str, str, dict[str, Any]]]:
-    """Those that are costly without being long to read."""
+    """Documents that are short to read but expensive to process."""
     return {
         "project, lines": ("POST", "/v1/projects", {"files": {"file": ("a.txt", b"\n" * 5_000_000)}}),
         "project, lines in JSON": ("POST", "/v1/projects", as_json({"input": "\n" * 5_000_000})),
@@ -156,11 +156,11 @@ def documents() -> dict[str, tuple[str, str, dict[str, Any]]]:
 
 
 def largest(clip: bytes, book_id: str) -> dict[str, tuple[str, str, dict[str, Any]]]:
-    """The costliest request of each kind: method, path and httpx's arguments."""
+    """The most expensive request of each kind: method, path and arguments for httpx."""
     words = "a b. " * (MAX_INPUT // 5)
     book = "It swam, and it sang.\n\n" * 10_000
     same = "a " * (MAX_TEXT // 2)
-    marks = "\u0301\u0323" * (MAX_BODY // 12 - 100)  # each of them six bytes
+    marks = "\u0301\u0323" * (MAX_BODY // 12 - 100)  # six bytes each in JSON
     blank = " " * (MAX_BODY - 200)
     clip_of_blanks = {"input": "Hi.", "ref_audio": "data:,", "ref_text": blank}
     junk = {"x": "a" * (MAX_BODY - 100)}
@@ -216,7 +216,7 @@ def largest(clip: bytes, book_id: str) -> dict[str, tuple[str, str, dict[str, An
 
 
 def largest_of_fish(clip: bytes) -> dict[str, tuple[str, str, dict[str, Any]]]:
-    """The same for Fish Audio's routes."""
+    """The most expensive requests to Fish Audio's routes."""
     same = "a " * (MAX_TEXT // 2)
     blank = " " * (MAX_BODY - 200)
 
@@ -264,7 +264,7 @@ def test_event_loop_stays_responsive_during_the_largest_requests(
     assert served.loop is not None
     watch = LoopWatch(served.loop, monkeypatch)
     with served.client() as client:
-        items = [{"input": "a b. " * 50}] * 20_000  # as long as a project may be
+        items = [{"input": "a b. " * 50}] * 20_000  # the longest project allowed
         book_id = client.post("/v1/projects", json={"items": items}).json()["id"]
         for what, (method, path, request) in (largest(clip, book_id) | largest_of_fish(clip)).items():
             with watch.during(what), client.stream(method, path, **request) as answer:
@@ -303,7 +303,7 @@ LIVE = {
 
 
 def sessions() -> dict[str, list[str]]:
-    """Messages of a socket, costly for their length or for their number."""
+    """Messages to a socket, expensive because of their length or their number."""
     config = json.dumps({"type": "session.config", "model": "anna", "response_format": "pcm"})
     flush, done = json.dumps({"type": "input.flush"}), json.dumps({"type": "input.done"})
     letter, text = (json.dumps({"type": "input.text", "text": text}) for text in ("a", "a b. " * 3000))

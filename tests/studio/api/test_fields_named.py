@@ -1,4 +1,4 @@
-"""A refusal names the field by the name that the caller used in that request."""
+"""An error names the field as the caller named it in that request."""
 
 from __future__ import annotations
 

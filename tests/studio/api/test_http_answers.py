@@ -1,4 +1,4 @@
-"""What HTTP itself promises: methods and addresses, headers on every answer, limits told at once, ranges, CORS."""
+"""HTTP behaviour: methods and addresses, headers of every response, early limit errors, ranges, CORS."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_body_with_a_large_content_length_is_refused_before_it_arrives(steered: 
         head = f"POST {SPEECH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         connection.sendall(f"{head}Content-Length: 41943040\r\n\r\n".encode())
         assert connection.recv(4096).startswith(b"HTTP/1.1 413 ")
-    with served.client() as client:  # who sends it all the same can read the answer
+    with served.client() as client:  # a client that sends it anyway can read the response
         assert_envelope(client.post(SPEECH, json={"input": "a" * 41_943_040}), 413)
 
 

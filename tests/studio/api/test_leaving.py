@@ -1,4 +1,4 @@
-"""Callers who leave at the worst moment: what was begun for them is ended, and their place given back."""
+"""Callers who disconnect at the worst moment: their work is cancelled and their place released."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.waiting import wait_until_true
 
 
 class Held:
-    """What a speech holds until it is closed."""
+    """The resources of a speech, held until it is closed."""
 
     is_made = is_closed = False
 
@@ -126,7 +126,7 @@ async def test_listener_that_reads_no_headers_frees_its_place(
 
 @pytest.fixture
 def endless(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[BinaryIO]]:
-    """Projects are as long as the test; the temporary files that are opened meanwhile."""
+    """Make projects' audio last as long as the test; the temporary files opened during it."""
     is_over, opened, whole = threading.Event(), [], tempfile.TemporaryFile
 
     def read(sound: Concatenation) -> Iterator[bytes]:
@@ -152,7 +152,7 @@ def test_audio_books_leave_room_for_speech_and_end_with_their_callers(
     address = served.url.removeprefix("http://")
     host, port = address.split(":")
     request = f"GET /v1/projects/{project['id']}/audio?format=m4b HTTP/1.1\r\nHost: {address}\r\n\r\n".encode()
-    callers = [socket.create_connection((host, int(port))) for _ in range(45)]  # more than there are threads
+    callers = [socket.create_connection((host, int(port))) for _ in range(45)]  # more than there are worker threads
     for caller in callers:
         caller.sendall(request)
     wait_until_true(lambda: len(endless) == 2)

@@ -1,4 +1,4 @@
-"""Callers of long work hold up nobody else, however many they are, and what they wanted ends when they leave."""
+"""Callers of long work, however many, delay no others, and their work is cancelled when they disconnect."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from tests.waiting import wait_until_true
 CALLERS = 60
 ADDRESSES = 3
 BUNDLED = 2
-"""Voices, whose clips a new studio encodes."""
+"""Number of bundled voices, whose clips a new studio encodes."""
 
 Wanted = tuple[str, dict[str, Any]]
-"""The queue, and httpx's arguments."""
+"""The queue, and arguments for httpx."""
 
 QUEUES = {
     "POST /v1/projects": "documents",
@@ -73,24 +73,24 @@ QUEUES = {
     "POST /v1/references/add": "clips",
     "POST /model": "clips",
 }
-"""Routes whose work grows with what they are sent or asked for, and the queue in which it begins."""
+"""Routes whose work grows with the request, and the queue in which it starts."""
 SHORT = {
     "PUT /v1/pronunciations/csv",  # at most 2,000 entries
     "GET /v1/pronunciations/csv",
-    "PUT /v1/projects/{project_id}/cover",  # a picture is looked at, not unpacked
+    "PUT /v1/projects/{project_id}/cover",  # an image's header is checked without decoding it
     "GET /v1/projects/{project_id}/cover",
     "GET /v1/projects/previews/{preview_id}/cover",
-    "POST /v1/audio/voice_consents",  # kept as it comes
-    "GET /v1/voices/{reference}/samples/{sample_id}/audio",  # sent as it is kept, like the next two
+    "POST /v1/audio/voice_consents",  # stored unchanged
+    "GET /v1/voices/{reference}/samples/{sample_id}/audio",  # sent as stored, like the next two
     "GET /v1/projects/{project_id}/takes/{take_id}/audio",
     "GET /metrics",
-    "POST /v1/audio/speech/batch",  # in the engine's line, like the next one
+    "POST /v1/audio/speech/batch",  # in the engine's queue, like the next one
     "POST /v1/takes/{take_id}/continue",
-    "PATCH /model/{voice_id}",  # a cover is not looked at
-    "POST /v1/references/update",  # names alone, like the next one
+    "PATCH /model/{voice_id}",  # a cover is ignored
+    "POST /v1/references/update",  # names only, like the next one
     "DELETE /v1/references/delete",
 }
-"""Routes that take or send files, whose work is short or has the engine's own line."""
+"""Routes that accept or send files, whose work is short or uses the engine's own queue."""
 
 
 def test_routes_that_take_or_send_files_are_in_a_table(steered: Callable[..., Steered]) -> None:
@@ -109,7 +109,7 @@ def test_routes_that_take_or_send_files_are_in_a_table(steered: Callable[..., St
 
 
 class Gate:
-    """Holds all work of all queues, as long as its caller wants it."""
+    """Holds the work of all queues while its callers are connected."""
 
     def __init__(self) -> None:
         self.is_open = threading.Event()
@@ -129,7 +129,7 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
 
 
 def sent(served: Served, request: httpx.Request, number: int) -> socket.socket:
-    """A connection of one of the callers, on which the request is sent."""
+    """Send the request on a new connection of one of the callers; the connection."""
     host, port = served.url.removeprefix("http://").split(":")
     connection = socket.create_connection((host, int(port)), source_address=(f"127.0.0.{2 + number % ADDRESSES}", 0))
     body = request.read()
@@ -140,7 +140,7 @@ def sent(served: Served, request: httpx.Request, number: int) -> socket.socket:
 
 
 def figures(client: httpx.Client, queue: str) -> tuple[int, int]:
-    """How many run and wait there."""
+    """Numbers of running and waiting jobs in the queue."""
     work = client.get("/health").json()["work"][queue]
     return work["running"], work["waiting"]
 
@@ -149,14 +149,14 @@ LISTS = ("/v1/takes?limit=200", "/v1/audio/voices", "/v1/projects?limit=200")
 
 
 def counts(client: httpx.Client) -> dict[str, int]:
-    """What there is for good."""
+    """Numbers of takes, voices and projects that are complete."""
     listed = {path: client.get(path).raise_for_status().json()["data"] for path in LISTS}
     return {path: sum(row.get("state") in (None, "finished", "done") for row in rows) for path, rows in listed.items()}
 
 
 @pytest.fixture(scope="module")
 def with_book(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, dict[str, str]]]:
-    """A studio with something of everything, and what is put into the addresses."""
+    """A studio with one item of each kind, and their ids for the addresses."""
     engines: list[FakeEngine] = []
 
     def start(config: EngineConfig, progress: object) -> FakeEngine:
@@ -213,7 +213,7 @@ def test_sixty_leaving_callers_delay_no_others_and_their_work_is_dropped(
         callers = [sent(served, request, number) for number in range(CALLERS)]
         queue = QUEUES[route]
         places = sum(client.get("/v1/queue").json()["work"][queue][most] for most in ("max_running", "max_waiting"))
-        # One that is read only after its caller has left would be work once the gate is open.
+        # A request read only after its caller has left would start work once the gate is open.
         wait_until_true(lambda: sum(figures(client, queue)) == min(CALLERS, places))
         assert counts(client) == before, "all of it is held, and the plain routes answer"
         for caller in callers:
@@ -274,7 +274,7 @@ def test_a_full_queue_of_clips_refuses_speech_with_another_clip_but_not_with_a_k
     steered: Callable[..., Steered], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served, engine = steered(max_waiting=1)
-    wait_until_true(lambda: len(engine.encoded) == BUNDLED)  # which is work of the same queue
+    wait_until_true(lambda: len(engine.encoded) == BUNDLED)  # encoded in the same queue
     speech = {"input": "Hi.", "ref_audio": data_url(wav(tone(2))), "ref_text": "Hello.", "response_format": "wav"}
     with served.client() as client:
         assert client.post("/v1/audio/speech", json=speech).status_code == 200
@@ -305,7 +305,7 @@ def test_lists_do_not_wait_for_blocked_writers(
         other.execute("begin immediate")
         star = client.build_request("PATCH", f"/v1/takes/{ids['take_id']}", json={"starred": True})
         callers = [open_ones.enter_context(sent(served, star, number)) for number in range(CALLERS)]
-        first, *_ = multiprocessing.connection.wait(callers, 30)  # one too many
+        first, *_ = multiprocessing.connection.wait(callers, 30)  # the first caller too many
         assert isinstance(first, socket.socket) and b" 503 " in first.recv(4096)
         assert counts(client) == before
         other.execute("rollback")

@@ -1,4 +1,4 @@
-"""Whose pages may use the studio, and under which names it answers: routes, forms, Gradio's endpoints, sockets."""
+"""Origins that may use the studio, and its accepted host names: routes, forms, Gradio's endpoints, sockets."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def with_page(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     [
         ("cross-site", EVIL, 403),
         ("cross-site", None, 403),
-        ("same-site", "http://127.0.0.1:3000", 403),  # another program of this machine is another origin
+        ("same-site", "http://127.0.0.1:3000", 403),  # another program on this machine is another origin
         ("cross-site", GOOD, 200),
         ("same-origin", "https://proxied.example", 200),
         ("none", None, 200),
-        (None, EVIL, 403),  # a plain http: address other than localhost: the browser tells the origin alone
+        (None, EVIL, 403),  # at an http: address other than localhost, browsers send only the origin
         (None, "null", 403),
         (None, GOOD, 200),
-        (None, None, 200),  # a program
+        (None, None, 200),  # not a browser
     ],
 )
 def test_a_page_of_another_origin_cannot_change_anything(

@@ -1,5 +1,4 @@
-"""Whose takes, projects and favourites are whose: one person's without keys, else those of the name or the key that
-asked."""
+"""Ownership of takes, projects and favourites: shared by all without keys, else by the name or the key used."""
 
 from __future__ import annotations
 
@@ -27,13 +26,13 @@ def asking(served: Served, key: str = "", address: str = "127.0.0.1") -> httpx.C
 
 
 def make(client: httpx.Client, text: str) -> str:
-    """Speak a text and make a project of it; the project's id."""
+    """Speak a text and create a project from it; the project's id."""
     client.post("/v1/audio/speech", json={"input": text}).raise_for_status()
     return str(client.post("/v1/projects", json={"input": text}).raise_for_status().json()["id"])
 
 
 def seen(client: httpx.Client) -> tuple[set[str], set[str]]:
-    """The words of the takes, and the ids of the projects."""
+    """The excerpts of the takes, and the ids of the projects."""
     takes, projects = client.get("/v1/takes").json()["data"], client.get("/v1/projects").json()["data"]
     return {take["excerpt"] for take in takes}, {project["id"] for project in projects}
 

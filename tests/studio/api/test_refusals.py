@@ -1,4 +1,4 @@
-"""What a careless or hostile caller sends: each refused in the envelope, by name, the engine never asked."""
+"""Careless or hostile requests: refused in the envelope, naming the field, without calling the engine."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_invalid_query_and_path_values_are_refused_by_name(steered: Steer) -> No
 
 @pytest.mark.parametrize("charset", ["undefined", "punycode", "utf-16", "none"])
 def test_a_form_in_another_charset_is_refused_before_it_is_decoded(steered: Steer, charset: str) -> None:
-    """Some decode in the square of the length, and fields are decoded in the event loop."""
+    """Some charsets take quadratic time to decode, and fields are decoded in the event loop."""
     served, _ = steered()
     body = b'--x\r\nContent-Disposition: form-data; name="name"\r\n\r\n' + b"a" * 60_000 + b"\r\n--x--\r\n"
     with served.client() as client:
@@ -147,7 +147,7 @@ def test_a_body_without_a_length_is_cut_off_at_the_limit(steered: Steer) -> None
         try:
             answer = client.post(SPEECH, content=endless(), headers={"Content-Type": "application/json"})  # type: ignore[arg-type]
         except httpx.WriteError:
-            return  # the server closed while we still sent
+            return  # the server closed the connection during the upload
     assert_envelope(answer, 413)
 
 

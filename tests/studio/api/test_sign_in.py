@@ -1,4 +1,4 @@
-"""Signing in: a person's browser gets a form and a cookie, which opens what a key opens."""
+"""Signing in: a browser gets a form and a cookie, which grants the same access as a key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The progress of the start is reported; models and voices are listed in the form that clients read."""
+"""The start reports its progress; models and voices are listed in the form that clients expect."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_errors_of_engine_and_studio_have_a_status() -> None:
 
     for module in (engine.engine_errors, studio.errors):
         for kind in vars(module).values():
-            # A setting that is wrong ends the start, before there is anybody to answer.
+            # An invalid setting aborts the start, before any request can be answered.
             if isinstance(kind, type) and issubclass(kind, Exception) and kind is not studio.errors.SettingsError:
                 answer = describe(kind("why"))
                 assert 400 <= answer.status <= 599 and answer.message == "why"

@@ -1,4 +1,4 @@
-"""A stop of the server: streams may finish, and those that do not are ended."""
+"""Stopping the server: streams may finish within the grace period, and are cut off after it."""
 
 from __future__ import annotations
 

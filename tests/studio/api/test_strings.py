@@ -1,4 +1,4 @@
-"""Every string of every route, endpoint and message: none breaks the server, and none is kept that breaks a list."""
+"""Every string of every route, endpoint and message: none breaks the server, and none stored breaks a list."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ USUAL: dict[str, Any] = {
     "start": 0,
     "end": 1,
 }
-"""What required fields hold while another one is looked at; "a" where nothing is said."""
+"""Values of required fields while another field is tested; the default is "a"."""
 FILES = ("audio_sample", "file", "audio", "voices")
 Json = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
 def served(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """With its page, which has endpoints of its own; in the line there is a place for whatever is asked for."""
+    """A studio with its page, which adds endpoints, and with room in the queue for every request."""
 
     def start(config: EngineConfig, progress: object) -> FakeEngine:
         return FakeEngine(config, rows=8)
@@ -77,7 +77,7 @@ def document(served: Served) -> Json:
 
 @pytest.fixture(scope="module")
 def known(served: Served) -> dict[str, str]:
-    """What the parameters of paths name: a voice, a sample of it, a take, a project and a part of it."""
+    """Values of path parameters: a voice and its sample, a take, a project and its part."""
     with served.client() as client:
         take = client.post("/v1/audio/speech", json={"input": "Hi."}).headers["x-request-id"]
         project = client.post("/v1/projects", json={"input": "Hi."}).json()["id"]
@@ -88,7 +88,7 @@ def known(served: Served) -> dict[str, str]:
 
 
 def strings_of(schema: Json, schemas: Json, inside: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The ways to every string that a schema allows: names of fields, 0 for a list's item, "*" for a free name."""
+    """The paths to all strings that a schema allows: field names, 0 for a list's item, "*" for a free name."""
     if "$ref" in schema:
         yield from strings_of(schemas[schema["$ref"].rpartition("/")[2]], schemas, inside)
     for alternative in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
@@ -105,7 +105,7 @@ def strings_of(schema: Json, schemas: Json, inside: tuple[Any, ...] = ()) -> Ite
 
 
 def placed(way: tuple[Any, ...], text: str) -> Any:
-    """The value that has the text at the way's end."""
+    """A value with the text at the end of the path."""
     if not way:
         return text
     if way[0] == 0:
@@ -114,12 +114,12 @@ def placed(way: tuple[Any, ...], text: str) -> Any:
 
 
 def as_json(fields: Json) -> Json:
-    """In ASCII, which can write half of a surrogate pair."""
+    """Encode as ASCII, which can represent half of a surrogate pair."""
     return {"content": json.dumps(fields), "headers": {"Content-Type": "application/json"}}
 
 
 def as_packed(way: tuple[Any, ...], text: str, fields: Json) -> Json:
-    """MessagePack with the text at the way's end; the packer itself writes no half of a surrogate pair."""
+    """MessagePack with the text at the end of the path; the packer cannot encode half of a surrogate pair."""
     raw = text.encode("utf-8", "surrogatepass")
     stand_in = "~" * len(raw)
     content = pack(fields | placed(way, stand_in)).replace(stand_in.encode(), raw)
@@ -132,7 +132,7 @@ def required(schema: Json, schemas: Json) -> Json:
 
 
 def requests_of(method: str, path: str, operation: Json, schemas: Json, known: dict[str, str], text: str) -> Any:
-    """Every request of an operation with the text in one of its strings: where, and httpx's arguments."""
+    """All requests of an operation with the text in one of its strings: the place, and arguments for httpx."""
     raw = quote(text.encode("utf-8", "surrogatepass"), safe="")
     usual = path
     for name, value in known.items():
@@ -182,7 +182,7 @@ def test_server_and_lists_survive_any_string_in_any_route(
             for method, operation in operations.items():
                 requests = requests_of(method.upper(), path, operation, schemas, known, NASTY[kind])
                 for where, request in requests:
-                    with client.stream(method, **request) as answer:  # of speech, the beginning will do
+                    with client.stream(method, **request) as answer:  # the beginning of speech is enough
                         _ = answer.read() if answer.is_error else b""
                     sent += 1
                     fine = answer.status_code < 500 or answer.status_code == 501  # no recogniser is installed
@@ -219,7 +219,7 @@ def test_huge_numbers_and_long_lists_of_a_query_are_refused(
 
 @pytest.mark.parametrize("name", [b'name="a\0b"; filename="a.txt"', b'name="odd"; filename="a\0b.txt"'])
 def test_server_survives_any_string_in_file_names_of_forms(served: Served, name: bytes) -> None:
-    """Also of a file that no route reads."""
+    """This includes the name of a file that no route reads."""
     part = b"--x\r\nContent-Disposition: form-data; " + name + b"\r\n\r\nHi.\r\n"
     wanted = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nHi.\r\n'
     head = {"Content-Type": "multipart/form-data; boundary=x"}
@@ -236,11 +236,11 @@ def test_socket_survives_any_string_in_messages(served: Served) -> None:
         for message in (
             {"type": text},
             {"type": "session.config", "voice": text},
-            {"type": "input.text", "text": text[:1000]},  # nine minutes of speech prove no more than one
+            {"type": "input.text", "text": text[:1000]},  # a minute of speech is as good a test as nine
         ):
             with connect(url, proxy=None) as socket:
                 socket.send(json.dumps(message))
-                with suppress(ConnectionClosed):  # it has refused that already
+                with suppress(ConnectionClosed):  # already refused
                     socket.send(json.dumps({"type": "input.done"}))
                 reply: Any = b""
                 while isinstance(reply, bytes) or json.loads(reply)["type"] in (
@@ -264,8 +264,8 @@ def test_fish_audios_socket_survives_any_string_in_messages(served: Served) -> N
             with connect(url, proxy=None) as socket:
                 if first.get("event") == "text":
                     socket.send(pack(start))
-                with suppress(ConnectionClosed):  # it has refused that already
-                    spoken = way[-1] == "text"  # nine minutes of speech prove no more than one
+                with suppress(ConnectionClosed):  # already refused
+                    spoken = way[-1] == "text"  # a minute of speech is as good a test as nine
                     socket.send(as_packed(way, text[:1000] if spoken else text, first)["content"])
                     socket.send(pack({"event": "stop"}))
                 event: Any = {"event": "audio"}
@@ -278,7 +278,7 @@ def test_fish_audios_socket_survives_any_string_in_messages(served: Served) -> N
 
 @pytest.mark.parametrize("path", ["call/synthesize", "run/synthesize", "queue/join", "reset"])
 def test_a_body_without_bounds_does_not_reach_gradio(served: Served, path: str) -> None:
-    """Which would parse it in the event loop: 40 MB of empty lists held up every stream for minutes."""
+    """Gradio would parse it in the event loop: 40 MB of empty lists delayed every stream for minutes."""
     head = {"Content-Type": "application/json"}
     with served.client() as client:
         for values, status in ((b"[]," * MAX_SIGNS, 400), (b'"' + b"a" * MAX_BODY + b'",', 413)):

@@ -1,1 +1,1 @@
-"""Fish Audio's protocol on a wire, with the messages that its clients were seen to send."""
+"""Fish Audio's protocol over real connections, with messages as observed from its clients."""

@@ -1,4 +1,4 @@
-"""What twice the input costs in what Fish Audio's clients send: at most three times the work."""
+"""Cost of twice the input from Fish Audio's clients: at most three times the work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.studio.test_growth import PIECES, Work, check, pieces
 
 
 def written_live(text: str) -> None:
-    """As a socket of Fish Audio takes it: cut after a chunk's length where no sentence ends."""
+    """Process the text like Fish Audio's socket: cut after a chunk's length if no sentence ends."""
     writing = WrittenText(limit=100)
     for at in range(0, len(text), 4):
         writing.add(text[at : at + 4])

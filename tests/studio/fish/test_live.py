@@ -1,4 +1,4 @@
-"""WS /v1/tts/live: one continuous file for each start, small messages, always a finish, and nothing left behind."""
+"""WS /v1/tts/live: one continuous file per start, small messages, always a finish, and no leftovers."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_start_is_one_continuous_file_and_another_may_follow(steered: Steer) -
             assert frames_of(audio) == (44_100, 9 * 6 * 2048)
     assert [utterance.text for utterance in engine.utterances] == ["It costs 3.50 in all.", "And that is it"] * 2
     assert [turn.text for turn in engine.utterances[1].history] == ["It costs 3.50 in all."]
-    assert not engine.utterances[2].history  # another start is another conversation
+    assert not engine.utterances[2].history  # each start begins a new conversation
 
 
 def test_the_text_of_the_start_comes_first_and_a_flush_speaks_at_once(steered: Steer) -> None:
@@ -77,7 +77,7 @@ def test_the_text_of_the_start_comes_first_and_a_flush_speaks_at_once(steered: S
         send(socket, "flush")
         assert len(receive(socket)["audio"]) > 0
         assert engine.utterances[0].text == "Well then"
-        send(socket, "flush")  # with nothing held
+        send(socket, "flush")  # with no pending text
         send(socket, "stop")
         assert until_finish(socket)[1]["reason"] == "stop"
 
@@ -121,7 +121,7 @@ def test_words_of_a_speaker_continue_in_the_same_voice(steered: Steer) -> None:
 @pytest.mark.parametrize("audio_format", ["wav", "mp3", "opus", "pcm", "flac"])
 def test_messages_are_small_in_every_format(steered: Steer, audio_format: str) -> None:
     served, _ = steered()
-    with open_live(served) as socket:  # which takes 64 KiB at most
+    with open_live(served) as socket:  # accepts messages of up to 64 KiB
         start(socket, text="word " * 60, format=audio_format)
         send(socket, "stop")
         events, finish = until_finish(socket)
@@ -187,7 +187,7 @@ def test_sockets_that_never_stop_leave_nothing_behind(steered: Steer) -> None:
             start(socket, text="one two three. And more")
         served.until(running=2)
         for socket in sockets[::2]:
-            socket.socket.close()  # without a word
+            socket.socket.close()  # without a closing handshake
     served.until(running=0, waiting=0)
     engine.later_frames_gate.set()
     with open_live(served) as socket:
@@ -221,7 +221,7 @@ def test_socket_waits_for_another_start_after_a_finish_then_closes(
 
 
 def test_client_may_be_silent_before_a_start_and_between_texts(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Longer than after a finish; pings are answered all the while."""
+    """Longer than after a finish; pings are answered in the meantime."""
     served, _ = steered()
     monkeypatch.setattr(live, "IDLE_SECONDS", 0.0)
     with open_live(served) as socket:
@@ -260,7 +260,7 @@ def socket_with_small_buffer(served: Served) -> Socket:
 def test_a_stop_and_a_close_right_after_it_drop_the_work_and_a_reconnect_is_served(steered: Steer) -> None:
     served, engine = steered()
     engine.later_frames_gate.clear()
-    for _ in range(3):  # as Pipecat ends a call, and connects again after an interruption
+    for _ in range(3):  # as Pipecat does at the end of a call, and to reconnect after an interruption
         with open_live(served) as socket:
             start(socket, text="one two three four")
             send(socket, "stop")

@@ -1,4 +1,4 @@
-"""MessagePack from anybody: what other packers write is read, and what would cost much is refused before."""
+"""Untrusted MessagePack: the output of other packers is read, and expensive input is refused early."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VALUE: dict[str, Any] = {
 
 def test_packed_values_are_read_back() -> None:
     assert unpack(pack(VALUE)) == VALUE
-    assert unpack(b"\x81\xa1a\xca\x3f\x00\x00\x00") == {"a": 0.5}  # a float of four bytes, as JavaScript packs it
+    assert unpack(b"\x81\xa1a\xca\x3f\x00\x00\x00") == {"a": 0.5}  # a four-byte float, as packed by JavaScript
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ REQUIRED = {
 
 
 def create(client: httpx.Client, clips: int = 1, **fields: Any) -> httpx.Response:
-    """As fish-audio-sdk does: each file called "upload", fields repeated."""
+    """Create a model like fish-audio-sdk: each file named "upload", fields repeated."""
     files = [("voices", ("upload", spoken(), "application/octet-stream"))] * clips
     plain = {"title": "My Voice", "type": "tts", "train_mode": "fast", "enhance_audio_quality": "true"} | fields
     return client.post("/model", data=plain, files=files)
@@ -118,7 +118,7 @@ def test_voices_are_listed_in_pages_and_by_their_facts(steered: Steer) -> None:
         )
         assert titles(sort_by="created_at")[0] == "zoe"
         client.patch("/v1/voices/zoe", json={"language": "de-DE"}).raise_for_status()
-        assert titles(language="en") == ["anna", "bert"]  # which may speak any
+        assert titles(language="en") == ["anna", "bert"]  # voices without a language match any
         assert titles(language="de") == ["anna", "bert", "zoe"]
         assert titles(author_id=whole["items"][0]["author"]["_id"]) and not titles(author_id="f" * 32)
         assert titles(**{"tag[]": ["calm"], "language[]": ["de", "fr"]}) == ["zoe"]  # as axios writes lists
@@ -180,7 +180,7 @@ def test_words_are_recognised_with_a_recogniser(voices_folder: Path, tmp_path: P
 
 
 class Echo:
-    """A recogniser that hears how many seconds it was given."""
+    """A recogniser whose text is the number of seconds of its input."""
 
     def recognise(self, pcm: np.ndarray, language: str) -> Transcription:
         text = f"{len(pcm) / RATE:.0f}"

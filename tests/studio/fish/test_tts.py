@@ -1,4 +1,4 @@
-"""POST /v1/tts: every field of Fish Audio's request mapped, ignored or refused, in each kind of body."""
+"""POST /v1/tts: every field of Fish Audio's request is mapped, ignored or refused, in every body type."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SDK = {
     "condition_on_previous_chunks": True,
     "early_stop_threshold": 1.0,
 }
-"""As fish-audio-sdk 1.3 sends it."""
+"""A request as sent by fish-audio-sdk 1.3."""
 
 
 def speak(served: Served, **fields: Any) -> Any:
@@ -51,7 +51,7 @@ def speak(served: Served, **fields: Any) -> Any:
 
 
 def message(answer: Any, status: int) -> str:
-    """Of a refusal: exactly these two keys, of which the old SDK makes its exception."""
+    """The message of an error, which has exactly the two keys that the old SDK builds its exception from."""
     assert answer.status_code == status, answer.text
     body = answer.json()
     assert set(body) == {"status", "message"} and body["status"] == status
@@ -105,7 +105,7 @@ API_CLIENT = {
     "repetition_penalty": 1.1,
     "temperature": 0.8,
 }
-"""As tools/api_client.py of fish-speech sends it, to ?format=msgpack."""
+"""A request as sent by fish-speech's tools/api_client.py to ?format=msgpack."""
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_fish_speechs_api_client_is_answered(steered: Steer, fields: dict[str, A
     head = {"Content-Type": "application/msgpack", "Accept": "*/*", "Authorization": "Bearer YOUR_API_KEY"}
     with served.client() as client:
         answer = client.post(f"{TTS}?format=msgpack", content=pack(API_CLIENT | fields), headers=head)
-    if beginning is None:  # it reads the refusal as JSON, whatever it asked for
+    if beginning is None:  # the client reads errors as JSON, whatever format it requested
         assert "nobody" in message(answer, 400)
     else:
         assert answer.status_code == 200 and answer.content.startswith(beginning)
@@ -188,7 +188,7 @@ def test_bit_rates_make_larger_and_smaller_files(steered: Steer) -> None:
     assert size(format="opus", opus_bitrate=48) == size(format="opus", opus_bitrate=48_000)
     assert size(format="opus", opus_bitrate=-1000) == size(format="opus")
     assert "mp3_bitrate" in message(speak(served, text=text, format="mp3", mp3_bitrate=100), 400)
-    assert size(format="wav", mp3_bitrate=100) > 0  # of another format: ignored
+    assert size(format="wav", mp3_bitrate=100) > 0  # a field of another format is ignored
 
 
 def test_prosody_changes_speed_and_volume(steered: Steer) -> None:

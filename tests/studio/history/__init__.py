@@ -1,1 +1,1 @@
-"""Kept takes over HTTP: listed, shared, exported, their words' times, their sentences regenerated."""
+"""Kept takes over HTTP: lists, shares, exports, word times, regenerated sentences."""

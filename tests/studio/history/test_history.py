@@ -1,4 +1,4 @@
-"""Takes that stay: what is kept, lists and filters, sound in ranges and formats, stars, deletions, retention."""
+"""Kept takes: stored data, lists and filters, audio in ranges and formats, stars, deletions, retention."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.studio.server import Served, serve
 SPEECH, TAKES = "/v1/audio/speech", "/v1/takes"
 FRAME = 2048
 NO_CODES = {"voice": "random"}
-"""Of a voice's own codes the first would have to be written, which waits for the disk by right."""
+"""Other voices have codes to be written first, which rightly waits for the disk."""
 Steered = tuple[Served, FakeEngine]
 Steer = Callable[..., Steered]
 
@@ -102,7 +102,7 @@ def test_stopped_and_failed_takes_stay_with_their_reason_and_refused_ones_do_not
         engine.later_frames_gate.clear()
         body = {"input": "Stopped here.", "response_format": "wav"}
         with client.stream("POST", SPEECH, json=body) as answer:
-            pieces = answer.iter_raw()  # to let go of it would hang up
+            pieces = answer.iter_raw()  # losing this reference would close the connection
             next(pieces)
             under_way = answer.headers["x-request-id"]
             assert client.get(f"{TAKES}/{under_way}").json()["state"] == "speaking"
@@ -316,7 +316,7 @@ def test_hanging_disk_does_not_slow_speech(steered: Steer, home: dict[str, str])
     served, _ = steered(**home)
     library = library_of(served)
     with served.client() as client:
-        with library.store.writing():  # nobody else can write meanwhile
+        with library.store.writing():  # blocks all other writers
             first = client.post(SPEECH, json={"input": "While the disk hangs."} | NO_CODES)
             assert first.status_code == 200 and first.content
         assert client.get(f"{TAKES}/{first.headers['x-request-id']}").json()["text"] == "While the disk hangs."

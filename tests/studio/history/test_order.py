@@ -1,4 +1,4 @@
-"""Takes are listed newest first whether they are kept or not, on every page, none twice and none left out."""
+"""Takes are listed newest first, kept or not; no page repeats or omits one."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def mend(client: httpx.Client, take: str, start: int, end: int, **headers: str) 
 
 
 def reword(client: httpx.Client, take: str, old: str, new: str) -> httpx.Response:
-    """Say ``new`` in the place of ``old``."""
+    """Replace ``old`` with ``new``."""
     start = client.get(f"{TAKES}/{take}").json()["text"].index(old)
     return client.post(f"{TAKES}/{take}/mend", json={"start": start, "end": start + len(old), "replacement": new})
 
@@ -69,7 +69,7 @@ def test_a_sentence_is_another_and_the_rest_stays_sample_for_sample(steered: Ste
         assert np.array_equal(new[ends + 3000 + longer :], old[ends + 3000 :])
         assert not np.array_equal(new[begins + 3000 : ends - 9000], old[begins + 3000 : ends - 9000])
         assert now[0] == was[0] and now[5][1] == pytest.approx(was[5][1] + longer / RATE, abs=0.002)
-        again = mend(client, after["id"], 0, len(TEXT)).json()  # all of it, and no joints; one that was mended already
+        again = mend(client, after["id"], 0, len(TEXT)).json()  # a mended take, regenerated whole: no joints
         assert engine.utterances[-1].text == TEXT and again["mends"] == after["id"]
         listed = [take["id"] for take in client.get(TAKES).json()["data"]]
         assert listed == [again["id"], after["id"], before], "the one before stays"
@@ -88,7 +88,7 @@ def test_a_sentence_gets_other_words_and_the_rest_stays_sample_for_sample(steere
         longer, begins, ends = len(new) - len(old), int(was[2][1] * RATE), int(was[4][1] * RATE)
         assert np.array_equal(new[: begins - 3000], old[: begins - 3000])
         assert np.array_equal(new[ends + 3000 + longer :], old[ends + 3000 :])
-        again = reword(client, after["id"], "Three hundred and 4.", "").json()  # its neighbour is said without it
+        again = reword(client, after["id"], "Three hundred and 4.", "").json()  # its neighbour is spoken without it
         assert engine.utterances[-1].text == "One two. Five six." and again["text"] == "One two.  Five six."
         assert [word for word, _ in sound_and_times(client, again["id"])[1]] == ["One", "two", "Five", "six"]
         last = reword(client, again["id"], "Five six.", " ").json()
@@ -206,7 +206,7 @@ def test_impossible_regenerations_are_refused_with_the_reason_and_nothing_is_sto
         taken = new_take(client, voice="anna")
         together = new_take(client, "One.\nHe: Two.", cast={"He": "anna"}, voice="bert")
         client.delete("/v1/voices/anna")
-        client.patch("/v1/voices/bert", json={"name": "Anna"})  # the name is another's now
+        client.patch("/v1/voices/bert", json={"name": "Anna"})  # the name now belongs to another voice
         refused(taken, 409, "no longer in the library", "take_id")
         assert_envelope(mend(client, together, 10, 11), 409, "take_id")
         assert mend(client, together, 0, 1).status_code == 201, "bert has only another name"
@@ -224,7 +224,7 @@ def test_another_model_or_key_does_not_fix_it(steered: Steer, tmp_path: Path) ->
         assert_envelope(mend(client, take, 0, 1, **theirs), 404, "take_id")
     other, _ = steered(**home, model="test/another")
     with other.client(headers=mine) as client:
-        for old in (take, mended):  # of the second its words' times are kept
+        for old in (take, mended):  # the second has stored word times
             answer = mend(client, old, 0, 1)
             assert_envelope(answer, 409)
             assert "another model or codec" in answer.text

@@ -1,4 +1,4 @@
-"""Links to single takes: opened without a key, until they expire or are taken back; off unless set."""
+"""Links to single takes: opened without a key until they expire or are revoked; disabled by default."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much a kept take sounds like the clip of its voice or another clip: per cent, nearest bundled voice, reasons."""
+"""Likeness of a kept take to its voice's clip or another clip: per cent, nearest bundled voice, reasons."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def clip(*names: str) -> bytes:
 
 
 def spoken(client: httpx.Client, voice: str) -> str:
-    """The id of a take of some seconds."""
+    """Speak a take of a few seconds; its id."""
     text = "This is said so that the take lasts for long enough to hear a voice in it."
     answer = client.post("/v1/audio/speech", json={"input": text, "voice": voice, "response_format": "wav"})
     assert answer.status_code == 200, answer.text

@@ -1,4 +1,4 @@
-"""When words are heard, over HTTP: as an event of a stream, and of a take that is kept."""
+"""Word times over HTTP: as an event of a stream, and for a kept take."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.studio.speech.test_socket import open_socket, send, sentence
 
 SPEECH, TAKES = "/v1/audio/speech", "/v1/takes"
 WORD = 6 * FRAME / RATE
-"""Seconds of a word; the engine says that every character of a part takes as long as every other."""
+"""Duration of a word in seconds; the fake engine gives all characters of a part the same duration."""
 Steer = Callable[..., tuple[Served, FakeEngine]]
 
 

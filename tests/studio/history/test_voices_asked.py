@@ -1,4 +1,4 @@
-"""Takes found by the voice that spoke them, and by its revision, whatever name it has or had."""
+"""Takes filtered by voice and revision, under the voice's current and earlier names."""
 
 from __future__ import annotations
 

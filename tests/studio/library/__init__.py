@@ -1,1 +1,1 @@
-"""The library on a real disk: crashes, copies, a disk that is full, leftovers."""
+"""The library on a real disk: crashes, backups, full disks, leftovers."""

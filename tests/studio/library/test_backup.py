@@ -1,4 +1,4 @@
-"""Copies of the library on another disk: after writes, at the end, and back again, whatever was cut short."""
+"""Backups of the library on another disk: after writes, at shutdown, and restored, even after interruptions."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ def test_the_sound_of_takes_and_of_projects_outlives_a_restart_and_the_disk(
         paths += [f"/v1/projects/{project['id']}/takes/{part['chosen']}/audio", f"/v1/takes/{take}/audio"]
         first = sounds(studio)
     assert first[0] != first[1]
-    for home in ("first", "second"):  # the same disk, then one that is empty
+    for home in ("first", "second"):  # the same disk, then an empty one
         with serve(settings(home), FakeEngine.start) as studio:
             assert sounds(studio) == first
 

@@ -1,4 +1,4 @@
-"""The library under kill -9 and under many processes: no half voice, no lost file, no orphan."""
+"""The library under kill -9 and with many processes: no incomplete voice, lost file or orphan."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.studio.library.worker import begin, work
 
 
 def check(home: Path) -> Library:
-    """Open the library as a start does, and hold everything in it against everything else."""
+    """Open the library as a start does, and check that its contents are consistent."""
     library = Library(home)
     named = set[str]()
     voices = library.voices.page() + library.voices.page(deleted=True)

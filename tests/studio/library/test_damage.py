@@ -1,4 +1,4 @@
-"""A library of which something is damaged: a start says so in a sentence, and a voice says which one it is."""
+"""A damaged library: a start reports it in one sentence, and errors name the damaged voice."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_unreadable_page_files_stop_the_start_with_a_message(table: str, tmp_pat
     voices = shutil.copytree(voices_folder, tmp_path / "voices")
     (voices / "facts.json").write_text(
         '{"Anna": {"accent": "American"}}'
-    )  # which a start compares with the voice's own
+    )  # compared at the start with the voice's own facts
     home = tmp_path / "home"
     library = Library(home)
     import_bundled(library, voices)

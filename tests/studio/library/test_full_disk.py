@@ -1,4 +1,4 @@
-"""A disk that is full: speech goes on, everything can be read, deleting makes room, and nothing half-written stays."""
+"""A full disk: speech continues, everything is readable, deleting frees space, and no partial file remains."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def files(home: Path) -> set[str]:
 
 
 Full = Callable[[Callable[[], bool]], None]
-"""Has the disk full from now on whenever this says so."""
+"""Makes the disk full from now on whenever the function returns True."""
 
 
 @pytest.fixture
 def full_when(monkeypatch: pytest.MonkeyPatch) -> Full:
-    """A disk that can be full when an audio file is written, in the middle of it."""
+    """A disk that can become full in the middle of writing an audio file."""
     tests: list[Callable[[], bool]] = [lambda: False]
     whole = os.fsync
 
@@ -156,7 +156,7 @@ def test_regenerated_take_is_stored_whole_or_refused(tmp_path: Path, steered: St
 def test_an_audio_book_without_room_is_refused_and_leaves_nothing(
     steered: Steer, monkeypatch: pytest.MonkeyPatch, room: int | None
 ) -> None:
-    """``room``: bytes that there are for it; not even that of an empty file."""
+    """``room``: free bytes; None: not even an empty file can be created."""
     opened: list[io.BytesIO] = []
 
     class Crowded(io.BytesIO):

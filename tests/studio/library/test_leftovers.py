@@ -1,4 +1,4 @@
-"""What stays on the disk: nothing in the temporary folder, and in the library nothing that no row knows."""
+"""No leftovers on the disk: none in the temporary folder, and no file in the library without a row."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Calls = Iterator[tuple[str, str, dict[str, Any]]]
 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty temporary folder of this process."""
+    """An empty temporary folder for this process."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
@@ -39,14 +39,14 @@ def files_of(folder: Path) -> set[str]:
 
 
 def orphans(served: Served) -> set[str]:
-    """Audio files of the library that no row names, unfinished ones too."""
+    """Audio files of the library without a row, including unfinished ones."""
     library: Library = served.app.state.studio.speech.voices.library
     with library.store.reading() as db:
         return {name for name, _ in library.files.everything()} - named_files(db.conn)
 
 
 def known_ids(client: httpx.Client) -> dict[str, str]:
-    """One of everything that paths name; the voice has a consent."""
+    """Ids of one item of each kind that paths name; the voice has a consent."""
     clip = {"audio_sample": ("me.wav", spoken(), "audio/wav")}
     client.post("/v1/audio/voices", data={"name": "Eve", "ref_text": WORDS, "consent": "I agree."}, files=clip)
     take = client.post("/v1/audio/speech", json={"input": "Two words."}).headers["x-request-id"]
@@ -81,7 +81,7 @@ FISH_CLIPS = [(name, ("me.wav", spoken(), "audio/wav")) for name in ("voices", "
 
 
 def every_call(served: Served, ids: dict[str, str]) -> Calls:
-    """Each method of each route, deletions last, with bodies that are right or wrong."""
+    """Each method of each route, deletions last, with valid and invalid bodies."""
     clip = {"audio_sample": ("me.wav", spoken(), "audio/wav")}
     named = {"data": {"name": "Fay", "ref_text": WORDS}, "files": clip}
     bodies: list[dict[str, Any]] = [{}, {"json": {}}, {"files": {"file": b"nonsense"}}, named]
@@ -112,14 +112,14 @@ def test_routes_leave_no_files(temporary: Path, tmp_path: Path, voices_folder: P
             statuses[answer.status_code] = statuses.get(answer.status_code, 0) + 1
             assert answer.status_code < 500 or answer.status_code == 501, (method, path, answer.text)
             assert files_of(temporary) == set(), (method, path)
-        client.get("/v1/takes")  # which waits for the takes to be written
+        client.get("/v1/takes")  # waits for the takes to be written
         assert orphans(served) == set()
     assert statuses[200] > 50 and statuses[400] > 20, statuses
     assert files_of(temporary) == set()
 
 
 def called(client: httpx.Client, name: str, data: list[Any]) -> str:
-    """What an endpoint of gradio_client answers, to its end."""
+    """The complete response of one of Gradio's endpoints."""
     event = client.post(f"/gradio_api/call{name}", json={"data": data}).json()["event_id"]
     return client.get(f"/gradio_api/call{name}/{event}").text
 

@@ -1,4 +1,4 @@
-"""What a library of twice the size costs: at most three times the work, and nothing where nothing of it is read."""
+"""Cost of a library of twice the size: at most three times the work, and none where it is not read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_search_time_does_not_grow_with_the_query(tmp_path: Path) -> None:
 
 
 def project_of(library: Library, parts: int, text: str) -> Project:
-    """One whose parts were all spoken; their rows are written at once."""
+    """A project whose parts have all been spoken; their rows are inserted directly."""
     settings = ProjectSettings()
     project = library.projects.create("", "Book", "txt", [NewPart(text)] * parts, settings)
     with library.store.writing() as db:
@@ -82,7 +82,7 @@ def test_an_entry_of_a_project_costs_the_same_in_any_dictionary(tmp_path: Path, 
     for entries in (1, 1000):
         library.pronunciations.merge(shelf, [Pronunciation(f"word{n}x", "said") for n in range(entries)], True)
         costs.append(least(put_and_take))
-    listed = least(lambda: library.pronunciations.entries(shelf))  # each of the two reads the dictionary
+    listed = least(lambda: library.pronunciations.entries(shelf))  # add and delete each read the dictionary
     assert costs[1] <= TIMES * (costs[0] + 2 * listed), costs
 
 
@@ -90,7 +90,7 @@ def test_changing_settings_without_effect_on_parts_reads_no_part(tmp_path: Path)
     library = Library(tmp_path)
     projects, costs = [project_of(library, count, "Some words. " * 20) for count in (10, 2000)], []
     for project in projects:
-        for at in (0.1, 0.2, 0.3):  # a change each time
+        for at in (0.1, 0.2, 0.3):  # a different value each time
             settings = replace(project.settings, pause=at)
             edit = partial(library.projects.edit, project.id, None, None, settings)
             costs.append(least(edit, 1))

@@ -1,8 +1,8 @@
-"""A library that version 24 of the tables has written: it opens, every route answers as before, and a crash is no loss.
+"""A library with version 24 of the tables: it opens, every route answers as before, and a crash loses nothing.
 
-`tests/data/library-v24` has the library and what that studio answered. In it: two voices, takes (regenerated, cut,
-starred, deleted, a dialogue, one that is shared), a project (a regenerated part, one with two takes, a stale one, two
-that were merged, a deleted one), and a deleted project. Deletions and the link do not expire until the year 2100.
+`tests/data/library-v24` contains the library and that studio's responses. The library has two voices, takes
+(regenerated, cut, starred, deleted, a dialogue, shared), a project (with a regenerated part, one with two takes, a
+stale one, two merged ones, a deleted one), and a deleted project. Deletions and the link expire in the year 2100.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def addresses(client: httpx.Client) -> Iterator[str]:
-    """Everything that can be read in the library, takes that are listed nowhere too."""
+    """Addresses of everything readable in the library, including takes that are not listed."""
     yield from ("/v1/takes", "/v1/takes?q=two", "/v1/takes?starred=true", "/v1/takes?voice=anna", "/v1/takes?limit=2")
     yield from ("/v1/takes/export", "/v1/voices", "/v1/pronunciations", "/v1/projects")
     for take in client.get("/v1/takes").json()["data"]:
@@ -62,7 +62,7 @@ def addresses(client: httpx.Client) -> Iterator[str]:
 
 
 def answers(client: httpx.Client) -> dict[str, Any]:
-    """What is answered at each address: the status, and JSON as it is, of the rest the hash."""
+    """The responses by address: the status, and JSON as it is or a hash of other content."""
     by_address: dict[str, Any] = {}
     for address in addresses(client):
         answer = client.get(address)
@@ -75,7 +75,7 @@ def _content(answer: httpx.Response) -> Any:
     if answer.is_error:
         return answer.json()["error"]["code"]
     if kind == "application/json":
-        return {name: value for name, value in answer.json().items() if name != "retention"}  # which is the studio's
+        return {name: value for name, value in answer.json().items() if name != "retention"}  # depends on the settings
     if kind == "application/zip":
         with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
             return {name: _hash(archive.read(name)) for name in archive.namelist() if name != "manifest.json"}
@@ -91,7 +91,7 @@ def served_from(home: Path, steered: Steer, **settings: object) -> Steered:
 
 
 def holds(now: Any, before: Any) -> bool:
-    """Whether all that was answered before is answered now; there may be more fields."""
+    """Whether the response now contains all of the earlier one; more fields are allowed."""
     if isinstance(now, dict) and isinstance(before, dict):
         return all(name in now and holds(now[name], value) for name, value in before.items())
     if isinstance(now, list) and isinstance(before, list):

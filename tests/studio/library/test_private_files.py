@@ -1,4 +1,4 @@
-"""Permissions of the library: its owner alone may read it, whatever the umask is and however it was made before."""
+"""Permissions of the library: only its owner may read it, whatever the umask and its earlier permissions."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def mode(path: Path) -> int:
 
 
 def open_to_others(folder: Path, *but: str) -> dict[str, str]:
-    """Octal modes of the paths in a folder, itself too, that other users may access; not of the names in ``but``.
+    """Octal modes of a folder and the paths in it that other users may access, except names in ``but``.
 
-    Files that a running studio removes meanwhile are left out.
+    Files that a running studio removes in the meantime are left out.
     """
     modes = {}
     for path in [folder, *(path for path in folder.rglob("*") if path.name not in but)]:
@@ -59,7 +59,7 @@ def filled(home: Path) -> Library:
 
 
 def opened_up(home: Path) -> None:
-    """As an earlier version of the studio has left it."""
+    """Set the permissions that an earlier version of the studio used."""
     for path in [home, *home.rglob("*")]:
         path.chmod(0o755 if path.is_dir() else 0o644)
 
@@ -80,7 +80,7 @@ def test_new_library_is_private_to_its_owner(tmp_path: Path, caplog: pytest.LogC
 
 def test_readable_library_becomes_private_when_opened(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     home = tmp_path / "home"
-    library = filled(home)  # still open, so that SQLite's log and its index are there too
+    library = filled(home)  # still open, so that SQLite's log and its index exist too
     (home / "library.db.old").write_bytes(b"a copy")
     (home / "library.db.older").mkdir()
     (home / "sessions.json").write_text("{}")

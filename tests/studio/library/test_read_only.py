@@ -1,4 +1,4 @@
-"""A library that could not be written for a while: what comes after that is kept."""
+"""A library that was temporarily read-only: later takes are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The trash of a library: listed, restored, emptied and expired, whatever was deleted; its audio goes with it."""
+"""The trash of a library: listed, restored, emptied and expired for every kind of item, with its audio."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def take(library: Library, take_id: str, caller: str = "me") -> None:
 
 
 def project(library: Library, owner: str, *texts: str, takes: int = 0) -> Project:
-    """With so many takes of its first part."""
+    """Create a project whose first part has this many takes."""
     new_project = library.projects.create(owner, "A book", "txt", [NewPart(text) for text in texts], ProjectSettings())
     for number in range(takes):
         library.projects.queue_parts(new_project.id, owner, [library.projects.parts(new_project.id, owner)[0].id])
@@ -57,7 +57,7 @@ def project(library: Library, owner: str, *texts: str, takes: int = 0) -> Projec
 
 
 def one_of_each(library: Library) -> tuple[Voice, Project]:
-    """A take, voice, project, part, replacement and character in the trash, deleted in this order."""
+    """Put a take, voice, project, part, replacement and character into the trash, in this order."""
     take(library, "req_1")
     library.takes.delete(TakeFilter(ids=("req_1",)))
     voice = library.voices.seen_by("me").create(VoiceFields(name="Anna"), [new_sample()])
@@ -77,14 +77,14 @@ def one_of_each(library: Library) -> tuple[Voice, Project]:
 
 
 def aged(library: Library, seconds: float) -> None:
-    """As if everything in the trash had been deleted so much earlier."""
+    """Make everything in the trash look deleted this much earlier."""
     with library.store.writing() as db:
         for table in set(TABLES.values()):
             db.execute(f"update {table} set deleted = deleted - ?", [seconds])
 
 
 def all_items(library: Library, owner_filter: str | None = None) -> list[TrashItem]:
-    """All pages, of two."""
+    """All items, fetched in pages of two."""
     items: list[TrashItem] = []
     while page := library.trash.page(owner_filter, 2, items[-1].id if items else None):
         items += page

@@ -1,4 +1,4 @@
-"""The trash over HTTP: listed page by page, restored, emptied; with keys each sees its own."""
+"""The trash over HTTP: listed page by page, restored, emptied; each key sees its own."""
 
 from __future__ import annotations
 

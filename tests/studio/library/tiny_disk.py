@@ -1,4 +1,4 @@
-"""A disk of a few MiB that can really be full, where this process may mount one."""
+"""A real disk of a few MiB that can be filled, if this process may mount one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 @contextlib.contextmanager
 def tiny_disk(folder: Path, mebibytes: int) -> Iterator[Path]:
-    """Mount one on the folder. Raises CalledProcessError where that is not allowed, OSError where there is no mount."""
+    """Mount a disk on the folder. Raises CalledProcessError if not permitted, OSError without a mount command."""
     command = ["mount", "-t", "tmpfs", "-o", f"size={mebibytes}m", "tmpfs", str(folder)]
     subprocess.run(command, check=True, capture_output=True)
     try:
@@ -30,7 +30,7 @@ def can_mount() -> bool:
 
 
 def fill(folder: Path) -> Path:
-    """Write until nothing is free; the file that takes the room."""
+    """Write until no space is free; the file that occupies it."""
     path = folder / "something else"
     handle = os.open(path, os.O_WRONLY | os.O_CREAT)
     with contextlib.suppress(OSError):

@@ -1,6 +1,6 @@
 """Processes that work on a library as fast as they can, for tests that kill them or run many of them.
 
-All are forked from one process that has imported what they need, and nothing of the tests' own process.
+All are forked from one process that has imported their modules, independent of the tests' own process.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ VERBS = ("add", "add", "import", "edit", "revise", "delete", "restore", "purge",
 
 
 def begin(task: Callable[..., None], *arguments: Any) -> tuple[BaseProcess, Connection]:
-    """A process that does one of the tasks of this file, and where it tells how far it is."""
+    """Start a process for one of the tasks of this file; the process, and the connection for its progress."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])
     receiver, sender = context.Pipe(duplex=False)
@@ -42,7 +42,7 @@ def begin(task: Callable[..., None], *arguments: Any) -> tuple[BaseProcess, Conn
 
 
 def work(home: Path, seed: int, count: int, names: int, progress: Connection) -> None:
-    """``count`` mixed operations on voices that other processes work on too; tells each before it begins."""
+    """Do ``count`` mixed operations on voices shared with other processes; sends each before starting it."""
     library, chance = Library(home), random.Random(seed)
     for step in range(count):
         name = f"voice {chance.randrange(names)}"
@@ -51,11 +51,11 @@ def work(home: Path, seed: int, count: int, names: int, progress: Connection) ->
         try:
             operate(library, verb, name, chance, f"{seed}-{step}")
         except (NotFound, InvalidRequest, EditConflict):
-            continue  # another process was faster, as is expected here
+            continue  # another process was faster, as expected
 
 
 def copy_voice_by_voice(home: Path, bucket: Path, progress: Connection) -> None:
-    """A snapshot after each new voice; tells the voice's number when it is taken."""
+    """Take a snapshot after each new voice, and then send the voice's number."""
     library, backup = Library(home), Backup(home, bucket)
     backup.restore()
     for number in range(1000):
@@ -93,7 +93,7 @@ def operate(library: Library, verb: str, name: str, chance: random.Random, uniqu
         take = stored_take(f"rec_{unique}", unique, name)
         recording = recorder(library).open(take, "a model")
         recording.write(np.full(chance.randint(1, 50_000), 0.1, np.float32))
-        recording.close(take, 44_100)  # written while the next operations go on
+        recording.close(take, 44_100)  # written during the next operations
     elif verb == "untake":
         ids = library.takes.delete(TakeFilter(query=unique[:2]))
         library.trash.restore([("take", take_id) for take_id in ids[1:]], None)
@@ -123,5 +123,5 @@ def some_pack() -> bytes:
 
 
 def clip(chance: random.Random, unique: str) -> bytes:
-    """Bytes of a size at which a kill may well fall into the writing; sometimes the same as another's."""
+    """Enough bytes that a kill may well interrupt writing them; sometimes the same as another clip's."""
     return chance.choice([f"{unique}".encode(), b"shared"]) * 20_000

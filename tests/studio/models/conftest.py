@@ -1,4 +1,4 @@
-"""A hub on loopback with a small checkpoint under a name of the catalogue, and studios that start on chosen models."""
+"""A hub on loopback with a small checkpoint under a catalogue name, and studios that start with chosen models."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DOWNLOAD = f"{LIST}/{AUDIO8}/download"
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The hub's cache of this test."""
+    """The Hugging Face cache for this test."""
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
@@ -43,13 +43,13 @@ def hub(quick_checkpoint: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.fixture
 def snapshot(cache: Path) -> Path:
-    """Where its files are kept."""
+    """The folder of the downloaded model's files."""
     return cache / "models--Audio8--Audio8-TTS-Preview-0.6b" / "snapshots" / COMMIT
 
 
 @dataclass
 class Studio:
-    """A studio whose engines are stand-ins; ``engines``: those that started, ``broken``: models that do not load."""
+    """A studio with fake engines; ``engines``: all that started, ``broken``: errors of models that fail to load."""
 
     served: Served
     engines: list[FakeEngine]
@@ -62,9 +62,9 @@ class Studio:
 
 @pytest.fixture
 def studio_of(voices_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Studio]]:
-    """Makes one from settings."""
-    monkeypatch.setattr("studio.engine_host.LAST_USE_SECONDS", 0.0)  # the test keeps the engines that were stopped
-    monkeypatch.setattr("studio.engine_host.release_memory", lambda: None)  # which hold none
+    """Makes a studio from settings."""
+    monkeypatch.setattr("studio.engine_host.LAST_USE_SECONDS", 0.0)  # the test keeps stopped engines
+    monkeypatch.setattr("studio.engine_host.release_memory", lambda: None)  # fake engines hold none
     with contextlib.ExitStack() as stack:
 
         def make(broken: dict[str, Exception] | None = None, **settings: Any) -> Studio:
@@ -86,17 +86,17 @@ def studio_of(voices_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 
 
 def until(client: httpx.Client, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-    """The state of the models once it is so."""
+    """Wait until the state of the models satisfies the condition; the state."""
     return wait_until(holds, lambda: client.get(STATE).json())
 
 
 def downloaded(client: httpx.Client) -> dict[str, Any]:
-    """The status of the download once it has ended."""
+    """Wait for the download to end; its status."""
     return until(client, lambda state: not state["downloads"][AUDIO8]["running"])["downloads"][AUDIO8]
 
 
 def switched(client: httpx.Client) -> dict[str, Any]:
-    """The state once no model is being switched to."""
+    """Wait for the switch to end; the state of the models."""
     return until(client, lambda state: state["switching_to"] is None and state["status"] != "starting")
 
 

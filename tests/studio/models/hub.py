@@ -1,4 +1,4 @@
-"""A Hugging Face Hub of one model, which speaks as much of its protocol as a download needs."""
+"""A Hugging Face Hub with one model, with as much of the protocol as a download needs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 @dataclass
 class Hub:
-    """The files of a folder; ``gate``: closed, the large one stops in the middle; ``broken``: it differs."""
+    """Serves a folder; while ``gate`` is closed, the large file stops halfway; ``broken`` corrupts it."""
 
     folder: Path
     model: str
@@ -26,15 +26,15 @@ class Hub:
     gate: threading.Event = field(default_factory=threading.Event)
     broken: bool = False
     refused: int = 0
-    """The status of every file, where the model is not for everyone."""
+    """The error status for every file of a restricted model, or 0."""
     breaks: int = 0
-    """So many answers with the large file break off in the middle."""
+    """Number of responses with the large file that still break off halfway."""
     paths: list[str] = field(default_factory=list)
     ranges: list[str] = field(default_factory=list)
-    """Which parts of files have been asked for."""
+    """Requested ranges of files."""
 
     def listing(self) -> dict[str, object]:
-        """As /api/models/… tells it, with a file that nobody needs."""
+        """The response of /api/models/…, with one file that is not needed."""
         siblings: list[dict[str, object]] = [{"rfilename": "../README.md", "size": 3}]
         for path in sorted(self.folder.iterdir()):
             data = path.read_bytes()
@@ -53,7 +53,7 @@ class _Handler(BaseHTTPRequestHandler):
         hub.paths.append(path)
         if path == f"/api/models/{hub.model}":
             return self.reply(json.dumps(hub.listing()).encode())
-        if path.startswith(f"/{hub.model}/resolve/{COMMIT}/"):  # the hub sends one on to its storage
+        if path.startswith(f"/{hub.model}/resolve/{COMMIT}/"):  # the hub redirects to its storage
             if hub.refused:
                 return self.send_error(hub.refused)
             self.send_response(302)
@@ -80,11 +80,11 @@ class _Handler(BaseHTTPRequestHandler):
             return self.connection.close()
         if is_large:
             hub.gate.wait(60)
-        with contextlib.suppress(OSError):  # it was given up
+        with contextlib.suppress(OSError):  # the client gave up
             self.wfile.write(data[half:-1] + (b"?" if hub.broken and is_large else data[-1:]))
 
     def log_message(self, *given: object) -> None:
-        """Nothing."""
+        """Log nothing."""
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Downloads of models: resumed, verified, shared by all who ask, and nothing half-written counts as a model."""
+"""Model downloads: resumed, verified, shared by all requests; an incomplete one does not count as a model."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ StudioOf = Callable[..., Studio]
 MODEL = next(model for model in CATALOGUE if model.name == AUDIO8)
 LARGE = "codec.pth"
 ARRIVED = 2 * 2**20
-"""Bytes of it on the disk when the hub stops in the middle."""
+"""Bytes of the large file on the disk when the hub stops halfway."""
 
 
 def until_half(client: httpx.Client, snapshot: Path) -> dict[str, Any]:
-    """The state once half of the large file is on the disk."""
+    """Wait until half of the large file is on the disk; the state of the models."""
     part = snapshot / f".{LARGE}.part"
     return until(client, lambda state: part.exists() and part.stat().st_size == ARRIVED)
 
@@ -60,14 +60,14 @@ def test_a_cancelled_download_leaves_nothing_unfinished(hub: Hub, snapshot: Path
         assert (snapshot / f".{LARGE}.part").exists()
         assert client.delete(DOWNLOAD).json()["downloads"][AUDIO8]["error"] is None
         assert not list(snapshot.glob(".*")) and installed_folder(MODEL) is None
-        assert client.delete(DOWNLOAD).status_code == 200  # a second press
+        assert client.delete(DOWNLOAD).status_code == 200  # cancelling again has no effect
         assert client.post(f"{LIST}/bundled/download").status_code == 404
 
 
 def test_a_download_of_a_killed_program_is_continued(
     hub: Hub, snapshot: Path, cache: Path, studio_of: StudioOf
 ) -> None:
-    """Killed is `fish-voice-studio models download`; while it runs, a studio does not download beside it."""
+    """The killed program is `fish-voice-studio models download`; while it runs, a studio does not download too."""
     hub.gate.clear()
     command = [sys.executable, "-m", "studio", "models", "download", AUDIO8]
     environment = os.environ | {"HF_HUB_CACHE": str(cache), "PYTHONPATH": "."}
@@ -166,7 +166,7 @@ def test_unreachable_hub_is_reported_with_an_alternative(cache: Path, studio_of:
 
 
 def test_partial_download_of_another_program_does_not_count(hub: Hub, snapshot: Path) -> None:
-    """The hub's own tools leave whole files, some of them missing."""
+    """The hub's own tools leave complete files, with others missing."""
     snapshot.mkdir(parents=True)
     for name in ("config.json", "codec.pth", "tokenizer.json"):
         (snapshot / name).write_bytes(b"{}")

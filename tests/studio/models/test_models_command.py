@@ -54,6 +54,6 @@ def test_next_start_loads_the_chosen_model(
 
 
 def test_failed_download_reports_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
-    with ThreadPoolExecutor(1) as thread:  # a browser's test may have left an event loop in this one
+    with ThreadPoolExecutor(1) as thread:  # a browser test may have left an event loop in this one
         assert thread.submit(main, ["download", "audio8-0.6b"]).result() == 1
     assert "was not downloaded: 127.0.0.1 cannot be reached" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Another model without a restart: takes end first, the old one goes before the new one comes, or it comes back."""
+"""Switching models without a restart: takes end first, the old model is unloaded first, and reloaded on failure."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_downloaded_model_speaks_and_is_loaded_by_the_next_start(
         assert client.get("/health").json()["engine"]["model"] == state["model"]
         assert client.get("/v1/models").json()["data"][0]["id"] == state["model"]
     assert studio.models == [BUNDLED_FOLDER, str(snapshot)] and studio.engines[0].stopped
-    assert studio.engines[1].encoded  # its codec has codes of its own
+    assert studio.engines[1].encoded  # its codec needs its own codes
     assert studio_of(home=home).models == [str(snapshot)]
     assert studio_of(home=home, model="test/model").models == ["test/model"]  # a setting takes precedence
 
@@ -82,7 +82,7 @@ def test_running_takes_end_first_and_new_ones_are_refused_for_now(studio_of: Stu
         assert refused.status_code == 503 and refused.headers["Retry-After"] and "waiting for 1" in why(refused)
         assert put(client, quick_checkpoint).status_code == 409
         assert client.delete(STATE).json()["switching_to"] is None
-        assert client.get("/ready").json() == {"ready": True}  # with the model that it had
+        assert client.get("/ready").json() == {"ready": True}  # with the previous model
         assert put(client, quick_checkpoint).json()["can_cancel"] in (True, False)
         until(client, lambda state: state["can_cancel"])
         engine.later_frames_gate.set()
@@ -126,7 +126,7 @@ def test_third_model_can_be_chosen_if_neither_loads(studio_of: StudioOf, quick_c
 def test_the_old_weights_are_gone_before_the_new_ones_come(
     quick_checkpoint: Path, voices_folder: Path, tmp_path: Path
 ) -> None:
-    """With the real engine; then the same with a file that is cut off."""
+    """With the real engine, first with valid weights, then with a truncated file."""
     other, cut = tmp_path / "other", tmp_path / "cut"
     for folder in (other, cut):
         shutil.copytree(quick_checkpoint, folder)

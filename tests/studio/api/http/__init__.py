@@ -1,1 +1,1 @@
-"""What every route stands on: keys, frames, and what the log shows of requests."""
+"""The basis of every route: keys, frames, and logging of requests."""

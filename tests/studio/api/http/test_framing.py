@@ -1,4 +1,4 @@
-"""Which sites may show a page of the studio in a frame: its own, those that are named, and on a Space the hub's."""
+"""Sites that may frame a page of the studio: its own, configured origins and, on a Space, the hub."""
 
 from __future__ import annotations
 

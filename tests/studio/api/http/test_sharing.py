@@ -1,4 +1,4 @@
-"""What one key may do with the voices and projects of another: private ones, and those shared to read or to edit."""
+"""Rights of one key to the voices and projects of another: private, or shared for reading or editing."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ RANKS = {"private": 0, "read": 1, "edit": 2, "own": 3}
 
 
 Ids = dict[str, str]
-"""The ids of a voice and a project of Anna's and of what belongs to them, by the parameters of paths."""
+"""Ids of one of Anna's voices, one of her projects and their contents, by path parameter."""
 
 
 class Call(NamedTuple):
     right: str
-    """The right that it needs."""
+    """The right required for the call."""
     body: dict[str, Any] | None = None
     files: dict[str, Any] | None = None
 
@@ -143,7 +143,7 @@ CALLS = {
     ("post", "/v1/references/update"): Call("edit", {"old_reference_id": "{name}", "new_reference_id": "New {number}"}),
 }
 ELSEWHERE = {
-    ("post", f"{PROJECT}/restore"),  # from the trash, which has tests of its own
+    ("post", f"{PROJECT}/restore"),  # from the trash, which has its own tests
     ("post", f"{VOICE}/restore"),
 }
 """Routes of voices and projects that these calls do not test."""
@@ -173,7 +173,7 @@ def bert(served: Served) -> Iterator[httpx.Client]:
 
 
 def of_anna(served: Served, sharing: str) -> Ids:
-    """A voice and a project, both shared like this."""
+    """Create a voice and a project with the same sharing; their ids."""
     library: Library = served.app.state.studio.library
     name = f"Voice {next(NUMBERS)}"
     mine = library.seen_by("owner anna")
@@ -187,7 +187,7 @@ def of_anna(served: Served, sharing: str) -> Ids:
     projects.edit(project, "owner anna", sharing=sharing)
     part, second, _, gone = (project_part.id for project_part in projects.parts(project, None))
     projects.pause(project, None, True)
-    with library.store.writing() as db:  # without the studio's worker
+    with library.store.writing() as db:  # in place of the studio's worker
         db.execute("update parts set state = 'speaking', lease = 'mine', leased_until = 9e9 where id = ?", [part])
     claimed = ClaimedPart(project, part, "owner anna", "Two words.", None, ProjectSettings(), 0, 1, "mine")
     sound = wav(tone(0.5, 44_100), 44_100)
@@ -388,7 +388,7 @@ def test_voices_of_an_earlier_version_stay_open_to_every_key(steered: Steer, tmp
     shutil.unpack_archive(DATA / "library.zip", home)
     with closing(sqlite3.connect(home / "library.db")) as db, db:
         db.execute("update voices set favourite = 1")
-    steered(home=str(home))  # once without keys
+    steered(home=str(home))  # the first start has no keys
     served, _ = steered(home=str(home), api_keys=KEYS)
     anna, bert = (served.client(headers={"Authorization": f"Bearer {key}-key-of-all"}) for key in ("first", "second"))
     with anna, bert:

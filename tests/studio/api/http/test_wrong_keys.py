@@ -1,4 +1,4 @@
-"""Guessing keys becomes slow for the guesser, and callers with a key or a sign-in notice nothing."""
+"""Guessing keys is slowed down for the guesser, without affecting callers with a key or a sign-in."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KEYS = (digest_of("right"), digest_of("second"))
 
 
 class Clock:
-    """A time that the test sets."""
+    """A clock set by the test."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -39,7 +39,7 @@ class Clock:
 
 
 class Door:
-    """The brake alone, with the keys that it has compared."""
+    """The limiter alone, with a count of the keys compared."""
 
     def __init__(self) -> None:
         self.clock = Clock()
@@ -51,7 +51,7 @@ class Door:
         return digest in KEYS
 
     def send(self, key: str, client: str | None = "192.0.2.1") -> str:
-        """right, wrong, or how many seconds are to be waited."""
+        """Returns right, wrong, or the number of seconds to wait."""
         try:
             return "right" if self._wrong_keys.accepts(client, key.encode()) else "wrong"
         except ApiError as error:
@@ -59,7 +59,7 @@ class Door:
             return error.headers["Retry-After"]
 
     def guess(self, count: int, client: str | None = "192.0.2.1") -> list[str]:
-        """Different wrong keys, one after the other."""
+        """Send different wrong keys, one after the other."""
         return [self.send(f"guess {self.compared} {number}", client) for number in range(count)]
 
 
@@ -167,7 +167,7 @@ def test_missing_key_does_not_count_as_a_guess() -> None:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """Of the studios that the test starts: it stands still."""
+    """The clock of the studios started by the test; it only moves when set."""
     clock = Clock()
     monkeypatch.setattr("studio.api.http.access.WrongKeys", lambda is_right: WrongKeys(is_right, clock))
     return clock
