@@ -45,7 +45,7 @@ PIECES = {
 
 
 def cost(work: Work, text: str) -> float:
-    """Seconds of this thread."""
+    """CPU seconds of this thread."""
     gc.disable()
     begun = time.thread_time()
     try:

@@ -97,7 +97,7 @@ def test_all_others_use_only_the_engines_public_names() -> None:
 
 
 def test_the_fleet_alone_knows_ray_and_nothing_but_the_start_knows_the_fleet() -> None:
-    """It stands on the engine alone; only its front ends know the studio's API. Its own benchmarks know it too."""
+    """It depends only on the engine; only its front ends know the studio's API. Its own benchmarks know it too."""
     offenders = []
     for path in [*PRODUCT, *sources("benchmarks")]:
         package = "/".join(path.relative_to(ROOT).parent.parts)
@@ -254,7 +254,7 @@ def test_a_file_name_occurs_once() -> None:
 
 
 def test_names_of_public_classes_are_unique() -> None:
-    """In its package: who reads the name needs no path to know which is meant."""
+    """Unique within its package, so that a name is unambiguous without its path."""
     where: dict[tuple[str, str], list[str]] = {}
     for path in PRODUCT:
         for node in tree_of(path).body:

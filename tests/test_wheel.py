@@ -1,4 +1,4 @@
-"""The wheel: small enough, all that it needs in it, and it speaks where no checkout is."""
+"""The wheel: small and complete, and able to speak without a checkout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wait until something in another thread or process is so, and leave the processor to it meanwhile."""
+"""Wait for a state in another thread or process without taking its processor time."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def wait_until(holds: Callable[[State], object], look: Callable[[], State], seco
 
 
 def wait_until_true(look: Callable[[], object], seconds: float = 60.0) -> None:
-    """Wait for what has no state to show."""
+    """Wait for a condition that has no state to show."""
     wait_until(bool, look, seconds)

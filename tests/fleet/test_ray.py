@@ -1,4 +1,4 @@
-"""The whole with Ray: two replicas on this machine, one killed, one frozen, all replaced, under takes that go on."""
+"""The whole with Ray: two replicas on this machine, one killed, one frozen, all replaced, while takes continue."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def config_of(folder: Path) -> EngineConfig:
 
 @pytest.fixture(scope="module")
 def alone(quick_checkpoint: Path) -> Iterator[Engine]:
-    """One engine, which says what a take is when nothing befalls it."""
+    """A single engine, for the codes of an undisturbed take."""
     with running_engine(quick_checkpoint, max_rows=2, threads=1) as engine:
         yield engine
 
@@ -51,7 +51,7 @@ def fleet(studio: Several) -> FleetEngine:
 
 
 def silent(doing: str, fraction: float) -> None:
-    """Who hears of no progress."""
+    """Ignores progress."""
 
 
 def take(seed: int, frames: int = FRAMES) -> Utterance:
@@ -60,7 +60,7 @@ def take(seed: int, frames: int = FRAMES) -> Utterance:
 
 
 def working_replica(fleet: FleetEngine) -> str:
-    """The name of one that speaks."""
+    """The name of a replica that is speaking."""
     return next(name for name, member in fleet._replicas.members.items() if member.open)
 
 
@@ -69,7 +69,7 @@ async def process_of(fleet: FleetEngine, name: str) -> int:
 
 
 async def both(fleet: FleetEngine) -> dict[str, EngineStats]:
-    """Wait until two replicas are there and idle."""
+    """Wait until two replicas are available and idle."""
 
     def are_there() -> bool:
         replicas = fleet._replicas

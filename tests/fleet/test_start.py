@@ -1,4 +1,4 @@
-"""What is in the way of a fleet is said in a sentence that says what to do; without Ray."""
+"""Obstacles to starting a fleet are reported in a sentence that says what to do; without Ray."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def test_several_sockets_listen_at_one_port_and_other_programs_cannot() -> None:
 
 
 async def test_written_data_is_sent_immediately() -> None:
-    """And not held back until they have acknowledged what was sent before: 40 ms on a connection that is kept."""
+    """Waiting for the acknowledgement of earlier data would cost 40 ms on a persistent connection."""
     transports: asyncio.Queue[asyncio.Transport] = asyncio.Queue()
 
     class Noted(H11Protocol):
