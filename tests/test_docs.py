@@ -1,4 +1,4 @@
-"""The documents keep their word: routes, settings, files, modules, commands and README's programs are the real ones."""
+"""The documents are accurate: routes, settings, files, modules, commands and README's programs are the real ones."""
 
 from __future__ import annotations
 

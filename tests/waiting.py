@@ -8,7 +8,7 @@ from typing import TypeVar
 
 State = TypeVar("State")
 PAUSE = 0.01
-"""Seconds between two looks: looking all the time takes the processor from what is waited for."""
+"""Seconds between two checks: constant checking takes processor time from the awaited work."""
 
 
 def wait_until(holds: Callable[[State], object], look: Callable[[], State], seconds: float = 60.0) -> State:

@@ -26,9 +26,9 @@ pytestmark = pytest.mark.ray
 
 FRAMES = 100
 PAUSE_SECONDS = 0.3
-"""Between a caller's takes: without them, callers would take the processor from the replicas that start."""
+"""Between a caller's takes; otherwise callers would take processor time from starting replicas."""
 CHANGE_SECONDS = 150.0
-"""Within which a replica that was lost is there again, on a machine with other things to do."""
+"""Time limit for replacing a lost replica on a busy machine."""
 
 
 def config_of(folder: Path) -> EngineConfig:
@@ -44,7 +44,7 @@ def alone(quick_checkpoint: Path) -> Iterator[Engine]:
 
 @pytest.fixture(scope="module")
 def fleet(studio: Several) -> FleetEngine:
-    """Started by a thread that has ended: it outlives it."""
+    """A fleet started by a thread that has ended: the fleet outlives it."""
     engine = studio.service.host.engine()
     assert isinstance(engine, FleetEngine)
     return engine
@@ -55,7 +55,7 @@ def silent(doing: str, fraction: float) -> None:
 
 
 def take(seed: int, frames: int = FRAMES) -> Utterance:
-    """One that goes on to its last frame, for its words let the random weights find no end before."""
+    """A take that continues to its last frame, because with its words the random weights produce no earlier end."""
     return Utterance("Hello there.", (), Sampling(seed=seed), max_frames=frames)
 
 
@@ -81,7 +81,7 @@ async def both(fleet: FleetEngine) -> dict[str, EngineStats]:
 
 
 class SilentHandle:
-    """Ray Serve's handle of replicas of which one says nothing."""
+    """Ray Serve's handle of replicas, one of which does not respond."""
 
     def options(self, **_: Any) -> SilentHandle:
         return self
@@ -114,7 +114,7 @@ async def test_engine_refusals_are_passed_on_and_long_clips_pass(fleet: FleetEng
     wrong = Reference(np.zeros((FEW_CODEBOOKS.num_codebooks + 1, 5), np.int16), "words")
     with pytest.raises(InvalidUtterance, match="codebooks"):
         await hear(fleet, Utterance("Hello.", (wrong,), max_frames=4))
-    sound = np.zeros((2, 30 * 48_000), np.float32)  # more than gRPC takes unless told
+    sound = np.zeros((2, 30 * 48_000), np.float32)  # above gRPC's default limit
     assert (await fleet.encode_reference(sound, 48_000, "words")).frames > 0
 
 
@@ -167,7 +167,7 @@ async def test_update_during_takes_fails_none_of_them(
     updating = asyncio.create_task(update)
 
     async def speak_on(seed: int, frames: int) -> list[int]:
-        """Takes one after another until the update is over; at which frames each of them moved."""
+        """Speak takes in sequence until the update ends; return the frames at which each take moved."""
         whole = await hear(alone, take(seed, frames))
         moved: list[int] = []
         while not updating.done():

@@ -1,4 +1,4 @@
-"""How many speech processes there are, where they listen, what becomes of one that cannot start, of all at the end."""
+"""The number of speech processes, where they listen, how a failed start is handled, and how all of them end."""
 
 from __future__ import annotations
 
