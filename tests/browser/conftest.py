@@ -71,7 +71,7 @@ def _page_files() -> Iterator[None]:
         patch.setattr(PageFiles, "app", lambda self: served)
         patch.setattr("gradio.blocks.App", SimpleNamespace(create_app=create_app))
         yield
-    gc.freeze()  # otherwise pytest's final collection takes seconds for millions of objects
+    gc.freeze()  # otherwise pytest's final garbage collection scans millions of objects, for seconds
 
 
 @pytest.fixture(scope="session")
