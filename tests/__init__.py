@@ -1,1 +1,1 @@
-"""The project's tests, in the shape of the tree: engine, studio, clients, browser."""
+"""The project's tests, in folders that mirror the source tree: engine, studio, clients, browser."""

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-# torch is imported where it is used: a process that only hands out the tests needs none of it.
+# torch is imported where it is used: a process that only distributes the tests does not need it.
 
 BEGIN_FIRST = (
     {"test_journey.py", "test_looks.py", "test_longform.py", "test_new_voice.py", "test_voices.py"}  # of the browser's
     | {"test_frame.py", "test_compilation.py", "test_soak.py", "test_command.py", "test_wheel.py"}
 )
-"""Files that take longest of those which would come late: at the end, one worker would wait for another's."""
+"""Slow files that would otherwise begin late, so that at the end one worker would wait for another."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -32,8 +32,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=out)
     items[:] = [item for item in items if item not in out]
     items.sort(key=lambda item: item.path.name not in BEGIN_FIRST)
-    gc.freeze()  # what is imported by now stays, and need not be looked through again and again
-    gc.set_threshold(50_000, 50, 50)  # a tenth of the tests' time else
+    gc.freeze()  # imported objects stay, and need not be scanned repeatedly
+    gc.set_threshold(50_000, 50, 50)  # otherwise a tenth of the tests' time
 
 
 def _fail_when_skipped(report: pytest.TestReport | pytest.CollectReport) -> None:
@@ -58,7 +58,7 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
 
 @pytest.fixture(scope="session", autouse=True)
 def _shared_home(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Studios that live for a whole run keep their library here, never in the home of who runs the tests."""
+    """Studios that live for a whole run keep their library here, never in the user's home folder."""
     import torch
 
     torch.set_num_threads(1)
@@ -82,7 +82,7 @@ def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def quick_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One of few layers and codebooks, for tests of what is around a model."""
+    """A checkpoint with few layers and codebooks, for tests that do not concern the model itself."""
     from tests.tiny import FEW_CODEBOOKS, FEW_LAYERS, write_checkpoint
 
     return write_checkpoint(tmp_path_factory.mktemp("quick"), FEW_LAYERS, FEW_CODEBOOKS)

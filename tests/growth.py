@@ -12,13 +12,13 @@ from studio.errors import InvalidRequest
 Work = Callable[[str], object]
 
 TIMES = 3
-"""Twice the input may cost so many times as much: a half more than twice is for the machine's moods."""
+"""Greatest cost ratio for twice the input: half more than twice allows for the machine's variations."""
 LEAST = 0.004
 """Seconds below which nothing can be measured."""
 LARGEST = 1 << 17
 """Characters; anything too fast to measure even then is fast enough."""
 TRIES = 4
-"""What grows by the square does so in each of them."""
+"""Quadratic growth shows in each of them."""
 
 PIECES = {
     "sentences": "This is one sentence, and it has some words. ",
@@ -45,7 +45,7 @@ PIECES = {
 
 
 def cost(work: Work, text: str) -> float:
-    """Seconds of this thread."""
+    """CPU seconds of this thread."""
     gc.disable()
     begun = time.thread_time()
     try:

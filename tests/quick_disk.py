@@ -1,4 +1,4 @@
-"""A disk that nothing is waited for: no test loses power, and what a killed process has written is there all the same.
+"""Disk writes without waiting: no test loses power, and data written by a killed process is kept anyway.
 
 What is written stays the same.
 """

@@ -1,4 +1,4 @@
-"""What listens to clips and measures them, spared what they repeat: many tests bring the same few clips.
+"""Caches for code that analyses and measures clips: many tests use the same few clips.
 
 What they hear stays the same: each clip is heard once by a process of the tests.
 """
@@ -16,11 +16,11 @@ from studio.voices.hearing.voiceprint import Voiceprints
 from studio.voices.measure import Figures
 
 SHORT = 500_000
-"""Samples: longer clips are rare, and not kept."""
+"""In samples; longer clips are rare and not cached."""
 
 
 def hasten() -> None:
-    """Have noise reduction, voiceprints and measurements, in this process, remember what they have made of a clip."""
+    """Cache the results of noise reduction, voiceprints and measurements of each clip in this process."""
     plain_call, plain_spans, plain_measure = DeepFilterNet.__call__, Voiceprints.spans, advisor.measure
     measured: dict[Hashable, Figures] = {}
     heard: dict[Hashable, np.ndarray] = {}

@@ -1,4 +1,4 @@
-"""FastAPI spared what it repeats: a test's studio has the same routes as that of the test before.
+"""A cache for FastAPI: a test's studio has the same routes as the previous test's.
 
 What it makes stays the same: the parameters of a function are read once, also of each closure and bound method that has
 the same code and defaults. Without this, half of a short test is reading them again.
@@ -19,11 +19,11 @@ LISTS = "path_params", "query_params", "header_params", "cookie_params", "body_p
 
 
 def hasten() -> None:
-    """Have FastAPI, in this process, remember what it has read of a function."""
+    """Cache FastAPI's analysis of functions in this process."""
     plain_dependant, plain_signature = utils.get_dependant, utils._get_signature
     dependants: dict[Hashable, Dependant] = {}
     signatures: dict[Hashable, inspect.Signature] = {}
-    kept: dict[int, object] = {}  # what is compared by identity must not be freed
+    kept: dict[int, object] = {}  # objects compared by identity must not be freed
 
     def code_of(call: Callable[..., Any]) -> Hashable:
         """The same for functions of the same parameters; None for what is not a plain function."""

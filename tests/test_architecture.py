@@ -1,4 +1,4 @@
-"""The house rules that a program can check: who may import whom, sizes, first lines, and no swallowed errors."""
+"""The project's rules that a program can check: permitted imports, sizes, first lines, and no swallowed errors."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ MAX_FILE_LINES = 400
 MAX_PAGE_FILE_LINES = 300
 MAX_FUNCTION_LINES = 60
 MAX_MODULES = 14
-"""In a folder: so many names can be looked over. A package's own `__init__` does not count."""
+"""Per folder, so that its names remain easy to survey. A package's own `__init__` does not count."""
 
 ENGINE_MAY_NOT = {"gradio", "fastapi", "starlette", "uvicorn", "pydantic", "sqlite3", "sqlite_utils", "studio"}
 RAY = {"ray", "grpc"}
 DISTRIBUTIONS = {"grpc": "grpcio"}
-"""Of packages that need not be installed here and are called otherwise."""
+"""Differing names of packages that need not be installed here."""
 BROAD_EXCEPT_ALLOWED = {
     "studio/supervisor.py": "a background failure must not go unnoticed",
     "studio/engine_host.py": "whatever keeps a model from loading, the previous one is loaded again",
@@ -97,7 +97,7 @@ def test_all_others_use_only_the_engines_public_names() -> None:
 
 
 def test_the_fleet_alone_knows_ray_and_nothing_but_the_start_knows_the_fleet() -> None:
-    """It stands on the engine alone; only its front ends know the studio's API. Its own benchmarks know it too."""
+    """It depends only on the engine; only its front ends know the studio's API. Its own benchmarks know it too."""
     offenders = []
     for path in [*PRODUCT, *sources("benchmarks")]:
         package = "/".join(path.relative_to(ROOT).parent.parts)
@@ -161,7 +161,7 @@ def canonical(name: str) -> str:
 
 @cache
 def distributions_by_package() -> dict[str, set[str]]:
-    """By the files that they say they have."""
+    """Distributions by package, according to their recorded files."""
     owners: dict[str, set[str]] = {}
     for distribution in distributions():
         name = distribution.metadata["Name"]
@@ -184,7 +184,7 @@ def not_required(paths: list[Path], *files: str) -> list[str]:
 
 
 def test_imported_packages_are_required_by_name() -> None:
-    """What merely comes along with another package may go again with its next version."""
+    """An indirect dependency may disappear with the next version of the package that requires it."""
     files = ("requirements.txt", "requirements-fleet.txt", "requirements-test.txt", "requirements-reference.txt")
     assert not not_required(sources("engine", "studio", "app"), files[0])
     assert not not_required(sources("fleet"), *files[:2])
@@ -224,7 +224,7 @@ SCRIPT_IMPORT = re.compile(r"""(?:\bfrom|^import|\bimport\()\s*["']([./][^"']*\.
 
 
 def test_the_pages_imports_have_no_cycles() -> None:
-    """Those that wait for a button too."""
+    """Including imports that wait for a button."""
     graph = {}
     for path in PAGE:
         if path.suffix == ".js":
@@ -254,7 +254,7 @@ def test_a_file_name_occurs_once() -> None:
 
 
 def test_names_of_public_classes_are_unique() -> None:
-    """In its package: who reads the name needs no path to know which is meant."""
+    """Unique within its package, so that a name is unambiguous without its path."""
     where: dict[tuple[str, str], list[str]] = {}
     for path in PRODUCT:
         for node in tree_of(path).body:
@@ -265,7 +265,7 @@ def test_names_of_public_classes_are_unique() -> None:
 
 
 def test_first_line_of_a_file_states_its_purpose() -> None:
-    """A package's too: what lives there."""
+    """This includes packages: their first line states their contents."""
     faults = []
     for path in ALL:
         first = path.read_text(encoding="utf-8").partition("\n")[0]
@@ -367,7 +367,7 @@ def _called_at_once(node: ast.AST) -> Iterator[ast.Call]:
 
 
 def test_coroutines_do_not_call_blocking_functions() -> None:
-    """What says "Blocking" in its docstring is handed to a thread, so that no stream stands still meanwhile."""
+    """Functions with "Blocking" in their docstring run in a thread, so that no stream stalls."""
     blocking = _blocking_names()
     assert {"knows", "take_in", "export_voice"} < blocking
     faults = {

@@ -1,4 +1,4 @@
-"""The documents keep their word: routes, settings, files, modules, commands and README's programs are the real ones."""
+"""The documents are accurate: routes, settings, files, modules, commands and README's programs are the real ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DOCS = ROOT / "docs"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 DOCUMENTS = [*(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")), *sorted(DOCS.rglob("*.md"))]
 NOT_FILES = {"fishaudio/s2-pro", "NAME.txt", "__init__.py"}
-"""What looks like a path and is the name of something else."""
+"""Names of other things that look like paths."""
 PAGES_FOLDERS = sorted(path for path in (ROOT / "assets" / "page").iterdir() if path.is_dir())
 
 

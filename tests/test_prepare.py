@@ -26,7 +26,7 @@ esac
 
 
 class Machine:
-    """A copy of what prepares, and a PATH with the system's tools and those Pythons that a test puts there."""
+    """A copy of the preparing files, and a PATH with the system's tools and the Pythons that a test adds."""
 
     def __init__(self, folder: Path) -> None:
         self.root, self._bin = folder / "project", folder / "bin"

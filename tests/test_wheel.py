@@ -1,4 +1,4 @@
-"""The wheel: small enough, all that it needs in it, and it speaks where no checkout is."""
+"""The wheel: small and complete, and able to speak without a checkout."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from studio.library import Library
 from studio.paths import ROOT
 
 MOST = 60 * 1000 * 1000
-"""Bytes: what an index takes, and a person waits for."""
+"""In bytes: acceptable to a package index and to a user who downloads it."""
 
 
 def run(*command: object, **options: object) -> str:
@@ -38,7 +38,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Its files alone: the packages that it needs are those of the tests."""
+    """The wheel's files only: its dependencies come from the tests' environment."""
     folder = tmp_path_factory.mktemp("installed")
     how = ("--quiet", "--disable-pip-version-check", "--no-deps", "--no-compile", "--target", folder)
     run(sys.executable, "-m", "pip", "install", *how, wheel)
@@ -81,7 +81,7 @@ for arguments in ["--version"], ["--help"], ["voices", "list"]:
     except SystemExit as end:
         assert not end.code, arguments
 """
-"""Each in a process of its own would import the same again."""
+"""Separate processes would repeat the same imports."""
 
 
 def test_installed_wheel_speaks_and_has_the_command(installed: Path, tmp_path: Path) -> None:

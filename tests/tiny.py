@@ -69,7 +69,7 @@ class TinyCodec:
     transformer_dim: int = 64
     window: int = 16
     num_codebooks: int = 10
-    """The semantic one included."""
+    """Including the semantic one."""
     semantic_codebook_size: int = 128
     codebook_size: int = 64
     block_size: int = 1024
@@ -84,7 +84,7 @@ class TinyCodec:
 
 FEW_LAYERS = TinyModel(n_layer=2, fast_n_layer=1)
 FEW_CODEBOOKS = TinyCodec(n_layer=1, decoder_rates=(32, 16), num_codebooks=3)
-"""Together, for tests of what is not the model's: a frame takes about half the CPU time of the usual sizes'."""
+"""Used together for tests that do not concern the model: a frame takes about half the CPU time of the usual sizes."""
 
 
 def write_checkpoint(
@@ -320,7 +320,7 @@ def add_timbre(folder: Path, seed: int = 0) -> None:
 
 
 def _draw(name: str, like: Tensor, generator: torch.Generator) -> Tensor:
-    """A value for one codec parameter by its role, so that a signal neither dies nor explodes on its way."""
+    """A value for one codec parameter by its role, so that signals neither vanish nor explode."""
     noise = torch.randn(like.shape, generator=generator)
     uniform = torch.rand(like.shape, generator=generator)
     role = name.rpartition(".")[2]
@@ -343,7 +343,7 @@ def _draw(name: str, like: Tensor, generator: torch.Generator) -> Tensor:
 
 
 class _NoAliases(yaml.SafeDumper):
-    """Writes a value that occurs twice in full each time."""
+    """Writes repeated values in full each time."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""Wait until something in another thread or process is so, and leave the processor to it meanwhile."""
+"""Wait for a state in another thread or process without taking its processor time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TypeVar
 
 State = TypeVar("State")
 PAUSE = 0.01
-"""Seconds between two looks: looking all the time takes the processor from what is waited for."""
+"""Seconds between two checks: constant checking takes processor time from the awaited work."""
 
 
 def wait_until(holds: Callable[[State], object], look: Callable[[], State], seconds: float = 60.0) -> State:
@@ -21,5 +21,5 @@ def wait_until(holds: Callable[[State], object], look: Callable[[], State], seco
 
 
 def wait_until_true(look: Callable[[], object], seconds: float = 60.0) -> None:
-    """Wait for what has no state to show."""
+    """Wait for a condition that has no state to show."""
     wait_until(bool, look, seconds)

@@ -1,1 +1,1 @@
-"""The page in a real Chromium, as a person meets it."""
+"""The page in a real Chromium, as a user sees it."""

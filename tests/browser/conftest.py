@@ -1,4 +1,4 @@
-"""A real Chromium, one a run, on the real app: served once a file, a fresh visitor a test."""
+"""A real Chromium, started once per run, with the real app, served once per file; each test is a new visitor."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from tests.studio.server import Served, serve
 from tests.studio.sounds import tone, wav
 
 WITHOUT = "WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "SpareRendererForSitePerProcess"
-"""The lists under a window's address are pages too, and cost more than the studio's; and processes in reserve."""
+"""Address bar suggestions, which are pages that cost more than the studio's, and spare renderer processes."""
 WITHOUT_IN_PLAYWRIGHT = (
     *("AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades", "LensOverlay"),
     *("HttpsFirstBalancedModeAutoEnable", "MediaRouter", "PaintHolding", "ThirdPartyStoragePartitioning"),
     *("AvoidCorsURLLoaderRestartOnRedirect", "OptimizationHints", "NetworkTimeServiceQuerying", "AimEnabled"),
     "PreconnectToSearch",
 )
-"""What Playwright has Chromium leave out: of two such flags only the last counts."""
+"""Features that Playwright disables: Chromium obeys only the last of two such flags."""
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -44,15 +44,15 @@ FLAGS = (
     "--disable-sync",
     "--use-fake-device-for-media-stream",
     "--use-fake-ui-for-media-stream",
-    "--process-per-site",  # what a page has compiled serves the next one
+    "--process-per-site",  # scripts compiled for one page serve the next
     f"--disable-features={','.join((*WITHOUT, *WITHOUT_IN_PLAYWRIGHT))}",
 )
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _page_files() -> Iterator[None]:
-    """The page's files are read, bundled and packed once a run, not once a studio; its app is made once a studio."""
-    # Gradio takes seconds to import, and the process that only hands out the tests needs none.
+    """Read, bundle and compress the page's files once per run, not per studio; create its app once per studio."""
+    # Gradio takes seconds to import, and the process that only distributes the tests does not need it.
     from gradio.blocks import Blocks
     from gradio.routes import App
 
@@ -63,7 +63,7 @@ def _page_files() -> Iterator[None]:
     served = files.app()
 
     def create_app(blocks: Blocks, **options: Any) -> App | None:
-        """None for the one that Gradio makes as soon as a page is described, and that a mounted page has no use for."""
+        """Returns None for the app that Gradio creates for every page definition: a mounted page does not use it."""
         return None if options == {"mcp_server": False} else App.create_app(blocks, **options)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -71,7 +71,7 @@ def _page_files() -> Iterator[None]:
         patch.setattr(PageFiles, "app", lambda self: served)
         patch.setattr("gradio.blocks.App", SimpleNamespace(create_app=create_app))
         yield
-    gc.freeze()  # else pytest looks through millions of objects at the end, for seconds
+    gc.freeze()  # otherwise pytest's final garbage collection scans millions of objects, for seconds
 
 
 @pytest.fixture(scope="session")
@@ -86,7 +86,7 @@ def voices_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def ports() -> tuple[int, int]:
-    """Two free ones, each for one studio after the other: to the browser it is one, whose scripts it has compiled."""
+    """Two free ports, reused by successive studios, so that the browser can reuse its compiled scripts."""
     with socket.socket() as one, socket.socket() as other:
         for probe in (one, other):
             probe.bind(("127.0.0.1", 0))
@@ -108,7 +108,7 @@ def served(
 def steered(
     voices_folder: Path, ports: tuple[int, int], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[..., Served]]:
-    """Makes a studio with its page whose start and engine the test steers."""
+    """Starts a studio with its page, whose start and engine the test controls."""
     free = iter([ports[1]])
     with contextlib.ExitStack() as stack:
 
@@ -130,7 +130,7 @@ def steered(
 
 @pytest.fixture
 def recogniser(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A recogniser of that name, whose weights are not at hand: it hears "A steady tone." in everything."""
+    """A stand-in recogniser that needs no weights and hears "A steady tone." in everything."""
 
     class WhisperModel:
         supported_languages = ("en",)
@@ -153,7 +153,7 @@ def recogniser(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """A Chromium; its microphone hears three seconds of a 440 Hz tone, again and again."""
+    """A Chromium whose microphone records a repeated three-second 440 Hz tone."""
     try:
         program = find()
     except NoChromium as missing:
@@ -171,22 +171,22 @@ DESK: dict[str, Any] = {"viewport": {"width": 1280, "height": 860}}
 
 
 class Visits:
-    """A context for one visitor after the other, with the same kind of screen; each finds nothing of the one before.
+    """A context for successive visitors with the same kind of screen; each starts without the previous one's data.
 
-    It keeps only the scripts that it has fetched and compiled, which cost seconds a page.
+    It keeps only fetched and compiled scripts, which would cost seconds per page.
     """
 
     def __init__(self, browser: Browser, screen: dict[str, Any]) -> None:
         self.context = browser.new_context(**DESK | screen)
         self._own = self.context.new_page()
         self._own.route("**", lambda route: route.fulfill(body=""))
-        self._own.goto("http://127.0.0.1/")  # of the studios' site: it keeps the process that they are shown by
+        self._own.goto("http://127.0.0.1/")  # on the studios' site: keeps their renderer process alive
         self._cleaner = self.context.new_cdp_session(self._own)
-        self._seen: list[Page] = []  # those that were closed meanwhile too
+        self._seen: list[Page] = []  # including closed ones
         self.context.on("page", lambda page: self._seen.append(page))
 
     def end(self) -> None:
-        """Close all pages, and forget what they kept and were allowed."""
+        """Close all pages and clear their stored data and permissions."""
         origins = {"/".join(page.url.split("/")[:3]) for page in self._seen if page.url.startswith("http")}
         for page in self._seen:
             page.close()
@@ -195,7 +195,7 @@ class Visits:
         for origin in origins:
             self._cleaner.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": kinds})
             self._own.goto(f"{origin}/")
-            # Not by the line before: what a page wrote last may be on its way from this process to the disk.
+            # Not by the command above: a page's last write may still be on its way from this process to the disk.
             self._own.evaluate("localStorage.clear()")
         self.context.clear_cookies()
         self.context.clear_permissions()
@@ -204,7 +204,7 @@ class Visits:
 
 @pytest.fixture(scope="session")
 def visits(chromium: Browser) -> Callable[..., Visits]:
-    """Those with a screen that differs from a desk's in this."""
+    """Returns the Visits for a screen with these differences from a desktop's."""
     by_screen: dict[str, Visits] = {}
 
     def of(**screen: object) -> Visits:
@@ -216,9 +216,9 @@ def visits(chromium: Browser) -> Callable[..., Visits]:
 
 @pytest.fixture
 def new_page(chromium: Browser, visits: Callable[..., Visits]) -> Iterator[Callable[..., Page]]:
-    """Makes an empty page of a visitor who was never there; what else they have are a context's arguments.
+    """Opens an empty page for a new visitor, with further arguments for the context.
 
-    Its errors fail the test.
+    Errors of the page fail the test.
     """
     present: list[Visits] = []
     contexts: list[BrowserContext] = []
@@ -228,7 +228,7 @@ def new_page(chromium: Browser, visits: Callable[..., Visits]) -> Iterator[Calla
         if (usual := visits(**screen)) not in present:
             present.append(usual)
             return usual.context
-        contexts.append(chromium.new_context(**DESK | screen))  # for a second visitor at once
+        contexts.append(chromium.new_context(**DESK | screen))  # for a second, simultaneous visitor
         return contexts[-1]
 
     def make(
@@ -256,7 +256,7 @@ def new_page(chromium: Browser, visits: Callable[..., Visits]) -> Iterator[Calla
 
 @pytest.fixture
 def open_page(new_page: Callable[..., Page]) -> Callable[..., Screen]:
-    """Opens a studio's page in a context of its own."""
+    """Opens a studio's page in its own context."""
 
     def make(studio: Served, **options: object) -> Screen:
         return Screen(new_page(**options), studio)

@@ -1,4 +1,4 @@
-"""The page as a test sees it: verbs for what a person does, and what they see and hear."""
+"""The page for tests: methods for a user's actions, and for what the user sees and hears."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, Request, Route, expect
 from tests.studio.server import Served
 
 PATIENCE_MS = 60_000
-"""How long a step may take before it counts as failed; nothing is asserted of speed here."""
+"""Time limit after which a step counts as failed; speed is not tested here."""
 expect.set_options(timeout=PATIENCE_MS)
 
 TWO_SECONDS = re.compile(r"0:(0[2-9]|[1-5]\d)")
@@ -20,11 +20,11 @@ TWO_SECONDS = re.compile(r"0:(0[2-9]|[1-5]\d)")
 
 
 WITHIN = {"Compare": "Studio", "New voice": "Voices", "API": "Settings"}
-"""The area of a view that is not one."""
+"""The areas of views that are not areas themselves."""
 
 
 def go(page: Page, view: str) -> Locator:
-    """Open a view by the links that lead there, and give what it shows."""
+    """Open a view through its links, and return its region."""
     area = WITHIN.get(view, view)
     links = page.locator("#masthead")
     (links.locator("#pill") if view == "Activity" else links.get_by_role("link", name=area, exact=True)).click()
@@ -36,16 +36,16 @@ def go(page: Page, view: str) -> Locator:
 
 
 def posted(request: Request) -> dict[str, Any]:
-    """The JSON object that a request brings."""
+    """The JSON object in a request's body."""
     body = request.post_data_json
     assert isinstance(body, dict), f"{request.url} brings {body!r}"
     return body
 
 
 def press_while_heard(play: Locator, key: str, seconds: float) -> float:
-    """Click on what plays a sound, and press a key in the very moment in which so many seconds of it have been heard.
+    """Click a play button, and press a key at the moment at which this many seconds have been played.
 
-    Returns the second. A test that waited for it and then pressed may find it over, in a busy browser.
+    Returns the position in seconds. In a busy browser, a test that waits and then presses might be too late.
     """
     return play.evaluate(
         """(play, [key, seconds]) => new Promise((resolve) => {
@@ -63,7 +63,7 @@ def press_while_heard(play: Locator, key: str, seconds: float) -> float:
 
 
 def double_click(first: Locator, second: Locator) -> None:
-    """Click twice at one place, the second time once another control has come there."""
+    """Click twice at one place, the second time after another control has appeared there."""
     box, mouse = first.bounding_box(), first.page.mouse
     assert box
     mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
@@ -74,7 +74,7 @@ def double_click(first: Locator, second: Locator) -> None:
 
 
 class Held:
-    """The page's requests of an address from now on, held back: the test has them answered in its own order."""
+    """Holds back the page's further requests for an address, so that the test can choose the order of the responses."""
 
     def __init__(self, page: Page, address: str | re.Pattern[str]) -> None:
         self._page = page
@@ -82,7 +82,7 @@ class Held:
         page.route(address, lambda route: self._routes.append(route))
 
     def wait_for(self, count: int) -> None:
-        """Until so many have been made."""
+        """Wait until this many requests have been made."""
         for _ in range(PATIENCE_MS // 10):
             if len(self._routes) >= count:
                 return
@@ -90,18 +90,18 @@ class Held:
         raise AssertionError(f"{len(self._routes)} requests have been made, not {count}")
 
     def __getitem__(self, number: int) -> Route:
-        """One of them, counted from 0, once it has been made."""
+        """Wait for a request, counted from 0, and return it."""
         self.wait_for(number + 1)
         return self._routes[number]
 
     def answer(self, number: int) -> None:
-        """Let the server answer one, and the page read that."""
+        """Let the server answer a request, and wait until the page has read the response."""
         route = self[number]
         route.continue_()
         response = route.request.response()
         assert response
         response.finished()
-        self._page.evaluate("fetch('/health').then((answer) => answer.text())")  # one more has come after it
+        self._page.evaluate("fetch('/health').then((answer) => answer.text())")  # a later response has arrived
 
 
 def sign_in(page: Page, studio: Served, key: str) -> None:
@@ -147,17 +147,17 @@ class Screen:
 
     @property
     def own_clip(self) -> Locator:
-        """Of the Studio: the card that captures it, its words, what is said of it."""
+        """The Studio's card for capturing a clip, with its transcript and its assessment."""
         return self.page.locator("#own-clip")
 
     def bring_clip(self, file: Path) -> None:
-        """Have the Studio speak in a clip of one's own: this file, which is not judged yet."""
+        """Choose this file as the Studio's own clip, without waiting for its assessment."""
         self.page.get_by_role("radio", name="Your own clip").check()
         self.own_clip.get_by_label("A recording of the voice").set_input_files(file)
         expect(self.own_clip.locator("[data-part=clip-words]")).to_have_text(file.name)
 
     def asked_for_speech(self) -> list[dict[str, Any]]:
-        """What the page posts from now on to be spoken, in a list that grows."""
+        """A growing list of the speech requests that the page sends from now on."""
         sent: list[dict[str, Any]] = []
 
         def note(request: Request) -> None:
@@ -168,7 +168,7 @@ class Screen:
         return sent
 
     def width(self) -> int:
-        """Of the window, in CSS pixels."""
+        """Width of the window, in CSS pixels."""
         assert self.page.viewport_size
         return self.page.viewport_size["width"]
 
@@ -178,7 +178,7 @@ class Screen:
         return self
 
     def cut_after(self, seconds: float) -> None:
-        """Have takes cut after so many seconds: a random model never ends by itself."""
+        """Limit takes to this many seconds: a random model never ends by itself."""
         self.open_sampling()
         field = self.page.get_by_label("Maximum length (seconds)")
         field.fill(str(seconds))
@@ -192,20 +192,20 @@ class Screen:
         expect(seed).to_be_visible()
 
     def reopen_with(self, draft: dict[str, Any]) -> None:
-        """Open the page again with this draft in the browser, whatever the page was about to keep there itself."""
+        """Reload the page with this draft in the browser's storage, and discard any pending draft of the page."""
         keep = "(draft) => { sessionStorage['voice-studio-1'] = draft; Storage.prototype.setItem = () => {}; }"
         self.page.evaluate(keep, json.dumps(draft))
         self.page.reload()
         self.page.wait_for_selector("body[data-studio=ready]")
 
     def heard(self) -> dict[str, int]:
-        """What the worklet gave to the audio graph for the take in the player: rendered samples and underruns."""
+        """The worklet's counts for the take in the player: rendered samples and underruns."""
         return self.page.evaluate("() => window.studio.heard")
 
     def figure(self, name: str) -> str:
         return self.page.locator(f"#dock [data-figure={name.lower()}] dd").inner_text()
 
     def until_over(self) -> None:
-        """Wait until the take in the player has been heard to its end."""
+        """Wait until the take in the player has been played to its end."""
         expect(self.page.locator("#dock")).to_have_attribute("data-state", "over")
-        expect(self.card).to_be_hidden()  # it would say why there is no more to hear
+        expect(self.card).to_be_hidden()  # it would show why playback ended early

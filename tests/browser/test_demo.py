@@ -1,4 +1,4 @@
-"""A demo model says so on the page, and leads to models that clone; any other model shows nothing of that."""
+"""A demo model says so on the page, and leads to models that clone; other models show neither."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_a_clone_is_announced_where_it_is_made_and_once_where_it_is_first_heard(
 def test_closest_voice_is_offered_before_a_clone(
     steered: Steer, open_page: Open, tmp_path: Path, look: dict[str, object]
 ) -> None:
-    """The bundled voices of the tests are tones; that of the clip is Bert's."""
+    """The tests' bundled voices are tones; the clip has Bert's tone."""
     screen = open_page(steered(with_card(DEMO)), **look).ready()
     go(screen.page, "New voice")
     steps = screen.page.get_by_role("region", name="New voice")

@@ -20,7 +20,7 @@ MOST_STOPS = 80
 
 
 def hear(screen: Screen) -> None:
-    """Wait until the player moves, and once more, and until the take is heard to its end."""
+    """Wait until the player moves, moves again, and has played the take to its end."""
     screen.page.wait_for_function("window.studio.position > 0.2 && window.studio.heard.rendered > 0")
     screen.page.wait_for_function("(before) => window.studio.position > before", arg=0.5)
     screen.until_over()
@@ -32,7 +32,7 @@ def looks_right(screen: Screen) -> None:
 
 
 def record_a_voice(screen: Screen, name: str) -> None:
-    """Through the four steps of a new voice, with the microphone."""
+    """Go through the four steps of a new voice, with the microphone."""
     steps = go(screen.page, "New voice")
 
     def press(button: str) -> None:
@@ -97,7 +97,7 @@ def test_journey_from_a_first_visit_to_a_restored_voice(served: Served, open_pag
 
 
 class Keys:
-    """Somebody without a pointer."""
+    """A user without a pointer."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -107,7 +107,7 @@ class Keys:
             self.page.keyboard.press(key)
 
     def go_to(self, control: Locator, key: str = "Tab") -> None:
-        """Press Tab until it has the focus; every stop on the way is somewhere, and is seen to be."""
+        """Press Tab until the control has the focus; every stop on the way must be visibly focused."""
         for _ in range(MOST_STOPS):
             self.page.keyboard.press(key)
             if control.evaluate("(element) => element === document.activeElement"):

@@ -1,4 +1,4 @@
-"""The page in the language of its reader, whom the browser tells of, or who chose one in Settings."""
+"""The page in its reader's language, taken from the browser or chosen in Settings."""
 
 from __future__ import annotations
 

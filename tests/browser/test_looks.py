@@ -21,7 +21,7 @@ PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobil
 
 
 def serious_violations(screen: Screen) -> list[str]:
-    """What axe finds on the page as it is now; its script is brought once a page, and it tells no more than is read."""
+    """Serious findings of axe on the current page; its script is injected once per page, only violations reported."""
     axe = Axe("" if screen.page.evaluate("'axe' in window") else AXE_SCRIPT)
     violations = axe.run(screen.page, options={"resultTypes": ["violations"]}).response["violations"]
     return [
@@ -33,7 +33,7 @@ def serious_violations(screen: Screen) -> list[str]:
 
 
 def in_both_schemes(screen: Screen) -> list[str]:
-    """Serious violations in light and in dark, which the page follows while it is open; with no colour on its way."""
+    """Serious violations in light and dark, switched while the page is open and without colour transitions."""
     violations = []
     for scheme in SCHEMES:
         screen.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")

@@ -1,4 +1,4 @@
-"""A walk through refusals: each says what is wrong, where it was asked for, and goes when its cause goes."""
+"""A walk through refusals: each explains the problem where it occurred, and disappears with its cause."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_unusable_files_are_refused_where_they_are_dropped(studio: Stopping, ope
     screen = open_page(studio.served).ready()
     new = go(screen.page, "New voice")
     message, forth = new.locator("[data-part=capture-said]"), new.get_by_role("button", name="Next")
-    hour = wav(np.full(3000 * 60 * 66, 0.1, np.float32), 3000)  # the browser reads of it only how long it is
+    hour = wav(np.full(3000 * 60 * 66, 0.1, np.float32), 3000)  # the browser reads only its duration
     for name, data, words in (
         ("lecture.pdf", b"%PDF-1.4", "This file is not readable audio; send WAV, FLAC"),
         ("silent.wav", wav(np.zeros(5 * 44_100, np.float32)), "The clip is silent."),
@@ -114,7 +114,7 @@ def test_unusable_files_are_refused_where_they_are_dropped(studio: Stopping, ope
 
 
 def bring_unjudged(screen: Screen, bring: Bring) -> None:
-    """A clip of one's own in the Studio, while nobody answers."""
+    """Choose an own clip in the Studio while the server does not respond."""
     screen.page.get_by_role("radio", name="Your own clip").check()
     bring(screen.own_clip.locator("input[type=file]"), "good.wav", spoken())
     expect(screen.own_clip).to_contain_text(SILENT)
@@ -141,8 +141,8 @@ def test_a_stopped_studio_is_shown_in_every_area_until_it_is_back(
     history.locator(".take-play").click()
     expect(history).to_contain_text(SILENT)
     lost = page.get_by_text("Not connected to the studio. Trying again …")
-    expect(lost).to_be_visible()  # at once: nobody has to wait until it is asked again
-    go(screen.page, "Studio")  # elsewhere the player is thin
+    expect(lost).to_be_visible()  # at once, without waiting for the next poll
+    go(screen.page, "Studio")  # elsewhere the player is compact
     dock.get_by_role("button", name="Speak sentence again").click()
     expect(dock.locator(".read-along-said")).to_contain_text(SILENT)
     expect(go(screen.page, "Voices")).to_contain_text(SILENT)
@@ -156,7 +156,7 @@ def test_a_stopped_studio_is_shown_in_every_area_until_it_is_back(
     expect(compare).to_contain_text("stopped answering")
     expect(go(screen.page, "Activity")).to_contain_text(SILENT)
     go(screen.page, "Settings")
-    expect(lost).to_be_visible()  # and nothing is asked for there that had to be told besides
+    expect(lost).to_be_visible()  # and no further request needs a message there
     new = go(screen.page, "New voice")
     bring(new.locator("input[type=file]").first, "good.wav", spoken())
     new.get_by_role("button", name="Next").click()
@@ -207,5 +207,5 @@ def test_changes_of_another_tab_are_shown(studio: Stopping, open_page: Open) -> 
     screen.page.request.delete(f"{studio.served.url}/v1/voices/bert")
     voices.locator("[data-part=save]").dispatch_event(
         "click"
-    )  # it may be hidden: the list is still read after the last one
+    )  # may be hidden: the list is still being read after the last save
     expect(description).to_be_hidden()

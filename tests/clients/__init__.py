@@ -1,1 +1,1 @@
-"""The official OpenAI clients, and what they are answered."""
+"""Official and third-party clients, and the responses that they get."""

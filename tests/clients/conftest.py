@@ -1,4 +1,4 @@
-"""Real clients meet the real studio."""
+"""Fixtures for real clients against the real studio."""
 
 from tests.studio.conftest import steered, studio, voices_folder
 

@@ -97,7 +97,7 @@ def test_fish_audios_own_sdk_speaks_clones_and_streams(steered: Callable[..., St
 
 
 def test_the_communitys_sdk_speaks_clones_and_streams(steered: Callable[..., Steered], project: Path) -> None:
-    """Of its socket only that sound comes: it hears nothing while it sends, and may miss the end."""
+    """Its socket is tested only for audio: it does not receive while it sends, and may miss the end."""
     seen = run(COMMUNITY, project, steered()[0].url)
     assert seen.pop("whole", 0) and seen.pop("live", 0)
     assert seen == {"title": "Community voice", "listed": 1}

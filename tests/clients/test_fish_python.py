@@ -28,7 +28,7 @@ PIECES = ("Hello ", "there. How ", "are you", "? Fine.")
 
 @pytest.fixture
 def served(steered: Callable[..., Steered]) -> Served:
-    """With an engine that ends by itself: the SDK has no way to limit a take."""
+    """A studio whose engine ends takes by itself: the SDK cannot limit a take."""
     return steered()[0]
 
 

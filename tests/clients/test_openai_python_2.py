@@ -1,4 +1,4 @@
-"""OpenAI's Python SDK of the major version before: many programs still have it. Installed aside, once a run."""
+"""The previous major version of OpenAI's Python SDK, still used by many programs; installed apart, once per run."""
 
 from __future__ import annotations
 

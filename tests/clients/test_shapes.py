@@ -1,4 +1,4 @@
-"""The requests that other clients really send, field by field and header by header."""
+"""Real requests of other clients, field by field and header by header."""
 
 from __future__ import annotations
 

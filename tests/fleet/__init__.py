@@ -1,1 +1,1 @@
-"""Tests of the fleet: its choosing and its takes without Ray, and one run of the whole with it."""
+"""Tests of the fleet: routing and takes without Ray, and the complete fleet with Ray."""

@@ -1,4 +1,4 @@
-"""One Ray for all tests that need one: a studio with two replicas, and two speech processes before them."""
+"""One Ray instance for all tests that need it: a studio with two replicas behind two speech processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fleet without Ray: engines that count frames, and a way to them on which faults can be laid."""
+"""A fleet without Ray: engines that count frames, and a transport that can inject faults."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ INFO = EngineInfo(
 
 
 def codes_of(seed: int, first: int, frames: int) -> np.ndarray:
-    """What a take of this seed has in these frames."""
+    """The codes of a take with this seed in these frames."""
     numbers = np.arange(first, first + frames, dtype=np.int16)
     return np.stack([numbers, numbers + seed]).astype(np.int16)
 
@@ -101,7 +101,7 @@ class CountingEngine:
 
 
 class FakeTransport:
-    """The way to replicas a, b, … ``faults`` says how a replica's streams go wrong, and after how many frames."""
+    """A transport to replicas a, b, … ``faults`` says how a replica's streams fail, and after how many frames."""
 
     def __init__(self, count: int = 2, **infos: dict[str, Any]) -> None:
         names = "abcdefgh"[:count]
@@ -111,9 +111,9 @@ class FakeTransport:
         self.faults: dict[str, tuple[str, int]] = {}
         """dies, stalls, pauses, closes or skips."""
         self.deaf: set[str] = set()
-        """They answer no question."""
+        """Replicas that answer no queries."""
         self.late_seconds = 0.0
-        """Every answer takes so long."""
+        """Delay of every answer."""
         self.gone: set[str] = set()
         """What is asked of them reaches another."""
         self.opened: list[FakeStream] = []
@@ -146,7 +146,7 @@ class FakeTransport:
 
 
 class FakeStream:
-    """A take from one replica, with its fault."""
+    """A take from one replica, with the replica's fault."""
 
     def __init__(self, line: FakeTransport, replica: str, utterance: Utterance, may_wait: bool) -> None:
         self.replica = replica
@@ -186,6 +186,6 @@ class FakeStream:
 
 
 def utterance(seed: int = 5, frames: int = 10, voice: int | None = None) -> Utterance:
-    """What is spoken; ``voice`` is one with a reference of its own."""
+    """An utterance; ``voice`` has its own reference."""
     references = () if voice is None else (Reference(np.full((2, 3), voice, np.int16), "words"),)
     return Utterance("text", references, Sampling(seed=seed), max_frames=frames)

@@ -73,7 +73,7 @@ def test_ray_serve_gets_the_number_of_replicas(
     from ray import serve
 
     class Deployed(Exception):
-        """Instead of a start."""
+        """Raised instead of starting."""
 
     def note_deployment(targets: list[Any], **options: Any) -> None:
         raise Deployed(targets[0].target._bound_deployment)

@@ -30,7 +30,7 @@ def pods() -> Iterator[dict[str, Any]]:
 
 
 def read_by_ray(command: str) -> dict[str, Any]:
-    """What `ray start` makes of a command's options. Raises click.UsageError for one that it does not know."""
+    """A command's options as parsed by `ray start`. Raises click.UsageError for an unknown option."""
     from ray.scripts.scripts import start as ray_start
 
     words = shlex.split(command.partition("&&")[0])

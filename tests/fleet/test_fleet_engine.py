@@ -1,4 +1,4 @@
-"""The fleet as one engine: what it is, how it starts and ends, that leaving and stopping reach the replicas."""
+"""The fleet as one engine: its properties, start and end, and that leaving and stopping reach the replicas."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.fleet.fakes import INFO, FakeTransport, codes_of, utterance
 
 @contextmanager
 def fleet(line: FakeTransport, head: str | None = None) -> Iterator[tuple[FleetEngine, list[str]]]:
-    """A fleet over the line, and what it has freed."""
+    """A fleet over the transport, and a list that records when it frees its resources."""
     freed: list[str] = []
 
     async def connect() -> FakeTransport:
@@ -56,7 +56,7 @@ async def test_a_lost_head_node_is_reported_until_it_is_back(monkeypatch: pytest
     address = head.getsockname()
     with fleet(FakeTransport(), "{}:{}".format(*address)) as (engine, _), socket.socket() as keeps_the_port:
         keeps_the_port.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        keeps_the_port.bind(address)  # without listening, so that no other program gets it meanwhile
+        keeps_the_port.bind(address)  # without listening, so that no other program gets it
         head.settimeout(60)
         head.accept()[0].close()
         await until(lambda: engine.stats().trouble is None)

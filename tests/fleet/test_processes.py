@@ -1,4 +1,4 @@
-"""The whole with Ray and HTTP: takes by way of several speech processes, over the same two replicas."""
+"""The complete fleet with Ray and HTTP: takes through several speech processes, over the same two replicas."""
 
 from __future__ import annotations
 

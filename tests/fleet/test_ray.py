@@ -1,4 +1,4 @@
-"""The whole with Ray: two replicas on this machine, one killed, one frozen, all replaced, under takes that go on."""
+"""The whole with Ray: two replicas on this machine, one killed, one frozen, all replaced, while takes continue."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ pytestmark = pytest.mark.ray
 
 FRAMES = 100
 PAUSE_SECONDS = 0.3
-"""Between a caller's takes: without them, callers would take the processor from the replicas that start."""
+"""Between a caller's takes; otherwise callers would take processor time from starting replicas."""
 CHANGE_SECONDS = 150.0
-"""Within which a replica that was lost is there again, on a machine with other things to do."""
+"""Time limit for replacing a lost replica on a busy machine."""
 
 
 def config_of(folder: Path) -> EngineConfig:
@@ -37,30 +37,30 @@ def config_of(folder: Path) -> EngineConfig:
 
 @pytest.fixture(scope="module")
 def alone(quick_checkpoint: Path) -> Iterator[Engine]:
-    """One engine, which says what a take is when nothing befalls it."""
+    """A single engine, for the codes of an undisturbed take."""
     with running_engine(quick_checkpoint, max_rows=2, threads=1) as engine:
         yield engine
 
 
 @pytest.fixture(scope="module")
 def fleet(studio: Several) -> FleetEngine:
-    """Started by a thread that has ended: it outlives it."""
+    """A fleet started by a thread that has ended: the fleet outlives it."""
     engine = studio.service.host.engine()
     assert isinstance(engine, FleetEngine)
     return engine
 
 
 def silent(doing: str, fraction: float) -> None:
-    """Who hears of no progress."""
+    """Ignores progress."""
 
 
 def take(seed: int, frames: int = FRAMES) -> Utterance:
-    """One that goes on to its last frame, for its words let the random weights find no end before."""
+    """A take that continues to its last frame, because with its words the random weights produce no earlier end."""
     return Utterance("Hello there.", (), Sampling(seed=seed), max_frames=frames)
 
 
 def working_replica(fleet: FleetEngine) -> str:
-    """The name of one that speaks."""
+    """The name of a replica that is speaking."""
     return next(name for name, member in fleet._replicas.members.items() if member.open)
 
 
@@ -69,7 +69,7 @@ async def process_of(fleet: FleetEngine, name: str) -> int:
 
 
 async def both(fleet: FleetEngine) -> dict[str, EngineStats]:
-    """Wait until two replicas are there and idle."""
+    """Wait until two replicas are available and idle."""
 
     def are_there() -> bool:
         replicas = fleet._replicas
@@ -81,7 +81,7 @@ async def both(fleet: FleetEngine) -> dict[str, EngineStats]:
 
 
 class SilentHandle:
-    """Ray Serve's handle of replicas of which one says nothing."""
+    """Ray Serve's handle of replicas, one of which does not respond."""
 
     def options(self, **_: Any) -> SilentHandle:
         return self
@@ -114,7 +114,7 @@ async def test_engine_refusals_are_passed_on_and_long_clips_pass(fleet: FleetEng
     wrong = Reference(np.zeros((FEW_CODEBOOKS.num_codebooks + 1, 5), np.int16), "words")
     with pytest.raises(InvalidUtterance, match="codebooks"):
         await hear(fleet, Utterance("Hello.", (wrong,), max_frames=4))
-    sound = np.zeros((2, 30 * 48_000), np.float32)  # more than gRPC takes unless told
+    sound = np.zeros((2, 30 * 48_000), np.float32)  # above gRPC's default limit
     assert (await fleet.encode_reference(sound, 48_000, "words")).frames > 0
 
 
@@ -167,7 +167,7 @@ async def test_update_during_takes_fails_none_of_them(
     updating = asyncio.create_task(update)
 
     async def speak_on(seed: int, frames: int) -> list[int]:
-        """Takes one after another until the update is over; at which frames each of them moved."""
+        """Speak takes in sequence until the update ends; return the frames at which each take moved."""
         whole = await hear(alone, take(seed, frames))
         moved: list[int] = []
         while not updating.done():

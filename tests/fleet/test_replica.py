@@ -1,4 +1,4 @@
-"""A replica's health, as Ray Serve asks for it."""
+"""A replica's health, as requested by Ray Serve."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ async def test_takes_of_other_processes_are_noticed_before_the_next_request_for_
     ]
     await until(lambda: sum(engine.running for engine in line.engines.values()) == 8)
     assert {name: engine.running for name, engine in line.engines.items()} == {"a": INFO.max_rows, "b": INFO.max_rows}
-    waiting = asyncio.create_task(hear(processes[0], utterance(voice=1)))  # no row is free anywhere
+    waiting = asyncio.create_task(hear(processes[0], utterance(voice=1)))  # no replica has a free row
     await until(lambda: sum(engine.running for engine in line.engines.values()) == 9)
     for engine in line.engines.values():
         engine.gate.set()

@@ -1,4 +1,4 @@
-"""Who speaks for whom: homes, bounds, ties, as a function of what is known."""
+"""Which replica speaks for which caller: homes, bounds and ties, as a function of the known state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is in the way of a fleet is said in a sentence that says what to do; without Ray."""
+"""Obstacles to starting a fleet are reported in a sentence that says what to do; without Ray."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def starting(engines: int | None = 2, address: str | None = None, **config: Any)
 
 @pytest.fixture
 def with_ray(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if Ray were installed."""
+    """Pretend that Ray is installed."""
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
     monkeypatch.setattr(importlib.metadata, "version", lambda name: start.RAY)
 
@@ -57,7 +57,7 @@ def test_a_cluster_of_another_ray_is_refused_with_both(monkeypatch: pytest.Monke
     from ray._private.utils import check_version_info
 
     def init(address: str, **options: Any) -> None:
-        """Its own check of what a cluster tells of itself."""
+        """Ray's own check of a cluster's description."""
         check_version_info({"ray_version": "2.9.3", "python_version": "3.10.1"}, "this studio")
 
     monkeypatch.setattr(ray, "init", init)
@@ -93,7 +93,7 @@ def test_leftovers_of_killed_studios_are_removed_and_files_in_use_stay(
         killed.mkdir()
         (killed / "owner").touch()
         (odd := tmp_path / "fleet-odd").mkdir()
-        os.mkfifo(odd / "owner")  # nobody writes to it: to open it in the usual way would wait for ever
+        os.mkfifo(odd / "owner")  # without a writer, opening it normally would block for ever
         with contextlib.ExitStack() as next_one:
             mine = start._own_folder(next_one)
             assert {*tmp_path.iterdir()} == {Path(folder).parent, Path(mine).parent}

@@ -1,1 +1,1 @@
-"""The page where others host it or call it: proxies, ZeroGPU, gradio_client, few requests."""
+"""The page on other hosts and for other clients: proxies, ZeroGPU, gradio_client, few requests."""

@@ -1,4 +1,4 @@
-"""A caller who tries to have any endpoint of gradio_client read a file that is not an upload of theirs."""
+"""A caller who tries to make every gradio_client endpoint read a file that the caller has not uploaded."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ MARK = "MARK-8f1d-of-a-file-that-nobody-uploaded"
 META = {"_type": "gradio.FileData"}
 REFUSED = re.compile("is not a file that you have uploaded here|cannot carry a file")
 GIANT = 1 << 40
-"""Bytes that a sparse file claims to have."""
+"""Apparent size of a sparse file, in bytes."""
 
 
 @dataclass(frozen=True)
 class Traps:
-    """Files that no answer may show anything of, and that nothing may open."""
+    """Files that must not be opened, and whose contents must not appear in any response."""
 
     folder: Path
     fifo: Path
     web: socket.socket
-    """A listener on loopback, to which nothing may connect."""
+    """A loopback listener to which nothing may connect."""
 
     @property
     def web_address(self) -> str:
@@ -55,7 +55,7 @@ class Traps:
         try:
             os.close(os.open(self.fifo, os.O_WRONLY | os.O_NONBLOCK))
         except OSError:
-            return  # it has no reader
+            return  # nothing reads from it
         raise AssertionError("the FIFO is being read")
 
 
@@ -80,13 +80,13 @@ def upload(client: httpx.Client, name: str, data: bytes) -> str:
 
 
 def parameters_of(client: httpx.Client) -> dict[str, list[dict[str, Any]]]:
-    """Of every endpoint, as the app describes them itself."""
+    """The parameters of every endpoint, as described by the app."""
     endpoints = client.get("/gradio_api/info").json()["named_endpoints"]
     return {name: endpoint["parameters"] for name, endpoint in endpoints.items()}
 
 
 def shapes(path: str, odd_ones: bool) -> list[object]:
-    """Values by which a client can name a file; the stranger ones do not depend on the path."""
+    """Values with which a client can refer to a file; the odd ones do not depend on the path."""
     file = {"path": path, "meta": META}
     if not odd_ones or not path.endswith("secret.txt"):
         return [file]
@@ -98,11 +98,11 @@ def shapes(path: str, odd_ones: bool) -> list[object]:
 def try_everything(
     client: httpx.Client, traps: Traps, foreign: list[str], uploads: Path | None = None, odd_ones: bool = False
 ) -> int:
-    """Every argument of every endpoint gets a path: each is refused; how many that were.
+    """Pass a path as every argument of every endpoint, assert that each is refused, and return the number of tries.
 
-    Those for files get every path. ``foreign``: references of uploads and results of other callers; ``odd_ones``: in
-    all shapes, and the path of what cannot be read too, which cost most of the time. Without these, of the arguments
-    that are not for files only the first and the last of an endpoint get one.
+    File arguments get every path. ``foreign``: references to other callers' uploads and results; ``odd_ones``: also
+    try all shapes and an unreadable path, which take most of the time. Otherwise, of an endpoint's other arguments,
+    only the first and the last get a path.
     """
     tries = 0
     paths = traps.paths(uploads) + foreign
@@ -121,7 +121,7 @@ def try_everything(
                 assert REFUSED.search(answer.json()["error"]), f"{what}: {answer.text}"
                 assert_no_path(answer.text, what)
                 tries += 1
-        if parameters:  # as curl calls it, through the queue
+        if parameters:  # through the queue, as curl does
             data = [{"path": str(traps.folder / "secret.txt"), "meta": META}, *usual[1:]]
             text = called(client, name, data)
             assert text.startswith("event: error") and REFUSED.search(text), f"{name}: {text}"
@@ -137,7 +137,7 @@ def try_everything(
 
 
 def called(client: httpx.Client, name: str, data: list[Any]) -> str:
-    """What an endpoint answers, to its end."""
+    """The complete response of an endpoint."""
     event = client.post(f"/gradio_api/call{name}", json={"data": data}).json()["event_id"]
     return client.get(f"/gradio_api/call{name}/{event}").text
 

@@ -1,4 +1,4 @@
-"""gradio_client through the named endpoints: the same speech as the API, whole and in pieces, and refusals in words."""
+"""gradio_client through the named endpoints: the API's speech, complete and streamed, and readable error messages."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ FROZEN = {
     "/analyze_reference": f"audio text {CUT}",
     "/transcribe": "audio language text",
 }
-"""The arguments of each endpoint, in their order."""
+"""The arguments of each endpoint, in order."""
 
 
 def test_only_frozen_names_are_offered(client: Client) -> None:

@@ -1,4 +1,4 @@
-"""Calls through Gradio: bounded for each caller, refused in a few words, and no caller ends another's."""
+"""Calls through Gradio: limited for each caller, refused in a few words, and never ended by another caller."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def bob(served: Served) -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="module")
 def client(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    """A caller of one studio for all tests whose calls leave nothing behind."""
+    """A caller of one studio that is shared by all tests whose calls leave nothing behind."""
     with studio_in(tmp_path_factory.mktemp("home"), voices_folder) as studio, client_of(studio, "ann") as ann:
         yield ann
 
@@ -264,8 +264,8 @@ def test_answer_of_a_reader_that_left_is_404(ann: httpx.Client) -> None:
     event = call(ann, "/synthesize_stream", STREAM).json()["event_id"]
     address = f"/gradio_api/call/synthesize_stream/{event}"
     with ann.stream("GET", address) as answer:
-        next(line for line in answer.iter_lines() if line == "event: generating")  # it has begun
-    while ann.get("/v1/queue").json()["requests"]:  # until the server has seen it: two readers would share one answer
+        next(line for line in answer.iter_lines() if line == "event: generating")  # the call has begun
+    while ann.get("/v1/queue").json()["requests"]:  # until the server notices: two readers would share one answer
         pass
     while (again := answer_or_none(ann, address)) is None or again.status_code == 200:
         assert again is None or "event: " in again.text
@@ -273,7 +273,7 @@ def test_answer_of_a_reader_that_left_is_404(ann: httpx.Client) -> None:
 
 
 def answer_or_none(client: httpx.Client, address: str) -> httpx.Response | None:
-    """None where the stream broke off: the server had not yet seen the first reader leave, and ended both."""
+    """None if the stream broke off: the server had not yet noticed that the first reader left, and ended both."""
     try:
         return client.get(address)
     except httpx.RemoteProtocolError:
@@ -285,8 +285,8 @@ def test_largest_caller_makes_room_if_all_places_are_taken(
 ) -> None:
     monkeypatch.setattr(call_queue, "MAX_CALLS", 3)
     events = [call(bob, "/voices_list", []).json()["event_id"] for _ in range(3)]
-    while (answer := call(ann, "/voices_list", [])).status_code == 503:  # until one of bob's is over
+    while (answer := call(ann, "/voices_list", [])).status_code == 503:  # until one of bob's calls ends
         pass
     assert ann.get(f"/gradio_api/call/voices_list/{answer.json()['event_id']}").text.startswith("event: complete")
     statuses = [bob.get(f"/gradio_api/call/voices_list/{event}").status_code for event in events]
-    assert sorted(statuses) == [200, 200, 404]  # the first of bob's that was over, in whatever order they ended
+    assert sorted(statuses) == [200, 200, 404]  # bob's first call to end is dropped, whichever it is

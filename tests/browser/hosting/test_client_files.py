@@ -1,4 +1,4 @@
-"""Files of gradio_client: whichever endpoint gets a path, it is refused unless it means an upload of the caller's."""
+"""Files of gradio_client: every endpoint refuses any path that does not refer to one of the caller's uploads."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ WORDS = "A steady tone."
 KEYS = {"ann": "key-of-ann", "bob": "key-of-bob"}
 API_KEYS = read_keys(",".join(KEYS.values()))
 MANY = 100
-"""Tries at the least; there are 19 endpoints with some 90 arguments."""
+"""Minimum number of tries; there are 19 endpoints with some 90 arguments."""
 Steer = Callable[..., Served]
 
 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The temporary folder of this process, which only these studios use."""
+    """The temporary folder of this process, used only by these studios."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
@@ -64,7 +64,7 @@ def bearer(name: str) -> dict[str, str]:
 
 
 def judged(client: httpx.Client, reference: str) -> str:
-    """What the endpoint that judges clips answers about an upload."""
+    """The response of the endpoint that rates clips, for an upload."""
     return called(client, "/analyze_reference", [{"path": reference, "meta": META}, WORDS, 0, 0, 0, -1])
 
 
@@ -74,7 +74,7 @@ def folder_of(temporary: Path) -> Path:
 
 
 def kept_in(temporary: Path) -> list[Path]:
-    """Files of clients on the disk; one more says that the folder is in use."""
+    """Clients' files on disk, without the hidden file that marks the folder as in use."""
     return [path for path in folder_of(temporary).iterdir() if not path.name.startswith(".")]
 
 
@@ -138,7 +138,7 @@ def test_foreign_files_are_unreachable_through_a_speech_process(
             clip = upload(ann, "me.wav", CLIP)
             assert try_everything(bob, laid, [clip]) > MANY
             assert judged(bob, clip).startswith("event: error")
-        with studio.client_at(1, headers=bearer("ann")) as ann:  # through whichever process
+        with studio.client_at(1, headers=bearer("ann")) as ann:  # in any process
             assert judged(ann, clip).startswith("event: complete")
 
 
@@ -254,7 +254,7 @@ def test_a_form_without_files_is_refused(served: Served, files: dict[str, Any]) 
 
 
 def test_values_with_a_path_are_values_in_an_answer(served: Served, temporary: Path, tmp_path: Path) -> None:
-    """A cast whose speakers have these names comes back as it was sent; Gradio's own would look for a file."""
+    """A cast with speakers of these names is returned as it was sent; Gradio itself would look for a file."""
     (tmp_path / "anna").write_text("secret")
     with served.client() as client:
         cast = {"path": "anna", "meta": "anna"}
@@ -285,11 +285,11 @@ OPEN = {
     *(f"/gradio_api/{name}/{{api_name}}" for name in ("run", "api", "call", "call/v2")),
     *(f"/gradio_api/{name}/{{api_name}}/{{event_id}}" for name in ("call", "call/v2")),
 }
-"""Of Gradio's routes, those that the page and gradio_client need."""
+"""Gradio's routes that the page and gradio_client need."""
 
 
 def test_none_of_gradios_other_routes_is_open(served: Served) -> None:
-    """Nor any that a later version adds."""
+    """This includes routes that a later version adds."""
     (gradio,) = [route.app for route in served.app.routes if isinstance(route, Mount) and route.path == ""]
     assert isinstance(gradio, FastAPI)
     routes = {*gradio.openapi()["paths"], *(route.path for route in gradio.routes if isinstance(route, Route))}

@@ -1,4 +1,4 @@
-"""What opening the page asks of the server: few files of ours, and none that the browser has."""
+"""Requests for opening the page: few files of the studio, and none that the browser has cached."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from tests.studio.server import serve
 
 Open = Callable[..., Screen]
 MOST, MOST_IN_ALL = 12, 90
-"""Files of the page, and requests with Gradio's: it fetches the scripts of each kind of component that there is."""
+"""Limits for the page's files, and for all requests: Gradio fetches the scripts of every existing kind of component."""
 MOST_SHIFT = 0.03
-"""Layout shift of a load, as browsers count it; a tenth is called good."""
+"""Layout shift of a load, as browsers measure it; 0.1 is considered good."""
 SHIFT = """() => new Promise((told) => {
     let sum = 0;
     const add = (list) => list.getEntries().forEach(({ value }) => (sum += value));
@@ -47,11 +47,11 @@ STANDS_STILL = """() => new Promise((told) => {
     };
     look();
 })"""
-"""Whether the page asks for no frame any more, at last: while nothing happens there is nothing to draw."""
+"""Whether the page eventually stops requesting frames: while nothing happens there is nothing to draw."""
 
 
 class Counted:
-    """The app, and the paths that it was asked for: a browser that takes a file from its cache asks for none."""
+    """The app, which records the requested paths: a browser does not request files that it has cached."""
 
     def __init__(self, app: FastAPI) -> None:
         self._app = app
@@ -69,7 +69,7 @@ class Counted:
 
 
 def opened(context: BrowserContext, url: str) -> list[Response]:
-    """Open the page in a tab of its own, wait until it can be used, and give all answers."""
+    """Open the page in a new tab, wait until it can be used, and return all responses."""
     page = context.new_page()
     answers: list[Response] = []
     page.on("response", lambda answer: answers.append(answer))
@@ -100,7 +100,7 @@ def test_first_load_takes_few_requests_and_none_for_cached_files(
         first_page.wait_for_load_state("networkidle")
         assert first_page.evaluate(SHIFT) <= MOST_SHIFT
         assert first_page.evaluate("document.activeElement.matches('#script textarea')")
-        assert first_page.get_by_text("Home", exact=True).count() == 0  # in a bar of Gradio's with all its pages
+        assert first_page.get_by_text("Home", exact=True).count() == 0  # no navigation bar of Gradio's
         first, everything = apps[0].ours, len(apps[0].paths)
         print(f"first load: {len(first)} files of the page {first}, {everything} requests in all")
         assert 0 < len(first) <= MOST and len(first) == len(set(first))

@@ -1,4 +1,4 @@
-"""The page where others host it: behind a key, and under a path of a reverse proxy."""
+"""The page on other hosts: behind a key, and under a path of a reverse proxy."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PREFIX = "/voices/studio"
 
 
 class StrippingProxy:
-    """What an app behind a reverse proxy sees: the prefix is gone from every path."""
+    """The app behind a reverse proxy, which removes the prefix from every path."""
 
     def __init__(self, app: FastAPI) -> None:
         self._app = app
@@ -42,7 +42,7 @@ class StrippingProxy:
 
 
 def behind_proxy(*args: object, **options: object) -> StrippingProxy:
-    """As `create_app`."""
+    """Like `create_app`."""
     return StrippingProxy(studio_app.create_app(*args, **options))  # type: ignore[arg-type]
 
 
@@ -78,7 +78,7 @@ def test_keys_have_names_limits_and_rights_and_a_lost_key_is_requested_again(
 
         go(page, "Studio")
         screen.script.fill("What I wrote")
-        page.context.clear_cookies()  # as after a change of the keys
+        page.context.clear_cookies()  # as if the keys had changed
         screen.speak.click()
         dialog = page.get_by_role("dialog", name="Sign in again")
         expect(dialog).to_be_visible()
@@ -92,7 +92,7 @@ def test_keys_have_names_limits_and_rights_and_a_lost_key_is_requested_again(
         expect(signed_in).to_have_text("ann")
         expect(screen.card).to_be_hidden()
         expect(screen.script).to_have_value("What I wrote")
-        expect(screen.takes).to_have_count(5)  # the refused press is carried out
+        expect(screen.takes).to_have_count(5)  # the refused click is carried out
         go(page, "Settings")
         expect(area).to_contain_text(str(tmp_path))
         expect(area.get_by_text("All settings")).to_be_visible()
@@ -128,7 +128,7 @@ def test_the_page_speaks_behind_a_key(voices_folder: Path, new_page: Callable[[]
 
 
 def keyed_program(screen: Screen) -> str:
-    """The present speech for gradio_client, as the page of a studio with keys writes it."""
+    """The gradio_client program for the current speech, as shown by a studio with keys."""
     go(screen.page, "API")
     screen.page.get_by_role("button", name="Show as code").click()
     screen.page.get_by_role("tab", name="gradio_client").click()
@@ -152,7 +152,7 @@ def test_the_page_speaks_under_a_path_of_a_proxy(
         screen.until_over()
         assert screen.heard()["rendered"] == 2 * 6 * 2048
         outside = [url for url in screen.requests if not urlparse(url).path.startswith(PREFIX)]
-        if slash:  # without it, a few are asked beside the path before the page has gone where it belongs
+        if slash:  # without it, a few requests miss the path before the page redirects
             addresses = {url for url in outside if urlparse(url).scheme.startswith("http")}
             assert addresses <= {f"{studio.url}/manifest.json"}
         expect(screen.takes).to_have_count(1)
@@ -174,7 +174,7 @@ def test_space_without_a_bucket_warns_that_voices_are_temporary(
 NOTHING_KEPT = """for (const name of ["localStorage", "sessionStorage"]) {
     Object.defineProperty(window, name, { get() { throw new DOMException("denied", "SecurityError"); } });
 }"""
-"""As a browser does it that lets another site's frame keep nothing, or no site."""
+"""Like a browser that blocks storage for other sites' frames, or for all sites."""
 
 
 def test_the_page_speaks_in_a_browser_without_storage(

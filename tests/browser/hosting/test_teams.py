@@ -1,4 +1,4 @@
-"""The page for several keys: what one shares and another sees, and Speak while the caller has no place."""
+"""The page with several keys: shared and visible items, and Speak while the caller's places are taken."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KEYS = read_keys("ann=first-key-of-all,bob=second-key-of-all")
 
 @pytest.fixture
 def engine() -> list[FakeEngine]:
-    """The studio's, once it is served."""
+    """Receives the studio's engine once it is served."""
     return []
 
 
@@ -106,7 +106,7 @@ def test_revoked_key_is_requested_again_and_refused_actions_are_repeated(served:
     text = projects.get_by_label("Text of part 1")
     text.fill("Three new words.")
     page.context.clear_cookies()
-    expect(key).to_be_focused()  # the project is read again and again; the field was left, and so sent
+    expect(key).to_be_focused()  # the project is polled; leaving the field has sent its text
     key.fill("first-key")
     key.press("Enter")
     expect(dialog.get_by_role("alert")).to_have_text("This studio does not know that key.")

@@ -1,4 +1,4 @@
-"""The studio on ZeroGPU, in a process of its own with the host's package: open, type, hear, through Gradio."""
+"""The studio on ZeroGPU, in its own process with the host's package: open, type and listen through Gradio."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def zerogpu(quick_checkpoint: Path, voices_folder: Path, tmp_path_factory: pytes
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     environment = {
-        "SPACES_ZERO_GPU": "stand-in",  # not true to the package `spaces`, so that it stands in for no CUDA
+        "SPACES_ZERO_GPU": "stand-in",  # not a true value for the package `spaces`, so that it does not emulate CUDA
         "PORT": str(port),
         "MODEL": str(model),
         "STUDIO_VOICES": str(voices_folder),
@@ -103,7 +103,7 @@ def test_zerogpu_page_compares_and_uses_an_uploaded_clip(screen: Screen, tmp_pat
     screen.bring_clip(tmp_path / "me.wav")
     screen.page.get_by_label("Transcript of the clip").fill("A tone.")
     screen.speak.click()
-    screen.page.wait_for_function("window.studio.current.voiceName === 'Your clip'")  # Compare's was heard before it
+    screen.page.wait_for_function("window.studio.current.voiceName === 'Your clip'")  # Compare's take played before
     screen.until_over()
     assert screen.heard()["rendered"] == pytest.approx(TWO_SECONDS_24K, abs=1)
 

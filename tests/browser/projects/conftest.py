@@ -1,4 +1,4 @@
-"""The studio that the Projects area is shown of."""
+"""The studio for the tests of the Projects area."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ Open = Callable[..., Screen]
 
 
 def show(area: Locator, *texts: str) -> None:
-    """The parts of a project have these texts."""
+    """Assert that the parts of a project have these texts."""
     rows = area.locator(".long-parts > li")
     expect(rows).to_have_count(len(texts))
     for number, text in enumerate(texts):
@@ -26,7 +26,7 @@ def show(area: Locator, *texts: str) -> None:
 
 
 def paste_sentences(area: Locator, text: str) -> None:
-    """Make a project of this text, a sentence a part."""
+    """Make a project of this text, one sentence per part."""
     area.get_by_text("Or paste a text").click()
     area.get_by_label("Text of the project").fill(text)
     area.get_by_role("button", name="Create a project").click()
@@ -127,7 +127,7 @@ def test_parts_are_arranged_and_words_replaced(studio: Served, open_page: Open) 
     text.evaluate("box => { box.focus(); box.setSelectionRange(7, 7); }")
     press(0, "Split at cursor")
     shows("One 🙂", "two.", "Three.", "Four.")
-    text.fill("One 🙂 and")  # not sent yet: it goes with what is pressed next
+    text.fill("One 🙂 and")  # not sent yet: the next button sends it
     press(0, "Merge with next")
     shows("One 🙂 and two.", "Three.", "Four.")
     press(0, "Insert below")
@@ -138,7 +138,7 @@ def test_parts_are_arranged_and_words_replaced(studio: Served, open_page: Open) 
     shows("One 🙂 and two.", "Between.", "Three.", "Four.")
     rows.nth(0).get_by_role("button", name="Part 1: drag").press("ArrowDown")
     shows("Between.", "One 🙂 and two.", "Three.", "Four.")
-    expect(rows.nth(1).get_by_role("button", name="Part 2: drag")).to_be_focused()  # once more, without looking for it
+    expect(rows.nth(1).get_by_role("button", name="Part 2: drag")).to_be_focused()  # the same key moves it again
     rows.nth(1).get_by_role("button", name="Part 2: drag").drag_to(rows.nth(3).locator(".long-facts"))
     shows("Between.", "Three.", "Four.", "One 🙂 and two.")
     rows.nth(3).get_by_role("button", name="Part 4: drag").drag_to(
@@ -155,7 +155,7 @@ def test_parts_are_arranged_and_words_replaced(studio: Served, open_page: Open) 
     press(1, "Move down")
     shows("Between.", "Four.", "One 🙂 and two.")
 
-    area.get_by_role("button", name="Close", exact=True).click()  # and is not offered any more
+    area.get_by_role("button", name="Close", exact=True).click()  # and no longer offers Undo
     expect(area.get_by_role("button", name="Undo")).to_have_count(0)
     replace_one(area)
     assert serious_violations(screen) == []

@@ -71,7 +71,7 @@ def test_novel_gets_an_editable_cast(studio: Served, open_page: Open) -> None:
     thornton.get_by_label("More for Mr Thornton").click()
     thornton.get_by_label("Merge into").select_option("Eleanor")
     expect(area.locator(".cast-list > li")).to_have_count(2)
-    expect(area.locator("#undo-toast")).to_contain_text("Mr Thornton")  # before that it is about the part
+    expect(area.locator("#undo-toast")).to_contain_text("Mr Thornton")  # until then it is about the part
     screen.page.get_by_role("button", name="Undo").click()
     expect(area.locator(".cast-list > li")).to_have_count(3)
 

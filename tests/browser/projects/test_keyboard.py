@@ -33,7 +33,7 @@ def test_a_match_is_entered_and_selected_parts_are_spoken_without_leaving_their_
     for number in (41, 40):
         area.get_by_label(f"Select part {number}").focus()
         press("Space")
-    screen.page.wait_for_function(  # no chapter is behind the bar
+    screen.page.wait_for_function(  # the bar covers no chapter
         """() => {
             const box = (selector) => document.querySelector(`#area-longform ${selector}`).getBoundingClientRect();
             return box("[data-part=chapters]").bottom <= box(".long-foot").top;

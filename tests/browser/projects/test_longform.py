@@ -1,4 +1,4 @@
-"""Long form on the page: a document dropped, spoken, corrected and heard, and all of it there again after a reload."""
+"""Long form on the page: a document dropped, spoken, corrected and heard, and restored after a reload."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def area_of(screen: Screen) -> Locator:
 
 
 def import_file(area: Locator, file: FilePayload) -> None:
-    """Choose a document, and import what is proposed of it."""
+    """Choose a document, and import it as proposed."""
     area.get_by_label("Choose a document").set_input_files(file)
     import_it(area)
 
@@ -82,7 +82,7 @@ def test_a_project_is_seen_when_it_takes_presses_made_once_and_of_two_the_last_c
     page.on("request", lambda request: spoken.append(request.url) if request.url.endswith("/speak") else None)
     area.get_by_role("button", name="Speak all parts").click()
     expect(area.locator("[data-part=state]")).to_contain_text("1 of 1 part spoken")
-    assert len(spoken) == 1  # the other one does not listen
+    assert len(spoken) == 1  # the other project does not react
     expect(area.get_by_role("textbox", name="Title")).to_have_value("The second.")
 
 
@@ -121,11 +121,11 @@ def test_a_document_is_spoken_corrected_and_heard(studio: Served, open_page: Ope
         marked.push(document.querySelector("#area-longform li[aria-current] textarea")?.value))"""
     )
     area.get_by_role("button", name="Play all").click()
-    expect(screen.status).to_have_text("My table, part 3 of 3")  # one after the other, and over
+    expect(screen.status).to_have_text("My table, part 3 of 3")  # all in order, to the end
     assert screen.page.evaluate("marked") == ["Another one.", "Two.", "Three."]
     expect(screen.page.get_by_role("button", name="Next part")).to_be_disabled()
     rows.nth(1).get_by_role("button", name="Play part 2").click()
-    expect(screen.status).to_have_text("My table, part 2 of 3")  # and no further
+    expect(screen.status).to_have_text("My table, part 2 of 3")  # and stops there
     screen.page.get_by_role("button", name="Previous part").click()
     expect(screen.status).to_have_text("My table, part 1 of 3")
     expect(screen.page.locator("#dock .read-along-text")).to_have_text("Another one.")
@@ -222,7 +222,7 @@ def test_texts_are_brought_or_pasted_given_voices_and_spoken_in_part(studio: Ser
     expect(last).to_be_in_viewport()
     expect(last).to_have_attribute("aria-posinset", "60")
     ids = Held(screen.page, re.compile(r"/parts/ids"))
-    area.get_by_label("Select part 60").click(modifiers=["Shift"])  # most of the others are not in the page
+    area.get_by_label("Select part 60").click(modifiers=["Shift"])  # most other parts are not in the page
     ids.wait_for(1)
     area.get_by_role("button", name="Clear selection").click()
     ids.answer(0)
@@ -308,7 +308,7 @@ def test_a_project_is_deleted_once_its_name_is_confirmed_and_restored_after_a_re
     expect(area.get_by_role("button", name="Undo")).to_be_focused()
     expect(area.locator("#undo-toast")).to_contain_text("Deleted “To be deleted”.")
     expect(listed).not_to_contain_text("To be deleted")
-    page.go_back()  # to where it was shown
+    page.go_back()  # to the deleted project
     expect(area.locator("[data-part=said]")).to_contain_text("no longer exists")
     expect(listed).to_be_visible()
     page.reload()
@@ -331,7 +331,7 @@ def test_a_project_is_deleted_once_its_name_is_confirmed_and_restored_after_a_re
         """async () => { const { data: [{ id }] } = await (await fetch("/v1/trash")).json();
         await fetch(`/v1/projects/${id}/restore`, { method: "POST" }); }"""
     )
-    area.get_by_role("button", name="Undo").click()  # which somebody else has done by now
+    area.get_by_role("button", name="Undo").click()  # already done by someone else
     expect(area.locator("#undo-toast")).to_contain_text("none of these is in the trash")
     expect(area.get_by_role("button", name="Undo")).to_be_hidden()
     expect(listed).to_contain_text("To be deleted")

@@ -64,7 +64,7 @@ def test_a_part_gets_other_words_its_takes_are_compared_and_a_spot_is_marked(ste
 
 
 def mark_spots(screen: Screen, area: Locator) -> None:
-    """By a key, then by touch on a phone."""
+    """Mark spots with a key, then by touch on a phone."""
     page, dock = screen.page, screen.page.locator("#dock")
     area.get_by_role("button", name="Play part 2").click()
     expect(area.get_by_role("button", name="Pause part 2")).to_be_visible()
@@ -92,7 +92,7 @@ def mark_spots(screen: Screen, area: Locator) -> None:
 
 
 def test_another_take_goes_on_at_the_same_word(steered: Steer, open_page: Open) -> None:
-    """Half the speed, so that the same second is another word."""
+    """At half the speed, the same position is at another word."""
     screen = open_page(steered()).ready()
     area, page = area_of(screen), screen.page
     import_file(area, table("text,voice\nOne two three four five six seven eight.,anna\n"))

@@ -32,7 +32,7 @@ def text_of(area: Locator, number: int) -> Locator:
 
 
 def stored(page: Page) -> list[str]:
-    """The texts of the parts as the studio has them."""
+    """The texts of the parts as stored by the studio."""
     return page.evaluate(
         """async () => {
             const [{ id }] = (await (await fetch("/v1/projects?limit=1")).json()).data;

@@ -1,1 +1,1 @@
-"""The Studio tab: script, cast, clip, speaking, and the takes that come of it."""
+"""The Studio tab: script, cast, clip, speaking, and the resulting takes."""

@@ -24,12 +24,12 @@ def test_script_is_spoken_by_its_cast_which_survives_a_reload_and_returns_with_a
     switch.press("Enter")
     expect(cast.get_by_label("Voice of Anna")).to_have_value("anna")
     fish = cast.get_by_label("Voice of The fish")
-    expect(fish).to_have_value("bert")  # the one that nobody has
+    expect(fish).to_have_value("bert")  # the only unused voice
     fish.select_option("anna")
     screen.script.press("End")
     screen.script.press_sequentially("\nEve: Ha.")
     expect(cast.get_by_label("Voice of Eve")).to_have_value("bert")
-    expect(fish).to_have_value("anna")  # what was chosen stays
+    expect(fish).to_have_value("anna")  # the choice is kept
     screen.script.fill("It was late.\nAnna: Good evening.\nThe fish: Is it? I say: no.")
     fish.select_option("bert")
     with screen.page.expect_request("**/v1/audio/speech") as request:

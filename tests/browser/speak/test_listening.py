@@ -28,7 +28,7 @@ def test_the_chosen_voices_recording_is_heard_and_the_level_moves_while_a_take_s
     expect(dock.get_by_role("button", name="Play", exact=True)).to_be_enabled()
     room = "parseFloat(getComputedStyle(document.documentElement).getPropertyValue('--dock-height'))"
     page.wait_for_function(f"{room} > 0 && {room} === document.querySelector('#dock').offsetHeight")
-    expect(listen).not_to_have_attribute("data-playing", "yes")  # it is short, and over by itself
+    expect(listen).not_to_have_attribute("data-playing", "yes")  # it is short and ends by itself
 
     screen.cut_after(2)
     level = screen.page.locator("#dock [role=meter]")
@@ -65,7 +65,7 @@ def test_space_plays_a_take_and_focus_moves_to_stop_and_back(steered: Steer, ope
     page.keyboard.press("Tab")
     page.keyboard.press("Shift+Tab")
     expect(screen.speak).to_be_focused()
-    page.keyboard.press("Space")  # somebody went there: it is a button
+    page.keyboard.press("Space")  # focused by keyboard, it is a button
     expect(screen.takes).to_have_count(2)
 
     screen.speak.click()

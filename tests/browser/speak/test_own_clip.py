@@ -32,7 +32,7 @@ OPENED_LATER = """() => {
         return audio;
     };
 }"""
-"""How long a file lasts is known only after window.goOn()."""
+"""A file's duration is known only after window.goOn()."""
 DECODED_LATER = """() => {
     const context = OfflineAudioContext.prototype, { decodeAudioData } = context;
     const asked = new Promise((resolve) => (window.goOn = resolve));
@@ -127,7 +127,7 @@ def test_uploaded_clip_is_sent_unchanged_replaced_removed_and_restored_from_its_
         expect(screen.takes).to_have_count(count)
         return base64.b64decode(requests[-1]["ref_audio"].partition(",")[2])
 
-    (tmp_path / "me.wav").unlink()  # it is in the browser
+    (tmp_path / "me.wav").unlink()  # the browser has it
     assert speak(1) == first
     card.locator(".capture").evaluate(DROP, ["other.wav", list(second)])
     expect(card.locator("[data-part=clip-words]")).to_have_text("other.wav")
@@ -136,7 +136,7 @@ def test_uploaded_clip_is_sent_unchanged_replaced_removed_and_restored_from_its_
     press(screen, "Remove")
     expect(card.get_by_role("button", name="Record", exact=True)).to_be_visible()
     expect(card.get_by_role("button", name="Keep this voice …")).to_be_hidden()
-    expect(card.get_by_label(WORDS)).to_have_value("A lower tone.")  # somebody has typed it
+    expect(card.get_by_label(WORDS)).to_have_value("A lower tone.")  # typed by the user
     screen.speak.click()
     expect(screen.card).to_contain_text("There is no clip yet.")
     screen.takes.last.get_by_role("button", name="Use").click()

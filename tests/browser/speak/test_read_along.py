@@ -1,4 +1,4 @@
-"""The text that follows the sound: words lit as they are heard, a press on one goes there."""
+"""The text that follows the sound: words are highlighted as they are played, and clicking one goes there."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_words_are_highlighted_while_played_and_clicking_one_seeks(steered: Stee
     expect(page.locator(LIT)).to_have_count(0)
 
     page.evaluate(NOTE_LIT, LIT)
-    words.nth(4).click()  # over, so that it sounds again from there
+    words.nth(4).click()  # playback has ended, so it restarts there
     page.wait_for_function("window.lit.includes('Vienna')")
     assert not {"Slowly", "slowly", "night"} & set(page.evaluate("window.lit")), "it sounds from the word pressed"
     screen.until_over()
@@ -130,7 +130,7 @@ def test_a_sentence_is_edited_in_place_by_keys_alone_and_undone(steered: Steer, 
     for _ in range(2):
         text.press("ArrowLeft")
         screen.until_over()
-    text.press("ArrowLeft")  # to “four”, heard from there on
+    text.press("ArrowLeft")  # to “four”, and plays from there
     text.press("Enter")
     expect(field).to_be_focused()
     assert not serious_violations(screen)

@@ -1,4 +1,4 @@
-"""Writing the script: tags at the caret, a line that tells what it will become, a draft that outlives the page."""
+"""Writing the script: tags at the caret, a preview line, and a draft that outlives the page."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_draft_and_settings_survive_a_reload_and_stay_private(served: Served, op
         " return kept.text === 'My draft' && kept.voice === 'bert' && kept.cutAfter === 7; }"
     )
     expect(open_page(served).ready().script).not_to_have_value("My draft")
-    with screen.page.context.new_page() as tab:  # it begins with this draft, and then has one of its own
+    with screen.page.context.new_page() as tab:  # it starts with this draft, then keeps its own
         tab.goto(served.url)
         tab.wait_for_selector("body[data-studio=ready]")
         script = tab.get_by_role("textbox", name="Script", exact=True)

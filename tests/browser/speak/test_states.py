@@ -27,7 +27,7 @@ def test_refused_speak_is_explained_until_its_cause_is_gone(served: Served, open
         expect(screen.card).to_contain_text("There is nothing to say.")
         expect(screen.card).to_contain_text("Write a sentence, then press Speak.")
     assert not [url for url in screen.requests if url.endswith("/v1/audio/speech")], "the server was not asked"
-    screen.page.wait_for_timeout(800)  # keys of before are told later than the press
+    screen.page.wait_for_timeout(800)  # earlier input events arrive after the click
     screen.script.fill("Something")
     expect(screen.card).to_be_hidden()
 
@@ -46,7 +46,7 @@ def test_refused_speak_is_explained_until_its_cause_is_gone(served: Served, open
     screen.script.fill(attack)
     screen.speak.click()
     expect(screen.takes).to_contain_text(attack)
-    expect(screen.takes).to_contain_text("Take 1")  # nothing that was refused has a number
+    expect(screen.takes).to_contain_text("Take 1")  # refused requests get no number
     screen.until_over()
     assert screen.page.locator("body").get_attribute("data-hacked") is None, "what people type is never run"
 
@@ -73,7 +73,7 @@ def test_speak_during_the_warm_up_waits_can_be_stopped_and_then_speaks(steered: 
     assert screen.heard()["rendered"] == 2 * 6 * 2048
     expect(screen.takes).to_contain_text("Take 1")
     expect(screen.takes.locator("[data-ending]")).to_have_count(0)
-    assert len([url for url in screen.requests if url.endswith("/v1/audio/speech")]) == 1  # the stopped one is none
+    assert len([url for url in screen.requests if url.endswith("/v1/audio/speech")]) == 1  # the stopped one sent none
 
 
 def test_waiting_in_the_queue_is_shown(steered: Steer, open_page: Open) -> None:

@@ -1,1 +1,1 @@
-"""The other tabs, a file each."""
+"""The other tabs, one file each."""

@@ -1,4 +1,4 @@
-"""The area API: the request of the page tried for real, and written down for other programs."""
+"""The API area: the page's request, sent to the API and shown as code for other programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every program that the page offers is run, and gives the take that it was copied from."""
+"""Every program that the page offers runs and reproduces the take that it was copied from."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def samples(file: Path) -> bytes:
 
 
 def a_take(screen: Screen, folder: Path) -> bytes:
-    """Speak what is on the page, save the take and return its samples."""
+    """Speak the page's script, save the take and return its samples."""
     screen.cut_after(2)
     screen.speak.click()
     expect(screen.takes).to_have_count(1)

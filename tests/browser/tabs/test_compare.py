@@ -36,7 +36,7 @@ def cell(screen: Screen, letter: str) -> Locator:
 
 
 def speak_all(screen: Screen) -> list[dict[str, Any]]:
-    """Speak every candidate to its end; the requests that went out."""
+    """Speak every candidate to its end, and return the requests sent."""
     sent = screen.asked_for_speech()
     area(screen).get_by_role("button", name="Speak all").click()
     expect(area(screen)).to_contain_text("Ready: listen and vote")
@@ -190,7 +190,7 @@ def test_a_late_first_sound_does_not_interrupt_the_player(steered: Callable[...,
     screen = open_page(studio).ready()
     screen.script.fill("Two words")
     screen.page.get_by_role("button", name="Hear this in other voices").click()
-    studio.until(running=2, waiting=1)  # the two voices, and the one that is drawn
+    studio.until(running=2, waiting=1)  # the two voices, and a randomly drawn one
     go(screen.page, "Voices")
     screen.page.get_by_role("button", name="Listen to Bert").click()
     expect(screen.status).to_have_text("Bert’s sample")
@@ -201,7 +201,7 @@ def test_a_late_first_sound_does_not_interrupt_the_player(steered: Callable[...,
 
     gate.clear()
     area(screen).get_by_role("button", name="Speak all").click()
-    studio.until(running=2, waiting=1)  # the two voices, and the one that is drawn
+    studio.until(running=2, waiting=1)  # the two voices, and a randomly drawn one
     go(screen.page, "Studio")
     screen.speak.click()
     studio.until(running=2, waiting=2)

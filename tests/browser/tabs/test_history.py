@@ -131,7 +131,7 @@ def test_takes_are_filtered_selected_zipped_deleted_and_restored(
     rows.nth(1).get_by_role("button", name="Play").click()
     requests.answer(1)
     expect(rows.nth(1)).to_have_attribute("aria-current", "")
-    requests.answer(0)  # of a take that was asked for before
+    requests.answer(0)  # for the take requested earlier
     screen.until_over()
     expect(rows.nth(1)).to_have_attribute("aria-current", "")
     screen.page.unroute_all()

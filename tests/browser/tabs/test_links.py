@@ -78,7 +78,7 @@ def test_a_project_a_voice_and_a_take_have_addresses(voices_folder: Path, tmp_pa
 
 
 def share_with_a_stranger(page: Page, row: Locator) -> None:
-    """Make a link to the take, open it, and take it back."""
+    """Create a link to the take, open it, and revoke it."""
     row.get_by_role("button", name="Share").click()
     dialog = page.get_by_role("dialog", name="Share this take")
     expect(dialog.get_by_label("Expires after")).to_have_value("7")
@@ -89,7 +89,7 @@ def share_with_a_stranger(page: Page, row: Locator) -> None:
         link.click()
     shared = opening.value
     expect(shared.locator("blockquote")).to_have_text("First words")
-    expect(shared.locator("audio")).not_to_have_js_property("readyState", 0)  # it knows how long the sound is
+    expect(shared.locator("audio")).not_to_have_js_property("readyState", 0)  # the duration has loaded
     dialog.get_by_role("button", name="Revoke").click()
     expect(link).to_have_count(0)
     shared.reload()

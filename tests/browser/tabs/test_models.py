@@ -35,7 +35,7 @@ def hub(quick_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.fixture
 def studio(hub: Hub, quick_checkpoint: Path, voices_folder: Path, tmp_path: Path) -> Iterator[Served]:
-    """Of the real engine, with memory for small models."""
+    """A studio with the real engine and memory for small models."""
     settings = Settings(
         model=str(quick_checkpoint), voices=str(voices_folder), home=str(tmp_path / "home"), max_rows=1, memory_budget=1
     )
@@ -48,7 +48,7 @@ def show(screen: Screen, area: str) -> None:
 
 
 def opened(screen: Screen) -> Locator:
-    """The dialog, once it has its list."""
+    """Open the dialog and wait for its list."""
     go(screen.page, "Settings")
     screen.page.get_by_role("button", name="Choose a model").click()
     dialog = screen.page.get_by_role("dialog", name="Models")

@@ -1,4 +1,4 @@
-"""The list of requests: the page's and the API's together, what became of them, and ending one from here."""
+"""The list of requests: the page's and the API's together, their outcomes, and cancelling one."""
 
 from __future__ import annotations
 

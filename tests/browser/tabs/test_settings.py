@@ -1,4 +1,4 @@
-"""The area Settings: what this browser likes, what the studio is, and a file for reporting a fault."""
+"""The Settings area: this browser's preferences, facts about the studio, and a file for reporting a fault."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_preferences_are_shown_while_the_studio_does_not_answer(served: Served, 
 
 
 def speak_by_dictionary(screen: Screen) -> None:
-    """Words are said as the dictionary has them, and can be heard."""
+    """Words are spoken as in the dictionary, and can be played."""
     area = screen.page.locator("#area-settings")
     area.get_by_text("Dictionary", exact=True).click()
     for phrase, reading in (("GIF", "jif"), ("gif", "x")):

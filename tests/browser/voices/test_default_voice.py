@@ -1,4 +1,4 @@
-"""The voice that a page begins with, where its browser has kept none."""
+"""The initial voice of a page whose browser has stored none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a clip of a new voice is made of: a part of a long recording, without its noise, its words heard."""
+"""How a new voice's clip is made: a part of a long recording, with noise removed and words transcribed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_only_the_chosen_part_of_a_long_recording_is_sent(steered: Steer, open_p
     wave = steps.locator("[data-part=stretch-wave]").bounding_box()
     assert wave
     screen.page.mouse.click(wave["x"] + wave["width"] / 2, wave["y"] + 20)
-    expect(part).to_have_attribute("aria-valuetext", re.compile(r"2:4[678]\.\d to 3:3[123]\.\d"))  # around the press
+    expect(part).to_have_attribute("aria-valuetext", re.compile(r"2:4[678]\.\d to 3:3[123]\.\d"))  # around the click
     steps.get_by_label("Starts at").fill("5:05")
     steps.get_by_label("Starts at").press("Tab")
     press(screen, "Use this part")
@@ -110,7 +110,7 @@ def test_a_recogniser_is_fetched_by_a_press_and_hears_the_clip(
         steps = new_voice(screen)
         bring(screen, tmp_path, tone(3))
         expect(steps.locator("[data-part=advice]")).to_contain_text("out of 100")
-        expect(steps.get_by_label("Reduce noise")).to_be_hidden()  # without its package
+        expect(steps.get_by_label("Reduce noise")).to_be_hidden()  # its package is missing
         press(screen, "Next")
         offer = steps.locator(".recogniser")
         expect(offer).to_contain_text("148 MB, licence MIT")

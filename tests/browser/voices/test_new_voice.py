@@ -37,7 +37,7 @@ def press(screen: Screen, name: str) -> None:
 
 
 def bring(screen: Screen, folder: Path, pcm: np.ndarray, rate: int = 44_100) -> None:
-    """Upload a file in step 1 and go on to step 2, judged."""
+    """Upload a file in step 1, continue to step 2 and wait for the assessment."""
     (folder / "me.wav").write_bytes(wav(pcm, rate))
     area(screen).get_by_label("A recording of the voice").set_input_files(folder / "me.wav")
     press(screen, "Next")

@@ -1,4 +1,4 @@
-"""The library's area: voices found, heard, chosen, changed, packed, deleted and brought back."""
+"""The library's area: voices found, played, chosen, changed, packed, deleted and restored."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_deleted_voice_leaves_the_picker_and_can_be_restored(studio: Served, ope
     area.get_by_role("button", name="Undo").click()
     area.get_by_role("button", name="Use Cleo").click()
     expect(picked(screen)).to_have_value("Cleo")
-    screen.page.route("**/v1/audio/voices", lambda route: route.abort())  # what follows a change is lost; no page error
+    screen.page.route("**/v1/audio/voices", lambda route: route.abort())  # a lost refresh causes no page error
     with screen.page.expect_event("requestfailed", lambda request: request.url.endswith("/v1/audio/voices")):
         inspect(screen, "Cleo").get_by_role("button", name="Duplicate Cleo", exact=True).dblclick()
     expect(area).to_contain_text("Saved as “Cleo copy”.")
@@ -69,7 +69,7 @@ def test_deleted_voice_leaves_the_picker_and_can_be_restored(studio: Served, ope
 
 
 def test_a_folder_of_fish_speechs_references_is_imported(studio: Served, open_page: Open, tmp_path: Path) -> None:
-    """As a folder, and as a zip of it."""
+    """Both as a folder and as a zip file of it."""
     files = {"Cleo/1.wav": wav(tone(6)), "Cleo/1.lab": b"A steady tone.", "Cleo/2.wav": wav(tone(6)), "Dora/1.wav": b""}
     for name, data in files.items():
         (tmp_path / "references" / name).parent.mkdir(parents=True, exist_ok=True)
@@ -185,7 +185,7 @@ def test_a_voice_is_listened_to_by_keyboard_and_one_no_longer_wanted_when_its_an
     with screen.page.expect_response("**/preview*") as preview:
         area.get_by_role("button", name="Listen to Bert").press("Enter")
     assert preview.value.headers["content-type"] == "audio/wav"
-    expect(screen.status).to_have_text("Bert’s sample")  # it is short, and over by itself
+    expect(screen.status).to_have_text("Bert’s sample")  # it is short and ends by itself
     anna, bert = (area.get_by_role("button", name=f"Inspect {name}", exact=True) for name in ("Anna", "Bert"))
     anna.focus()
     anna.press("ArrowDown")

@@ -1,1 +1,1 @@
-"""Programs of others that speak through Fish Audio's protocol, each run in an environment of its own: see run.py."""
+"""Third-party programs that use Fish Audio's protocol, each run in its own environment: see run.py."""

@@ -12,7 +12,7 @@ from pipecat.services.fish.tts import FishAudioTTSService
 
 
 class Listener(FrameProcessor):
-    """Counts the sound that it is given."""
+    """Counts the audio that it receives."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Runs programs of others against a studio: python -m tests.clients.fish_apps.run URL [NAME ...]
+"""Runs third-party programs against a studio: python -m tests.clients.fish_apps.run URL [NAME ...]
 
 Each is installed with pip into an environment of its own below --folder: half a gigabyte each, so that the tests do
 not run them.
@@ -22,7 +22,7 @@ SECONDS = 300
 
 
 def main() -> int:
-    """0 when each of them spoke."""
+    """Returns 0 if every program spoke."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("url", help="the studio's address")
     parser.add_argument("names", nargs="*", choices=[*APPS, []], help="absent: all")

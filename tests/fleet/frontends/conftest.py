@@ -40,7 +40,7 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Several]:
 
 @pytest.fixture
 def key(studio: Several, request: pytest.FixtureRequest) -> Iterator[str]:
-    """Of a caller whom no other test is; all its takes are over afterwards."""
+    """The key of a caller that no other test uses; all its takes are ended afterwards."""
     studio.ready(2)
     key = KEYS.pop()
     yield key

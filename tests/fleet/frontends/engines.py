@@ -11,14 +11,14 @@ from tests.studio.fake_engine import FakeEngine
 
 
 def held(config: EngineConfig, progress: Callable[[str, float], None]) -> FakeEngine:
-    """It speaks one frame; takes of more go on until they are ended."""
+    """An engine that speaks one frame; longer takes continue until they are ended."""
     engine = FakeEngine.start(config, progress)
     engine.later_frames_gate.clear()
     return engine
 
 
 def reluctant(folder: str, config: EngineConfig, progress: Callable[[str, float], None]) -> FakeEngine:
-    """Its stop makes the file ``stops`` in the folder, and waits until there is ``may-stop``."""
+    """An engine whose stop creates the file ``stops`` in the folder, then waits for the file ``may-stop``."""
     engine = FakeEngine.start(config, progress)
     stop = engine.stop
 

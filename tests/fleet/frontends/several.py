@@ -34,7 +34,7 @@ class Several:
 
     @contextlib.contextmanager
     def client_at(self, number: int, **options: object) -> Iterator[httpx.Client]:
-        """With a connection to this process, over which all goes that comes one after another."""
+        """A client with a connection to this process, which carries all sequential requests."""
         for _ in range(60):
             with httpx.Client(base_url=self.url, timeout=60, verify=NO_TLS, **options) as client:  # type: ignore[arg-type]
                 mine = client.get("/sign-in").extensions["network_stream"].get_extra_info("client_addr")
@@ -45,7 +45,7 @@ class Several:
 
     @property
     def pids(self) -> list[int]:
-        """For running processes: one that has ended has none until it is restarted."""
+        """Ids of the running processes: an ended one has none until it is restarted."""
         return [spawned.pid for process in self.processes._processes.values() if (spawned := process._process)]
 
     def spoken_by(self, number: int) -> set[str]:
@@ -53,7 +53,7 @@ class Several:
         return set(self.processes._processes[number]._takes._takes)
 
     def ready(self, count: int) -> None:
-        """Wait until so many accept connections."""
+        """Wait until this many accept connections."""
         wait_until_true(lambda: (self.service.register.speech_processes or (0, 0))[0] == count)
 
 

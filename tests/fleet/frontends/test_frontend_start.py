@@ -1,4 +1,4 @@
-"""How many speech processes there are, where they listen, what becomes of one that cannot start, of all at the end."""
+"""The number of speech processes, where they listen, how a failed start is handled, and how all of them end."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_several_sockets_listen_at_one_port_and_other_programs_cannot() -> None:
 
 
 async def test_written_data_is_sent_immediately() -> None:
-    """And not held back until they have acknowledged what was sent before: 40 ms on a connection that is kept."""
+    """Waiting for the acknowledgement of earlier data would cost 40 ms on a persistent connection."""
     transports: asyncio.Queue[asyncio.Transport] = asyncio.Queue()
 
     class Noted(H11Protocol):

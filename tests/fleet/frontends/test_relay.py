@@ -1,4 +1,4 @@
-"""What a speech process passes on arrives as it was sent, and what is answered as it was answered."""
+"""A speech process passes on requests and responses unchanged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SOUND = "/own"
 
 
 class Studio:
-    """An app that tells what reaches it; and, below /slow, takes its time."""
+    """An app that returns the requests that it receives, slowly below /slow."""
 
     def __init__(self) -> None:
         self.go_on, self.left = asyncio.Event(), asyncio.Event()
@@ -124,7 +124,7 @@ async def test_callers_cannot_forge_their_address(tmp_path: Path, forged: dict[s
 
 
 async def test_a_proxy_on_this_machine_may_name_the_caller(tmp_path: Path) -> None:
-    """As in a studio of one process."""
+    """The same applies as in a studio of one process."""
     async with relayed(tmp_path, Studio()) as client:
         headers = {"X-Forwarded-For": "9.8.7.6", "X-Forwarded-Proto": "https"}
         request = (await client.get("/", headers=headers)).json()

@@ -1,4 +1,4 @@
-"""What holds over all processes of a studio: limits, the queue, ends, takes, voices, sign-ins, a process's death."""
+"""State shared by all processes of a studio: limits, queue, cancelling, takes, voices, sign-ins; a process's death."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_voice_appears_and_disappears_immediately(studio: Several, key: str) -> 
 
 
 def test_fish_audios_routes_answer_in_every_process(studio: Several, key: str) -> None:
-    """Those that speak in the speech processes, the others in the studio's own."""
+    """Routes that speak are answered in the speech processes, the others in the studio's own."""
     head = bearer(key)
     with studio.client_at(0, headers=head) as one, studio.client_at(1, headers=head) as other:
         form = {"title": "fish voice", "texts": "One two three."}
@@ -200,7 +200,7 @@ def test_dead_process_ends_only_its_own_streams(studio: Several, key: str) -> No
             assert (take["state"], take["error"]) == ("failed", "the process that generated it has ended")
             assert client.post(SPEECH, json=speech_body()).status_code == 200, "the place is free again"
         with httpx.Client(base_url=studio.url, headers=bearer(key)) as client:
-            for _ in range(20):  # whoever's turn it would be
+            for _ in range(20):  # regardless of whose turn it is
                 assert client.get("/ready", headers={"connection": "close"}).status_code == 200
     studio.ready(2)
     assert victim not in studio.pids
@@ -224,7 +224,7 @@ def test_stopping_process_is_replaced_after_its_streams_end(studio: Several, key
     victim = studio.pids[0]
     with under_way(studio, key, 0) as (request_id, answer):
         os.kill(victim, signal.SIGTERM)
-        studio.ready(1)  # it has ceased to listen
+        studio.ready(1)  # it no longer listens
         with httpx.Client(base_url=studio.url, headers=bearer(key)) as client:
             assert client.delete(f"/v1/requests/{request_id}").status_code == 200
         with pytest.raises(httpx.RemoteProtocolError):
