@@ -27,7 +27,7 @@ Steer = Callable[..., Steered]
 
 @pytest.fixture
 def watchful(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Studios that look often at what others on their library have done."""
+    """Studios check often for changes by other studios on the same library."""
     monkeypatch.setattr("studio.projects.worker.RENEW_SECONDS", 0.05)
 
 
@@ -122,7 +122,7 @@ def test_part_being_planned_ends_with_its_project(steered: Steer, monkeypatch: p
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """What time it is, in its one entry."""
+    """The current time, as the only entry."""
     now = [1_000_000.0]
     monkeypatch.setattr("studio.library.projects.part_queue.time.time", lambda: now[0])
     return now

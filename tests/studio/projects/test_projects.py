@@ -209,7 +209,7 @@ def test_part_is_regenerated_with_another_seed_and_the_take_chosen(steered: Stee
 
 @pytest.fixture
 def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is asked of every library that is opened from now on."""
+    """The SQL statements run on every library opened from now on."""
     statements_run: list[str] = []
     connect = sqlite3.connect
 

@@ -21,7 +21,7 @@ def queue_of(at_once: int = 1, waiting: int = 7, seconds: float = 60.0) -> WorkQ
 
 
 class Held:
-    """Work that goes on until it is let go, and notes when it begins."""
+    """Work that runs until it is released, and records when it begins."""
 
     def __init__(self) -> None:
         self.begun: list[str] = []
