@@ -1,4 +1,4 @@
-"""Several studios on one library: each part is spoken by one of them, and by another once that one has gone."""
+"""Several studios on one library: each part is spoken by one of them, or by another once the first has ended."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_studio_takes_over_the_parts_of_a_killed_one(steered: Steer, voices_fold
         until(killed, project, speaking=2)
         served, engine = steered(home=str(tmp_path))
         library: Library = served.app.state.studio.library
-        for _ in range(2):  # as long as it lives, it keeps them
+        for _ in range(2):  # a living studio keeps its leases
             ends = leases(library)
             wait_until_true(lambda: min(leases(library)) > max(ends))  # noqa: B023
         assert engine.utterances == []

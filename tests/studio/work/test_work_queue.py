@@ -107,7 +107,7 @@ async def test_slow_work_is_refused_with_the_limit_and_the_remedy() -> None:
 
 
 class Pieces:
-    """The pieces of a file; whether they were left."""
+    """The pieces of a file; records whether they were closed."""
 
     def __init__(self, number: int) -> None:
         self.number, self.yielded, self.is_closed = number, 0, False
