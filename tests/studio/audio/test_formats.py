@@ -1,4 +1,4 @@
-"""Every format is a file that others can read, arrives while it is made, and is the same as events."""
+"""Every format gives a file that other programs read, streams while it is encoded, and is the same as events."""
 
 from __future__ import annotations
 

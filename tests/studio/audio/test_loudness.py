@@ -1,4 +1,4 @@
-"""Loudness, true peaks and noise floors against what the standards say, and a limiter that nothing passes."""
+"""Loudness, true peaks and noise floors checked against the standards, and a limiter that no peak passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""WAV files read without FFmpeg have its samples to the last bit; what only looks like one is left to FFmpeg."""
+"""WAV files read without FFmpeg give the same samples bit for bit; files that only look plain are left to FFmpeg."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOTE = b"LIST" + struct.pack("<I", 4) + b"INFO"
 
 
 def by_ffmpeg(wav: bytes) -> bytes:
-    """The same file with a chunk before its data: so it is not plain."""
+    """The same file with a chunk before its data, so that FFmpeg reads it."""
     at = wav.index(b"data")
     return wav[:at] + NOTE + wav[at:]
 
@@ -32,7 +32,7 @@ def same(one: Clip, other: Clip) -> bool:
 
 
 def noise(seconds: float, rate: int, channels: int) -> np.ndarray:
-    """Every value of 16 bits may come, the ends of the range too."""
+    """Noise over the whole 16-bit range, including its ends."""
     shape = (round(seconds * rate), channels)
     return np.clip(np.random.default_rng(rate + channels).normal(0, 0.5, shape), -1, 1)
 
@@ -93,7 +93,7 @@ def test_odd_file_is_read_or_refused_like_by_ffmpeg(name: str) -> None:
 
 
 def test_compressed_audio_stored_as_samples_is_decoded() -> None:
-    """S/PDIF: as samples it would be a loud noise."""
+    """S/PDIF would be loud noise if read as samples."""
     file = io.BytesIO()
     with av.open(file, "w", format="spdif") as target:
         stream = target.add_stream("ac3", rate=48_000, layout="stereo")

@@ -1,4 +1,4 @@
-"""A sentence replaced in a sound: the rest stays as it was, and nobody hears where it was cut."""
+"""A sentence is replaced in a recording: the rest is unchanged, and the cuts are inaudible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""EPUBs with what stands in and beside sentences: notes and their marks, page numbers, lists, and ends of scenes."""
+"""EPUBs with notes and their marks, page numbers, lists and scene breaks in and between sentences."""
 
 from __future__ import annotations
 

@@ -28,13 +28,13 @@ def of(
 
 
 def nav(*entries: tuple[str, str], more: str = "") -> str:
-    """The body of an EPUB 3's contents: hrefs and titles."""
+    """The body of an EPUB 3's table of contents, from hrefs and titles."""
     items = "".join(f'<li><a href="{href}">{title}</a></li>' for href, title in entries)
     return f'<nav epub:type="toc"><ol>{items}</ol></nav>{more}'
 
 
 def point(href: str, title: str, inside: str = "") -> str:
-    """An entry of an EPUB 2's contents."""
+    """An entry of an EPUB 2's table of contents."""
     return f'<navPoint><navLabel><text>{title}</text></navLabel><content src="{href}"/>{inside}</navPoint>'
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class OddBook:
-    """A document, and what a project that is made of it must be like."""
+    """A document, and the expected properties of a project made from it."""
 
     file_name: str
     data: bytes
@@ -19,9 +19,9 @@ class OddBook:
     absent: tuple[str, ...] = ()
     """Each is in no part, and is not read aloud."""
     skipped: int = 0
-    """How many things the project says were left out."""
+    """How many omissions the project reports."""
     reasons: tuple[str, ...] = ()
-    """Words of what it says about them, in order."""
+    """Words of the reasons it reports for them, in order."""
     title: str = ""
     """Of the project; blank: not looked at."""
     fields: dict[str, Any] | None = None

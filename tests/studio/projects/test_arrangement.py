@@ -37,7 +37,7 @@ def post(served: Served, project: Json, path: str, **body: object) -> httpx.Resp
 
 
 def texts(served: Served, project: Json) -> list[tuple[int, str, str]]:
-    """Of each part its position, its words and its state."""
+    """The position, text and state of each part."""
     return [(part["position"], part["text"], part["state"]) for part in parts_of(served, project)]
 
 

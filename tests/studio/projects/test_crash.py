@@ -1,4 +1,4 @@
-"""A studio that is killed in the middle of a project goes on where it was, and keeps what it had."""
+"""A studio killed in the middle of a project continues where it stopped and keeps the finished parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What twice a document costs: at most three times the work, in every reader; and what is beyond a limit, little."""
+"""Twice the document costs every reader at most three times the work; a document beyond a limit costs little."""
 
 from __future__ import annotations
 
@@ -169,20 +169,20 @@ def test_the_longest_book_is_read_in_seconds() -> None:
 
 
 def test_a_wrapped_paragraph_of_a_book_is_put_together_in_linear_time() -> None:
-    """What copies all that is there already for every line shows only where that is longer than a cache."""
+    """Copying the whole paragraph for every line is measurable only if it exceeds the processor's cache."""
     line = pieces("A line that is long enough to have been wrapped by somebody,\n")
     check(lambda text: read_document(text.encode(), "txt"), line, 1 << 19)
 
 
 def pdf_of_equal_lines(size: int) -> str:
-    """As a list of telephone numbers, or a program: no line is shorter than the others."""
+    """No line is shorter than the others, as in a list of telephone numbers or a program."""
     line = "This is a line of just as many signs as all the others are ab"
     count = size // len(line)
     return pdf([[line] * min(50, count - at) for at in range(0, count, 50)]).decode("latin-1")
 
 
 def pdf_of_bookmarks(size: int) -> str:
-    """So many of them on one page of as many lines."""
+    """All bookmarks point to one page with as many lines."""
     count = size // 20
     titles = [f"{number} The Same Title" for number in range(count)]
     return pdf([titles], [(0, title) for title in titles]).decode("latin-1")

@@ -46,7 +46,7 @@ def samples(wav: bytes) -> np.ndarray:
 
 @pytest.fixture
 def spoken(steered: Steer) -> tuple[Served, Json]:
-    """Four parts in two chapters, the second with a pause of its own."""
+    """Four parts in two chapters, the second part with its own pause."""
     served, _ = steered()
     items = [
         {"input": "One", "chapter": "First"},
@@ -185,7 +185,7 @@ def test_part_without_word_times_is_one_cue(steered: Steer) -> None:
 
 
 def start(served: Served, project: Json) -> list[Json]:
-    """The parts, once all are spoken."""
+    """Generate all parts, wait for them and return them."""
     with served.client() as client:
         client.post(f"{PROJECTS}/{project['id']}/speak", json={"parts": "all"}).raise_for_status()
     until(served, project, "done")

@@ -36,7 +36,7 @@ def settings(served: Served, project: Json, **changes: object) -> Json:
 
 @pytest.fixture
 def book(steered: Steer) -> tuple[Served, Json]:
-    """An EPUB of two chapters with everything it can say of itself, spoken."""
+    """A generated project of an EPUB with two chapters and complete metadata."""
     served, _ = steered()
     pages = {
         "a.xhtml": page("<h1>One: the “Start”</h1><p>Hello you there.</p>"),

@@ -1,4 +1,4 @@
-"""Which lines begin a chapter, in the languages that the page speaks and some more, and which are prose."""
+"""Headings told from prose, in the languages of the page and some more."""
 
 from __future__ import annotations
 

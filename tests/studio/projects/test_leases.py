@@ -1,4 +1,4 @@
-"""Several studios on one library: each part is spoken by one of them, and by another once that one has gone."""
+"""Several studios on one library: each part is spoken by one of them, or by another once the first has ended."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Steer = Callable[..., Steered]
 
 @pytest.fixture
 def watchful(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Studios that look often at what others on their library have done."""
+    """Studios check often for changes by other studios on the same library."""
     monkeypatch.setattr("studio.projects.worker.RENEW_SECONDS", 0.05)
 
 
@@ -87,7 +87,7 @@ def test_studio_takes_over_the_parts_of_a_killed_one(steered: Steer, voices_fold
         until(killed, project, speaking=2)
         served, engine = steered(home=str(tmp_path))
         library: Library = served.app.state.studio.library
-        for _ in range(2):  # as long as it lives, it keeps them
+        for _ in range(2):  # a living studio keeps its leases
             ends = leases(library)
             wait_until_true(lambda: min(leases(library)) > max(ends))  # noqa: B023
         assert engine.utterances == []
@@ -122,7 +122,7 @@ def test_part_being_planned_ends_with_its_project(steered: Steer, monkeypatch: p
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """What time it is, in its one entry."""
+    """The current time, as the only entry."""
     now = [1_000_000.0]
     monkeypatch.setattr("studio.library.projects.part_queue.time.time", lambda: now[0])
     return now

@@ -41,7 +41,7 @@ BOOKS = tuple(itertools.chain(*KINDS))
 
 @pytest.fixture(scope="module")
 def served(voices_folder: Path) -> Iterator[Served]:
-    """Its engine speaks a frame a word, since nothing depends on the sound."""
+    """The engine generates one frame per word, because no test depends on the audio."""
 
     def start(config: EngineConfig, progress: object) -> FakeEngine:
         engine = FakeEngine(config)

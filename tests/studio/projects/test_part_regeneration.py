@@ -28,7 +28,7 @@ def mend(
 
 
 def sound_and_times(served: Served, project: Json, take: str) -> tuple[np.ndarray, list[tuple[str, float]]]:
-    """The samples of a take, and when its words begin."""
+    """The samples of a take and the start times of its words."""
     with served.client() as client:
         at = f"{PROJECTS}/{project['id']}/takes/{take}"
         sound, times = client.get(f"{at}/audio").content, client.get(f"{at}/timestamps").json()["timestamps"]

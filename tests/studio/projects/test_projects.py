@@ -209,7 +209,7 @@ def test_part_is_regenerated_with_another_seed_and_the_take_chosen(steered: Stee
 
 @pytest.fixture
 def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is asked of every library that is opened from now on."""
+    """The SQL statements run on every library opened from now on."""
     statements_run: list[str] = []
     connect = sqlite3.connect
 
@@ -263,7 +263,7 @@ def test_direct_requests_go_before_queued_parts(steered: Steer) -> None:
     engine.first_frame_gate.clear()
     project = create_project(served, items=[{"input": f"Part {n}."} for n in range(3)], start=True)
     until(served, project, speaking=1, queued=2)
-    served.until(running=1)  # the first part is the engine's: before that, whoever asks would go before it too
+    served.until(running=1)  # the engine has the first part; a request sent earlier would precede it too
     with ThreadPoolExecutor(1) as pool, served.client() as client:
         mine = pool.submit(client.post, "/v1/audio/speech", json={"input": "I ask."})
         served.until(running=2)

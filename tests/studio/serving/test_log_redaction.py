@@ -1,4 +1,4 @@
-"""The log of a studio shows which requests came, and nothing with which its reader could make them again."""
+"""The log of a studio shows the requests, but nothing that lets its reader repeat them."""
 
 from __future__ import annotations
 

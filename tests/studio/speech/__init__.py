@@ -1,1 +1,1 @@
-"""Text in, speech out: what is spoken, told and refused, over every route that speaks."""
+"""Text in, speech out: speech, messages and refusals on every route that generates speech."""

@@ -1,4 +1,4 @@
-"""Work that is ended from outside: in its caller's own task, told apart from a caller who is cancelled himself."""
+"""Work cancelled from outside: in its caller's task, and distinguished from a cancelled caller."""
 
 from __future__ import annotations
 

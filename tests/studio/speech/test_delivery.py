@@ -1,4 +1,4 @@
-"""A take on its way to its listener: what is under way for it when the listener leaves."""
+"""The work in progress for a take when its listener leaves."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def test_turns_have_their_voice_seed_and_position_in_the_file(steered: Steer) ->
     assert own == ["bert", "anna", "bert", "anna"]
     assert [utterance.text for utterance in engine.utterances] == ["One two.", "Three four five.", "Six.", "Seven."]
     assert [utterance.sampling.seed for utterance in engine.utterances] == [5, 1014, 2023, 3032]
-    # A voice goes on with what it said itself, and hears nothing of the others'.
+    # A voice continues from its own turns and gets none of the others' as history.
     assert [[turn.text for turn in utterance.history] for utterance in engine.utterances] == [
         [], [], ["One two."], ["Three four five."],
     ]  # fmt: skip

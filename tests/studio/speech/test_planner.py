@@ -43,7 +43,7 @@ class Watched(VoiceResolver):
         super().__init__(library)
         self.threads: list[threading.Thread] = []
         self.seconds = self.waits = 0.0
-        """Of the processor that each look-up takes, and that it only waits."""
+        """Processor time of each look-up, and its time spent only waiting."""
         self.clock = Clock()
         self.is_locked = False
         """Whether another program has the library, as an event loop finds it, which does not wait."""
@@ -63,7 +63,7 @@ class Watched(VoiceResolver):
 
 @pytest.fixture
 def voices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Watched:
-    """Their look-ups alone take time."""
+    """Voices; only their look-ups take time."""
     library = Library(tmp_path)
     library.voices.create(VoiceFields(name="Eve"), [new_sample()])
     watched = Watched(library)

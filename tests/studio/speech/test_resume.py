@@ -1,4 +1,4 @@
-"""Going on with a take that a limit cut: one whole take without a step, its record, and what is refused."""
+"""Continuing a take that a limit cut off: one seamless take, its record, and refusals."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_takes_are_continued_in_every_part_at_borders_and_repeatedly(
 
 
 def test_real_engine_continues_to_the_last_sample(studio: Served) -> None:
-    """A chunk that was cut in its middle is rounded otherwise: by a step of the 16 bits at most."""
+    """A chunk cut in its middle may be rounded differently, by one 16-bit step at most."""
     with studio.client() as client:
         whole, cut = (speak(client, voice="anna", max_new_tokens=limit) for limit in (40, 17))
         record(client, cut)
@@ -213,7 +213,7 @@ def test_codes_go_when_the_take_goes_and_a_take_without_its_sound_cannot_go_on(s
 async def test_leaving_while_the_stored_sound_is_read_leaves_no_open_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A step in a thread goes on after its caller was cancelled, and nothing can be closed before it is over."""
+    """A step in a thread continues after its caller is cancelled, and nothing can be closed before it ends."""
     is_reading, may_end, closed = threading.Event(), threading.Event(), threading.Event()
 
     def slow(sound: Path) -> Generator[np.ndarray, None, None]:

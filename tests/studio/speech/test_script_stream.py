@@ -1,4 +1,4 @@
-"""Long texts, pauses, speed, and takes that go wrong: what a listener gets, and what the engine was asked."""
+"""Long texts, pauses, speed, and takes that go wrong: the listener's audio and the engine's requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The socket: text goes in as it is written, sentences come out as sound, and a cancel is heard at once."""
+"""The socket: text is sent as it is written, sentences come back as audio, and a cancel takes effect at once."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def test_waiting_caller_that_leaves_is_removed(steered: Steer) -> None:
     served, engine = steered()
     engine.first_frame_gate.clear()
     with served.client() as client, client.stream("POST", "/v1/audio/speech", json=BODY) as answer:
-        lines = lines_of(answer)  # kept: the answer is closed with what reads it
+        lines = lines_of(answer)  # kept in a variable, because the answer is closed with its reader
         assert next(lines) == ": waiting"
         served.until(running=1)
     served.until(running=0, cancelled=1)

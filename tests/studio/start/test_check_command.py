@@ -23,7 +23,7 @@ REPORTS: dict[tuple[EngineConfig, tuple[str, ...]], ModelReport] = {}
 
 @pytest.fixture(autouse=True)
 def _checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same check of the same model is made once."""
+    """Run the same check of the same model only once."""
     assert upstream.DualARTransformer  # with which fish-speech can be imported
 
     def checked(config: EngineConfig, texts: Sequence[str], report: Callable[[str], None]) -> ModelReport:

@@ -1,4 +1,4 @@
-"""The recorder under load: takes that wait for the disk are written together, and none for nothing."""
+"""The recorder under load: takes waiting for the disk are written together, and none needlessly."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PLENTY = Retention(1000, 2**30)
 
 
 class Disk:
-    """One that writes no audio file before it may; then it counts them, and whether two were written at once."""
+    """Writes no audio file before it may; then counts them and records whether two were written at once."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.may_write, self.begun, self.two_at_once = threading.Event(), threading.Event(), threading.Event()
@@ -131,7 +131,7 @@ def test_start_of_another_studio_keeps_audio_being_written(tmp_path: Path, disk:
     recorder = Recorder(library, PLENTY, lambda take_id, outcome: None)
     record(recorder, 1)
     assert disk.begun.wait(60)
-    Library(tmp_path)  # clears away what no row names
+    Library(tmp_path)  # deletes files that no row names
     assert list(library.files.everything()) == []
     disk.may_write.set()
     recorder.stop()

@@ -1,4 +1,4 @@
-"""The head of the page's HTML: what a shared link shows, and what is known of the model before it is loaded."""
+"""The head of the page's HTML: the preview of a shared link, and the facts about the model before it is loaded."""
 
 from __future__ import annotations
 
@@ -138,4 +138,4 @@ def test_idle_server_sleeps(studio: Served, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(selector, "select", noted)
     assert are_enough.wait(60)
     lengths = [nap for nap in naps if nap is not None]
-    assert sum(lengths) / len(lengths) > 0.002  # seconds; on a busy machine it is often late, and asks for none
+    assert sum(lengths) / len(lengths) > 0.002  # seconds; a busy loop is often late and asks for none

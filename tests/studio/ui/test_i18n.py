@@ -1,4 +1,4 @@
-"""What the page says: each language whole and in order, every phrase used, and the language that a browser asks for."""
+"""The page's phrases: each language complete and in order, every phrase used, and the browser's preferred language."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_every_phrase_is_used_and_every_mark_has_one() -> None:
 
 
 def test_phrases_of_markup_fit_into_it() -> None:
-    """Into an attribute too; and one that is put in by the server has no plural."""
+    """Phrases also fit into attributes, and those inserted by the server have no plural."""
     marked, _ = used()
     for phrases in FILES.values():
         assert [key for key in phrases if any('"' in form or "&" in form for form in forms(phrases[key]))] == []

@@ -72,7 +72,7 @@ def write_facts(folder: Path, **anna: object) -> Path:
 
 def test_facts_of_a_bundled_voice_come_with_it_and_later_and_spare_its_owners_words(tmp_path: Path) -> None:
     library, folder = Library(tmp_path / "home"), bundle(tmp_path, anna=300)
-    import_bundled(library, folder)  # an older studio, which said nothing
+    import_bundled(library, folder)  # as an older studio without facts did
     library.voices.edit("anna", VoiceFields(name="Ann", tags=("mine",)))
     for _ in range(2):
         import_bundled(library, write_facts(folder, gender="female", accent="Irish", tags=["low"], description="Low."))

@@ -24,7 +24,7 @@ HERE = (ipaddress.ip_network("127.0.0.1/32"),)
 
 
 class Site(http.server.ThreadingHTTPServer):
-    """A site on all addresses of this machine that notes who asked for what."""
+    """A site on all addresses of this machine that records the paths and hosts requested."""
 
     daemon_threads = True
 
@@ -206,7 +206,7 @@ async def test_an_invalid_address_is_refused_in_words(url: str) -> None:
 
 @pytest.mark.parametrize("size", range(7))
 async def test_base64_is_decoded_strictly(size: int) -> None:
-    """Bits that are left over at the end count for nothing, whatever they are."""
+    """Surplus bits at the end are ignored, whatever their value."""
     data = bytes(range(249, 249 + size))
     written = base64.b64encode(data).decode()
     assert await ClipFetcher().fetch(f"data:audio/wav;base64,{written}") == data

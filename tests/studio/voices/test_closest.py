@@ -1,4 +1,4 @@
-"""Whose voice a clip has, told before it is saved: the closest bundled voice, and clear words about odd clips."""
+"""Whose voice a clip has, reported before it is saved: the closest bundled voice, and clear words about odd clips."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Steer = Callable[..., tuple[Served, FakeEngine]]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Two bundled voices that are people's."""
+    """Two bundled voices of real people."""
     for name in ("Clara", "Boris"):
         for kind in ("wav", "txt"):
             shutil.copy(VOICES / f"{name}.{kind}", tmp_path)
@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def client(steered: Steer, folder: Path) -> Iterator[httpx.Client]:
-    """Of a studio with these."""
+    """A client of a studio with these voices."""
     with steered(voices=str(folder))[0].client() as client:
         yield client
 

@@ -1,4 +1,4 @@
-"""Deleted voices: listed page by page and found like those that are there, as long as they can be brought back."""
+"""Deleted voices: listed in pages and searched like other voices as long as they can be restored."""
 
 from __future__ import annotations
 

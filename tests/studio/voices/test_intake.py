@@ -20,7 +20,7 @@ from tests.studio.sounds import container
 
 LONGER = f"{WORDS} {WORDS}"
 DULL = {"bandwidth"}
-"""Which some of the bundled clips are."""
+"""Flaws that some of the bundled clips have."""
 Change = Callable[[np.ndarray, int], np.ndarray]
 
 

@@ -26,7 +26,7 @@ class Info:
 
 
 class Encoder:
-    """As much of an engine as encodes clips, when it may."""
+    """The part of an engine that encodes clips, once it may."""
 
     def __init__(self) -> None:
         self.info = Info()
@@ -45,7 +45,7 @@ class Encoder:
 
 
 class Slow(ClipFetcher):
-    """Fetches nothing, and notes what it was asked for."""
+    """Fetches nothing, and records the URLs requested."""
 
     def __init__(self) -> None:
         super().__init__()

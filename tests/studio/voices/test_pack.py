@@ -188,7 +188,7 @@ def test_a_bad_pack_is_refused_and_leaves_nothing(library: Library, other: Libra
 
 
 def fields_of(value_of_json: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
-    """The way to every field of a manifest, those inside of others too."""
+    """The path of every field of a manifest, including nested ones."""
     inner = (
         value_of_json.items()
         if isinstance(value_of_json, dict)

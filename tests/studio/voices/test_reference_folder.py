@@ -136,7 +136,7 @@ def test_voice_may_have_the_maximum_number_of_recordings(tmp_path: Path) -> None
 
 
 def test_slow_import_ends_between_two_voices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """None of them has some of its recordings only."""
+    """No voice is imported with only some of its recordings."""
     library = Library(tmp_path)
     clip = take_in(CLIP, "a")
     steps: Iterator[Intake | TooCostly] = iter([clip, clip, clip, TooCostly("it took too long")])

@@ -53,7 +53,7 @@ def test_only_differences_that_can_be_heard_are_marked(case: str) -> None:
 def test_long_texts_are_compared_in_bounded_time_and_longer_ones_refused() -> None:
     written = "".join("的" + chr(0x4E00 + number) for number in range(1000))
     heard = "".join("的" + chr(0x5E00 + number) for number in range(1000))
-    began = time.thread_time()  # of the processor: a busy machine takes none of it
+    began = time.thread_time()  # processor time, unaffected by a busy machine
     marks = compare(written, heard)
     assert time.thread_time() - began < 10  # difflib's matcher needs minutes
     assert "".join(mark.text for mark in marks) == written
@@ -204,7 +204,7 @@ def test_clips_wait_for_each_other_in_a_short_queue(recogniser: type[WhisperMode
     def transcribe(_: int) -> int:
         with served.client() as client:
             status = client.post(TRANSCRIBE, files={"audio_sample": ("me.wav", clip)}).status_code
-        recogniser.gate.set()  # whoever is refused lets the others go on
+        recogniser.gate.set()  # the refused caller lets the others continue
         return status
 
     callers = TRANSCRIBING.per_caller + 1

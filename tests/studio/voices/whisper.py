@@ -22,7 +22,7 @@ TASKS = ["<|translate|>", "<|transcribe|>", "<|startoflm|>", "<|startofprev|>", 
 SPECIAL = ["<|endoftext|>", "<|startoftranscript|>", *(f"<|{code}|>" for code in _LANGUAGE_CODES[:99]), *TASKS]
 TIMES = [f"<|{step * 0.02:.2f}|>" for step in range(1501)]
 LOUD = 20.0
-"""Logits of what is said, over those of all else."""
+"""Logits of the spoken tokens, above those of all others."""
 
 
 def write_model(folder: Path, words: list[str], seconds: float, language: str = "en") -> None:

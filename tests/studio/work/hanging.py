@@ -10,19 +10,19 @@ from pathlib import Path
 
 
 def hang(*values: object) -> None:
-    """For ever."""
+    """Sleep for ever."""
     while True:
         time.sleep(60)
 
 
 def hang_in_another(*values: object) -> None:
-    """For ever, beside a process of its own that does the same."""
+    """Sleep for ever, beside a child process that does the same."""
     subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", "studio.work.child"])
     hang()
 
 
 def children(parent: int | None = None) -> list[int]:
-    """The processes with work of a studio in them that this process, or another one, has started, and theirs."""
+    """The studio's worker processes started by this process or by ``parent``, and their descendants."""
     pids = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:

@@ -21,7 +21,7 @@ def queue_of(at_once: int = 1, waiting: int = 7, seconds: float = 60.0) -> WorkQ
 
 
 class Held:
-    """Work that goes on until it is let go, and notes when it begins."""
+    """Work that runs until it is released, and records when it begins."""
 
     def __init__(self) -> None:
         self.begun: list[str] = []
@@ -107,7 +107,7 @@ async def test_slow_work_is_refused_with_the_limit_and_the_remedy() -> None:
 
 
 class Pieces:
-    """The pieces of a file; whether they were left."""
+    """The pieces of a file; records whether they were closed."""
 
     def __init__(self, number: int) -> None:
         self.number, self.yielded, self.is_closed = number, 0, False

@@ -1,1 +1,1 @@
-"""Tests of who speaks in prose."""
+"""Tests of the attribution of speech in prose."""

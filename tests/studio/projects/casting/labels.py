@@ -14,7 +14,7 @@ _MARK = re.compile(r"\{([^|{}]+)\||\}")
 
 @dataclass(frozen=True)
 class Labelled:
-    """``speakers``: of each character of each paragraph who says it; None: narration, "?": nobody can tell."""
+    """``speakers``: the speaker of each character of each paragraph; None: narration, "?": undecidable."""
 
     paragraphs: list[str]
     speakers: list[list[str | None]]

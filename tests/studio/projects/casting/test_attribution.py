@@ -24,7 +24,7 @@ def test_speech_and_speakers_of_labelled_prose_are_found(kind: str) -> None:
 
 
 def test_sure_lines_are_right_more_often_than_others() -> None:
-    """What is shown as sure is not looked at again."""
+    """Users do not check lines that are shown as sure."""
     sure = wrong = 0
     for path in sorted(FOLDER.glob("*.txt")):
         labelled = read(path)

@@ -1,4 +1,4 @@
-"""A novel's characters over HTTP: listed with voices, and heard in them."""
+"""A novel's characters over HTTP: listed with voices, and speaking in them."""
 
 from __future__ import annotations
 

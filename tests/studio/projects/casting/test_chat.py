@@ -54,11 +54,11 @@ def chat() -> Iterator[tuple[FakeChat, str]]:
             self.end_headers()
             try:
                 self.wfile.write(fake.body)
-            except OSError:  # nobody reads more than is allowed
+            except OSError:  # the client stops reading at its limit
                 return
 
         def log_message(self, format: str, *values: object) -> None:
-            """Tests say nothing."""
+            """Keep the test output quiet."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))

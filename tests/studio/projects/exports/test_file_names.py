@@ -1,4 +1,4 @@
-"""Files are saved under names that every system takes, whatever somebody called a project, a chapter or a take."""
+"""File names are valid on every system, whatever the name of the project, chapter or take."""
 
 from __future__ import annotations
 

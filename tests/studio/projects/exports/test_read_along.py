@@ -34,7 +34,7 @@ ITEMS = [
 
 
 class ReadBack:
-    """An EPUB as a reader takes it in. Checks what holds for each of them."""
+    """An EPUB as read by a reading app. Checks the rules that hold for every EPUB."""
 
     def __init__(self, data: bytes) -> None:
         self.archive = zipfile.ZipFile(io.BytesIO(data))
@@ -170,7 +170,7 @@ def test_paragraphs_and_scenes_of_a_book_with_a_cast_stay(steered: Steer, reason
 
 
 def paragraphs(read: ReadBack) -> list[str]:
-    """Of the first chapter, with the scene breaks."""
+    """The paragraphs of the first chapter, with the scene breaks."""
     page = read.xml("EPUB/c00001.xhtml")
     blocks = [element for element in page.iter() if element.tag in (XHTML + "p", XHTML + "hr")]
     return ["".join(block.itertext()) or "***" for block in blocks]

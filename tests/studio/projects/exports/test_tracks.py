@@ -1,4 +1,4 @@
-"""Tracks for an audio editor: as long as the whole, silent where others speak, with labels that lead to the words."""
+"""Tracks for an audio editor: as long as the whole, silent while others speak, with labels that locate the words."""
 
 from __future__ import annotations
 

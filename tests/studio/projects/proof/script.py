@@ -1,4 +1,4 @@
-"""A recogniser that hears what it is told, for checks of the audio of projects."""
+"""A fake recogniser that returns given texts, for checks of the audio of projects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RECOGNISER = "faster-whisper:base"
 
 
 class Script:
-    """Hears the texts that it is told, one for each part; every word takes a third of a second."""
+    """Returns the given texts, one for each part; every word takes a third of a second."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -24,9 +24,9 @@ class Script:
         self.gate.set()
         self.dies_at = -1
         self.chances = 0.0
-        """The log-likelihood of the text; that of what was heard is 10 more if it is negative, else -10."""
+        """The text's log-likelihood; the transcript's is 10 more if this is negative, else -10."""
         self.doubled = ""
-        """What is said twice."""
+        """The words that are spoken twice."""
 
     def recognise_exactly(self, _: object, pcm: np.ndarray, language: str) -> Transcription:
         assert self.gate.wait(30)
@@ -45,7 +45,7 @@ class Script:
 
 
 def scripted(monkeypatch: pytest.MonkeyPatch) -> Script:
-    """In the place of RECOGNISER, until the end of the test; faults that it hears are real."""
+    """Replaces RECOGNISER until the end of the test; the faults it reports count as real."""
     script = Script()
     script.chances = -20.0
     monkeypatch.setattr("studio.voices.hearing.recogniser.check_name", lambda name: None)

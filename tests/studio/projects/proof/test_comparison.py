@@ -1,4 +1,4 @@
-"""What was to be said against what was heard: faults are named, other spellings of the same sound are not."""
+"""The text compared with its transcript: faults are named, other spellings of the same sound are not."""
 
 from __future__ import annotations
 

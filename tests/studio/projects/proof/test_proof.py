@@ -33,7 +33,7 @@ from tests.waiting import wait_until, wait_until_true
 
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> Script:
-    """Instead of a recogniser that hears: faults that are heard are real."""
+    """Replaces the real recogniser; the faults it reports count as real."""
     return scripted(monkeypatch)
 
 

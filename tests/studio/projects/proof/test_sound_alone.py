@@ -1,4 +1,4 @@
-"""The check of a project's audio without a recogniser: what its sound shows, and the words once there is one."""
+"""The check of a project's audio without a recogniser: its audio, and its words once there is a recogniser."""
 
 from __future__ import annotations
 

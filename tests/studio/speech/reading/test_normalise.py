@@ -12,7 +12,7 @@ from training.texts.evaluation import Judged, evaluation_sentences
 
 
 def spoken_words(text: str) -> list[str]:
-    """What is left when case, punctuation and hyphens do not count."""
+    """The words without case, punctuation and hyphens."""
     plain = re.sub(r"\b([ap])\.m\.", r"\1m", text.lower()).replace("’", "'")
     return re.sub(r"[^\w'$€£%°]+", " ", plain).split()
 

@@ -1,4 +1,4 @@
-"""Words said as a dictionary has them: whole words, the narrowest entry, everywhere that speaks; CSV in and out."""
+"""Words are spoken as in a dictionary: whole words, the narrowest entry, everywhere that speaks; CSV in and out."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_case_matters_on_request_and_the_first_entry_wins() -> None:
 
 
 def test_a_large_dictionary_reads_a_long_text_at_once() -> None:
-    """Each of its phrases, which begin alike, tried at each place would take half a minute."""
+    """Trying each of its phrases, which begin alike, at each position would take half a minute."""
     many = Dictionary(Pronunciation(f"word {number}", "x") for number in range(MAX_ENTRIES))
     assert many.read("sword 7 word 1999 words " * 4000) == "sword 7 x words " * 4000
 

@@ -21,7 +21,7 @@ WRITTEN, READ = "It is 5 pm. [sigh] Pay $3.50.", "It is five PM. [sigh] Pay thre
 
 
 def with_card(steer: Steer, **settings: object) -> Steered:
-    """A studio whose model asks for words in the place of numbers."""
+    """A studio whose model needs numbers written as words."""
     served, engine = steer(**settings)
     engine.info = replace(engine.info, card=ModelCard(normalize=True))
     return served, engine

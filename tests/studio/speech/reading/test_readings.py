@@ -1,4 +1,4 @@
-"""Some hundred written forms, each with its right reading: a few words of each kind, and what only looks like one."""
+"""Some hundred written forms, each with its right reading: a few words of each kind, and some lookalikes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_read_files_are_not_read_again() -> None:
 
 
 def test_words_beside_a_normalised_form_keep_their_times() -> None:
-    """And its own words share the time of what is read in their place."""
+    """The words of the form itself share the time of the words read in their place."""
     for written, read in READINGS:
         text, spoken = (f"Yesterday morning {form}, said nobody else" for form in (written, read))
         words = [Timed(spoken[start:end], at, at + 1) for at, (start, end) in enumerate(words_in(spoken))]

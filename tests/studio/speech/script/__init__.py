@@ -1,1 +1,1 @@
-"""A script before the model: what is cleaned, what is a tag, and that every way agrees."""
+"""A script before the model: cleaning, tags, and agreement of all routes."""

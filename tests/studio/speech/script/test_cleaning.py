@@ -1,4 +1,4 @@
-"""What people paste with a text is left out, and the text is otherwise as it was; brackets are tags or words."""
+"""Debris pasted along with a text is removed, and the rest is unchanged; brackets are tags or words."""
 
 from __future__ import annotations
 

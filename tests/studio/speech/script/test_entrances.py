@@ -1,4 +1,4 @@
-"""The same text is handed to the engine in the same words, whatever it is made of and wherever it comes in."""
+"""The engine gets the same words for the same text, whatever it contains and whichever route it comes by."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def paged(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 def handed_over(engine: FakeEngine, act: Callable[..., object], *args: object, **options: object) -> list[str]:
-    """What the engine is given while something is done."""
+    """The texts that the engine gets during the call."""
     before = len(engine.utterances)
     act(*args, **options)
     return [utterance.text for utterance in engine.utterances[before:]]
@@ -96,7 +96,7 @@ def streamed(steered: Steered, text: str, size: int) -> None:
 
 
 USUAL = [None, "", 1, 0.7, 0.7, 30, 0, 1.0, False]
-"""No clip and its words, seed, temperature, top_p, top_k, no limit, speed, and that it is not kept."""
+"""No clip and its words, seed, temperature, top_p, top_k, no limit, speed, and not kept."""
 
 
 def through_gradio(client: Any, endpoint: str, *data: object) -> None:

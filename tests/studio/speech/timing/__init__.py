@@ -1,1 +1,1 @@
-"""Tests of when words are heard."""
+"""Tests of word times."""

@@ -1,4 +1,4 @@
-"""Words as they were typed, at the times of those that were read."""
+"""Words as typed, with the times of the words that were read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def words_of(text: str) -> list[str]:
 
 
 def read_aloud(text: str, read: str | None = None) -> list[Timed]:
-    """As if each word that is read took a second."""
+    """Times as if each spoken word took a second."""
     words = words_of(normalised(text) if read is None else read)
     return with_times_as_written(text, [Timed(word, float(at), at + 1.0) for at, word in enumerate(words)])
 
@@ -100,9 +100,9 @@ def test_bracketed_words_that_were_read_are_timed_in_their_sentence() -> None:
 
 @pytest.mark.parametrize(("unit", "read"), [("1 a ", "one a "), ("12 a ", "x b "), ("a ", "a a ")])
 def test_the_longest_text_is_gone_through_at_once(unit: str, read: str) -> None:
-    """What grows with the square of the words would take minutes."""
+    """An algorithm quadratic in the words would take minutes."""
     count = 16_384 // len(unit)
-    began = time.thread_time()  # of the processor: a busy machine takes none of it
+    began = time.thread_time()  # processor time, unaffected by a busy machine
     timed = read_aloud(unit * count, read * count)
     assert len(timed) == 2 * count or unit == "a "
     assert time.thread_time() - began < 20

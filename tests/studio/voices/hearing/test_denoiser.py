@@ -1,4 +1,4 @@
-"""Noise reduction: it takes the noise and leaves the voice, judged, heard and kept as it was chosen."""
+"""Noise reduction: it removes the noise and keeps the voice; advice, preview and stored clip agree."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RATE = 48_000
 
 
 def si_sdr(heard: np.ndarray, meant: np.ndarray) -> float:
-    """How much of it is what was meant, whatever its level: dB."""
+    """The scale-invariant signal-to-distortion ratio in dB."""
     part = heard @ meant / (meant @ meant) * meant
     return float(10 * np.log10((part @ part) / np.square(heard - part).sum()))
 

@@ -1,4 +1,4 @@
-"""A recogniser by one press: fetched whole and used, or nothing of it stays and it is said why."""
+"""A recogniser at one click: downloaded completely and used, or nothing is left and the reason is reported."""
 
 from __future__ import annotations
 
