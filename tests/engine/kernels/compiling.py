@@ -1,7 +1,7 @@
 """Compile every kernel for a GPU, without a GPU: python -m tests.engine.kernels.compiling HOW CAPABILITY
 
-CAPABILITY is CUDA's, such as 90 for Hopper. HOW is "here", which prints the number of kernels, or "elsewhere": a few, by
-processes as at an engine's first start. A separate process, because Triton is interpreted in the tests' process.
+CAPABILITY is CUDA's (90 for Hopper). HOW is "here", which prints the number of kernels, or "elsewhere": a few, by
+processes as at an engine's first start. Runs in a process of its own, as Triton is interpreted in that of the tests.
 Ends with an error if a kernel does not compile or needs more shared memory than available, or if another process
 would compile something else from its description.
 
@@ -172,7 +172,7 @@ def assemble_alike(alike: tuple[int, ...], unchecked: set[str], src: Any, ptx: s
 
 
 def compile_elsewhere(capability: int, target: dict[str, object]) -> None:
-    """Check that another process's kernels are found, that this one replaces a dead one, and that full caches are marked."""
+    """Check that another process's kernels are found, dead processes are replaced and complete caches are marked."""
     with watched(capability, SHARED[capability]) as compiled:
         with closing(CompilerProcesses(1, target)) as living, compiling(living):
             norm(100)

@@ -85,7 +85,7 @@ def test_a_product_with_quantised_weights_is_that_of_the_weights_they_stand_for(
 
 @torch.inference_mode()
 def test_weights_in_twelve_bits_are_those_of_bfloat16() -> None:
-    weight = random(1030, 256, scale=0.02, seed=1).bfloat16()  # more rows than are packed at once; not a multiple of four
+    weight = random(1030, 256, scale=0.02, seed=1).bfloat16()  # more rows than are packed at once, not in fours
     weight[0], weight[1, :3], weight[2, 0] = 0, torch.tensor([1e-9, -2e-6, 1e-30]), 30_000
     unpacked = kernels.Packed12.of(weight).unpacked()
     largest = weight.float().abs().amax(1, keepdim=True)
