@@ -43,9 +43,7 @@ def test_a_launch_waits_for_as_long_as_frames_of_so_many_rows_take() -> None:
     timing.frame_started(0, 10.085)
     assert timing.seconds_left(10.09) < 0
     timing.frame_started(3, 11.0)
-    assert timing.seconds_left(11.0) == pytest.approx(
-        0.01 - LEAST_MARGIN
-    )  # its later start did not count
+    assert timing.seconds_left(11.0) == pytest.approx(0.01 - LEAST_MARGIN)  # its later start did not count
 
 
 def test_late_launch_makes_later_launches_earlier() -> None:
