@@ -1,4 +1,4 @@
-"""The prompt, token by token, against the layout written out by hand; every quoted string is encoded on its own."""
+"""The prompt, token by token, against a hand-written layout; each quoted string is encoded separately."""
 
 from __future__ import annotations
 
