@@ -1,1 +1,1 @@
-"""The benchmarks' own programs: their arithmetic, and each once in small."""
+"""Tests of the benchmark programs: their arithmetic, and one small run of each."""

@@ -1,4 +1,4 @@
-"""The benchmarks' programs meet the real studio too."""
+"""Fixtures that let the benchmark programs run against the real studio."""
 
 from tests.studio.conftest import studio, voices_folder
 

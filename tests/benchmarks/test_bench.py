@@ -1,4 +1,4 @@
-"""What `make bench` tells where there is no browser."""
+"""The output of `make bench` without a browser."""
 
 from __future__ import annotations
 

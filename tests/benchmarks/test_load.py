@@ -19,9 +19,9 @@ from tests.studio.server import Served
     [
         ([(0.1, 0.05)], 0, 0.0),
         ([(0.1, 0.05), (0.14, 0.2), (0.29, 0.6)], 0, 0.0),
-        # The second piece is 20 ms late; the third is late even for a player that stood still so long.
+        # The second piece is 20 ms late; the third is late even for a player that stalled for that time.
         ([(0.1, 0.05), (0.17, 0.1), (0.25, 0.5)], 2, 0.05),
-        # Late once, and what follows is in time for the player who waited then.
+        # Late once; the next piece is in time for a player that has waited.
         ([(0.1, 0.05), (0.25, 0.2), (0.39, 0.5)], 1, 0.1),
     ],
 )
@@ -31,7 +31,7 @@ def test_a_player_runs_dry_when_less_has_come_than_was_played(
     listener = Listener(pieces)
     assert listener.playback()[0] == underruns
     assert listener.playback()[1] == pytest.approx(still)
-    # Whoever had waited so long before the first sound would have heard no gap.
+    # A player that had waited that long before starting would have had no gap.
     first, *later = pieces
     assert Listener([(first[0] + still + 1e-9, first[1]), *later]).playback()[0] == 0
 

@@ -1,4 +1,4 @@
-"""Speech servers side by side: our own, and one that speaks OpenAI's HTTP and no more."""
+"""Comparison of speech servers: our own, and one that supports only OpenAI's HTTP API."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FEW = ["--streams", "2", "--frames", "8", "--repeat", "1"]
 
 @asynccontextmanager
 async def plain_server(seconds: float = 0.5, sent: float = 1.0) -> AsyncIterator[str]:
-    """Answers with a Content-Length, at OpenAI's rate, of which it sends a share; knows no clips and no uploads."""
+    """Sends the given share of its Content-Length, at OpenAI's sample rate; supports no clips and no uploads."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")

@@ -1,4 +1,4 @@
-"""The simulated fleet keeps the given times, and loses no take of a killed replica."""
+"""The simulated fleet matches the given times and loses no take when a replica is killed."""
 
 from __future__ import annotations
 

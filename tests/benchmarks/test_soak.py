@@ -1,4 +1,4 @@
-"""The soak tells a studio that stands still from one that grows, and really runs."""
+"""The soak test distinguishes a steady studio from a growing one, and runs against a real studio."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ raise SystemExit(soak.main())
 @pytest.mark.skipif(sys.platform != "linux", reason="it reads /proc")
 def test_soak_runs_on_a_real_studio_and_ends_with_json(quick_checkpoint: Path, voices_folder: Path) -> None:
     environment = os.environ | {"MODEL": str(quick_checkpoint), "STUDIO_VOICES": str(voices_folder)}
-    environment["STUDIO_MAX_CONTEXT"] = "300"  # positions; random weights fill them all, as they never end a take
+    environment["STUDIO_MAX_CONTEXT"] = "300"  # positions; takes from random weights never end early and fill them all
     command = [sys.executable, "-c", QUICK_SOAK, "--minutes", "0.02"]
     done = subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True)
     assert done.returncode == 1, done.stderr

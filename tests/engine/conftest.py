@@ -32,7 +32,7 @@ class Eager:
 
 @pytest.fixture
 def eager_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever works by CUDA graphs does so on a CPU, with the same sizes and the same filling up."""
+    """Code that uses CUDA graphs runs on a CPU, with the same sizes and the same padding."""
     monkeypatch.setattr(torch.cuda, "device", lambda device: nullcontext())
     monkeypatch.setattr(graphs.GraphSet, "compile", lambda graph_set: None)
 
@@ -44,9 +44,9 @@ def eager_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def wide_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Products for few rows on a CPU by few programs, of many columns each: Triton's interpreter takes as long for any.
+    """Compute products for few rows in few, wide programs on a CPU: each takes Triton's interpreter equally long.
 
-    For tests of what products are part of; those of the kernels keep the tiles that a GPU has.
+    For tests of code that uses products; the kernels' own tests keep a GPU's tiles.
     """
     if torch.cuda.is_available():
         return

@@ -1,4 +1,4 @@
-"""What the engine's tests share: start an engine, hear a take whole, wait for a state."""
+"""Helpers of the engine's tests: start an engine, collect a whole take, wait for a state."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def running_engine(folder: Path, **settings: Any) -> Iterator[Engine]:
 
 @contextmanager
 def standing_still(engine: Engine) -> Iterator[None]:
-    """All rows that arrive meanwhile start in one turn."""
+    """Stop the engine's loop, so that all rows that arrive in the block start in one turn."""
     stands, goes_on = threading.Event(), threading.Event()
 
     def stand() -> None:
@@ -68,13 +68,13 @@ async def hear(engine: SpeechEngine, utterance: Utterance) -> Take:
 async def first_chunk(
     engine: SpeechEngine, utterance: Utterance
 ) -> tuple[AsyncGenerator[AudioChunk, None], AudioChunk]:
-    """A take that is being spoken, and its first chunk."""
+    """Start a take; return its chunks and the first of them."""
     chunks = engine.speak(utterance)
     return chunks, await anext(chunks)
 
 
 async def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    """Return as soon as the condition holds; fail when it has not by the deadline."""
+    """Return as soon as the condition holds; fail at the deadline."""
     deadline = asyncio.get_running_loop().time() + seconds
     while not condition():
         assert asyncio.get_running_loop().time() < deadline, "the awaited state never came"

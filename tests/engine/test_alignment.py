@@ -1,4 +1,4 @@
-"""When words are heard in frames: the path through the weights, and the bundled model on what it says itself."""
+"""The times of words in frames: the path through the weights, and the bundled model on its own speech."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FRY = Path(__file__).resolve().parents[2] / "assets/fry"
 
 def test_alignment_path_never_goes_back_and_ignores_misleading_weights() -> None:
     weights = np.full((1, 6, 4), 0.01)
-    for frame, token in enumerate((0, 0, 1, 0, 2, 3)):  # one frame looks back
+    for frame, token in enumerate((0, 0, 1, 0, 2, 3)):  # one frame points backwards
         weights[0, frame, token] = 0.9
     weights[0, 3, 1] = 0.3
     path = steady_path(weights)[0]
@@ -32,7 +32,7 @@ def test_unspoken_characters_begin_at_the_end_and_skipped_ones_in_between() -> N
 
 
 def test_characters_lie_evenly_in_their_tokens_whose_leading_space_is_silent() -> None:
-    text, spans = "so wide ☃", [(0, 2), (2, 7), (7, 9), (8, 9), (8, 9)]  # three bytes of one sign
+    text, spans = "so wide ☃", [(0, 2), (2, 7), (7, 9), (8, 9), (8, 9)]  # three bytes of one character
     times = character_times(text, spans, np.array([0.0, 1.0, 5.0, 5.5, 5.6, 6.0]))
     assert len(times) == len(text) + 1 and (np.diff(times) >= 0).all()
     assert times[text.index("wide")] == 1.0 and times[text.index("☃")] == 5.0 and times[-1] == 6.0
@@ -44,7 +44,7 @@ def test_space_token_keeps_its_time() -> None:
 
 
 def test_second_sentence_begins_at_its_frames() -> None:
-    """Both were spoken by themselves, in two voices, so that it is known to the frame."""
+    """Both are separate takes in two voices, so the exact frame is known."""
     first, second = "The night train leaves at seven.", "Bring a warm coat, please."
 
     async def scenario() -> None:

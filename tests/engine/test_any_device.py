@@ -1,6 +1,6 @@
-"""The plain path asks nothing of a device but float32, bfloat16 and integers; AMD's GPUs are not taken for NVIDIA's.
+"""The plain path needs only float32, bfloat16 and integers on a device; AMD GPUs are not mistaken for NVIDIA's.
 
-On a CPU, where whatever else a device may lack is refused.
+Runs on a CPU that refuses the types that other devices may lack.
 """
 
 from __future__ import annotations

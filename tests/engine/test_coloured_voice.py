@@ -1,4 +1,4 @@
-"""An engine whose codec has a timbre part: clips bring a vector, takes are spoken with it, wrong ones are refused."""
+"""An engine whose codec has a timbre part: clips yield a vector, takes use it, invalid ones are refused."""
 
 from __future__ import annotations
 

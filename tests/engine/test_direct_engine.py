@@ -1,4 +1,4 @@
-"""The engine without threads: the same takes as the other's, here and in a forked process, one after the other."""
+"""The engine without threads: the same takes as with threads, here and in a forked process, one at a time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.engine.speaking import first_chunk, greedy, hear, running_engine, see
 
 
 def forked(task: Callable[..., Any], seconds: Callable[..., float]) -> Callable[..., Any]:
-    """As ZeroGPU lends: each call in a fork of this process, arguments and results pickled."""
+    """Imitate ZeroGPU: each call runs in a fork of this process, with arguments and results pickled."""
 
     def work(out: Any, arguments: bytes) -> None:
         result = task(*pickle.loads(arguments))
@@ -47,7 +47,7 @@ async def collected(chunks: AsyncGenerator[AudioChunk, None]) -> list[AudioChunk
 
 
 ALONE = pytest.param(forked, id="in a fork", marks=pytest.mark.alone)
-"""Alone: a fork never gets a lock that a thread of another test's studio holds at that moment."""
+"""Alone: a lock held by a thread of another test's studio would never be released in the fork."""
 
 
 @pytest.fixture(params=[pytest.param(None, id="here"), ALONE])
@@ -93,7 +93,7 @@ async def test_leaving_waiters_take_no_thread_from_the_active_take(tiny_checkpoi
 
     def noted(task: Callable[..., Any], seconds: Callable[..., float]) -> Callable[..., Any]:
         def work(utterance: Utterance) -> Iterator[AudioChunk]:
-            begun.append(utterance)  # a thread is in it
+            begun.append(utterance)  # its thread has started
             yield from task(utterance)
 
         return work

@@ -1,4 +1,4 @@
-"""The benchmarks' random checkpoint, here in small: the loader takes it, and its takes go on until their limit."""
+"""The benchmarks' random checkpoint at a small size: it loads, and its takes continue to their limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the engine speaks: the reference's codes and sound, the same whatever else runs, with an honest end."""
+"""The engine's takes: the reference's codes and audio, independent of other takes, with the right finish reason."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def engine(quick_checkpoint: Path) -> Iterator[Engine]:
 
 
 def clip(seconds: float, rate: int, seed: int = 0) -> np.ndarray:
-    """Noise that comes and goes, float32 (samples,)."""
+    """Noise of varying level, float32 (samples,)."""
     rng = np.random.default_rng(seed)
     samples = int(seconds * rate)
     return (0.3 * rng.standard_normal(samples) * np.sin(np.arange(samples) / rate * 9)).astype(np.float32)
@@ -171,7 +171,7 @@ def mixed_utterances() -> list[Utterance]:
 
 
 async def test_a_row_in_a_batch_speaks_as_it_does_alone(engine: Engine) -> None:
-    """Seven takes over four rows, all handed over at once: they join and leave while others run."""
+    """Seven takes in four rows, submitted at once: they join and leave while others run."""
     utterances = mixed_utterances()
     alone = [await hear(engine, utterance) for utterance in utterances]
     together = await asyncio.gather(*(hear(engine, utterance) for utterance in utterances))
@@ -183,7 +183,7 @@ async def test_a_row_in_a_batch_speaks_as_it_does_alone(engine: Engine) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 async def test_reproducible_takes_do_not_depend_on_their_batch(tiny_checkpoint: Path, dtype: str) -> None:
-    """In bfloat16, whose rounding turns draws within few frames where torch computes several rows at once."""
+    """In bfloat16, rounding changes draws within a few frames if torch computes several rows at once."""
     utterances = [seeded("Hello there. " * (6 * number + 1), number, 20) for number in range(4)]
     with running_engine(tiny_checkpoint, max_rows=4, threads=1, reproducible=True, dtype=dtype) as engine:
         alone = [await hear(engine, utterance) for utterance in utterances]
@@ -238,7 +238,7 @@ async def test_a_clip_at_another_rate_is_resampled_by_torchaudio_first(
     dac = upstream.load_codec(quick_checkpoint)
     pcm = clip(0.7, rate)
     reference = await engine.encode_reference(pcm, rate, "The words.")
-    _torchaudio_transforms()  # makes torchaudio importable beside a CPU-only torch
+    _torchaudio_transforms()  # makes torchaudio importable with a CPU-only torch
     import torchaudio.functional
 
     resampled = torchaudio.functional.resample(torch.from_numpy(pcm), rate, 44_100)

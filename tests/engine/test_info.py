@@ -1,4 +1,4 @@
-"""What an engine tells of its machine: its GPU, also where the engine is on a CPU, or that there is none."""
+"""An engine's information about its machine: its GPU, even if the engine runs on the CPU, or none."""
 
 from __future__ import annotations
 

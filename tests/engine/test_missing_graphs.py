@@ -1,4 +1,4 @@
-"""Graphs that are captured while the engine speaks: what it says stays the same, and nobody waits for them."""
+"""Graphs captured while the engine speaks: takes stay the same and do not wait for them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_samples_of_rows_do_not_depend_on_the_graph_sizes(tmp_path: Path) -> Non
     (frames,) = runner.use_graphs(kernel_attention=False)
     capture(frames, only_first=True)
     drawn, missing = [], []
-    for _ in itertools.chain(capture_missing(frames), [0]):  # before the one that is missing, and after it
+    for _ in itertools.chain(capture_missing(frames), [0]):  # before and after the missing one is captured
         missing.append(frames.missing())
         rows = tuple(Row(prompt, Sampling(seed=seed), 99, print, slot=seed) for seed in range(2))
         runner.prefill(rows)
@@ -97,7 +97,7 @@ async def test_gap_work_waits_without_buffered_audio(tiny_checkpoint: Path, fram
                 speaking.append(engine.stats().running)
 
         alone = await hear(engine, utterance)
-        with standing_still(engine):  # in whose next turn both begin
+        with standing_still(engine):  # both begin in the engine's next turn
             take = asyncio.ensure_future(hear(engine, utterance))
             await until(lambda: engine._loop._commands.qsize() == 1)
             engine._loop.run_in_gaps(work())

@@ -1,4 +1,4 @@
-"""What a checkpoint says of itself: read where it is said, the usual where it is not, refused where it is wrong."""
+"""A checkpoint's model card: stated values are read, missing ones get defaults, invalid ones are refused."""
 
 from __future__ import annotations
 

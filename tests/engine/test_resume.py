@@ -1,4 +1,4 @@
-"""A take taken up after the frames that were heard: what is refused, and what goes on as if never broken off."""
+"""A take resumed after its played frames: refusals, and continuation as if uninterrupted."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def plain_engine(quick_checkpoint: Path) -> Iterator[Engine]:
 
 
 def after(utterance: Utterance, take: Take, cut: int) -> Utterance:
-    """The utterance, of which so many frames were heard."""
+    """Return the utterance with the take's first `cut` frames already played."""
     return replace(utterance, so_far=take.codes[:, :cut])
 
 
@@ -94,7 +94,7 @@ async def test_resumed_take_continues_as_if_uninterrupted(engine: Engine, number
 
 
 async def test_takes_are_taken_up_beside_each_other_and_beside_new_ones(plain_engine: Engine) -> None:
-    """Nine takes over four rows, in codec streams of different ages."""
+    """Nine takes in four rows, in codec streams of different ages."""
     whole = [await hear(plain_engine, take) for take in TAKES]
     new = [hear(plain_engine, take) for take in TAKES[:4]]
     cuts = CUTS[: len(TAKES)]
@@ -129,7 +129,7 @@ async def test_empty_frames_so_far_start_a_new_take(plain_engine: Engine) -> Non
 async def test_frames_drawn_by_another_engine_are_kept_when_they_are_replayed(
     plain_engine: Engine, quick_checkpoint: Path
 ) -> None:
-    """As when the machine that began the take rounds otherwise than the one that goes on with it."""
+    """As if the machine that began the take rounds differently from the one that continues it."""
     others = await hear(plain_engine, seeded("Something else.", 99, 20))
     wanted = after(TAKES[1], others, 20)
     read = await hear(plain_engine, wanted)
@@ -142,7 +142,7 @@ async def test_frames_drawn_by_another_engine_are_kept_when_they_are_replayed(
 
 
 async def test_frames_read_together_as_a_gpu_reads_them_come_close(quick_checkpoint: Path) -> None:
-    """Rounding differs from frame by frame; in float32 hardly ever enough to change a token."""
+    """Rounding differs from that of single frames, but in float32 rarely enough to change a token."""
     with running_engine(quick_checkpoint, threads=1) as engine:
         whole = [await hear(engine, take) for take in TAKES]
         engine._loop._runner._reads_frames_one_by_one = False

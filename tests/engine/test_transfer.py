@@ -1,4 +1,4 @@
-"""What comes from the device is a copy of its own: graphs write over theirs again and again."""
+"""Data fetched from the device is a separate copy, because graphs keep overwriting their outputs."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Tests of training/: what it shares with the engine must agree with it."""
+"""Tests of training/, which must agree with the engine in everything that they share."""

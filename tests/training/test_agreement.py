@@ -85,7 +85,7 @@ def test_a_sequence_is_the_engines_prompt_then_the_frames_and_the_stop(speech: S
     assert np.array_equal(sequence.tokens[len(prompt) : -1], frames[0] + MODEL.semantic_start)
     assert np.array_equal(sequence.codes[:, len(prompt) : -1], frames)
     assert sequence.tokens[-1] == MODEL.eos_token
-    assert sequence.weights[-2] == 1 and sequence.weights[-1] == 0  # the stop is learnt, nothing after it
+    assert sequence.weights[-2] == 1 and sequence.weights[-1] == 0  # the stop is learnt, but nothing after it
 
 
 def test_the_fast_model_is_only_taught_frames(speech: Speech) -> None:

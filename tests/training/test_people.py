@@ -1,4 +1,4 @@
-"""Clones of people are judged against the person's other recording, among all who were recorded."""
+"""Clones are compared with the person's other recording, among the recordings of all people."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def buzz(hertz: float, seconds: float, rate: int) -> np.ndarray:
 
 
 class PitchJudge:
-    """Takes the loudest of the three pitches for the voice."""
+    """Identifies a voice by the loudest of the three pitches."""
 
     def print(self, audio: np.ndarray) -> np.ndarray:
         spectrum = np.abs(np.fft.rfft(audio))
@@ -55,7 +55,7 @@ def test_clone_of_another_person_does_not_count_as_the_person(folder: Path) -> N
         return Reference(np.full((1, 1), index, np.int16), "Words.")
 
     async def say(reference: Reference, number: int) -> np.ndarray:
-        is_wrong = reference.codes[0, 0] == 1 and number == 1  # b's second sentence comes out as a
+        is_wrong = reference.codes[0, 0] == 1 and number == 1  # b's second sentence sounds like a
         return sounds["corpus-a" if is_wrong else people[int(reference.codes[0, 0])].name]
 
     cloning = Cloning(encode, say, lambda reference: people[int(reference.codes[0, 0])].reference)

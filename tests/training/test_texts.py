@@ -1,4 +1,4 @@
-"""What the model is taught to say: clean sentences, one reading a figure, nothing that is held out, nothing twice."""
+"""The model's training texts: clean sentences, one reading per figure, no held-out or repeated ones."""
 
 from __future__ import annotations
 
@@ -260,7 +260,7 @@ def test_prompts_are_read_from_the_file_as_written(tmp_path: Path) -> None:
 
 @pytest.fixture
 def small_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Two short sources and a dictionary, and few rows of every kind of template."""
+    """Two short sources and a dictionary, and a few rows of every kind of template."""
     (tmp_path / "usr/share/dict").mkdir(parents=True)
     (tmp_path / "usr/share/dict/american-english-large").write_text("\n".join(sorted(KNOWN)))
     spoken = [f"The {a} {b} was at home {c}." for a in ("old", "small", "green") for b in ("dog", "cat", "ship")
@@ -290,7 +290,7 @@ def test_rows_are_distinct_not_held_out_and_the_same_every_time(small_root: Path
 def test_rows_unreadable_for_the_teacher_are_left_out() -> None:
     class Deaf(Phonemiser):
         def __init__(self) -> None:
-            """Without the packages of the real one."""
+            """Do without the packages that the real one needs."""
 
         def tokens(self, words: str, british: bool) -> np.ndarray | None:
             return None if british and "u" in words else np.array([len(words)], np.uint8)

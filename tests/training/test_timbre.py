@@ -1,4 +1,4 @@
-"""Teaching the timbre part: aligned sets, rows that are what they say, disguises that keep time and level, steps."""
+"""Training the timbre part: aligned sets, correctly labelled rows, disguises that keep time and level, steps."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def tone(hertz: float, seconds: float, rate: int = SAMPLE_RATE) -> np.ndarray:
 
 
 def spoken_sets(number: int, frames: int) -> list[SpokenSet]:
-    """A group whose sounds say whose and which they are: every sample of a timbre's frame f is 1000 · timbre + f."""
+    """A group whose audio identifies timbre and frame: every sample of a timbre's frame f is 1000 · timbre + f."""
     results = []
     for sentence in range(SENTENCES):
         place = np.arange(frames) + 100 * sentence
@@ -46,7 +46,7 @@ def spoken_sets(number: int, frames: int) -> list[SpokenSet]:
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """codes.pt and decoder.pt of a codec without a timbre part."""
+    """A folder with codes.pt and decoder.pt of a codec without a timbre part."""
     folder = tmp_path_factory.mktemp("work")
     torch.manual_seed(0)
     state = {name: tensor.half() for name, tensor in Codec(CODEC).state_dict().items()}

@@ -1,4 +1,4 @@
-"""A model put to the test: of every family, beside fish-speech's own code, in fewer bits, and one that says nothing."""
+"""The model check: every family, compared with fish-speech's code and with fewer bits; silent and failed takes."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from engine.checking import expected_speed
 def test_the_expected_speed_is_that_of_the_engines_threads_in_its_best_moments(
     quick_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither the threads of the process that asks nor other programs change it; it is measured once."""
+    """It depends neither on the calling process's threads nor on other programs, and is measured once."""
     threads = list[int]()
     busy, now = [1.0] * 30 + [0.001, 0.001] + [1.0] * 1000, [0.0]
 

@@ -1,1 +1,1 @@
-"""Checkpoints in every layout: read, compared with independent implementations, refused where they are wrong."""
+"""Checkpoints in every layout: reading, comparison with independent implementations, refusal of invalid ones."""

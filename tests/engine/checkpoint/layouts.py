@@ -1,4 +1,4 @@
-"""Small random checkpoints in the layouts of fish-speech's own loop: a flat config, model.pth, tiktoken's ranks."""
+"""Small random checkpoints in fish-speech's own layouts: a flat config, model.pth, tiktoken ranks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MORE_TOKENS = [b"th", b"the", b"in", b"er", b" the", b"on", b"  ", b"\n\n", "é"
 
 
 def write_ranks(folder: Path, codes: int) -> FishTokenizer:
-    """tokenizer.tiktoken and special_tokens.json, as fish-speech saves them."""
+    """Write tokenizer.tiktoken and special_tokens.json as fish-speech saves them."""
     tokens = [bytes([byte]) for byte in range(256)] + MORE_TOKENS
     lines = [f"{base64.b64encode(token).decode()} {rank}" for rank, token in enumerate(tokens)]
     path = folder / "tokenizer.tiktoken"
@@ -42,7 +42,7 @@ def write_ranks(folder: Path, codes: int) -> FishTokenizer:
 
 
 def write_dual_ar(folder: Path, codec: TinyCodec, sizes: dict[str, Any] | None = None) -> DualARTransformer:
-    """A checkpoint that fish-speech's own class has saved, and that model."""
+    """Write a checkpoint with fish-speech's own class, and return its model."""
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer = write_ranks(folder, codec.semantic_codebook_size)
     arguments = DualARModelArgs(
@@ -59,7 +59,7 @@ def write_dual_ar(folder: Path, codec: TinyCodec, sizes: dict[str, Any] | None =
 
 
 def write_flat(folder: Path, codec: TinyCodec, **changes: Any) -> upstream.ReferenceAR:
-    """A flat checkpoint with S2's tokenizer and switches, as merging a LoRA writes it, and its model."""
+    """Write a flat checkpoint with S2's tokenizer and switches, like a merged LoRA, and return its model."""
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer = build_tokenizer(codec.semantic_codebook_size)
     tokenizer.save(str(folder / "tokenizer.json"))
@@ -88,7 +88,7 @@ def write_flat(folder: Path, codec: TinyCodec, **changes: Any) -> upstream.Refer
 
 @torch.no_grad()
 def randomise(model: torch.nn.Module, stop: int) -> None:
-    """Values with which logits differ widely and a take does not end at once."""
+    """Set values that give widely differing logits and takes that do not end at once."""
     generator = torch.Generator().manual_seed(5)
     for name, parameter in model.named_parameters():
         noise = torch.randn(parameter.shape, generator=generator)

@@ -73,7 +73,7 @@ def test_s1s_prompt_is_upstreams(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("sizes", [S1, {**S1, "fast_dim": 64, "fast_n_head": 4, "tie_word_embeddings": True}])
 def test_s1s_logits_are_upstreams(tmp_path: Path, sizes: dict[str, object]) -> None:
-    """The fast AR reads the hidden state as it is before the final norm."""
+    """The fast AR reads the hidden state before the final norm."""
     compare_logits(tmp_path, write_dual_ar(tmp_path, CODEC, sizes))
 
 
@@ -162,7 +162,7 @@ async def test_words_of_s1_are_found(tmp_path: Path) -> None:
 
 
 def test_a_codec_whose_heads_share_keys_is_upstreams_with_copies_of_them(tmp_path: Path) -> None:
-    """As Audio8's second transformer; upstream's class has keys for every head, so here two heads have the same."""
+    """Like Audio8's second transformer; upstream's class needs keys for every head, so two heads get equal ones."""
     write_flat(tmp_path, CODEC, **AUDIO8)
     whole = torch.load(tmp_path / "codec.pth", weights_only=True)
     shared = dict(whole)

@@ -1,4 +1,4 @@
-"""GGUF in both layouts in which S2 Pro is met, written and dequantised by the gguf package, and files that lie."""
+"""Both GGUF layouts of S2 Pro, written and dequantised by the gguf package, and malformed files."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def finished(writer: GGUFWriter) -> None:
 
 
 def write_with_keys(folder: Path, published: Path, kind: GGMLQuantizationType | None = None) -> Path:
-    """As s2.cpp has it: sizes as keys, flat names, the codec folded, tokenizer.json beside it."""
+    """Write the layout of s2.cpp: sizes as keys, flat names, the codec folded, tokenizer.json beside it."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("tokenizer.json", "codec.yaml"):
         shutil.copy(published / name, folder)
@@ -97,7 +97,7 @@ def write_with_keys(folder: Path, published: Path, kind: GGMLQuantizationType | 
 
 
 def write_with_files(folder: Path, published: Path, kind: GGMLQuantizationType | None = None, **changed: Any) -> Path:
-    """As audio.cpp has it: published names in an array, queries, keys and values apart, small files inside."""
+    """Write the layout of audio.cpp: published names in an array, separate queries, keys and values, embedded files."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "packed.gguf"
     writer = GGUFWriter(path, "audiocpp")
@@ -138,7 +138,7 @@ LAYOUTS = {"sizes as keys": write_with_keys, "files inside": write_with_files}
 def test_blocks_are_dequantised_as_the_gguf_package_does(number: int) -> None:
     block, kind = BLOCK_TYPES[number], GGMLQuantizationType(number)
     data = np.random.default_rng(number).integers(0, 256, (70, block.bytes), dtype=np.uint8)
-    for at in {8: [0], 12: [0, 2], 13: [0, 2], 14: [208]}[number]:  # what are numbers of 16 bits, finite ones
+    for at in {8: [0], 12: [0, 2], 13: [0, 2], 14: [208]}[number]:  # finite 16-bit numbers where the block has them
         data[:, at : at + 2] = np.random.default_rng(1).normal(size=(70, 1)).astype(np.float16).view(np.uint8)
     expected = gguf.dequantize(data, kind)
     assert np.array_equal(dequantise(torch.from_numpy(data.reshape(-1)), block).view(70, -1).numpy(), expected)
@@ -153,7 +153,7 @@ def test_every_tensor_arrives_where_it_belongs(tmp_path: Path, published: Path, 
         assert torch.equal(loaded.model.state_dict()[name], value), name
     codes = torch.randint(64, (1, 4, 10))
     difference = loaded.codec.decode(codes) - expected.codec.decode(codes)
-    assert difference.abs().max() < (1e-6 if layout == "files inside" else 2e-2)  # the other one has it in 16 bits
+    assert difference.abs().max() < (1e-6 if layout == "files inside" else 2e-2)  # the other stores it in 16 bits
     assert open_source(path).card().licence == ("fish-audio" if layout == "sizes as keys" else "")
     assert loaded.tokenizer.encode("the end.") == expected.tokenizer.encode("the end.")
 
@@ -242,7 +242,7 @@ def test_false_header_is_refused(tmp_path: Path, name: str) -> None:
 
 
 def test_any_wrong_header_byte_is_handled(tmp_path: Path, published: Path) -> None:
-    """It is read, or refused by a sentence; nothing else may come of it."""
+    """The file is either read or refused with an error message that names it."""
     path = write_with_keys(tmp_path, published)
     data, rng = bytearray(path.read_bytes()), np.random.default_rng(0)
     for at in rng.integers(4, 3000, 300):

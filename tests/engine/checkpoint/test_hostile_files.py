@@ -1,4 +1,4 @@
-"""Files that are damaged, renamed or meant to harm: one sentence that names the file, and no memory without end."""
+"""Damaged, renamed and malicious files are refused with one line that names the file, without unbounded memory use."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def refusal(folder: Path, name: str) -> str:
 
 
 def write_model(folder: Path) -> None:
-    """The model's own file as it was, whatever was done to it."""
+    """Restore the model's own file and keep the codec's."""
     codec = (folder / "codec.pth").read_bytes()
     write_flat(folder, CODEC)
     (folder / "codec.pth").write_bytes(codec)
@@ -89,7 +89,7 @@ def test_a_torch_file_cut_short_is_named(folder: Path, name: str, share: float) 
 
 @pytest.mark.parametrize("name", ["model.pth", "codec.pth"])
 def test_a_compressed_torch_file_is_not_unpacked(folder: Path, name: str) -> None:
-    """Hundred megabytes of zeros in a file of a tenth of one."""
+    """A hundred megabytes of zeros in a file of a tenth of a megabyte."""
     with zipfile.ZipFile(folder / name, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("archive/data.pkl", bytes(100_000_000))
     assert "compressed" in refusal(folder, name)
@@ -134,7 +134,7 @@ def test_tensors_of_another_kind_are_refused(folder: Path, kind: str) -> None:
 
 
 def test_table_with_a_falsely_large_shape_is_refused(folder: Path) -> None:
-    """Its one number stands for a trillion."""
+    """It stores one number, expanded to a trillion."""
     save(folder, lambda tensors: tensors.update({"model.norm.weight": torch.zeros(1).expand(10**12)}))
     assert "1000000000000" in refusal(folder, "model.pth")
 

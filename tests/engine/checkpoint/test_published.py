@@ -1,4 +1,4 @@
-"""Loading a checkpoint: the published names and shapes, and every refusal names file, key, expected and found."""
+"""Loading a checkpoint: published names and shapes; errors name the file, the key, the expected and actual value."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ S2_PRO = {
         "max_seq_len": 11, "tie_word_embeddings": False, "num_codebooks": 10, "text_dim": 2560,
     },
 }  # fmt: skip
-# SHA-256 over "name|BF16|rowsxcolumns" of every tensor, sorted, one a line: recorded for the published header.
+# SHA-256 over "name|BF16|rowsxcolumns" of every tensor, sorted, one per line: recorded for the published header.
 S2_PRO_FINGERPRINT = "7080b1c9b5d5e95589a1efa18db19616170d7e35664e2e4e7f744bbf7180adad"
 
 

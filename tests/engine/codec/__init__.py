@@ -1,1 +1,1 @@
-"""Tests of the codec, plain and over fused kernels, whole and streamed."""
+"""Tests of the codec, plain and with fused kernels, whole and streamed."""

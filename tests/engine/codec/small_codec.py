@@ -1,4 +1,4 @@
-"""A codec of random weights, smaller than the tiny checkpoint's: Triton's interpreter is slow."""
+"""A codec with random weights, smaller than the tiny checkpoint's: Triton's interpreter is slow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def transformer(**sizes: int) -> TransformerConfig:
 
 
 def random_codec(post: TransformerConfig, **sizes: Any) -> Codec:
-    """No size is a power of two, every gain and period differs from its neighbour's; `sizes` are set in its config."""
+    """No size is a power of two, and neighbouring gains and periods differ; `sizes` override its config."""
     torch.manual_seed(0)
     codec = Codec(
         replace(

@@ -1,4 +1,4 @@
-"""The codec against fish-speech's own: codes to the bit, sound to 1e-5, and a stream equal to the whole."""
+"""The codec against fish-speech's own: bit-equal codes, audio within 1e-5, and streams equal to whole takes."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def codec(folder: Path) -> Codec:
 
 @pytest.fixture(scope="module")
 def codec_of_products(folder: Path) -> Codec:
-    """The same, as streams on a CPU use it."""
+    """The same codec, in the form used by streams on a CPU."""
     loaded = load_codec(folder, "cpu")
     loaded.use_products()
     return loaded
 
 
 def noise(samples: int, seed: int) -> Tensor:
-    """A loud and a quiet half of coloured noise, (samples,)."""
+    """Coloured noise with a loud and a quiet half, (samples,)."""
     generator = torch.Generator().manual_seed(seed)
     white = torch.randn(samples, generator=generator)
     coloured = torch.nn.functional.avg_pool1d(white[None, None], 5, 1, 2)[0, 0]
@@ -70,7 +70,7 @@ def noise(samples: int, seed: int) -> Tensor:
 
 
 def random_codes(sizes: TinyCodec, frames: int, seed: int, rows: int = 1) -> Tensor:
-    """Codes (rows, codebooks, frames) over the whole of each table."""
+    """Codes (rows, codebooks, frames) from the full range of each table."""
     generator = torch.Generator().manual_seed(seed)
     first = torch.randint(sizes.semantic_codebook_size, (rows, 1, frames), generator=generator)
     shape = (rows, sizes.num_codebooks - 1, frames)
@@ -84,7 +84,7 @@ def test_reference_codes_are_bit_equal(folder: Path, codec: Codec, sizes: TinyCo
     for seed, samples in enumerate((frame * 40, frame * 7 + 1, frame * 3 - 1, 5)):
         pcm = noise(samples, seed)
         frames = -(-samples // frame)
-        expected = upstream.encode(reference, pcm)[:, :frames]  # it always pads to four hops
+        expected = upstream.encode(reference, pcm)[:, :frames]  # upstream always pads to four hops
         actual = codec.encode(pcm[None, None])[0]
         assert actual.shape == (sizes.num_codebooks, frames)
         assert torch.equal(actual, expected)

@@ -1,4 +1,4 @@
-"""The codec's fused decoder sounds as the plain one: small sizes under Triton's interpreter, on a GPU the same ones."""
+"""The codec's fused decoder matches the plain one, in small sizes under Triton's interpreter and on a GPU."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ layers = pytest.importorskip("engine.codec.fused.layer")
 
 
 CHUNKS = (
-    # (rows that go on, by how many frames)
+    # (rows that continue, number of frames)
     ((0, 1, 2), 1),
     ((2, 0), 2),
     ((1,), 8),
@@ -32,7 +32,7 @@ def test_streams_in_uneven_chunks_and_changing_company_sound_as_each_alone(
     post: TransformerConfig, chunks: tuple[tuple[tuple[int, ...], int], ...]
 ) -> None:
     codec = random_codec(post).to(DEVICE)
-    codes = torch.randint(0, 10, (3, 3, 14), generator=torch.Generator().manual_seed(1)).to(DEVICE)  # some past the end
+    codes = torch.randint(0, 10, (3, 3, 14), generator=torch.Generator().manual_seed(1)).to(DEVICE)  # some out of range
     alone = codec.decode(codes)[:, 0]
     clip = torch.randn(1, 1, 60, generator=torch.Generator().manual_seed(2)).to(DEVICE)
     known = codec.encode(clip)
@@ -62,7 +62,7 @@ def test_streams_in_uneven_chunks_and_changing_company_sound_as_each_alone(
 def test_eleven_bits_are_near_the_plain_sound_in_chunks_too(
     dim: int, whole: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Units whose channels fit a tile are one launch, where they have steps enough."""
+    """Units whose channels fit a tile are one launch if they have enough steps."""
     if not whole:
         monkeypatch.setattr(layers, "unit_tiles", lambda x: None)
     codec = random_codec(transformer(), decoder_dim=dim).to(DEVICE)

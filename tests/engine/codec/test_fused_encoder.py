@@ -1,4 +1,4 @@
-"""The codec's fused encoder finds the plain one's codes, whatever the pieces; clips that wait go together."""
+"""The codec's fused encoder gives the plain one's codes for pieces of any size; waiting clips are batched."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_codes_match_the_plain_encoder_in_pieces_and_batches(at_end: int, monkey
     assert torch.equal(encoder(clips), plain)
     assert torch.equal(encoder(clips[1:2, :, :90]), short)
     actual = encoder.convolve(clips[1:2, :, :90])
-    filled_up = torch.cat([actual, torch.full_like(actual, 1e3)], 1)  # as a graph has it, made for longer clips
+    filled_up = torch.cat([actual, torch.full_like(actual, 1e3)], 1)  # as in a graph captured for longer clips
     assert torch.equal(encoder.codes(filled_up)[:, :, : short.shape[2]], short)
     with pytest.raises(ValueError, match="5 clips"):
         encoder(torch.zeros(5, 1, 12, device=DEVICE))
@@ -45,7 +45,7 @@ def test_codes_match_the_plain_encoder_in_pieces_and_batches(at_end: int, monkey
 
 @torch.inference_mode()
 def test_encoder_on_demand_uses_its_graphs_if_memory_allows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its codec stays in the host's memory, and so it is as good as before."""
+    """Its codec stays in the host's memory, so the codes remain the same."""
     codec, free = with_transformers(0, 2).cpu(), [1000]
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free[0], 2000))
     on_gpu, fused_encoder = list[int](), on_demand.FusedEncoder
@@ -68,7 +68,7 @@ def test_a_transformer_in_the_middle_is_left_to_the_plain_encoder() -> None:
 
 
 class Waiting:
-    """Encodes when it may, and keeps how many clips came together; a clip's codes are its own first sample."""
+    """Encodes once permitted and records the batch sizes; a clip's codes equal its first sample."""
 
     def __init__(self) -> None:
         self.may, self.began, self.together = threading.Event(), threading.Event(), list[int]()
@@ -93,7 +93,7 @@ def clip(mark: int, seconds: float) -> tuple[np.ndarray, int]:
 async def waiting(
     encode: Waiting, clips: ClipEncoder, others: list[tuple[np.ndarray, int]]
 ) -> list[asyncio.Task[EncodedClip]]:
-    """One clip that is being encoded until `encode` may go on, and others that wait behind it."""
+    """Start one clip, which is encoded until `encode` may continue, and others that wait behind it."""
     first = asyncio.create_task(clips.encode(*clip(1, 0.1)))
     await asyncio.to_thread(encode.began.wait, 30)
     tasks = [asyncio.create_task(clips.encode(*other)) for other in others]
@@ -119,7 +119,7 @@ def test_waiting_clips_are_encoded_together_with_their_own_codes() -> None:
     codes_by_mark = {int(encoded.codes[0, 0]): encoded.codes for encoded in got if isinstance(encoded, EncodedClip)}
     assert sorted(codes_by_mark) == [1, 2, 3, 5, 6, 7]
     assert codes_by_mark[3].shape == (3, -(-441 // CONFIG.frame_samples))
-    assert encode.together == [1, 3, 1, 1]  # 2, 3 and 5 (4 has left), then one too long for company, 7
+    assert encode.together == [1, 3, 1, 1]  # 2, 3 and 5 (4 was cancelled), then 6, too long for a batch, then 7
 
 
 def test_clip_of_a_caller_that_left_does_not_split_a_batch() -> None:

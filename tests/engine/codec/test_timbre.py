@@ -1,4 +1,4 @@
-"""A codec with a timbre part: the vector decides the voice, the codes do not change, and a stream is the whole."""
+"""A codec with a timbre part: the vector sets the voice, codes do not change, and streams equal whole takes."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Tests of the autoregressive models over fused kernels, under Triton's interpreter."""
+"""Tests of the autoregressive models with fused kernels, under Triton's interpreter."""

@@ -1,4 +1,4 @@
-"""The fused frame, which a GPU runs as one graph, draws what plain torch draws: on a CPU under Triton's interpreter."""
+"""The fused frame, one graph on a GPU, draws the same as plain torch; on a CPU it runs under Triton's interpreter."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ALL, FIRST, OTHERS = slice(0, 3), slice(0, 1), slice(1, 3)
 
 
 def round_to_twelve_bits(model: DualAR) -> None:
-    """Give the plain model the weights that twelve bits can hold."""
+    """Round the plain model's weights to values that twelve bits can represent."""
     for weight in model.parameters():
         if weight.ndim == 2:
             weight.data = fused.Packed12.of(weight).unpacked()
@@ -44,7 +44,7 @@ def round_to_twelve_bits(model: DualAR) -> None:
 
 @pytest.mark.parametrize(
     ("fast_dim", "kernel_attention", "batch_invariant", "weights", "turns"),
-    [  # kernels differ by how many rows there are
+    [  # the number of rows decides which kernels run
         (64, True, False, "bf16", (FIRST, OTHERS)),
         (64, True, True, "bf16", (ALL, FIRST)),
         (32, True, False, "int8", (OTHERS, FIRST)),
@@ -129,7 +129,7 @@ def test_rehearsal_launches_every_kernel_of_a_frame(tmp_path: Path, monkeypatch:
 
 
 def drawn(checkpoint: Checkpoint, turns: tuple[slice, ...], **how: Any) -> list[np.ndarray]:
-    """Codes of one frame a turn for these rows of TEXTS, drawn by plain torch and by a FusedFrame made so."""
+    """Codes of one frame per turn for these rows of TEXTS, from plain torch and from a FusedFrame set up so."""
     frames = []
     for path in ("plain", "fused"):
         rows = tuple(

@@ -1,1 +1,1 @@
-"""Tests of the Triton kernels against their plain twins, under Triton's interpreter."""
+"""Tests of the Triton kernels against their plain equivalents, under Triton's interpreter."""

@@ -1,11 +1,11 @@
-"""Compiles every kernel for a GPU, without one: python -m tests.engine.kernels.compiling HOW CAPABILITY
+"""Compile every kernel for a GPU, without a GPU: python -m tests.engine.kernels.compiling HOW CAPABILITY
 
-CAPABILITY is that of CUDA, 90 for Hopper. HOW: "here", which prints the number of kernels, or "elsewhere": a few, by
-processes as at an engine's first start. In a process of its own, because Triton is interpreted in the tests' process.
-Ends with an error where a kernel does not compile, needs more shared memory than there is, or where another process
+CAPABILITY is CUDA's (90 for Hopper). HOW is "here", which prints the number of kernels, or "elsewhere": a few, by
+processes as at an engine's first start. Runs in a process of its own, as Triton is interpreted in that of the tests.
+Ends with an error if a kernel does not compile or needs more shared memory than available, or if another process
 would compile something else from its description.
 
-For 80, 86 and 89, Triton generates the same PTX. For 80, it is therefore assembled for all three; an error says if it
+Triton generates the same PTX for 80, 86 and 89, so 80 assembles it for all three; an error reports PTX that
 differs.
 """
 
@@ -48,34 +48,34 @@ from engine.model.slots import Slots
 from tests.engine.codec.small_codec import random_codec, transformer
 
 COMPANY: dict[Precision, int] = {"float32": 8, "tf32": 8, "bfloat16": 1}
-"""Rows, and frames of each, that decoders are compiled for: one has the tiles of a few steps, eight those of many. No
+"""Rows, and frames of each, to compile decoders for: one uses the tiles for few steps, eight the tiles for many. No
 branch of a kernel depends on its tiles, so each precision has either."""
 SHARED = {80: 166912, 86: 101376, 89: 101376, 90: 232448, 120: 101376}
-"""Bytes of shared memory that a program may have, by capability."""
+"""Bytes of shared memory available to a program, by capability."""
 ALIKE = {80: (86, 89)}
 """Capabilities for which Triton generates the same PTX, which is assembled for each."""
 CHECKED = "conv_kernel", "_split_k_gemm", "_gemv"
-"""Kernels of which one each is compiled for every capability in `ALIKE`, to check that."""
+"""Kernels compiled once for every capability in `ALIKE`, to verify that the PTX is the same."""
 DEPTH, FUSED_CHANNELS = 16, 48
-"""Depth of the codec's tiles in 16 bits: unrolled products take long to compile, and equal depths leave fewer kernels.
+"""Depth of the codec's 16-bit tiles: unrolled products compile slowly, and equal depths result in fewer kernels.
 Residual units with more channels are compiled as two launches."""
 
 
 def tiles_of_a_gpu(shared: int, x: Tensor, weights: ConvWeights, total: int | None) -> ConvTiles:
     (rows, steps, inputs), (outputs, taps, _) = x.shape, weights.high.shape
     nbytes = x.itemsize, weights.high.itemsize + (0 if weights.low is None else weights.low.itemsize)
-    # The encoder's steps, of which it has many, are few here: it shares kernels with the decoder.
+    # An encoder has many steps, but few here, so that it shares kernels with the decoder.
     tiles = pick_tiles(rows * steps, outputs, taps, inputs, nbytes, weights.low is not None, shared)
     return tiles if nbytes == (4, 4) else replace(tiles, depth=min(DEPTH, tiles.depth))
 
 
 def unit_tiles_of_a_gpu(shared: int, x: Tensor) -> UnitTiles | None:
-    """Those of very many steps: the tests' own are too few."""
+    """Tiles for very many steps: the tests use too few steps."""
     return pick_unit_tiles(10**6 if x.shape[2] <= FUSED_CHANNELS else 1, x.shape[2], shared)
 
 
 def be_on(capability: int, shared: int) -> None:
-    """Have kernels started early and tiles picked as they are on such a GPU with so much shared memory."""
+    """Start kernels early and pick tiles as on a GPU with this capability and shared memory."""
     is_hopper = capability >= 90
     pdl = {"launch_pdl": True} if is_hopper else {}
     products = "gemv", "gemm", "packed12.packed_gemv", "packed12.packed_gemm", "swiglu"
@@ -96,7 +96,7 @@ def be_on(capability: int, shared: int) -> None:
 
 
 def compile_frames(processes: CompilerProcesses) -> None:
-    """Those of a frame and a prefill."""
+    """Compile the kernels of a frame and a prefill."""
     sizes = TransformerSizes(400, 1, 128, 8, 2, 16, 256, True, 1e6, 1e-6)
     fast = replace(sizes, vocab_size=64, qk_norm=False)
     config = ModelConfig(sizes, fast, 4, 64, 256, True, eos_token=299, semantic_start=300, semantic_end=363)
@@ -115,7 +115,7 @@ def compile_frames(processes: CompilerProcesses) -> None:
 
 
 def compile_codecs(processes: CompilerProcesses) -> None:
-    """Those of decoders and an encoder with channels in multiples of 16, like those of every published codec."""
+    """Compile the kernels of decoders and an encoder with channels in multiples of 16, as in every published codec."""
     assert set(COMPANY) == set(get_args(Precision))
     part = transformer(input_dim=48, dim=48, head_dim=16, intermediate_size=48)
     sizes: dict[str, Any] = {"latent_dim": 48, "downsample_dims": (48,), "pre_module": part}
@@ -129,7 +129,7 @@ def compile_codecs(processes: CompilerProcesses) -> None:
 
 
 class Requests(CompilerProcesses):
-    """What compiler processes would be asked for; this process compiles it."""
+    """Records requests to compiler processes; this process compiles them."""
 
     def __init__(self) -> None:
         self.all: list[Specialisation] = []
@@ -142,9 +142,9 @@ class Requests(CompilerProcesses):
 
 
 def compile_here(capability: int) -> int:
-    """Every kernel, and each once more as a compiler process would; how many."""
+    """Compile every kernel, and each again as a compiler process would; return their number."""
     requests, alike, unchecked = Requests(), ALIKE.get(capability, ()), set(CHECKED)
-    # The least first: what fits into it is not compiled again where there is more.
+    # The smallest first: kernels that fit into it are not compiled again for larger ones.
     for shared in sorted({SHARED[one] for one in (capability, *alike)}):
         be_on(capability, shared)
         with watched(capability, shared, functools.partial(assemble_alike, alike, unchecked)):
@@ -172,7 +172,7 @@ def assemble_alike(alike: tuple[int, ...], unchecked: set[str], src: Any, ptx: s
 
 
 def compile_elsewhere(capability: int, target: dict[str, object]) -> None:
-    """By another process, which this one finds; by this one if that has died. The complete cache is marked."""
+    """Check that another process's kernels are found, dead processes are replaced and complete caches are marked."""
     with watched(capability, SHARED[capability]) as compiled:
         with closing(CompilerProcesses(1, target)) as living, compiling(living):
             norm(100)

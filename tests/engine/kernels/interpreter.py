@@ -1,9 +1,9 @@
-"""Where tests run kernels: on a GPU, or on a CPU under Triton's interpreter, which is spared the slowest of its ways.
+"""Where tests run kernels: on a GPU, or on a CPU under Triton's interpreter, with its slowest parts replaced.
 
-What it computes stays the same. It patches its language once a device function, not again for every call of one. The
-exclusive or that Triton sorts with is NumPy's, not a loop over numbers. NumPy's types and tensors' shapes are kept,
-not built for each, and equal shapes are not compared element by element. Sums are not computed a second time to
-look for overflows, of which it says nothing unless it is debugging. Without this a drawn token takes eight times as
+Its results stay the same. It patches its language once per device function, not again for every call. The
+exclusive or used in sorting is NumPy's, not a loop over numbers. NumPy's types and tensors' shapes are cached,
+not rebuilt each time, and equal shapes are not compared element by element. Sums are not computed twice to
+detect overflows, which it reports only in debug mode. Without these changes, drawing a token takes eight times as
 long.
 """
 
@@ -21,7 +21,7 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def hasten() -> None:
-    """Replace those ways in this process's interpreter."""
+    """Replace the slow parts in this process's interpreter."""
     import triton.language as tl
     from triton.language import semantic
     from triton.runtime import interpreter
@@ -30,7 +30,7 @@ def hasten() -> None:
 
     def call(self: Any, *arguments: Any, **named: Any) -> Any:
         if self.fn not in self.rewritten_fn:
-            interpreter._patch_lang(self.fn)  # it takes nothing back of what it patches for a device function
+            interpreter._patch_lang(self.fn)  # its patches for a device function are never undone
         return self.rewrite()(*arguments, **named)
 
     def reduced(self: Any, operands: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The kernels of the codec's decoder against their plain twins, with states, in sizes that fill no tile."""
+"""The kernels of the codec's decoder against their plain equivalents, with states, in sizes that fill no tile."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_residual_unit_is_the_plain_one_and_so_is_what_it_keeps(
         now = copy_of(mine)
         got = kernels.residual_unit(x, unit, residual, now, out, tiles)
         expected = kernels.residual_unit_twin(x, unit, residual, plain, out)
-        limit = 1e-5 if dtype == torch.float32 else 1e-3  # float16 lies between, and its last bit may differ
+        limit = 1e-5 if dtype == torch.float32 else 1e-3  # values in between are float16; the last bit may differ
         for a, b in zip(got, expected, strict=True):
             assert (a is None) == (b is None)
             assert a is None or (a.double() - b.double()).norm() <= limit * b.double().norm()
@@ -121,7 +121,7 @@ def test_values_between_a_units_products_are_clipped_too() -> None:
 
 
 def test_float16_clips_values_out_of_range() -> None:
-    """An infinity would make a stream's sound silent for good."""
+    """An infinity would silence a stream for good."""
     x, bias = random(1, 4, 16, seed=1), torch.zeros(16, device=DEVICE)
     x[0, 1, 2] = 1e6
     eye = conv.ConvWeights(torch.eye(16, device=DEVICE)[:, None].half())

@@ -1,4 +1,4 @@
-"""Every kernel compiles for the GPUs that the engine is made for: the interpreter takes what the compiler refuses."""
+"""Every kernel compiles for the supported GPUs: the interpreter accepts code that the compiler rejects."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ triton = pytest.importorskip("triton")
 
 ROOT = Path(__file__).parents[3]
 KEPT = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fish-voice-studio" / "compiled"
-"""Names of what has compiled. Compiling takes minutes, and the same sources compile again."""
+"""Markers of sources that have compiled: compiling takes minutes, and the result does not change."""
 MOST_KEPT = 100
 
 
 @functools.cache
 def sources() -> str:
-    """A digest of all that decides what is compiled, and by what: of what the compiling program imports."""
+    """Return a digest of the compiling program's imports and of the compiler's versions."""
     digest = hashlib.sha256(f"{triton.__version__} {torch.__version__} {sys.version}".encode())
     for path in sorted(imported(ROOT / "tests/engine/kernels/compiling.py")):
         digest.update(path.read_bytes())
@@ -31,7 +31,7 @@ def sources() -> str:
 
 
 def imported(program: Path) -> set[Path]:
-    """It and the files of the project that it imports, those that they import, and so on, without the engine's door."""
+    """Return the program and all project files it imports, directly or indirectly, except engine/__init__.py."""
     files, pending = set[Path](), [program]
     while pending:
         path = pending.pop()
@@ -55,7 +55,7 @@ def compiled(tmp_path: Path, how: str, capability: int) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("capability", [80, 90, 120])  # with 80 also 86 and 89, whose PTX is the same
+@pytest.mark.parametrize("capability", [80, 90, 120])  # 80 includes 86 and 89, whose PTX is the same
 def test_every_kernel_compiles_for_a_gpu(tmp_path: Path, capability: int) -> None:
     kept = KEPT / f"sm_{capability}-{sources()}"
     if kept.exists():

@@ -1,4 +1,4 @@
-"""Every fused kernel against its plain twin: under Triton's interpreter in float32, on a GPU in bfloat16 too."""
+"""Every fused kernel against its plain equivalent: in float32 under Triton's interpreter, also in bfloat16 on a GPU."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DTYPES = [torch.float32] + ([torch.bfloat16] if DEVICE == "cuda" else [])  # int
 
 
 def close(a: Tensor, b: Tensor) -> bool:
-    """Within the rounding of the type, as a relative error of the whole."""
+    """Whether the relative error of the whole is within the type's rounding."""
     limit = 1e-5 if a.dtype == torch.float32 else 1e-2
     return bool((a.double() - b.double()).norm() <= limit * b.double().norm())
 
@@ -85,7 +85,7 @@ def test_a_product_with_quantised_weights_is_that_of_the_weights_they_stand_for(
 
 @torch.inference_mode()
 def test_weights_in_twelve_bits_are_those_of_bfloat16() -> None:
-    weight = random(1030, 256, scale=0.02, seed=1).bfloat16()  # more than are laid out at once, and no whole fours
+    weight = random(1030, 256, scale=0.02, seed=1).bfloat16()  # more rows than are packed at once, not in fours
     weight[0], weight[1, :3], weight[2, 0] = 0, torch.tensor([1e-9, -2e-6, 1e-30]), 30_000
     unpacked = kernels.Packed12.of(weight).unpacked()
     largest = weight.float().abs().amax(1, keepdim=True)
@@ -127,7 +127,7 @@ def test_gates_as_tiles_of_twelve_bits_are_those_of_the_weights_they_stand_for(r
     assert packed12.tiles is not None and packed12.tiles.nbytes == packed12.words.nbytes
     how = x, StoredWeight(packed12.unpacked().to(dtype)), gains, 1e-6, True
     assert close(kernels.linear(*how, packed12=packed12), kernels.linear_twin(*how))
-    assert kernels.Packed12.of(weight[:96], tiled=True).tiles is None  # 48 gates are no whole tiles
+    assert kernels.Packed12.of(weight[:96], tiled=True).tiles is None  # 48 gates do not fill whole tiles
 
 
 def test_refuses_weights_that_do_not_fit_twelve_bits() -> None:
@@ -205,7 +205,7 @@ def test_positions_of_several_prompts_attend_as_each_would_by_itself(
     table = rope_angles(torch.arange(context, device=DEVICE), head_dim, 1e4)
     gains = (1 + random(head_dim, scale=0.1, seed=1)).to(dtype), (1 + random(head_dim, scale=0.1, seed=2)).to(dtype)
     keys, values = (random(5, context, kv_heads, head_dim, dtype=dtype, seed=s) for s in (3, 4))
-    runs = (2, 100, 20), (0, 0, 3), (4, 299, 1), (2, 120, 1), (1, 60, 12), (3, 0, 1)  # slot, first position, how many
+    runs = (2, 100, 20), (0, 0, 3), (4, 299, 1), (2, 120, 1), (1, 60, 12), (3, 0, 1)  # slot, first position, count
     slots = torch.cat([torch.full((count,), slot) for slot, _, count in runs]).to(DEVICE)
     positions = torch.cat([torch.arange(start, start + count) for _, start, count in runs]).to(DEVICE)
     qkv = random(len(slots), (heads + 2 * kv_heads) * head_dim, dtype=dtype)
@@ -213,10 +213,10 @@ def test_positions_of_several_prompts_attend_as_each_would_by_itself(
     y = kernels.prefill_attention(qkv, gains, 1e-6, table, keys, values, slots, positions)
     plain = kernels.decode_attention_twin(qkv, gains, 1e-6, table, plain_keys, plain_values, slots, positions)
     assert close(y, plain) and close(keys, plain_keys) and torch.equal(values, plain_values)
-    alone = slice(20, 23)  # by itself a prompt has the same
+    alone = slice(20, 23)  # a prompt alone has the same result
     where = slots[alone], positions[alone]
     by_itself = kernels.prefill_attention(qkv[alone], gains, 1e-6, table, keys, values, *where)
-    # Bit by bit where tensor cores multiply; under the interpreter numpy may round by where a row lies.
+    # Bit-equal with tensor cores; in the interpreter, numpy's rounding may depend on a row's place.
     assert torch.equal(y[alone], by_itself) if DEVICE == "cuda" else close(y[alone], by_itself)
 
 
@@ -228,10 +228,10 @@ def test_drawn_tokens_are_those_of_the_plain_rule() -> None:
     generator = torch.Generator().manual_seed(0)
     slots = torch.randperm(rows, generator=generator).to(DEVICE)
     table = random(columns, 70)
-    # The last column is the main token's stop: likeliest of all, middling, last of all.
+    # The last column is the main token's stop: most likely, in between, least likely.
     for trial, stop in enumerate((9.0, 2.0, 0.0, -9.0)):
         logits = random(rows, columns, scale=3.0, seed=trial)
-        logits[:, 7] = logits[:, 5]  # equals go by their column
+        logits[:, 7] = logits[:, 5]  # ties are ordered by column
         logits[:, -1] = stop
         seed = torch.randint(0, 2**63 - 1, (rows,), generator=generator).to(DEVICE)
         frame = torch.randint(0, 5000, (rows,), generator=generator).to(DEVICE)

@@ -1,4 +1,4 @@
-"""The prompt, token by token, against the layout written out by hand; every quoted string is encoded on its own."""
+"""The prompt, token by token, against a hand-written layout; each quoted string is encoded separately."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def reference(text: str, frames: int, seed: int = 0, codebooks: int = 10) -> Ref
 
 
 def user(text: str) -> tuple[str, ...]:
-    """The parts after the system message."""
+    """Return the parts after the system message."""
     return ("<|im_start|>", "user\n", text, "<|im_end|>", "\n", "<|im_start|>", "assistant\n", "<|voice|>")
 
 
 def test_the_layout_tests_can_fail(layout: Layout) -> None:
-    """The tokenizer merges across the borders of the strings, so joined strings would give other ids."""
+    """The tokenizer merges across string boundaries, so joined strings would give other ids."""
     assert layout.expected("system\n", SYSTEM) != layout.expected("system\n" + SYSTEM)
     assert layout.expected("Hello.", "\n\nSpeech:\n") != layout.expected("Hello.\n\nSpeech:\n")
 
@@ -141,7 +141,7 @@ def test_text_cannot_inject_control_tokens(layout: Layout) -> None:
 
 
 def test_the_control_tokens_of_a_prompt_are_the_layouts_alone(layout: Layout) -> None:
-    """Whatever text gets through, no id of a control token is ever made from it."""
+    """Accepted text never produces the id of a control token."""
     forbidden = {layout.hub.token_to_id(token) for token in CONTROL_TOKENS if token not in ALLOWED}
     forbidden |= set(range(layout.config.semantic_start, layout.config.semantic_end + 1))
     head = layout.expected("<|im_start|>", "system\n", SYSTEM, "<|im_end|>", "\n", "<|im_start|>", "user\n")

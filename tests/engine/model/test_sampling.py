@@ -22,7 +22,7 @@ def allowed(logits: np.ndarray, top_p: float, top_k: int) -> np.ndarray:
 
 
 def choose(logits: np.ndarray, temperature: float, top_p: float, top_k: int, noise: np.ndarray) -> int:
-    """The rule whole: filter, then temperature, then argmax of p / Exp(1), noise given by rank."""
+    """The whole rule: filter, temperature, then argmax of p / Exp(1), with noise given by rank."""
     ids = allowed(logits, top_p, top_k)
     tempered = logits[ids].astype(np.float64) / max(temperature, 1e-5)
     weights = np.exp(tempered - tempered.max())
@@ -30,7 +30,7 @@ def choose(logits: np.ndarray, temperature: float, top_p: float, top_k: int, noi
 
 
 def parameters(rows: int, seed: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Mixed temperatures, top-p and top-k, edge values among them."""
+    """Mixed temperatures, top-p and top-k, including edge values."""
     rng = np.random.default_rng(seed)
     temperature = rng.choice([0.05, 0.5, 0.8, 1.0, 2.0], rows).astype(np.float32)
     top_p = rng.choice([0.0, 0.1, 0.5, 0.9, 1.0], rows).astype(np.float32)
@@ -60,7 +60,7 @@ def test_a_draw_follows_the_rule(size: int) -> None:
 
 
 def test_top_p_looks_at_the_distribution_before_temperature() -> None:
-    """At temperature 2 the flattened distribution would let the second token in; before it, top-p drops it."""
+    """At temperature 2 the flattened distribution would admit the second token; without it, top-p drops it."""
     logits = torch.tensor([[3.0, 1.0, 0.0, 0.0]]).repeat(500, 1)
     rows = len(logits)
     drawn = draw(
@@ -149,7 +149,7 @@ def test_noise_is_exponential() -> None:
 
 
 def test_noise_is_never_zero() -> None:
-    """This seed's word at rank 376 is all ones at its top: the largest uniform number there is."""
+    """The top bits of this seed's word at rank 376 are all ones: the largest possible uniform number."""
     noise = exponential_noise(torch.tensor([4696]), torch.tensor([0]), 1, 512)
     assert 0 < noise.min() < 1e-7
 

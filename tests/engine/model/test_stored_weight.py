@@ -1,4 +1,4 @@
-"""Weights in fewer bits: how near they come, that a checkpoint is read into them, and what they change of its takes."""
+"""Weights in fewer bits: their error, loading a checkpoint into them, and their effect on takes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_quantised_weight_is_off_by_at_most_half_a_step(bits: int, error: float,
     groups = wide.unflatten(1, (-1, 64 if bits == 6 else 192))
     largest = groups.abs().amax(2, keepdim=True).expand_as(groups).flatten(1)
     assert stored.shape == (48, 192)
-    assert ((stands_for - wide).abs() <= 0.51 * largest / step + 1e-6).all()  # a scale in float16 rounds, too
+    assert ((stands_for - wide).abs() <= 0.51 * largest / step + 1e-6).all()  # float16 scales are rounded, too
     assert (stands_for[6:] - wide[6:]).norm() <= error * wide[6:].norm()
     parts = [half.dequantised(torch.float32) for half in stored.halves()]
     assert torch.equal(torch.cat(parts), stands_for)

@@ -1,1 +1,1 @@
-"""Tests of the engine at work: threads, rows, caches, memory."""
+"""Tests of the running engine: threads, rows, caches, memory."""

@@ -29,7 +29,7 @@ SLOTS = 3
 
 
 def prompt_of(voice: int) -> Prompt:
-    """Of a voice that is as long as its number says."""
+    """Return a prompt whose voice has `voice` + 1 positions."""
     steps = voice + 3
     return Prompt(np.full(steps, voice), np.zeros((2, steps), np.int64), prefix=voice + 1)
 
@@ -59,7 +59,7 @@ def voice_of(engine: Engine, seed: int) -> Reference:
 
 
 async def test_sixteen_voices_each_in_four_takes_at_once_leave_the_last_ones_known(tiny_checkpoint: Path) -> None:
-    budget = 3 * 2 * 2 * 16 * 4 * 640  # of the tiny model, room for a few voices
+    budget = 3 * 2 * 2 * 16 * 4 * 640  # room for a few voices of the tiny model
     with running_engine(tiny_checkpoint, max_rows=4, prefix_bytes=budget) as engine:
         voices = [voice_of(engine, seed) for seed in range(16)]
         for number, voice in enumerate(voices):
@@ -88,7 +88,7 @@ async def test_wrong_counts_are_reported_and_corrected_when_the_engine_idles(
         loop._codec._streams.open("nobody")
         await hear(engine, seeded("Say this.", 2, 2, (voice,)))
         await until(lambda: engine.stats().book_errors == 3)
-        await until(lambda: engine.stats().codec_streams == 0)  # the last take's own may end after the count
+        await until(lambda: engine.stats().codec_streams == 0)  # the last take's stream may close after the count
         assert engine.stats().prefix_bytes == right
         for words in ("bytes of known voices", "free slots: [1] counted, [0, 1] held", "closed 1 codec streams"):
             assert words in caplog.text

@@ -1,4 +1,4 @@
-"""Frames launched before the one before is read: the takes are the same, and nothing is drawn into them too many."""
+"""Frames launched before the previous one is read: takes are the same and contain no extra frames."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many frames go to the codec at a time: by the ramp, and by what the listener has buffered."""
+"""The number of frames per codec job: by the ramp, and by the audio that the listener has buffered."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def test_chunk_sizes_grow(chunks: int, sent: int, usual: int) -> None:
 
 @pytest.mark.parametrize(("ramp", "pace"), [(GENTLE_RAMP, 3 / 4), (FAST_RAMP, 1 / 2)])
 def test_chunks_are_generated_while_earlier_ones_play(ramp: tuple[int, ...], pace: float) -> None:
-    """The first is heard as soon as it is there, and no other comes too late."""
+    """The first chunk plays as soon as it arrives, and no later one comes too late."""
     sent = 0
     for chunks in range(20):
         size = chunk_size(chunks, ramp)
-        ready_at = pace * (sent + size - 1)  # frames' time after the first one's end
+        ready_at = pace * (sent + size - 1)  # in frame durations after the end of the first one
         assert chunks == 0 or ready_at <= sent + 1e-9
         sent += size
 
@@ -53,11 +53,11 @@ def test_chunks_are_shorter_until_a_listener_has_some_sound_buffered() -> None:
 
 def test_chunks_return_to_their_length_after_a_stall() -> None:
     row = a_row(1, 6, sent=23)
-    row.note_chunk(FRAME, late := 100.0 + 23 * FRAME + 5)  # its player stood still for five seconds
+    row.note_chunk(FRAME, late := 100.0 + 23 * FRAME + 5)  # the player stalled for five seconds
     row.sent = 23 + 8
     assert row.buffered_seconds(FRAME, late) == pytest.approx(8 * FRAME)
     assert not is_chunk_due(row, FAST_RAMP, FRAME, late)
-    row.note_chunk(FRAME, late + 0.1)  # in time: the listener loses nothing
+    row.note_chunk(FRAME, late + 0.1)  # in time: playback is not interrupted
     assert row.buffered_seconds(FRAME, late + 0.1) == pytest.approx(8 * FRAME - 0.1)
 
 

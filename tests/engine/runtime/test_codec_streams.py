@@ -1,4 +1,4 @@
-"""Streams by name: opened, continued by pieces of any length, closed, alone or cut up into batches."""
+"""Named streams: opened, continued with pieces of any length and closed, alone or split into batches."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_closed_name_starts_a_new_stream(tiny_checkpoint: Path) -> None:
 
 
 class PlainBatches:
-    """A BatchDecoder in plain torch: every slot a state of its own."""
+    """A BatchDecoder in plain torch: each slot has its own state."""
 
     def __init__(self, codec: Codec) -> None:
         self._codec, self.num_codebooks, self.device = codec, codec.config.num_codebooks, torch.device("cpu")

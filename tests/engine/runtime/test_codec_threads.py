@@ -1,4 +1,4 @@
-"""The codec's threads: who is awaited need not wait for others, and each take's chunks stay in order."""
+"""The codec's threads: awaited chunks do not wait for other takes, and each take's chunks stay in order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.engine.speaking import hear, running_engine, seeded
 
 
 class Streams:
-    """Room for all; a batch with the held row in it takes until it is let go."""
+    """Streams for any number of takes; a batch with the held row lasts until it is released."""
 
     is_concurrent = True
 
@@ -81,7 +81,7 @@ async def test_takes_are_the_same_if_their_chunks_are_batched(tiny_checkpoint: P
 
     async def codes_of(frame_seconds: float | None) -> list[np.ndarray]:
         with running_engine(tiny_checkpoint, max_rows=3) as engine:
-            engine._loop._frame_seconds = frame_seconds  # as on a GPU: somebody who plays in real time listens
+            engine._loop._frame_seconds = frame_seconds  # as on a GPU, where a listener plays in real time
 
             async def codes(number: int) -> np.ndarray:
                 chunks = [chunk async for chunk in engine.speak(takes[number])]
@@ -108,7 +108,7 @@ async def test_last_chunk_is_awaited_only_without_buffered_audio(
     monkeypatch.setattr(CodecThreads, "put", put)
     with running_engine(tiny_checkpoint) as engine:
         engine._loop._frame_seconds = frame_seconds
-        jobs.clear()  # of the warm-up
+        jobs.clear()  # those from the warm-up
         await hear(engine, seeded("Say this.", 3, 20))
     first, *_, last = [job for job in jobs if job.codes.shape[0]]
     assert first.is_awaited and last.finish_reason and last.is_awaited == (frame_seconds is None)

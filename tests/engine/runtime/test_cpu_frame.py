@@ -1,4 +1,4 @@
-"""The CPU's own frame against the plain one: the same codes, whatever the rows, and the same draws in numpy."""
+"""The CPU's own frame against the plain one: the same codes for any rows, and the same draws in numpy."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ HOW = (
 
 
 def frames(folder: Path, count: int, plain: bool) -> tuple[Tensor, list[int]]:
-    """Frames of four rows with prompts of different lengths, the last two leaving early; operators of some frames."""
+    """Frames of four rows with prompts of different lengths, two of which leave early, and operators per frame."""
     checkpoint = load(folder, CPU, CPU, torch.float32)
     runner = Runner(checkpoint.model, len(HOW), 512)
     assert isinstance(runner._frame, CpuFrame)

@@ -1,4 +1,4 @@
-"""Newcomers' first frames, drawn from what their prompts have left in the slow AR: the takes are the same."""
+"""New takes' first frames, drawn from the slow AR's states after their prompts: the takes are the same."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SPEAKING = seeded("Speaks all the time.", seed=9, frames=150)
 
 
 def draw_first_frames_apart(engine: Engine) -> list[int]:
-    """As on a GPU, but in plain torch; for how many rows that is done, each time."""
+    """As on a GPU, but in plain torch; the list collects the number of rows of each draw."""
     runner, drawn = engine._loop._runner, list[int]()
     model = runner._model
     frame = PlainFrame(model, runner._cache, runner._slots)

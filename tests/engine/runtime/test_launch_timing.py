@@ -1,4 +1,4 @@
-"""A frame is launched shortly before the one before ends: who comes meanwhile is in it, and the device never waits."""
+"""A frame is launched just before the previous one ends: it includes new takes, and the device never waits."""
 
 from __future__ import annotations
 
@@ -29,23 +29,21 @@ FRAME = 0.02
 
 def test_a_launch_waits_for_as_long_as_frames_of_so_many_rows_take() -> None:
     timing = LaunchTiming()
-    assert timing.seconds_left(5.0) == 0  # nothing is known
+    assert timing.seconds_left(5.0) == 0  # no frame times are known yet
     timing.frame_started(3, 10.0)
-    assert timing.seconds_left(10.0) < 0  # nor how long a frame of three takes
+    assert timing.seconds_left(10.0) < 0  # nor is the duration of a frame of three rows
     timing.frame_started(3, 10.02)
-    timing.frame_started(3, 10.05)  # it stood behind a prompt
+    timing.frame_started(3, 10.05)  # it was delayed by a prompt
     assert timing.seconds_left(10.05) == pytest.approx(1.01 * 0.02 - LEAST_MARGIN)
     timing.frame_started(3, 10.06)
     assert timing.seconds_left(10.065) == pytest.approx(0.005 - LEAST_MARGIN)
     timing.frame_started(3, 10.07)
-    timing.held_up(10.075)  # a newcomer's first frame went before
+    timing.held_up(10.075)  # a newcomer's first frame ran before it
     assert timing.seconds_left(10.075) == pytest.approx(0.01 - LEAST_MARGIN)
     timing.frame_started(0, 10.085)
     assert timing.seconds_left(10.09) < 0
     timing.frame_started(3, 11.0)
-    assert timing.seconds_left(11.0) == pytest.approx(
-        0.01 - LEAST_MARGIN
-    )  # that it began later was not held against it
+    assert timing.seconds_left(11.0) == pytest.approx(0.01 - LEAST_MARGIN)  # its later start did not count
 
 
 def test_late_launch_makes_later_launches_earlier() -> None:
@@ -61,7 +59,7 @@ def test_late_launch_makes_later_launches_earlier() -> None:
 
 
 class Clock:
-    """Of the loop's thread, in place of `time`: it stands still while something is computed."""
+    """Replaces `time` in the loop's thread: it stands still during computations."""
 
     now = 100.0
 
@@ -90,13 +88,13 @@ class SlowFrames:
 
 @dataclass
 class SlowDevice:
-    """A runner in whose frames nothing is drawn, one after the other; remembers when each began, and its rows."""
+    """A runner whose frames draw nothing and run one after another; records each one's start and rows."""
 
     clock: Clock
     apart: float = 0.0
-    """Seconds of a newcomer's first frame; 0: it is in the frame of all."""
+    """Seconds of a newcomer's first frame; 0: it is part of the common frame."""
     on_launch: Callable[[int], None] = lambda count: None
-    """Called after each launch with the number of launches; the frame of all is then the last that was launched."""
+    """Called after each launch with the number of launches, when the common frame is the last one launched."""
     launched: list[tuple[float, tuple[Row, ...]]] = field(default_factory=list)
     newcomers: tuple[Row, ...] = ()
     device = torch.device("cpu")
@@ -136,7 +134,7 @@ class NoSound:
         return [np.zeros(codes.shape[1], np.float32) for _, codes in pieces]
 
     def close(self, name: Hashable) -> None:
-        """There is nothing to forget."""
+        """Nothing to release."""
 
     def open(self, name: Hashable, timbre: np.ndarray | None = None) -> bool:
         return True
@@ -165,7 +163,7 @@ def loop_of(device: SlowDevice) -> Loop:
 def test_a_newcomer_during_a_frame_is_in_the_next_one_or_before_it(
     clock: Clock, monkeypatch: pytest.MonkeyPatch, apart: float
 ) -> None:
-    """The newcomer comes half a frame after a launch, while the loop waits for the moment of the next one."""
+    """The newcomer arrives half a frame after a launch, while the loop waits to launch the next one."""
     device, speaking, newcomer = SlowDevice(clock, apart), new_row(), new_row()
     loop, is_over = loop_of(device), threading.Event()
     jobs: list[tuple[float, Row]] = []
@@ -185,7 +183,7 @@ def test_a_newcomer_during_a_frame_is_in_the_next_one_or_before_it(
 
     def launched(count: int) -> None:
         nonlocal comes_at
-        if count == 6:  # while the fifth runs, which the sixth stands behind
+        if count == 6:  # while the fifth runs and the sixth is queued behind it
             comes_at = device.began()[5] + FRAME / 2
         if count == 10:
             is_over.set()
@@ -208,9 +206,9 @@ def test_a_launch_never_waits_longer_than_the_frame_runs(clock: Clock) -> None:
     device, are_enough = SlowDevice(clock), threading.Event()
     loop = loop_of(device)
     loop._timing.frame_started(1, clock.now - 3600)
-    loop._timing.frame_started(0, clock.now)  # an hour in which nobody came is taken for a frame
+    loop._timing.frame_started(0, clock.now)  # an hour without takes counts as a frame
     device.on_launch = lambda count: are_enough.set() if count == 6 else None
-    for row in (new_row(), new_row(2)):  # the second goes, and leaves the first one alone
+    for row in (new_row(), new_row(2)):  # the second one ends first
         loop.submit(row)
     loop.start()
     assert are_enough.wait(60), loop.stop_reason

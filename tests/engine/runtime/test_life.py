@@ -1,4 +1,4 @@
-"""An engine's life: rows join, leave and wait; a full, stopped or dead engine answers everyone."""
+"""An engine's life: rows join, leave and wait; a full, stopped or dead engine answers every caller."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def has_finished(engine: Engine, takes: int) -> bool:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The smallest models: these tests are about order, not about sound."""
+    """The smallest models, because these tests concern order, not audio."""
     return write_checkpoint(
         tmp_path_factory.mktemp("small"), TinyModel(n_layer=1, fast_n_layer=1), TinyCodec(num_codebooks=2, n_layer=1)
     )
@@ -213,7 +213,7 @@ async def test_a_dead_engine_answers_every_waiting_and_later_caller(
 
 
 async def test_callers_racing_an_engines_end_are_all_answered(folder: Path) -> None:
-    """Many threads submit while the engine stops: each take ends or is refused, none is left waiting."""
+    """Many threads submit while the engine stops: each take ends or is refused; none waits forever."""
     for _ in range(10):
         with running_engine(folder, max_rows=1) as engine:
             ends: list[str] = []
@@ -252,7 +252,7 @@ async def test_event_loop_closed_during_a_take_does_not_harm_the_engine(one_row:
         chunks = one_row.speak(greedy(frames=40))
         loop.run_until_complete(anext(chunks))
         loop.close()
-        abandoned.append(chunks)  # kept, so that nobody closes it for us
+        abandoned.append(chunks)  # referenced, so that it is not closed automatically
 
     abandoned: list[object] = []
     await asyncio.to_thread(abandon)

@@ -1,4 +1,4 @@
-"""Memory that an engine took for a while is the system's again, and what stays is not looked through for garbage."""
+"""An engine's temporary memory returns to the system, and lasting objects are exempt from garbage collection."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_engine_memory_is_released_while_another_thread_collects_garbage() -> No
     held = weakref.ref(Cycle())
     release = threading.Thread(target=release_memory)
     release.start()
-    release.join(0.1)  # it would be done by then if it did not wait
+    release.join(0.1)  # it would have ended by then if it did not wait
     ends.set()
     others.join()
     release.join()

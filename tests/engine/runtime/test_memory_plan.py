@@ -1,4 +1,4 @@
-"""The engine's memory, planned before anything is loaded: what fits, what is refused, what is held besides."""
+"""The engine's memory, planned before anything is loaded: sizes that fit, refusals, and further memory in use."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def bytes_of(plan: MemoryPlan, name: str) -> int:
 def chosen(
     config: ModelConfig, free: float, weights: Weights | None = None, rows: int | None = None
 ) -> tuple[EngineSize, MemoryPlan]:
-    """What an engine of which nothing else is set has within so many GiB of a GPU."""
+    """Return the size that an engine with no other settings gets with this many free GiB on a GPU."""
 
     def plan(size: EngineSize) -> MemoryPlan:
         return plan_memory(config, CodecConfig(), BFLOAT16, size, None, "tf32")
@@ -88,9 +88,9 @@ def test_fewer_bits_hold_as_much_less_as_they_should(s2_pro: ModelConfig) -> Non
     ]
     layer = 2560 * (6144 + 4096 + 3 * 9728)  # weights
     rows = 6144 + 2560 + 2 * 9728 + 2560
-    table = 155_776 * 2560 * 2  # of text tokens, which stays in the host's memory beside fewer bits
-    assert held[0] - held[1] == 40 * (layer - 4 * rows) + table  # a byte a weight, and a scale of four bytes a row
-    assert held[1] - held[2] == 36 * (layer * 28 // 128 + 4 * rows)  # six bits and a sixty-fourth of sixteen
+    table = 155_776 * 2560 * 2  # of text tokens; stays in the host's memory with fewer bits
+    assert held[0] - held[1] == 40 * (layer - 4 * rows) + table  # a byte per weight, and a four-byte scale per row
+    assert held[1] - held[2] == 36 * (layer * 28 // 128 + 4 * rows)  # six bits, and 16 per 64 weights
 
 
 @torch.inference_mode()
@@ -106,7 +106,7 @@ def test_twelve_bit_weights_take_the_planned_memory(tmp_path: Path) -> None:
     packed = [weight.packed12 for weight in weights if weight.packed12]
     held = sum(weight.words.nbytes for weight in packed)
     plan = plan_memory(config, codec, BFLOAT16, EngineSize(1, 64, "bf16"), 0, None, "tiles")
-    filled_up = 3 * config.slow.dim * 3 // 2  # the head's columns come by fours
+    filled_up = 3 * config.slow.dim * 3 // 2  # the head's columns are padded to multiples of four
     assert 0 <= held - bytes_of(plan, "the same in twelve bits") <= filled_up
     tiles = sum(weight.tiles.nbytes for weight in packed if weight.tiles is not None)
     assert tiles == bytes_of(plan, "gates and ups again, as tiles") > 0
@@ -114,7 +114,7 @@ def test_twelve_bit_weights_take_the_planned_memory(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("free", "expected"),
-    [  # as docs/hosting.md has it, by what a card of 6, 8, 10, 12, 16 or 24 GB has free at the start
+    [  # as in docs/hosting.md, by the free memory of a card of 6, 8, 10, 12, 16 or 24 GB at the start
         (4.7, EngineSize(1, 2048, "int6", compact=True)),
         (5.5, EngineSize(1, 2048, "int6", compact=True)),
         (6.6, EngineSize(2, 2048, "int8", compact=True)),
@@ -179,4 +179,4 @@ def test_engine_loads_in_the_next_smaller_size_if_memory_runs_out(
     assert [size.rows for size in tried] == [4, 3] and engine.info.max_rows == 3
     assert any(step.startswith("memory ran out, loading again with 0.") for step in steps) and steps[-1] == "ready"
     with pytest.raises(ConfigError, match=r"memory ran out, although this plan fitted: weights .* lower max_rows"):
-        Engine.start(replace(config, max_rows=2, max_context=256))  # which may not become smaller
+        Engine.start(replace(config, max_rows=2, max_context=256))  # explicit sizes are not reduced

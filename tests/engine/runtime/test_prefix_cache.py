@@ -1,4 +1,4 @@
-"""A known voice prefills only its text, and its takes are the same to the last code."""
+"""With a known voice, only the text is prefilled, and takes are the same to the last code."""
 
 from __future__ import annotations
 
@@ -67,6 +67,6 @@ async def test_the_voice_unused_for_longest_is_given_up_first(tiny_checkpoint: P
         assert not await is_known(voices[0])
         assert not await is_known(voices[1])
         assert await is_known(voices[0])
-        assert not await is_known(voices[2])  # in the place of the second
+        assert not await is_known(voices[2])  # replaces the second
         assert await is_known(voices[0])
         assert not await is_known(voices[1])

@@ -1,4 +1,4 @@
-"""The spare slot, which fills batches up, takes one position of memory and changes nothing for those who speak."""
+"""The spare slot, which pads batches, uses memory for one position and does not affect active rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytest.importorskip("engine.fused.frame")
 
 @pytest.fixture
 def filled_up(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every batch is of the largest size."""
+    """Pad every batch to the largest size."""
     monkeypatch.setattr(graphs, "BATCH_SIZES", ())
     if DEVICE == "cpu":
         request.getfixturevalue("eager_graphs")
@@ -46,7 +46,7 @@ def test_a_row_draws_and_leaves_in_the_cache_what_it_does_where_nothing_is_fille
         tmp_path, TinyModel(n_layer=2, fast_n_layer=1), TinyCodec(num_codebooks=3, semantic_codebook_size=60)
     )
     checkpoint = load(folder, device, device, torch.float32)
-    prompt = Prompt(np.arange(12), np.zeros((3, 12), np.int64), prefix=6)  # read in two turns
+    prompt = Prompt(np.arange(12), np.zeros((3, 12), np.int64), prefix=6)  # prefilled in two turns
     drawn, kept = [], []
     for with_graphs in (False, True):
         runner = Runner(checkpoint.model, rows, 64)
@@ -56,7 +56,7 @@ def test_a_row_draws_and_leaves_in_the_cache_what_it_does_where_nothing_is_fille
             for firsts in (graph_set for graph_set in sets if isinstance(graph_set, graphs.FirstFrameGraphs)):
                 for size in range(1, len(firsts) + 1):
                     firsts[size].again()  # as a GPU's capture does with every graph
-        row = Row(prompt, Sampling(seed=5), 99, print, slot=0)  # any other stays empty
+        row = Row(prompt, Sampling(seed=5), 99, print, slot=0)  # the other slots stay empty
         while not runner.prefill([row]):
             pass
         first = runner.launch_first()
@@ -78,5 +78,5 @@ def test_a_spare_slot_takes_memory_for_one_position() -> None:
     }
     position = 2 * 16 * 2  # heads · head_dim · bytes, of one layer
     assert held[False] == 3 * 4 * 256 * position
-    assert held[True] == held[False] + 3 * position + 255 * position  # the last are looked at but hold nothing
+    assert held[True] == held[False] + 3 * position + 255 * position  # the last ones are read but unused
     assert KVCache.nbytes(sizes, 4, 256, torch.bfloat16, spare=True) == 2 * held[True]

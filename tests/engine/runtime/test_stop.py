@@ -1,4 +1,4 @@
-"""A stop: jobs sent to the codec before are decoded, and later callers get an error."""
+"""Stopping: jobs already sent to the codec are decoded, and later callers get an error."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_jobs_sent_before_a_stop_are_decoded(ends: bool) -> None:
             threads.put(
                 CodecJob(waiting_row, np.zeros((1, 1), np.int16), first, "stop" if ends and first == 2 else None)
             )
-    threads.stop()  # what it ends is not begun yet, so all of it still waits
+    threads.stop()  # the threads have not started, so all jobs still wait
     threads.start()
     stopping = threading.Thread(target=threads.stop, daemon=True)  # this time it waits for their end
     stopping.start()
