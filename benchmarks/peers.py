@@ -159,7 +159,7 @@ async def measure(url: str, fields: dict[str, Any], options: argparse.Namespace,
         try:
             figures.add(very_first_ms=round(first.first * 1e3, 1), upload_refused=refusal or None)
             await alone(peer, options, not refusal, figures)
-            table(f"{url}: one caller; the very first take spoke after {first.first * 1e3:.1f} ms", figures["alone"])
+            table(f"{url}: one caller; the very first take spoke after {figures['very_first_ms']} ms", figures["alone"])
             with Crowd() as crowd:
                 for streams in options.streams:
                     figures.add_row("crowds", await at_once(peer, crowd, streams, options.frames))
