@@ -129,7 +129,7 @@ test("a paused take is silent and keeps its position; playing at the end starts 
   assert.equal(playing.source.position, 0);
 });
 
-test("orders for a take that is no longer open are ignored", () => {
+test("commands for a closed take are ignored", () => {
   const playing = new Playing();
   playing.order({ order: "open", take: 2, prebuffer: 0, delay: 0 });
   playing.order({ order: "append", take: 1, samples: Float32Array.of(1) });

@@ -55,7 +55,7 @@ export class Microphone extends EventTarget {
   #node = null;
   #flushed = () => {};
 
-  /** Begin a recording. Throws Refusal if there is no microphone or it cannot be used. */
+  /** Begin a recording. Throws Refusal if the microphone is missing or unusable. */
   async start() {
     this.#pieces = [];
     this.#samples = 0;

@@ -31,7 +31,7 @@ export async function send(url, options = {}) {
 }
 
 /**
- * Return the result of a request. Throws Refusal if there is no response, the connection breaks, or another server responds.
+ * Return the result of a request. Throws Refusal if no response arrives, the connection breaks, or another server responds.
  *
  * @template T
  * @param {() => Promise<T>} work
@@ -72,7 +72,7 @@ export function ask(path, options) {
 }
 
 /**
- * Return the JSON response, or null if the request was refused. Throws Refusal if there is no response.
+ * Return the JSON response, or null if the request was refused. Throws Refusal if no response arrives.
  *
  * @param {string} path
  * @param {RequestInit} [options]

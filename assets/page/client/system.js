@@ -14,7 +14,7 @@ export async function health() {
   }
 }
 
-/** Return the load of the engine and its queue; null while there is no engine. */
+/** Return the load of the engine and its queue; null while no engine is running. */
 export function queue() {
   return readJson("/v1/queue", { cache: "no-store" });
 }
@@ -34,7 +34,7 @@ export function studioFacts() {
 }
 
 /**
- * Sign this browser in with a key. Returns the response's status: 200 for a known key, 0 if there is no response.
+ * Sign this browser in with a key. Returns the response's status: 200 for a known key, 0 if none arrived.
  *
  * @param {string} key
  */

@@ -171,7 +171,7 @@ export class LongForm extends EventTarget {
     });
   }
 
-  /** Show a project, or the list if there is no id. */
+  /** Show a project, or the list without an id. */
   async #show(id, listed = null, isSame = false) {
     this.#leave();
     const isLatest = this.#shows.join();

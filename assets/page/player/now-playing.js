@@ -200,7 +200,7 @@ export class NowPlaying extends EventTarget {
     this.bar.show({ bars: take.waveform.bars, seconds: take.seconds });
   }
 
-  /** A take is complete, or its name is no longer hidden. */
+  /** Update the current take once it is complete or its name is revealed. */
   settle(take) {
     if (this.current !== take) return;
     if (take.file) {

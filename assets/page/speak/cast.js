@@ -55,7 +55,7 @@ export class Cast extends EventTarget {
     return this.#isOn;
   }
 
-  /** Return the request, with a cast if the script is a dialogue. Throws Refusal while there are no voices. */
+  /** Return the request, with a cast if the script is a dialogue. Throws Refusal while no voices are available. */
   dress(request) {
     if (!this.#isOn) return request;
     const names = speakers(request.input);

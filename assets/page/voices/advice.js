@@ -61,7 +61,7 @@ export function awaitAdvice(root) {
   root.replaceChildren(phrase("newVoice.check.reading"));
 }
 
-/** Show why there is no advice. */
+/** Show why advice is unavailable. */
 export function showNoAdvice(root, why) {
   root.dataset.grade = "bad";
   root.classList.add("advice");

@@ -115,7 +115,7 @@ export class Inspector extends EventTarget {
     this.part("inspector-said").toggleAttribute("data-bad", isBad);
   }
 
-  /** Fetch a voice and show it at once, keeping unsaved text; return false if it is no longer wanted by then. Throws Refusal. */
+  /** Fetch and show a voice, keeping unsaved text; return false if another one was requested in the meantime. Throws Refusal. */
   async #load(id) {
     const isLatest = this.#loads.begin();
     try {
