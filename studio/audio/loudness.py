@@ -60,6 +60,7 @@ class Meter:
         self._squares = self._peak = 0.0
         self._measured: dict[str, str] = {}
         self._graph = av.filter.Graph()
+        self._graph.threads = 1  # by default FFmpeg starts one per core for each graph
         source = self._graph.add_abuffer(
             sample_rate=sample_rate, format="flt", layout="mono", time_base=Fraction(1, sample_rate)
         )

@@ -23,6 +23,7 @@ class Tempo:
         self._sample_rate = sample_rate
         self._written = 0
         self._graph = Graph()
+        self._graph.threads = 1  # by default FFmpeg starts one per core for each graph
         self._time_base = Fraction(1, sample_rate)
         node = self._graph.add_abuffer(format="flt", sample_rate=sample_rate, layout="mono", time_base=self._time_base)
         stages = [speed] if speed >= SLOWEST_STAGE else [SLOWEST_STAGE, speed / SLOWEST_STAGE]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 from studio.audio.limiter import Limiter
 from studio.audio.loudness import QUIETEST, Loudness, Meter
 from studio.audio.mastering import STANDARDS, Mastering, find_mastering
+from studio.audio.tempo import Tempo
 from tests.studio.sounds import tone
 
 RATE = 44_100
@@ -96,3 +99,12 @@ def test_short_or_noisy_audio_is_reported() -> None:
     *_, noisy = find_mastering(lambda: [hum], RATE, STANDARDS["acx"])
     assert isinstance(noisy, Mastering)
     assert [fault[:24] for fault in noisy.standard.faults(noisy.after)] == ["Its noise floor is -46.2"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it counts the threads in /proc")
+def test_ffmpeg_measures_and_changes_the_speed_without_threads_of_its_own() -> None:
+    before = len(os.listdir("/proc/self/task"))
+    meter, tempo = Meter(RATE), Tempo(1.5, RATE)
+    meter.write(tone(1))
+    tempo.write(tone(1))
+    assert len(os.listdir("/proc/self/task")) <= before
