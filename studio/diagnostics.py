@@ -83,9 +83,9 @@ def storage(library: Library) -> dict[str, object]:
     }
 
 
-def without_secrets(stored: dict[str, object]) -> dict[str, object]:
+def without_secrets(facts: dict[str, object]) -> dict[str, object]:
     """The result of `storage` for callers other than the owner: no paths, no facts about other callers."""
-    return stored | {"folder": None, "takes": None, "backup": None}
+    return facts | {"folder": None, "takes": None, "backup": None}
 
 
 def _backup(library: Library) -> dict[str, object] | None:

@@ -162,12 +162,12 @@ class EngineHost:
 
     def resume(self) -> None:
         """Accept work again, with the engine that was held."""
-        held, self._held = self._held, None
-        assert held is not None, "resume comes after hold"
-        if (problem := held.exception()) is not None:
+        future, self._held = self._held, None
+        assert future is not None, "resume comes after hold"
+        if (problem := future.exception()) is not None:
             self._fail(problem, str(problem))
         else:
-            self._engine.set_result(held.result())
+            self._engine.set_result(future.result())
 
     def switch(self, model: str) -> None:
         """Stop the held engine and start one with another model in the background; `wait_until_ready` waits for it.
@@ -180,16 +180,16 @@ class EngineHost:
         self._thread.start()
 
     def _replace(self, *configs: EngineConfig) -> None:
-        held, self._held = self._held, None
-        assert held is not None, "switch comes after hold"
-        old: weakref.ref[SpeechEngine] | None = None
-        if held.exception() is None:
-            held.result().stop()
-            old = weakref.ref(held.result())
-        del held
+        future, self._held = self._held, None
+        assert future is not None, "switch comes after hold"
+        old_engine: weakref.ref[SpeechEngine] | None = None
+        if future.exception() is None:
+            future.result().stop()
+            old_engine = weakref.ref(future.result())
+        del future
         self._config, self.trouble = configs[0], None
-        until = time.monotonic() + LAST_USE_SECONDS
-        while old is not None and old() is not None and time.monotonic() < until:
+        deadline = time.monotonic() + LAST_USE_SECONDS
+        while old_engine is not None and old_engine() is not None and time.monotonic() < deadline:
             release_memory()
             time.sleep(0.02)
         release_memory()  # again after its last use, which may have ended only now

@@ -96,8 +96,8 @@ def _engines(value: object) -> object:
         return value
     if value.lower() == "all":
         return ALL_GPUS
-    least, dash, most = value.partition("-")
-    numbers = [int(part) for part in (least, most if dash else least) if re.fullmatch("[1-9][0-9]{0,3}", part)]
+    minimum, dash, maximum = value.partition("-")
+    numbers = [int(part) for part in (minimum, maximum if dash else minimum) if re.fullmatch("[1-9][0-9]{0,3}", part)]
     if len(numbers) != 2 or (dash and numbers[0] >= numbers[1]):
         raise ValueError("it must be a number of engines, all, or a range such as 2-8")
     return tuple(numbers) if dash else numbers[0]
@@ -338,17 +338,17 @@ class Settings(BaseSettings):
 
 def _check_names(variables: Mapping[str, str | None], fields: list[str]) -> None:
     """Warn about names that look like settings but are not. Raises SettingsError for a former name of the keys."""
-    known = [PREFIX + field for field in fields]
+    names = [PREFIX + field for field in fields]
     if variables.get("API_KEYS") and not variables.get("STUDIO_API_KEYS"):
         raise SettingsError("API_KEYS is now STUDIO_API_KEYS: rename it, or anyone could use the studio without a key")
-    old = {name: PREFIX + name for name in fields if name not in NOT_OURS.union(UNPREFIXED)} | OLD_NAMES
+    renamed = {name: PREFIX + name for name in fields if name not in NOT_OURS.union(UNPREFIXED)} | OLD_NAMES
     for name in variables:
-        if name in old:
-            log.warning("%s is now %s; the value is ignored", name, old[name])
-        elif name.upper().startswith(PREFIX) and name.upper() not in known:
-            near = difflib.get_close_matches(name.upper(), known, 1, cutoff=0.8)
-            meant = f" (did you mean {near[0]}?)" if near else ""
-            log.warning("%s is not a setting and is ignored%s; see docs/settings.md", name, meant)
+        if name in renamed:
+            log.warning("%s is now %s; the value is ignored", name, renamed[name])
+        elif name.upper().startswith(PREFIX) and name.upper() not in names:
+            matches = difflib.get_close_matches(name.upper(), names, 1, cutoff=0.8)
+            hint = f" (did you mean {matches[0]}?)" if matches else ""
+            log.warning("%s is not a setting and is ignored%s; see docs/settings.md", name, hint)
 
 
 def _message(error: ValidationError, variables: Mapping[str, str | None]) -> str:

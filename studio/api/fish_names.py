@@ -42,7 +42,7 @@ def voice_of(reference: str) -> str:
 
 def for_fish_client(message: str, param: str | None) -> str:
     """An error message with the field names and voice ids of Fish Audio's clients."""
-    theirs = FIELDS.get(param or "")
-    if theirs and message.startswith(f"{param} "):
-        message = theirs + message.removeprefix(param or "")
+    field = FIELDS.get(param or "")
+    if field and message.startswith(f"{param} "):
+        message = field + message.removeprefix(param or "")
     return _VOICE_ID.sub(lambda match: fish_id(match[0]), message)

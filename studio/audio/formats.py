@@ -64,8 +64,8 @@ def open_encoder(
     """
     check_format(name, sample_rate)
     needs_more = name == "mp3" and source_rate <= _LOW_MP3_RATE and (bit_rate or 0) > _LOW_MP3_BITS
-    own = source_rate if source_rate in SAMPLE_RATES and not needs_more else 44_100
-    rate = sample_rate or {"pcm": PCM_RATE, "opus": 48_000}.get(name, own)
+    default_rate = source_rate if source_rate in SAMPLE_RATES and not needs_more else 44_100
+    rate = sample_rate or {"pcm": PCM_RATE, "opus": 48_000}.get(name, default_rate)
     if name == "pcm":
         return PcmEncoder(source_rate, rate)
     if name == "wav":

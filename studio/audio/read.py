@@ -136,16 +136,16 @@ def read_levels(data: bytes, param: str | None = None) -> tuple[np.ndarray, floa
 
     Uses 200 bytes per second, regardless of the unpacked size. Raises InvalidClip.
     """
-    levels, rest, length, seconds = list[np.ndarray](), np.zeros(0, np.float32), 0, 0.0
+    levels, remainder, length, seconds = list[np.ndarray](), np.zeros(0, np.float32), 0, 0.0
     for sound, rate in _sounds(data, param):
         check_job()
         length += sound.shape[1]
         seconds = length / rate
         size = round(STEP * rate)
-        rest = np.concatenate([rest, np.square(sound).mean(axis=0)])
-        whole = len(rest) // size
-        levels.append(np.sqrt(rest[: whole * size].reshape(whole, size).mean(axis=1)))
-        rest = rest[whole * size :]
+        remainder = np.concatenate([remainder, np.square(sound).mean(axis=0)])
+        count = len(remainder) // size
+        levels.append(np.sqrt(remainder[: count * size].reshape(count, size).mean(axis=1)))
+        remainder = remainder[count * size :]
         if seconds > MAX_START + MAX_SECONDS:
             break
     return np.concatenate(levels) if levels else np.zeros(0, np.float32), seconds

@@ -18,6 +18,6 @@ class Sink:
 
     def take(self) -> bytes:
         """The bytes written since the last call."""
-        taken = bytes(self._bytes)
+        data = bytes(self._bytes)
         self._bytes.clear()
-        return taken
+        return data

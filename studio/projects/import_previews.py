@@ -40,35 +40,35 @@ class ImportPreviews:
     """Used from one event loop. At the limit the oldest is removed: first the same caller's, then anyone's."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, ImportPreview] = {}
+        self._previews: dict[str, ImportPreview] = {}
 
     def keep(
         self, caller: str, document: Document, sections: tuple[Section, ...], kind: str, file_name: str, notes: bool
     ) -> ImportPreview:
         preview = ImportPreview(caller, document, sections, kind, file_name, notes, time.time() + SECONDS)
         self._expire()
-        mine = [kept.id for kept in self._kept.values() if kept.caller == caller]
-        for old in mine[: len(mine) + 1 - MAX_PER_CALLER] if len(mine) >= MAX_PER_CALLER else []:
-            del self._kept[old]
-        while self._kept and (
-            len(self._kept) >= MAX_KEPT or self._characters + preview.characters > MAX_KEPT_CHARACTERS
+        own_ids = [item.id for item in self._previews.values() if item.caller == caller]
+        for preview_id in own_ids[: len(own_ids) + 1 - MAX_PER_CALLER] if len(own_ids) >= MAX_PER_CALLER else []:
+            del self._previews[preview_id]
+        while self._previews and (
+            len(self._previews) >= MAX_KEPT or self._characters + preview.characters > MAX_KEPT_CHARACTERS
         ):
-            del self._kept[next(iter(self._kept))]
-        self._kept[preview.id] = preview
+            del self._previews[next(iter(self._previews))]
+        self._previews[preview.id] = preview
         return preview
 
     def get(self, preview_id: str, caller: str) -> ImportPreview:
         """Raises NotFound."""
         self._expire()
-        preview = self._kept.get(preview_id)
+        preview = self._previews.get(preview_id)
         if preview is None or preview.caller != caller:
             raise NotFound("this preview has expired; send the document again", "preview")
         return preview
 
     @property
     def _characters(self) -> int:
-        return sum(preview.characters for preview in self._kept.values())
+        return sum(preview.characters for preview in self._previews.values())
 
     def _expire(self) -> None:
         now = time.time()
-        self._kept = {key: preview for key, preview in self._kept.items() if preview.expires > now}
+        self._previews = {key: preview for key, preview in self._previews.items() if preview.expires > now}

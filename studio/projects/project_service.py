@@ -79,20 +79,22 @@ class ProjectService:
         document = await request.read(self._documents, owner, is_voice)
         return await to_thread.run_sync(self._store, owner, request, document, title, settings, start)
 
-    async def preview(self, caller: str, wanted: DocumentImport) -> ImportPreview:
+    async def preview(self, caller: str, document_import: DocumentImport) -> ImportPreview:
         """Read a document and keep it for a while, so that it can be imported without being sent and read again.
 
         Raises InvalidDocument, TooCostly, QueueFull, TooManyRequests.
         """
-        document, sections = await wanted.preview(self._documents, caller)
-        return self.previews.keep(caller, document, sections, wanted.kind, wanted.file_name, wanted.with_notes)
+        document, sections = await document_import.preview(self._documents, caller)
+        return self.previews.keep(
+            caller, document, sections, document_import.kind, document_import.file_name, document_import.with_notes
+        )
 
-    async def characters(self, caller: str, wanted: DocumentImport, narrator: str | None) -> list[Role]:
+    async def characters(self, caller: str, document_import: DocumentImport, narrator: str | None) -> list[Role]:
         """The characters of a document, with a voice proposed for each; ``narrator``: the project's voice.
 
         Raises the errors of `create`.
         """
-        roles = await wanted.roles(self._documents, caller)
+        roles = await document_import.roles(self._documents, caller)
 
         def proposed() -> list[Role]:
             seen = self._voices.seen_by(caller)

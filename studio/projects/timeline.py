@@ -79,8 +79,8 @@ class Timeline:
     def cut_out(self, placed: Sequence[Placed], head: float = 0.0, tail: float = 0.0) -> Timeline:
         """These consecutive takes, with ``head`` and ``tail`` seconds of silence before and after them."""
         offset = placed[0].start - round(head * self.sample_rate)
-        moved = tuple(replace(take, start=take.start - offset) for take in placed)
-        return Timeline(moved, self.sample_rate, 0, round(tail * self.sample_rate))
+        shifted = tuple(replace(take, start=take.start - offset) for take in placed)
+        return Timeline(shifted, self.sample_rate, 0, round(tail * self.sample_rate))
 
     def only(self, part_ids: Collection[str]) -> Timeline:
         """These parts at their times, with silence in place of the others: as many samples as the whole."""

@@ -28,14 +28,14 @@ def quiet_edges(path: Path, sample_rate: int) -> tuple[int, int]:
     Both are 0 for a file of silence only. Blocking. Raises OSError if the file is missing.
     """
     window = max(1, round(WINDOW * sample_rate))
-    piece, kept = window * round(PIECE / WINDOW), round(KEPT * sample_rate)
+    piece, margin = window * round(PIECE / WINDOW), round(KEPT * sample_rate)
     if path.stat().st_size <= WAV_HEADER:
         return 0, 0
     samples = np.memmap(path, "<i2", "r", WAV_HEADER)
     begin, end = _leading_silence(samples, window, piece), _leading_silence(samples[::-1], window, piece)
     if begin is None or end is None:
         return 0, 0
-    return max(0, begin - kept), max(0, end - kept)
+    return max(0, begin - margin), max(0, end - margin)
 
 
 def _leading_silence(samples: np.ndarray, window: int, piece: int) -> int | None:

@@ -146,20 +146,20 @@ class ProjectWorker:
         abandoned, self._abandoned = self._abandoned, set()
         running = {part.lease: task for task, part in self._running.items()}
         try:
-            held = await to_thread.run_sync(self._queue.renew, list(running)) if running else set()
+            renewed = await to_thread.run_sync(self._queue.renew, list(running)) if running else set()
             await to_thread.run_sync(self._queue.recover, list(abandoned))
         except BaseException:
             self._abandoned |= abandoned
             raise
         self._renew_at = time.monotonic() + RENEW_SECONDS
-        for lease in running.keys() - held:
+        for lease in running.keys() - renewed:
             running[lease].cancel()
 
     def _has_free_row(self) -> bool:
         """Whether no request waits and, if there are several rows, one stays free for the next live request."""
         stats, rows = self._service.stats(), self._service.host.engine().info.max_rows
-        taken = max(stats.running, len(self._running))
-        return not stats.waiting and taken < max(1, rows - 1)
+        used_rows = max(stats.running, len(self._running))
+        return not stats.waiting and used_rows < max(1, rows - 1)
 
     def _on_done(self, task: asyncio.Task[None]) -> None:
         part = self._running.pop(task)

@@ -35,13 +35,13 @@ class CancelToken:
             raise self._error()
         self._task = task = asyncio.current_task()
         assert task is not None, "only a task can await it"
-        others = task.cancelling()
+        cancel_count = task.cancelling()
         try:
             return await work
         except asyncio.CancelledError:
             if not self._is_cancelled:
                 raise
-            if task.uncancel() > others:
+            if task.uncancel() > cancel_count:
                 raise  # the task was also cancelled by someone else
             raise self._error() from None
         finally:

@@ -32,12 +32,12 @@ class Conversation:
         references: Mapping[str, tuple[Reference, ...]],
         history: list[Reference] | None = None,
         patient: bool = False,
-        spoken: Sequence[SpokenPart] = (),
+        delivered: Sequence[SpokenPart] = (),
     ) -> None:
         """``references`` of each voice, by `PlannedPart.voice_key`.
 
         ``history`` has the previous turns of the first part's voice; its new turns are added. ``patient`` waits when
-        the queue is full. ``spoken``, for a single voice: see ScriptStream.
+        the queue is full. ``delivered``, for a single voice: see ScriptStream.
         """
         self._engine = engine
         self._parts = plan.parts
@@ -45,7 +45,7 @@ class Conversation:
         self._gap = np.zeros(round(plan.gap * engine.info.sample_rate), np.float32)
         self._budget = plan.budget
         self._patient = patient
-        self._spoken = spoken
+        self._delivered = delivered
         self._turn_history: dict[str, list[Reference]] = {part.voice_key: [] for part in plan.parts}
         if history is not None:
             self._turn_history[plan.parts[0].voice_key] = history
@@ -88,7 +88,7 @@ class Conversation:
             self._budget,
             self._turn_history[part.voice_key],
             self._patient or number > 0,  # a full queue does not interrupt audio that has begun
-            self._spoken,
+            self._delivered,
         ).sounds()
 
     def _placed(self, sound: Sound, number: int) -> Sound:

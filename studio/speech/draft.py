@@ -12,14 +12,14 @@ from studio.speech.request import Origin, SpeechRequest
 
 def draft_of(request: SpeechRequest, plan: Plan, origin: Origin) -> Take:
     """The record of a new take, completed by its delivery. It does not contain uploaded clips."""
-    own = OWN_CLIP if request.clips else plan.voice.address if plan.voice else RANDOM
+    voice = OWN_CLIP if request.clips else plan.voice.address if plan.voice else RANDOM
     return Take(
         id=origin.request_id,
         created=time.time(),
         caller=origin.caller,
         text=request.text,
         voice_id=plan.voice.id if plan.voice and not plan.is_dialogue else None,
-        voice=plan.label if plan.is_dialogue else own,
+        voice=plan.label if plan.is_dialogue else voice,
         seed=plan.seed,
         parameters={
             "temperature": plan.sampling.temperature,
@@ -34,11 +34,11 @@ def draft_of(request: SpeechRequest, plan: Plan, origin: Origin) -> Take:
             "normalize": request.normalize,
             "dictionary": request.dictionary,
         }
-        | (_dialogue(request, plan, own) if plan.is_dialogue else {}),
+        | (_dialogue(request, plan, voice) if plan.is_dialogue else {}),
     )
 
 
-def _dialogue(request: SpeechRequest, plan: Plan, own: str) -> dict[str, object]:
+def _dialogue(request: SpeechRequest, plan: Plan, voice: str) -> dict[str, object]:
     """Every speaker's voice in its revision; ``voice`` is for text before the first name, if any.
 
     The sampling stays as requested: each voice has its own defaults. ``voice_ids``: the voices to which the names
@@ -48,4 +48,4 @@ def _dialogue(request: SpeechRequest, plan: Plan, own: str) -> dict[str, object]
     all_named = all(part.speaker for part in plan.parts)
     wishes = {name: value for name, value in request.wishes.items() if name != "seed"}
     ids = {part.voice.address: part.voice.id for part in plan.parts if part.voice}
-    return wishes | {"cast": cast, "turn_gap": plan.gap, "voice": None if all_named else own, "voice_ids": ids}
+    return wishes | {"cast": cast, "turn_gap": plan.gap, "voice": None if all_named else voice, "voice_ids": ids}

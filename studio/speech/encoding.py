@@ -43,8 +43,8 @@ class Encoding:
     ) -> None:
         """``samples``: total number if known. ``on_sound`` gets the audio in the file's tempo, at the original volume;
         it may be called in a thread."""
-        known = samples if file.speed == 1 else None
-        self._encoder = open_encoder(file.format, source_rate, file.sample_rate, known, bit_rate=file.bit_rate)
+        output_samples = samples if file.speed == 1 else None
+        self._encoder = open_encoder(file.format, source_rate, file.sample_rate, output_samples, bit_rate=file.bit_rate)
         self._tempo = None if file.speed == 1 else Tempo(file.speed, source_rate)
         self._limiter = Limiter(source_rate, file.volume, CEILING) if file.volume else None
         self._on_sound = on_sound

@@ -23,13 +23,13 @@ LOOP_PERIODS = range(1, 9)
 class QualityCheck:
     """Checks one take, chunk by chunk. Reports silence and brevity at the end, the rest at once."""
 
-    def __init__(self, text: str, frame_rate: float, heard: np.ndarray | None = None) -> None:
-        """``heard``: codes (codebooks, frames) of the take's beginning, which has been checked before."""
+    def __init__(self, text: str, frame_rate: float, codes: np.ndarray | None = None) -> None:
+        """``codes``: codes (codebooks, frames) of the take's beginning, which has been checked before."""
         letters = sum(character.isalnum() for character in TAG.sub("", text))
         self._fewest = int(letters / LETTERS_A_SECOND * frame_rate)
-        self._frames = 0 if heard is None else heard.shape[1]
+        self._frames = 0 if codes is None else codes.shape[1]
         self._peak = 1.0 if self._frames else 0.0
-        self._recent = b"" if heard is None else _bytes_of(heard[:, -LOOP_FRAMES:])
+        self._recent = b"" if codes is None else _bytes_of(codes[:, -LOOP_FRAMES:])
         """The latest frames, one after the other."""
 
     def watch(self, chunk: AudioChunk) -> None:

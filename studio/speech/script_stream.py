@@ -64,13 +64,13 @@ class ScriptStream:
         budget: int | None,
         history: list[Reference],
         patient: bool = False,
-        spoken: Sequence[SpokenPart] = (),
+        delivered: Sequence[SpokenPart] = (),
     ) -> None:
         """``utterance`` gives voice, sampling and each part's frames; ``budget``: frames of all parts, None: unlimited.
 
         ``history`` has the previous turns, to which the new ones are added. ``patient`` waits when the queue is full.
-        ``spoken`` are parts delivered before, of which the last may be incomplete: the stream continues after them, and
-        they count towards the budget.
+        ``delivered``: parts of an earlier delivery, of which the last may be incomplete; the stream continues after
+        them, and they count towards the budget.
         """
         self._engine = engine
         self._script = script
@@ -78,9 +78,9 @@ class ScriptStream:
         self._budget = budget
         self._history = history
         self._patient = patient
-        self._delivered = spoken
-        self._first = len(spoken) - (1 if spoken and not spoken[-1].is_whole else 0)
-        self._spoken: list[SpokenPart] = []
+        self._delivered = delivered
+        self._first = len(delivered) - (1 if delivered and not delivered[-1].is_whole else 0)
+        self._parts: list[SpokenPart] = []
         self._waited = self._worked = 0.0
         self._cut = False
 
@@ -98,12 +98,12 @@ class ScriptStream:
                 self._cut |= not self._delivered[number].is_whole
                 continue
             if self._budget is not None and self._budget <= 0:
-                nothing = np.zeros(0, np.float32)
-                yield Sound(nothing, 0, self._waited, self._worked, "length", is_unfinished=True)
+                empty = np.zeros(0, np.float32)
+                yield Sound(empty, 0, self._waited, self._worked, "length", is_unfinished=True)
                 return
             last = number == len(turns) - 1
             silence = 0.0 if number < len(self._delivered) else pause
-            before = sum(part.codes.shape[1] for part in self._spoken)
+            before = sum(part.codes.shape[1] for part in self._parts)
             waited, worked = self._waited, self._worked
             async with aclosing(self._part(words, number)) as chunks:
                 async for chunk in chunks:
@@ -121,7 +121,7 @@ class ScriptStream:
                         self._waited,
                         self._worked,
                         None if after else reason,
-                        parts=(self._spoken[-1],) if chunk.finish_reason else (),
+                        parts=(self._parts[-1],) if chunk.finish_reason else (),
                         resumed_at=None if chunk.resumed_at is None else before + chunk.resumed_at,
                         is_unfinished=ends and chunk.finish_reason == "length",
                     )
@@ -166,8 +166,8 @@ class ScriptStream:
                     tried = [self._seed(number + i * RETRY_STEP) for i in range(attempt + 1)]
                     seeds = " and ".join(map(str, [earlier.seed] if earlier else tried))
                     languages = ", ".join(self._engine.info.card.languages)
-                    known = f" (the model knows these languages: {languages})" if languages else ""
-                    message = f"{error}, with seed {seeds}; try another seed or other words{known}"
+                    hint = f" (the model knows these languages: {languages})" if languages else ""
+                    message = f"{error}, with seed {seeds}; try another seed or other words{hint}"
                     raise DegenerateSpeech(message) from error
                 attempt += 1
             except EngineFull:
@@ -180,14 +180,14 @@ class ScriptStream:
     def _speak(self, words: Words, seed: int, earlier: SpokenPart | None) -> AsyncGenerator[AudioChunk, None]:
         """``earlier``: the delivered beginning of the part. A part that had its maximum of frames gets as many
         again."""
-        most, frames = self._utterance.max_frames, earlier.codes.shape[1] if earlier else 0
-        most += frames // most * most
+        max_frames, frames = self._utterance.max_frames, earlier.codes.shape[1] if earlier else 0
+        max_frames += frames // max_frames * max_frames
         utterance = replace(
             self._utterance,
             text=words.text,
             history=self._context_turns(words),
             sampling=replace(self._utterance.sampling, seed=seed),
-            max_frames=min(most, self._budget or most),
+            max_frames=min(max_frames, self._budget or max_frames),
             so_far=earlier.codes if earlier else None,
         )
         return self._engine.speak(utterance)
@@ -196,7 +196,7 @@ class ScriptStream:
         return (self._utterance.sampling.seed + step) % (MAX_SEED + 1)
 
     def _remember(self, words: Words, part: SpokenPart) -> None:
-        self._spoken.append(part)
+        self._parts.append(part)
         frames = part.codes.shape[1]
         if self._budget is not None:
             self._budget -= frames

@@ -272,7 +272,7 @@ class SpeechService:
     def max_concurrent(self) -> int:
         """Number of concurrent requests per caller. Raises NotReady, Unavailable."""
         rows = self.host.engine().info.max_rows
-        return rows if (most := self.register.max_concurrent) is None else min(rows, most)
+        return rows if (limit := self.register.max_concurrent) is None else min(rows, limit)
 
     def close(self) -> None:
         """Write the last takes. Blocks for some seconds at most."""

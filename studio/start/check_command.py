@@ -152,8 +152,8 @@ def _lines(figures: dict[str, Any]) -> list[str]:
     if compared:
         lines += ["", f"{'compared with':<14}{'semantic kept':>14}{'KL':>10}{'residual kept':>15}{'KL':>10}"]
     for name, row in compared.items():
-        kept = f"{row['semantic_kept']:>14.4f}{row['semantic_kl']:>10.5f}"
-        lines.append(f"{name:<14}{kept}{row['residual_kept']:>15.4f}{row['residual_kl']:>10.5f}")
+        semantic = f"{row['semantic_kept']:>14.4f}{row['semantic_kl']:>10.5f}"
+        lines.append(f"{name:<14}{semantic}{row['residual_kept']:>15.4f}{row['residual_kl']:>10.5f}")
     lines += ["", f"{'seconds':>8}{'end':>9}{'dB':>8}{'silence':>9}{'RTF':>7}  sentence"]
     for row in figures["sentences"]:
         level = "–" if row["level_db"] is None else row["level_db"]

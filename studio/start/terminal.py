@@ -24,8 +24,8 @@ class Terminal:
         """Report the start, once the port is bound."""
         settings = self._settings
         service = "page" if settings.page else "API"
-        where = f"below {settings.root_path} of the proxy" if settings.root_path else f"at {settings.address}"
-        self.print_line(f"Loading {model}. The {service} will be {where}")
+        location = f"below {settings.root_path} of the proxy" if settings.root_path else f"at {settings.address}"
+        self.print_line(f"Loading {model}. The {service} will be {location}")
 
     def progress(self, doing: str, fraction: float) -> None:
         step = (doing, int(fraction * 10))

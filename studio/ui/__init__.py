@@ -13,10 +13,10 @@ def import_gradio() -> None:
     """
     getfile = inspect.getfile
 
-    def no_file_of_gradio(thing: type) -> str:
-        if getattr(thing, "__module__", "").startswith("gradio."):
+    def no_file_of_gradio(cls: type) -> str:
+        if getattr(cls, "__module__", "").startswith("gradio."):
             raise OSError("no stub is wanted")
-        return getfile(thing)
+        return getfile(cls)
 
     inspect.getfile = no_file_of_gradio  # type: ignore[assignment]
     try:

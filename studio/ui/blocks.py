@@ -55,8 +55,8 @@ class StudioBlocks(gr.Blocks):
         self._session: NoSession | None = None
         self.state_session_capacity = MAX_SESSIONS
 
-    def queue(self, *given: Any, **named: Any) -> StudioBlocks:
-        super().queue(*given, **named)
+    def queue(self, *args: Any, **kwargs: Any) -> StudioBlocks:
+        super().queue(*args, **kwargs)
         self._queue = self.calls = CallQueue(self)
         return self
 

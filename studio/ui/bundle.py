@@ -145,9 +145,9 @@ def _as_function_body(name: str, sources: dict[str, str], order: list[str]) -> l
 
     body = _DATA.sub(data, _IMPORT.sub(imported, sources[name]))
     body = _EXPORT.sub(r"\1 \2", body)
-    if other := _OTHER.search(body):
+    if line := _OTHER.search(body):
         raise UnbundledModule(
-            f'{name} has the line {other[0]!r}. The bundle supports only import {{ … }} from "./…"; and export before '
+            f'{name} has the line {line[0]!r}. The bundle supports only import {{ … }} from "./…"; and export before '
             "the declaration of a function, class or const."
         )
     return body.replace("import.meta.url", f'new URL("{name}", import.meta.url).href').rstrip("\n").split("\n")

@@ -138,8 +138,8 @@ class CallQueue(Queue):
         counts = Counter(call.caller for call in self._calls.values())
         if counts.total() >= MAX_CALLS:
             largest = counts.most_common(1)[0][0]
-            over = (name for name, call in self._calls.items() if call.caller == largest and call.over_since)
-            if (oldest := next(over, None)) is not None:
+            finished = (name for name, call in self._calls.items() if call.caller == largest and call.over_since)
+            if (oldest := next(finished, None)) is not None:
                 self._drop(oldest)
                 counts[largest] -= 1
         if counts[caller] >= MAX_CALLS_PER_CALLER or counts.total() >= MAX_CALLS:
@@ -147,8 +147,8 @@ class CallQueue(Queue):
             return f"at most {limits} can be running or unread; read their answers first"
         unfinished = sum(call.size for call in self._calls.values() if call.caller == caller and not call.over_since)
         if unfinished + size > MAX_BYTES_PER_CALLER:
-            most = MAX_BYTES_PER_CALLER >> 20
-            return f"at most {most} MiB of one caller's calls can be running; wait for some of them to finish"
+            mebibytes = MAX_BYTES_PER_CALLER >> 20
+            return f"at most {mebibytes} MiB of one caller's calls can be running; wait for some of them to finish"
         return None
 
     def _settle(self) -> None:

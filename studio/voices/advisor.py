@@ -199,11 +199,11 @@ def _cut_off(clip: Clip, first: bool) -> bool:
     return to_decibels(float((pcm.astype("float64") ** 2).mean()) ** 0.5) > to_decibels(whole) - 15
 
 
-def _merge(fixed: Cut, wanted: Cut, before: Cut) -> Cut:
-    """Apply to ``fixed`` the fields in which ``wanted`` differs from ``before``."""
+def _merge(fixed: Cut, requested: Cut, before: Cut) -> Cut:
+    """Apply to ``fixed`` the fields in which ``requested`` differs from ``before``."""
     changes = {
-        name: getattr(wanted, name)
+        name: getattr(requested, name)
         for name in ("start", "end", "gain_db", "channel")
-        if getattr(wanted, name) != getattr(before, name)
+        if getattr(requested, name) != getattr(before, name)
     }
     return replace(fixed, **changes)

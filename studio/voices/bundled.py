@@ -55,8 +55,8 @@ def read_facts(folder: Path) -> dict[str, VoiceFields]:
                 log.warning("the facts in %s about %s are invalid and ignored: %s", FACTS, _name(name), refusal)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(step) for step in (name, *first["loc"])).strip(".")
-        place = f" at {where}" if where else ""
+        location = ".".join(str(step) for step in (name, *first["loc"])).strip(".")
+        place = f" at {location}" if location else ""
         raise SettingsError(f"STUDIO_VOICES: {file} is wrong{place}: {first['msg']}") from error
     return facts
 

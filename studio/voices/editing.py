@@ -116,11 +116,11 @@ def remove_sample(library: Library, reference: str, sample_id: str, version: int
     """Blocking. Raises NotFound, EditConflict, and InvalidRequest for the last sample."""
 
     def change(samples: tuple[Sample, ...]) -> Sequence[Sample]:
-        rest = [sample for sample in samples if sample.id != sample_id]
-        if len(rest) == len(samples):
+        remaining = [sample for sample in samples if sample.id != sample_id]
+        if len(remaining) == len(samples):
             raise NotFound(f"the voice has no sample {sample_id[:80]!r}", "sample", "sample_not_found")
-        if not rest:
+        if not remaining:
             raise InvalidRequest("a voice needs at least one sample; delete the voice instead", "sample")
-        return rest
+        return remaining
 
     return library.voices.revise(reference, change, version)

@@ -107,11 +107,11 @@ def suggest_span(data: bytes, param: str | None = None) -> Cut:
     smooth = np.convolve(levels, np.ones(window) / window, mode="same")
     quiet = smooth < np.percentile(smooth, 95) * 0.1
     pauses = np.flatnonzero(quiet[1:-1] & ~quiet[2:]) + 1  # the last quiet step before each stretch of speech
-    wanted = round(_SUGGESTED / STEP)
-    spoken = np.concatenate([[0], np.cumsum(~quiet)])
-    best = (-1, 0, wanted)
+    length = round(_SUGGESTED / STEP)
+    cumulative = np.concatenate([[0], np.cumsum(~quiet)])
+    best = (-1, 0, length)
     for start in [0, *pauses.tolist()]:
-        ends = pauses[(pauses > start + wanted // 2) & (pauses <= start + wanted)]
-        end = int(ends[-1]) if len(ends) else min(start + wanted, len(levels))
-        best = max(best, (int(spoken[end] - spoken[start]), -start, end))
+        ends = pauses[(pauses > start + length // 2) & (pauses <= start + length)]
+        end = int(ends[-1]) if len(ends) else min(start + length, len(levels))
+        best = max(best, (int(cumulative[end] - cumulative[start]), -start, end))
     return Cut(start=round(-best[1] * STEP, 3), end=round(best[2] * STEP, 3))

@@ -46,12 +46,12 @@ class LibraryPrints:
         """
         if not len(spans):
             return None
-        own = mean_print(spans)
-        alike = [(percent_alike(own, mean_print(known)), voice) for voice, known in self._bundled(caller)]
-        if not alike:
+        mean = mean_print(spans)
+        candidates = [(percent_alike(mean, mean_print(prints)), voice) for voice, prints in self._bundled(caller)]
+        if not candidates:
             return None
-        percent, voice = max(alike, key=lambda pair: pair[0])
-        return ClosestVoice(voice.id, voice.slug, voice.name, percent, len(alike))
+        percent, voice = max(candidates, key=lambda pair: pair[0])
+        return ClosestVoice(voice.id, voice.slug, voice.name, percent, len(candidates))
 
     def _bundled(self, caller: str) -> Iterator[tuple[Voice, np.ndarray]]:
         """The bundled voices with prints, each with its spans; without voices whose recording is damaged."""

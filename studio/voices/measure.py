@@ -56,7 +56,7 @@ def measure(pcm: np.ndarray, rate: int) -> Figures:
     """Measure float32 mono samples (samples,) of at least a second."""
     levels = frame_levels(pcm, rate)
     speaking, loud = speaking_frames(levels)
-    where = np.flatnonzero(speaking)
+    indices = np.flatnonzero(speaking)
     quiet = np.sort(levels)[: max(1, len(levels) // 10)]
     return Figures(
         seconds=len(pcm) / rate,
@@ -65,8 +65,8 @@ def measure(pcm: np.ndarray, rate: int) -> Figures:
         noise_db=_mean_db(quiet),
         clipped=_clipped(pcm),
         bandwidth=_bandwidth(pcm, rate, speaking),
-        head=float(where[0]) * FRAME_SECONDS,
-        tail=max(len(pcm) / rate - float(where[-1] + 1) * FRAME_SECONDS, 0.0),
+        head=float(indices[0]) * FRAME_SECONDS,
+        tail=max(len(pcm) / rate - float(indices[-1] + 1) * FRAME_SECONDS, 0.0),
         hum=_hum(pcm, rate, loud),
         voiced=_voiced(pcm, rate, speaking),
     )

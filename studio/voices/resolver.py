@@ -80,7 +80,7 @@ class VoiceResolver:
         """Voice ids by each other name that requests may use."""
         bundled = self._bundled()
         free = (name for name in OPENAI_VOICES if not self.library.voices.exists(name))
-        return {name: self._meant(name, bundled) for name in (*free, DEFAULT)}
+        return {name: self._slug_of(name, bundled) for name in (*free, DEFAULT)}
 
     def first_choice(self, listed: Sequence[Voice]) -> str:
         """The slug of the voice in `listed` that a page selects at first: a favourite, else the default one."""
@@ -90,7 +90,7 @@ class VoiceResolver:
     def _bundled(self) -> list[str]:
         return [voice.slug for voice in self.library.voices.page(bundled=True)] or [RANDOM]
 
-    def _meant(self, alias: str, bundled: list[str]) -> str:
+    def _slug_of(self, alias: str, bundled: list[str]) -> str:
         """The bundled voice for an alias. Deleting a voice changes only its own aliases.
 
         Without a preference the default is the first voice, and each of OpenAI's names has its own order.
@@ -102,11 +102,11 @@ class VoiceResolver:
             return bundled[0]
         return max(bundled, key=lambda name: hashlib.sha256(f"{alias} {name}".encode()).digest())
 
-    def _instead(self, unknown: str) -> str:
+    def _hint(self, unknown: str) -> str:
         """A hint for an unknown name: similar names, else the first names of all."""
         names = [voice.slug for voice in self.listed]
-        if near := difflib.get_close_matches(unknown, names, 3):
-            return f"did you mean {' or '.join(near)}?"
+        if matches := difflib.get_close_matches(unknown, names, 3):
+            return f"did you mean {' or '.join(matches)}?"
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
         return f"there are {', '.join(names[:MOST_NAMED])}{more}"
 
@@ -123,19 +123,19 @@ class VoiceResolver:
 
         None and blank mean the default voice. Blocking. Raises UnknownVoice.
         """
-        wanted = (name or "").strip() or DEFAULT
+        reference = (name or "").strip() or DEFAULT
         try:
-            return self.library.voices.get(wanted)
+            return self.library.voices.get(reference)
         except NotFound as error:
-            name, revision = split_revision(wanted)
+            name, revision = split_revision(reference)
             alias = name.casefold()
             is_known = alias in (RANDOM, DEFAULT, *OPENAI_VOICES)
             if is_known and revision is not None:
                 raise UnknownVoice(f"{alias} has no revisions: leave out @{revision}", "voice") from None
             if not is_known:
-                raise UnknownVoice(f"{error}; {self._instead(alias[:MAX_REFERENCE])}", "voice") from None
-            meant = RANDOM if alias == RANDOM else self._meant(alias, self._bundled())
-        return None if meant == RANDOM else self.library.voices.get(meant)
+                raise UnknownVoice(f"{error}; {self._hint(alias[:MAX_REFERENCE])}", "voice") from None
+            slug = RANDOM if alias == RANDOM else self._slug_of(alias, self._bundled())
+        return None if slug == RANDOM else self.library.voices.get(slug)
 
     def check_for_project(self, project_id: str, caller: str | None, *names: str | None) -> None:
         """As `check_for_owner`, for the owner of a project. Raises NotFound."""
@@ -162,16 +162,16 @@ class VoiceResolver:
         Raises InvalidClip, DamagedAudio, EngineStopped.
         """
         keys = [_codes_key(sample, engine.info.codec_fingerprint) for sample in voice.samples]
-        known = {key: self._codes[key] for key in keys if key in self._codes}
-        if len(known) < len(keys):
-            known |= await to_thread.run_sync(self._kept, keys)
-            self._remember(known)
+        cached = {key: self._codes[key] for key in keys if key in self._codes}
+        if len(cached) < len(keys):
+            cached |= await to_thread.run_sync(self._stored_codes, keys)
+            self._remember(cached)
         references = []
         for position, (sample, key) in enumerate(zip(voice.samples, keys, strict=True)):
-            codes = known[key] if key in known else await self._encoded(engine, sample, key, queue)
+            codes = cached[key] if key in cached else await self._encoded(engine, sample, key, queue)
             # The engine numbers speakers by position if the transcripts do not name them.
-            spoken = sample.text if sample.speaker == position else f"<|speaker:{sample.speaker}|>{sample.text}"
-            references.append(Reference(codes, spoken))
+            transcript = sample.text if sample.speaker == position else f"<|speaker:{sample.speaker}|>{sample.text}"
+            references.append(Reference(codes, transcript))
         return tuple(references)
 
     def first_choices(self) -> Iterable[Voice]:
@@ -179,10 +179,10 @@ class VoiceResolver:
         voices = self.library.voices
         return {v.id: v for v in (*voices.page(favourite=True), *voices.page(bundled=True))}.values()
 
-    def _kept(self, keys: Iterable[_CodesKey]) -> dict[_CodesKey, np.ndarray]:
+    def _stored_codes(self, keys: Iterable[_CodesKey]) -> dict[_CodesKey, np.ndarray]:
         """The codes that the library has."""
-        stored = ((key, self.library.codes.get(*key)) for key in keys)
-        return {key: codes for key, codes in stored if codes is not None}
+        pairs = ((key, self.library.codes.get(*key)) for key in keys)
+        return {key: codes for key, codes in pairs if codes is not None}
 
     def _remember(self, codes: Mapping[_CodesKey, np.ndarray]) -> None:
         """Cache codes for the next take in this voice; the same cut has the same codes."""

@@ -36,34 +36,34 @@ class _Word:
     end: int
 
 
-def compare(written: str, heard: str) -> tuple[Mark, ...]:
+def compare(transcript: str, heard: str) -> tuple[Mark, ...]:
     """The transcript in pieces, marked where other words were recognised; ignores spelling, case and punctuation.
 
     Blocking: 50 ms for the longest texts. Raises InvalidRequest for one of more than MAX_TEXT characters.
     """
-    for name, text in (("ref_text", written), ("heard", heard)):
+    for name, text in (("ref_text", transcript), ("heard", heard)):
         if len(text) > MAX_TEXT:
             raise InvalidRequest(f"{name} has {len(text)} characters; at most {MAX_TEXT} are allowed", name)
-    written, heard = (normalize("NFC", text) for text in (written, heard))
-    ours, theirs = _words(written), _words(heard)
+    transcript, heard = (normalize("NFC", text) for text in (transcript, heard))
+    words, heard_words = _words(transcript), _words(heard)
     marks, position = list[Mark](), 0
-    for first, last, start, end in _differences([w.folded for w in ours], [w.folded for w in theirs]):
-        if _alike(_joined(ours[first:last]), _joined(theirs[start:end])):
+    for first, last, start, end in _differences([w.folded for w in words], [w.folded for w in heard_words]):
+        if _alike(_joined(words[first:last]), _joined(heard_words[start:end])):
             continue
-        begins = ours[first].start if first < len(ours) else len(written)
-        ends = ours[last - 1].end if last > first else begins
+        begins = words[first].start if first < len(words) else len(transcript)
+        ends = words[last - 1].end if last > first else begins
         if position < begins:
-            marks.append(Mark(written[position:begins]))
-        there = heard[theirs[start].start : theirs[end - 1].end] if start < end else ""
-        marks.append(Mark(written[begins:ends], there))
+            marks.append(Mark(transcript[position:begins]))
+        replacement = heard[heard_words[start].start : heard_words[end - 1].end] if start < end else ""
+        marks.append(Mark(transcript[begins:ends], replacement))
         position = ends
-    return (*marks, Mark(written[position:])) if position < len(written) else tuple(marks)
+    return (*marks, Mark(transcript[position:])) if position < len(transcript) else tuple(marks)
 
 
-def _differences(ours: list[str], theirs: list[str]) -> Iterator[tuple[int, int, int, int]]:
+def _differences(words: list[str], heard_words: list[str]) -> Iterator[tuple[int, int, int, int]]:
     """The spans outside a longest common subsequence: first and last + 1 in one list and in the other."""
     first = start = 0
-    for block in LCSseq.editops(ours, theirs).as_matching_blocks():
+    for block in LCSseq.editops(words, heard_words).as_matching_blocks():
         if first < block.a or start < block.b:
             yield first, block.a, start, block.b
         first, start = block.a + block.size, block.b + block.size

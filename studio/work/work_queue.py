@@ -27,8 +27,8 @@ class QueueKind:
 
     name: str
     """The name in `/health`."""
-    one: str
-    many: str
+    singular: str
+    plural: str
     """The singular and plural nouns of its work."""
     done: str
     """The past participle in messages: "read", "encoded"."""
@@ -147,17 +147,17 @@ class WorkQueue:
 
     @contextlib.contextmanager
     def _place(self, caller: str, patient: bool = False) -> Generator[None, None, None]:
-        kind, theirs, total = self._kind, self._places[caller], self._places.total()
+        kind, count, total = self._kind, self._places[caller], self._places.total()
         if not patient and total >= kind.at_once + kind.waiting:
             raise QueueFull(
-                f"{kind.at_once} {kind.many} are being {kind.done} and {kind.waiting} are waiting, the maximum; "
+                f"{kind.at_once} {kind.plural} are being {kind.done} and {kind.waiting} are waiting, the maximum; "
                 "try again in a moment",
                 5,
             )
-        if not patient and theirs >= kind.per_caller:
+        if not patient and count >= kind.per_caller:
             raise TooManyRequests(
-                f"{theirs} of your {kind.many} are being {kind.done} or waiting; at most {kind.per_caller} are allowed "
-                "at a time: wait for one of them",
+                f"{count} of your {kind.plural} are being {kind.done} or waiting; at most {kind.per_caller} are "
+                "allowed at a time: wait for one of them",
                 5,
             )
         self._places[caller] += 1
@@ -204,8 +204,8 @@ class WorkQueue:
 
     def _job(self) -> Job:
         kind = self._kind
-        too_long = f"{kind.one} took longer than {kind.seconds:g} s to be {kind.done}; {kind.remedy}"
-        return Job(kind.seconds, too_long, f"{kind.one} takes too much memory to be {kind.done}; {kind.remedy}")
+        too_long = f"{kind.singular} took longer than {kind.seconds:g} s to be {kind.done}; {kind.remedy}"
+        return Job(kind.seconds, too_long, f"{kind.singular} takes too much memory to be {kind.done}; {kind.remedy}")
 
     async def _stream(self, caller: str, pieces: Generator[bytes, None, None]) -> AsyncGenerator[bytes, None]:
         turn = ThreadTurn(self._job(), self._threads)

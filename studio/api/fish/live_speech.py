@@ -64,8 +64,8 @@ class LiveSpeech:
                 yield LivePiece(b"", self._about(about | {"alignment": alignment}))
             self._seconds += speech.take.audio_s / request.speed
             number += 1
-        if self._encoding is not None and (rest := await self._encoding.finish()):
-            yield LivePiece(rest, None)
+        if self._encoding is not None and (tail := await self._encoding.finish()):
+            yield LivePiece(tail, None)
 
     def _history_for_codec(self) -> list[Reference]:
         """Empty once a model with another codec is loaded, for which these codes mean other sounds."""
@@ -79,8 +79,8 @@ class LiveSpeech:
 
     @property
     def _rate(self) -> int:
-        own = self._service.host.engine().info.sample_rate
-        return own if own in SAMPLE_RATES else 44_100
+        rate = self._service.host.engine().info.sample_rate
+        return rate if rate in SAMPLE_RATES else 44_100
 
     async def _file_of(self, speech: Speech) -> AsyncGenerator[bytes, None]:
         if self._encoding is None:

@@ -108,7 +108,7 @@ class Access:
         return self._wrong_keys.accepts((scope.get("client") or (None, 0))[0], key)
 
     def _is_key(self, digest: bytes) -> bool:
-        matches = [hmac.compare_digest(digest, known) for known in self._owners]  # compares all keys
+        matches = [hmac.compare_digest(digest, key) for key in self._owners]  # compares all keys
         return any(matches)
 
 

@@ -134,20 +134,20 @@ def as_model(fields: dict[str, Any], model: type[Model]) -> Model:
         name = str(first["loc"][0]) if first["loc"] else None
         inner = fields.get(name) if name else None
         # Name the field within an object; other locations contain names of pydantic's types.
-        where = (
+        field = (
             f"{name}.{first['loc'][1]}"
             if isinstance(inner, dict) and first["loc"][1:2] and first["loc"][1] in inner
             else name
         )
-        raise InvalidRequest(_message(first["type"], first["msg"], where, model), name, first["type"]) from None
+        raise InvalidRequest(_message(first["type"], first["msg"], field, model), name, first["type"]) from None
 
 
 def _message(kind: str, message: str, name: str | None, model: type[BaseModel]) -> str:
     if name is None:
         return message.removeprefix("Value error, ")
     if kind == "extra_forbidden" and name not in model.model_fields:
-        near = difflib.get_close_matches(name, model.model_fields, 1)
-        remedy = f"did you mean {near[0]!r}?" if near else f"valid fields are {', '.join(model.model_fields)}"
+        matches = difflib.get_close_matches(name, model.model_fields, 1)
+        remedy = f"did you mean {matches[0]!r}?" if matches else f"valid fields are {', '.join(model.model_fields)}"
         return f"unknown field {name[:80]!r}; {remedy}"
     return f"{name}: {_PYTHON_TYPES.get(kind, message).removeprefix('Value error, ')}"
 

@@ -138,11 +138,11 @@ def _refusal(schema: str, description: str) -> dict[str, Any]:
 
 def _field_table() -> str:
     """The description, with a table of other servers' fields, in Markdown."""
-    rows = [(name, f"means `{ours}`") for name, ours in MEAN.items()]
+    rows = [(name, f"means `{field}`") for name, field in MEAN.items()]
     rows.append(("references", "one `{audio_path, text}`: means `ref_audio` and `ref_text`"))
-    rows += [(name, f"ignored: {why}") for name, why in IGNORED.items()]
+    rows += [(name, f"ignored: {reason}") for name, reason in IGNORED.items()]
     rows += [(name, f"refused: {instead}") for name, instead in REFUSED.items()]
-    table = "\n".join(f"| `{name}` | {fate} |" for name, fate in rows)
+    table = "\n".join(f"| `{name}` | {meaning} |" for name, meaning in rows)
     return (
         "OpenAI's speech API with extensions.\n\nFields of other servers' speech APIs:\n\n"
         f"| field | here |\n|---|---|\n{table}\n\nAll other fields are ignored."

@@ -62,12 +62,12 @@ class Origins:
         if origin in self._listed:
             return "own"
         if scope.get("method") in READING:
-            own = origin is None or site == "same-origin" or _is_ours(origin, headers)
+            is_own = origin is None or site == "same-origin" or _is_ours(origin, headers)
         elif site is not None:
-            own = site in ("same-origin", "none")
+            is_own = site in ("same-origin", "none")
         else:
-            own = origin is None or _is_ours(origin, headers)
-        return "own" if own else "any" if "*" in self._listed else "foreign"
+            is_own = origin is None or _is_ours(origin, headers)
+        return "own" if is_own else "any" if "*" in self._listed else "foreign"
 
 
 def _names(settings: Settings) -> frozenset[str]:

@@ -117,6 +117,6 @@ def _address(client: str | None) -> str:
     return str(ipaddress.IPv6Address(int(address) >> 64 << 64))
 
 
-def _bound(entries: OrderedDict[Any, Any], most: int) -> None:
-    while len(entries) > most:
+def _bound(entries: OrderedDict[Any, Any], limit: int) -> None:
+    while len(entries) > limit:
         entries.popitem(last=False)

@@ -22,7 +22,7 @@ def about_routes(service: SpeechService, library: Library, settings: Settings) -
 
     def facts(caller: str) -> dict[str, object]:
         """The facts that this caller may see. Blocking."""
-        is_owner, stored = settings.has_first_key(caller), storage(library)
+        is_owner, storage_facts = settings.has_first_key(caller), storage(library)
         return {
             "object": "studio",
             "model": service.host.model_id,
@@ -31,7 +31,7 @@ def about_routes(service: SpeechService, library: Library, settings: Settings) -
             "caller": settings.caller_name(caller),
             "settings": settings_in_force(settings) if is_owner else [],
             "versions": versions(),
-            "storage": stored if is_owner else without_secrets(stored),
+            "storage": storage_facts if is_owner else without_secrets(storage_facts),
         }
 
     @routes.get("/v1/settings")

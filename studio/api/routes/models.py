@@ -28,18 +28,18 @@ def known_model(service: SpeechService, model: str) -> str | None:
     Clients send either the folder's name (`s2-pro`) or the hub id (`fishaudio/s2-pro`).
     """
     name = model.strip().strip("/").casefold()
-    for known in model_ids(service):
-        folded = known.casefold()
+    for model_id in model_ids(service):
+        folded = model_id.casefold()
         if name == folded or (("/" in name) != ("/" in folded) and _last(name) == _last(folded)):
-            return known
+            return model_id
     return None
 
 
 def find_model(service: SpeechService, model: str) -> str:
     """Like `known_model`; raises ApiError (404) for a model that is not served here."""
-    if (known := known_model(service, model)) is None:
+    if (model_id := known_model(service, model)) is None:
         raise ApiError(404, f"The model {model[:80]!r} does not exist", "model", "model_not_found")
-    return known
+    return model_id
 
 
 async def with_model_as_voice(service: SpeechService, options: Options, caller: str) -> Options:

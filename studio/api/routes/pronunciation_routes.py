@@ -103,10 +103,10 @@ class PronunciationRoutes:
             return DictionaryScope("project", self._library.projects.get(project, request.state.owner_filter).id)
         if not voice:
             return GLOBAL
-        known = self._voices.seen_by(request.state.owner_filter).find(voice)
-        if known is None:
+        library_voice = self._voices.seen_by(request.state.owner_filter).find(voice)
+        if library_voice is None:
             raise InvalidRequest(f"{voice[:80]!r} is not a voice of the library", "voice")
-        return DictionaryScope("voice", known.id)
+        return DictionaryScope("voice", library_voice.id)
 
     def _dictionary_of(self, request: Request, entry_id: str) -> DictionaryScope:
         """Raises NotFound."""

@@ -112,10 +112,10 @@ class TakeRoutes:
         return routes
 
     async def list_takes(
-        self, wanted: Wanted, limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50, after: str | None = None
+        self, query: Wanted, limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50, after: str | None = None
     ) -> JSONResponse:
         """Running, recent and stored takes, newest first; ``q`` searches their texts."""
-        page = await self._history.page(await self._filter(wanted), limit, after)
+        page = await self._history.page(await self._filter(query), limit, after)
         return JSONResponse(
             {
                 "object": "list",
@@ -220,17 +220,17 @@ class TakeRoutes:
             raise NotFound("this take is not in the trash", "take_id")
         return JSONResponse(await self._history.get(take_id, request.state.owner_filter))
 
-    async def delete_takes(self, wanted: Wanted, confirm: bool = False) -> JSONResponse:
+    async def delete_takes(self, query: Wanted, confirm: bool = False) -> JSONResponse:
         """Delete all takes that match the filter of the list, starred ones only on request. At most 1000 at once.
 
         ``confirm=true`` is required; without it the error has their number.
         """
-        chosen = without_starred(await self._filter(wanted))
+        take_filter = without_starred(await self._filter(query))
         if not confirm:
-            count = await self._history.count(chosen)
+            count = await self._history.count(take_filter)
             raise InvalidRequest(f"this would delete {count} takes; to do so, send confirm=true", "confirm")
-        ids = await self._history.delete_all(chosen)
-        more = await self._history.count(chosen) > 0
+        ids = await self._history.delete_all(take_filter)
+        more = await self._history.count(take_filter) > 0
         undo = self._history.undo_seconds
         return JSONResponse({"object": "list.deleted", "ids": ids, "has_more": more, "undo_seconds": undo})
 
@@ -242,17 +242,17 @@ class TakeRoutes:
         )
 
     async def export(
-        self, request: Request, wanted: Wanted, format: Annotated[str, LOWER_CASE] = STORED
+        self, request: Request, query: Wanted, format: Annotated[str, LOWER_CASE] = STORED
     ) -> StreamingResponse:
         """A zip with the audio of the matching takes, at most 200, and a manifest.json."""
         check_format(format, None, "format")
-        chosen = await self._filter(wanted)
-        takes = await self._history.sounds(chosen, MAX_ZIP + 1)
+        take_filter = await self._filter(query)
+        takes = await self._history.sounds(take_filter, MAX_ZIP + 1)
         if not takes:
             raise NotFound("none of these takes has audio", "ids")
         if len(takes) > MAX_ZIP:
             raise InvalidRequest(f"more than {MAX_ZIP} takes match; select fewer", "ids")
-        records = [await self._history.get(take.id, chosen.caller) for take, _ in takes]
+        records = [await self._history.get(take.id, take_filter.caller) for take, _ in takes]
         headers = _GUARDED | {"Content-Disposition": 'attachment; filename="takes.zip"'}
         pieces = zipped(takes, format, records)
         return await streamed(request, self._service.queues.exports, pieces, "application/zip", headers)
@@ -274,8 +274,8 @@ class TakeRoutes:
         pieces = encoded(path, take.media_type, name, sample_rate, standard)
         return await streamed(request, self._service.queues.exports, pieces, MEDIA_TYPES[name], headers)
 
-    async def _filter(self, wanted: TakeQuery) -> TakeFilter:
-        return await self._history.by_id(wanted.filter)
+    async def _filter(self, query: TakeQuery) -> TakeFilter:
+        return await self._history.by_id(query.filter)
 
 
 def stored_audio(request: Request, take: Take, path: Path, headers: dict[str, str]) -> Response:

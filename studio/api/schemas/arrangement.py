@@ -74,7 +74,7 @@ class ReplaceBody(StrictBody):
     whole_words: bool = Field(False, description="Match whole words only.")
     dry_run: bool = Field(False, description="Count the matches and change nothing.")
 
-    def wanted(self) -> TextReplacement:
+    def replacement(self) -> TextReplacement:
         return TextReplacement(self.find, self.replace, self.match_case, self.whole_words)
 
 

@@ -82,8 +82,8 @@ def member_json(member: CastMember) -> dict[str, Any]:
 
 def line_json(line: LineInContext) -> dict[str, Any]:
     part = line.part
-    where = {"id": part.id, "position": part.position, "text": part.text, "before": line.before, "after": line.after}
-    return where | {
+    context = {"id": part.id, "position": part.position, "text": part.text, "before": line.before, "after": line.after}
+    return context | {
         "character": part.character,
         "confidence": part.confidence,
         "reason": part.reason,

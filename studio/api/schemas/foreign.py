@@ -50,8 +50,8 @@ def canonical_fields(body: dict[str, Any]) -> dict[str, Any]:
         if body.get(name) not in (None, False, 1, "", [], {}) or body.get(name) is True:
             raise InvalidRequest(f"{name} is not supported by this server: {instead}", name, "unsupported_parameter")
     fields = {name: value for name, value in body.items() if value is not None}
-    for theirs, ours in MEAN.items():
-        _set(fields, ours, fields.pop(theirs, None), theirs)
+    for alias, field in MEAN.items():
+        _set(fields, field, fields.pop(alias, None), alias)
     references = fields.pop("references", None)
     if references:
         _set_reference(fields, references)
@@ -67,9 +67,9 @@ def _set_reference(fields: dict[str, Any], references: object) -> None:
     _set(fields, "ref_text", reference.get("text"), "references")
 
 
-def _set(fields: dict[str, Any], name: str, value: object, theirs: str) -> None:
+def _set(fields: dict[str, Any], name: str, value: object, alias: str) -> None:
     if value is None:
         return
     if fields.get(name, value) != value:
-        raise InvalidRequest(f"{theirs} and {name} contradict each other; send only one of them", theirs)
+        raise InvalidRequest(f"{alias} and {name} contradict each other; send only one of them", alias)
     fields[name] = value

@@ -73,8 +73,8 @@ class SettingsBody(FileSettings):
     def settings(self, before: ProjectSettings) -> ProjectSettings:
         """The settings, updated with the fields that were sent."""
         defaults = ProjectSettings()
-        sent = {name: getattr(self, name) for name in SETTINGS if name in self.model_fields_set}
-        return replace(before, **{k: getattr(defaults, k) if v is None or v == "" else v for k, v in sent.items()})
+        fields = {name: getattr(self, name) for name in SETTINGS if name in self.model_fields_set}
+        return replace(before, **{k: getattr(defaults, k) if v is None or v == "" else v for k, v in fields.items()})
 
 
 class ProjectChanges(SettingsBody):
@@ -197,8 +197,8 @@ class PartBody(DirectionBody):
     )
 
     def changes(self) -> PartChanges:
-        own = replace(DirectionBody.changes(self), text=self.text, text_before=self.text_before)
-        return replace(own, take=self.take, chapter=self.chapter)
+        changes = replace(DirectionBody.changes(self), text=self.text, text_before=self.text_before)
+        return replace(changes, take=self.take, chapter=self.chapter)
 
 
 class PartsBody(DirectionBody):
@@ -278,7 +278,7 @@ def preview_json(preview: ImportPreview, title: str) -> dict[str, Any]:
 def chapter_json(chapter: Chapter, settings: ProjectSettings) -> dict[str, Any]:
     """``expected_s``: the audio that exists, and an estimate for the rest; pauses are left out."""
     share = 1 - chapter.characters_heard / max(1, chapter.characters)
-    rest = share * expected_seconds(chapter.characters, chapter.words, settings.speed)
+    remaining = share * expected_seconds(chapter.characters, chapter.words, settings.speed)
     return {
         "object": "project.chapter",
         "id": chapter.id,
@@ -288,7 +288,7 @@ def chapter_json(chapter: Chapter, settings: ProjectSettings) -> dict[str, Any]:
         "words": chapter.words,
         "characters": chapter.characters,
         "seconds": round(chapter.seconds, 3),
-        "expected_s": round(chapter.seconds + rest, 1),
+        "expected_s": round(chapter.seconds + remaining, 1),
     }
 
 

@@ -169,10 +169,10 @@ class _Paragraph:
         return self.narration[number].rstrip()[-1:] in (*".!?…", "")
 
     def _cut(self, index: int, start: int, end: int, quotations: list[Quotation]) -> _Paragraph:
-        moved = [
+        shifted = [
             replace(quotation, start=quotation.start - start, end=quotation.end - start) for quotation in quotations
         ]
-        return _Paragraph(self.patterns, index, self.place, start, self.text[start:end], moved)
+        return _Paragraph(self.patterns, index, self.place, start, self.text[start:end], shifted)
 
     def names(self) -> Iterator[str]:
         """Names beside verbs of speech, and names with a title of people who do something."""
@@ -318,9 +318,9 @@ class _Turns:
             return partner, "turns", CONFIDENCE["turns"] - 0.15 * (gap - 1) - 0.2 * third
         if answering:
             return answering[0], "answer", CONFIDENCE["answer"] + 0.15
-        others = [person for person in self.recent if person is not previous and person not in excluded]
-        if others:
-            return others[0], "mention", CONFIDENCE["mention"]
+        candidates = [person for person in self.recent if person is not previous and person not in excluded]
+        if candidates:
+            return candidates[0], "mention", CONFIDENCE["mention"]
         return None, "unknown", 0.0
 
     def _from_what_follows(self, index: int, turn: _Turn) -> _Turn:

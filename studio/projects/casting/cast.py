@@ -41,19 +41,19 @@ class Casting:
     def character(self, name: str, aliases: Sequence[str] = (), gender: str = "") -> NewCharacter:
         """The character with one of these names, created if it does not exist."""
         names = [name, *aliases]
-        known = next((self._by_name[key] for alias in names if (key := fold_speaker(alias)) in self._by_name), None)
-        if known is None:
+        character = next((self._by_name[key] for alias in names if (key := fold_speaker(alias)) in self._by_name), None)
+        if character is None:
             voice = next((voice for alias in names if (voice := self._voice_of(alias)) is not None), None)
             gender = gender or VOICE_GENDERS[gender_of_name(name)]
-            known = NewCharacter(
+            character = NewCharacter(
                 name, tuple(aliases)[:MAX_ALIASES], gender, voice, voice is None and name == NARRATOR_SELF
             )
         elif aliases or gender:
-            others = dict.fromkeys([*known.aliases, *(alias for alias in names if alias != known.name)])
-            known = replace(known, aliases=tuple(others)[:MAX_ALIASES], gender=known.gender or gender)
-        for alias in (known.name, *names):
-            self._by_name[fold_speaker(alias)] = known
-        return known
+            all_aliases = dict.fromkeys([*character.aliases, *(alias for alias in names if alias != character.name)])
+            character = replace(character, aliases=tuple(all_aliases)[:MAX_ALIASES], gender=character.gender or gender)
+        for alias in (character.name, *names):
+            self._by_name[fold_speaker(alias)] = character
+        return character
 
     def among(self, passages: Iterable[Passage]) -> tuple[NewCharacter, ...]:
         """The characters who speak in passages, those with most lines first."""
@@ -77,10 +77,10 @@ def divided(document: Document, casting: Casting, find_speakers: bool) -> Docume
         document = replace(document, passages=tuple(with_colons(document.passages)))
         for name in _script_names(document, only_scripts=True):
             casting.character(name)
-    own = Counter(
+    voice_counts = Counter(
         (passage.speaker, passage.voice) for passage in document.passages if passage.speaker and passage.voice
     )
-    for (name, voice), _ in own.most_common():
+    for (name, voice), _ in voice_counts.most_common():
         casting.prefer(name, str(voice))
     passages = list(into_turns(document.passages, casting.is_speaker))
     if find_speakers and document.prose:
@@ -127,8 +127,8 @@ def _quotations_apart(passages: Sequence[Passage], casting: Casting) -> list[Pas
     for line in attribution.lines:
         lines[line.paragraph].append(line)
     apart: list[Passage] = []
-    for passage, own in zip(passages, lines, strict=True):
-        apart += _by_line(passage, own) if any(line.is_speech for line in own) else [passage]
+    for passage, passage_lines in zip(passages, lines, strict=True):
+        apart += _by_line(passage, passage_lines) if any(line.is_speech for line in passage_lines) else [passage]
     return apart
 
 

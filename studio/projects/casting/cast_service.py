@@ -74,12 +74,12 @@ class CastService:
         self._cast.recast(project_id, owner_filter, chosen)
 
     def lines(
-        self, project_id: str, owner_filter: str | None, shown: PartFilter, offset: int, limit: int
+        self, project_id: str, owner_filter: str | None, part_filter: PartFilter, offset: int, limit: int
     ) -> tuple[list[LineInContext], int]:
         """A page of lines, and their total number. Raises NotFound."""
         projects = self._library.projects
-        total = projects.count_parts(project_id, owner_filter, shown)
-        parts = projects.parts(project_id, owner_filter, offset, limit, shown, only_chosen=True)
+        total = projects.count_parts(project_id, owner_filter, part_filter)
+        parts = projects.parts(project_id, owner_filter, offset, limit, part_filter, only_chosen=True)
         texts = self._cast.texts_at(project_id, {part.position + step for part in parts for step in (-1, 1)})
         lines = [
             LineInContext(
@@ -108,8 +108,8 @@ class CastService:
         if self._chat is None:
             message = "no chat endpoint is set up: set STUDIO_CHAT, and restart the studio"
             raise InvalidRequest(message, "ids")
-        shown = PartFilter(ids=part_ids)
-        lines, _ = await to_thread.run_sync(self.lines, project_id, owner_filter, shown, 0, MAX_LINES)
+        part_filter = PartFilter(ids=part_ids)
+        lines, _ = await to_thread.run_sync(self.lines, project_id, owner_filter, part_filter, 0, MAX_LINES)
         if len(lines) < len(set(part_ids)):
             raise NotFound("the project does not have all of these parts", "ids")
         members = await to_thread.run_sync(self._cast.members, project_id, owner_filter)
@@ -137,7 +137,7 @@ class CastService:
         self,
         project_id: str,
         owner_filter: str | None,
-        which: Sequence[str] | PartRange,
+        parts: Sequence[str] | PartRange,
         changes: PartChanges,
         tags: Sequence[str] | None,
     ) -> int:
@@ -146,7 +146,7 @@ class CastService:
         Raises NotFound, InvalidRequest, UnknownVoice.
         """
         self._speech.voices.check_for_project(project_id, owner_filter, changes.voice)
-        return self._library.projects.edit_parts(project_id, owner_filter, which, self.tagged(changes, tags))
+        return self._library.projects.edit_parts(project_id, owner_filter, parts, self.tagged(changes, tags))
 
     def tagged(self, changes: PartChanges, tags: Iterable[str] | None) -> PartChanges:
         """The changes, with these tags added. Raises InvalidRequest for a tag that the model does not know."""
@@ -155,10 +155,10 @@ class CastService:
         names = [" ".join(tag.strip().strip("[]").split()) for tag in tags]
         if len(names) > MAX_DELIVERY_TAGS or not all(names):
             raise InvalidRequest(f"tags must be up to {MAX_DELIVERY_TAGS} words such as whisper", "tags")
-        known = self._known_tags
+        model_tags = self._known_tags
         for name in names:
             if any(sign in "[]<>|\n" for sign in name):
                 raise InvalidRequest(f"a tag has no brackets or bars in it: {name[:40]!r}", "tags")
-            if known is not None and name.lower() not in {tag.lower() for tag in known}:
-                raise InvalidRequest(f"the model has no tag {name[:40]!r}; it has {', '.join(known)}", "tags")
+            if model_tags is not None and name.lower() not in {tag.lower() for tag in model_tags}:
+                raise InvalidRequest(f"the model has no tag {name[:40]!r}; it has {', '.join(model_tags)}", "tags")
         return replace(changes, reword=lambda text: with_tags(text, names))

@@ -125,8 +125,10 @@ class Characters:
         """Add a name to the only person whom it can mean, or create a person."""
         candidates = [person for person in self.people if any(_same(name, other) for other in person.names)]
         if len(candidates) > 1:
-            firsts = [person for person in candidates if _core(person.name)[:1] == _core(name)[:1]]
-            candidates = firsts or sorted(candidates, key=lambda person: -sum(counts[other] for other in person.names))
+            namesakes = [person for person in candidates if _core(person.name)[:1] == _core(name)[:1]]
+            candidates = namesakes or sorted(
+                candidates, key=lambda person: -sum(counts[other] for other in person.names)
+            )
         if candidates:
             candidates[0].names += (name,)
             self._take(candidates[0], name)
@@ -164,9 +166,9 @@ class Characters:
                 person = self._in_mention(mention[0])
                 if person is None:
                     continue
-                near = text[mention.end() : mention.end() + _VOTE_WITHIN]
-                other = self.patterns.mention.search(near)
-                pronoun = _PRONOUNS_NEAR.search(near)
+                following = text[mention.end() : mention.end() + _VOTE_WITHIN]
+                other = self.patterns.mention.search(following)
+                pronoun = _PRONOUNS_NEAR.search(following)
                 if pronoun and (other is None or pronoun.start() < other.start() or self._in_mention(other[0]) is None):
                     votes[person.name][PRONOUNS.get(pronoun[1].lower(), "")] += 1
         return votes
@@ -207,20 +209,20 @@ def _titles(name: str) -> set[str]:
 
 def _same(name: str, other: str) -> bool:
     """Whether two names can mean one person: one has all words of the other, and their titles are compatible."""
-    mine, theirs = _core(name), _core(other)
-    if not mine or not theirs:
+    words, other_words = _core(name), _core(other)
+    if not words or not other_words:
         return _key(name) == _key(other)
-    if not (set(mine) <= set(theirs) or set(theirs) <= set(mine)):
+    if not (set(words) <= set(other_words) or set(other_words) <= set(words)):
         return False
     if _is_phrase(name) != _is_phrase(other):  # "the constable" may be Constable Reed, but "the smith" is not Mr. Smith
-        noun, names = (mine, theirs) if _is_phrase(name) else (theirs, mine)
+        noun, names = (words, other_words) if _is_phrase(name) else (other_words, words)
         return len(noun) < len(names) and noun == names[: len(noun)]
-    if any({mine, theirs} == {"miss", "mrs"} for mine in _titles(name) for theirs in _titles(other)):
+    if any({title, other_title} == {"miss", "mrs"} for title in _titles(name) for other_title in _titles(other)):
         return False
     genders = {TITLES.get(title) or ROLES.get(title) for title in _titles(name) | _titles(other)} - {"", None}
     if len(genders) > 1:
         return False
-    surname_alone = len(mine) == 1 and len(theirs) > 1 and mine[0] == theirs[-1]
+    surname_alone = len(words) == 1 and len(other_words) > 1 and words[0] == other_words[-1]
     return not (surname_alone and _titles(name) & {"mrs", "frau", "madame", "mme", "señora"} and not _titles(other))
 
 
@@ -242,4 +244,4 @@ def gender_of_name(name: str) -> Gender:
     for title in _titles(name):
         if gender := TITLES.get(title, "") or ROLES.get(title, ""):
             return gender  # type: ignore[return-value]
-    return next((_GENDERS.get(given, "") for given in _core(name)[:1]), "")
+    return next((_GENDERS.get(first_name, "") for first_name in _core(name)[:1]), "")

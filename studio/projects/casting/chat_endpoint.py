@@ -73,9 +73,9 @@ class ChatEndpoint:
         proposals: list[Proposal | None] = []
         async with self._places, self._client() as client:
             for begin in range(0, len(questions), BATCH):
-                few = questions[begin : begin + BATCH]
-                answer = await self._ask(client, _messages(few, characters, tags))
-                proposals += _read(answer, len(few), tags)
+                batch = questions[begin : begin + BATCH]
+                answer = await self._ask(client, _messages(batch, characters, tags))
+                proposals += _read(answer, len(batch), tags)
         return proposals
 
     def _client(self) -> httpx.AsyncClient:
@@ -125,13 +125,13 @@ def _nonsense() -> ChatFailed:
 def _messages(
     questions: Sequence[Question], characters: Sequence[str], tags: Sequence[str] | None
 ) -> list[dict[str, str]]:
-    known = "" if tags is None else f", one of: {', '.join(tags)}"
+    allowed = "" if tags is None else f", one of: {', '.join(tags)}"
     lines = [
         {"n": number, "before": question.before, "line": question.text, "after": question.after}
         for number, question in enumerate(questions, start=1)
     ]
     content = json.dumps({"characters": list(characters), "lines": lines}, ensure_ascii=False)
-    return [{"role": "system", "content": _TASK.format(known=known)}, {"role": "user", "content": content}]
+    return [{"role": "system", "content": _TASK.format(known=allowed)}, {"role": "user", "content": content}]
 
 
 def _read(answer: str, count: int, tags: Sequence[str] | None) -> list[Proposal | None]:
@@ -152,10 +152,10 @@ def _read(answer: str, count: int, tags: Sequence[str] | None) -> list[Proposal 
 
 
 def _proposal(line: Mapping[str, object], tags: Sequence[str] | None) -> Proposal | None:
-    speaker, wanted = line.get("speaker"), line.get("tags")
+    speaker, raw_tags = line.get("speaker"), line.get("tags")
     if not isinstance(speaker, str) or len(speaker) > MAX_NAME or not speaker.isprintable():
         return None
-    known = None if tags is None else {tag.lower() for tag in tags}
-    chosen = [tag.strip("[] ") for tag in wanted if isinstance(tag, str)] if isinstance(wanted, list) else []
-    fitting = [tag for tag in chosen if _TAG.fullmatch(tag) and (known is None or tag.lower() in known)]
+    allowed = None if tags is None else {tag.lower() for tag in tags}
+    names = [tag.strip("[] ") for tag in raw_tags if isinstance(tag, str)] if isinstance(raw_tags, list) else []
+    fitting = [tag for tag in names if _TAG.fullmatch(tag) and (allowed is None or tag.lower() in allowed)]
     return Proposal(" ".join(speaker.split()), tuple(fitting[:MAX_PROPOSED_TAGS]))

@@ -20,8 +20,8 @@ def with_tags(text: str, tags: Sequence[str]) -> str:
 
 def _with_tags(sentence: str, tags: Sequence[str]) -> str:
     for tag in reversed(manner_tags(sentence)):
-        rest = sentence[tag.end() :]
-        sentence = sentence[: tag.start()] + (rest.lstrip(" ") if rest.strip() else rest)
+        following = sentence[tag.end() :]
+        sentence = sentence[: tag.start()] + (following.lstrip(" ") if following.strip() else following)
     if not tags or not has_words(sentence):
         return sentence
     begin = len(sentence) - len(sentence.lstrip())

@@ -54,15 +54,15 @@ def proposed_voices(
         if role.character.is_narrator or role.character.name in chosen:
             proposals.append(role)
             continue
-        wanted = role.character.gender
-        fitting = [voice for voice in free if voice.gender in (wanted, "")] if wanted in ("female", "male") else free
-        near = Counter[str]()
+        gender = role.character.gender
+        fitting = [voice for voice in free if voice.gender in (gender, "")] if gender in ("female", "male") else free
+        neighbours = Counter[str]()
         for name, count in role.beside.items():
             if name in chosen:
-                near[chosen[name]] += count
+                neighbours[chosen[name]] += count
 
-        def cost(voice: Voice, near: Counter[str] = near, wanted: str = wanted) -> tuple[int, int, bool]:
-            return near[voice.slug], uses[voice.slug], voice.gender != wanted
+        def cost(voice: Voice, neighbours: Counter[str] = neighbours, gender: str = gender) -> tuple[int, int, bool]:
+            return neighbours[voice.slug], uses[voice.slug], voice.gender != gender
 
         best = min(fitting or free, key=cost, default=None)
         if best is not None:

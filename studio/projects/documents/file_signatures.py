@@ -27,10 +27,10 @@ def check_signature(data: bytes, kind: str) -> None:
     begins = _kind_of(data)
     if begins == kind or (kind in ("epub", "docx") and not begins and data.startswith(_ZIP)):
         return
-    what = f"{_KINDS[begins]}: rename it to end in .{begins}" if begins else ""
-    what = what or next((name for pattern, name in _OTHERS if re.match(pattern, data, re.DOTALL)), "")
-    if what:
-        raise InvalidDocument(f"this is {what}", "file")
+    description = f"{_KINDS[begins]}: rename it to end in .{begins}" if begins else ""
+    description = description or next((name for pattern, name in _OTHERS if re.match(pattern, data, re.DOTALL)), "")
+    if description:
+        raise InvalidDocument(f"this is {description}", "file")
 
 
 def _kind_of(data: bytes) -> str:

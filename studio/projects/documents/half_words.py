@@ -33,11 +33,11 @@ class HalfWords:
 
     def unhyphenated(self, line: str, following: str) -> str:
         """A line whose last word continues on the next one, without the hyphen unless it belongs to the word."""
-        begun, rest = _WORD.findall(line[-60:-1] or " "), _WORD.match(following)
-        if not begun or not rest or line[-1] == "\u00ad":
+        words, ending = _WORD.findall(line[-60:-1] or " "), _WORD.match(following)
+        if not words or not ending or line[-1] == "\u00ad":
             return line[:-1]
-        whole, compound = f"{begun[-1]}{rest[0]}".casefold(), f"{begun[-1]}-{rest[0]}".casefold()
-        balance = self._words[compound] - self._words[whole]
+        joined, hyphenated = f"{words[-1]}{ending[0]}".casefold(), f"{words[-1]}-{ending[0]}".casefold()
+        balance = self._words[hyphenated] - self._words[joined]
         return line if balance > 0 or (self._keeps_hyphen and not balance) else line[:-1]
 
 

@@ -83,15 +83,15 @@ def _is_in_a_sentence(passages: Sequence[Passage], at: int) -> bool:
 def _without(passages: Sequence[Passage], numbers: Sequence[_Number]) -> tuple[Passage, ...]:
     """The passages without page numbers; sentences that they interrupted are joined."""
     pages = {number.at: _is_in_a_sentence(passages, number.at) for number in numbers}
-    kept: list[Passage] = []
+    remaining: list[Passage] = []
     for at, passage in enumerate(passages):
         if at in pages:
             continue
-        if kept and pages.get(at - 1):
-            kept[-1] = replace(kept[-1], text=f"{kept[-1].text} {passage.text}", pause=passage.pause)
+        if remaining and pages.get(at - 1):
+            remaining[-1] = replace(remaining[-1], text=f"{remaining[-1].text} {passage.text}", pause=passage.pause)
         else:
-            kept.append(passage)
-    return tuple(kept)
+            remaining.append(passage)
+    return tuple(remaining)
 
 
 def _chapters(passages: Sequence[Passage], numbers: Sequence[_Number]) -> Sequence[_Number]:
@@ -129,7 +129,8 @@ def _before_headings(passages: Sequence[Passage], numbers: Sequence[_Number]) ->
         count = bisect(headings, number.at)  # of the headings above
         ends = min([*headings[count : count + 1], following.at if following else len(passages)])
         has_prose = any(
-            len(text) > MAX_TITLE for text in (number.rest, *(each.text for each in passages[number.at + 1 : ends]))
+            len(text) > MAX_TITLE
+            for text in (number.rest, *(passage.text for passage in passages[number.at + 1 : ends]))
         )
         is_next = number.value - count == before if before is not None else not count
         if not is_next or not has_prose or number.is_page or number.is_roman != numbers[0].is_roman:

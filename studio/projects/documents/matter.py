@@ -44,10 +44,10 @@ def sections_of(document: Document, with_notes: bool = False) -> tuple[Section, 
 def chosen_sections(document: Document, numbers: Iterable[int]) -> Document:
     """The document with only these of its sections, counted from 0. Raises InvalidRequest."""
     groups = _groups(document.passages)
-    wanted = set(numbers)
-    if unknown := sorted(wanted - set(range(len(groups)))):
+    selected = set(numbers)
+    if unknown := sorted(selected - set(range(len(groups)))):
         raise InvalidRequest(f"chapter {unknown[0]} does not exist: the document has {len(groups)}, from 0", "chapters")
-    passages = [passage for number, group in enumerate(groups) if number in wanted for passage in group]
+    passages = [passage for number, group in enumerate(groups) if number in selected for passage in group]
     if not any(passage.text.strip() for passage in passages):
         raise InvalidRequest("choose at least one chapter with text", "chapters")
     return replace(document, passages=tuple(passages))

@@ -57,21 +57,21 @@ def _prose(passages: Iterable[Passage], splitting: PartSplitting) -> Iterator[Pa
     if splitting.by == "length":
         yield from _grouped(passages, splitting.part_bytes)
         return
-    held, has_word = None, False
+    current, has_word = None, False
     for piece in _pieces(passages, splitting.by):
         is_spoken = any(sign.isalnum() for sign in TAG.sub("", piece.text))
         # Punctuation or tags alone cannot be spoken: they join the neighbouring part.
-        is_one = held and held.pause is None and _continues(held, piece) and not (has_word and is_spoken)
-        if held and is_one and len(held.text) < MAX_PART_BYTES:
-            text = f"{held.text}{chr(10) * 2 if splitting.by == 'paragraph' else ' '}{piece.text}"
-            held = replace(held, text=text, pause=piece.pause)
+        is_one = current and current.pause is None and _continues(current, piece) and not (has_word and is_spoken)
+        if current and is_one and len(current.text) < MAX_PART_BYTES:
+            text = f"{current.text}{chr(10) * 2 if splitting.by == 'paragraph' else ' '}{piece.text}"
+            current = replace(current, text=text, pause=piece.pause)
             has_word = has_word or is_spoken
             continue
-        if held:
-            yield from _cut(held, MAX_PART_BYTES)
-        held, has_word = piece, is_spoken
-    if held:
-        yield from _cut(held, MAX_PART_BYTES)
+        if current:
+            yield from _cut(current, MAX_PART_BYTES)
+        current, has_word = piece, is_spoken
+    if current:
+        yield from _cut(current, MAX_PART_BYTES)
 
 
 def _pieces(passages: Iterable[Passage], by: SplitBy) -> Iterator[Passage]:
@@ -81,26 +81,26 @@ def _pieces(passages: Iterable[Passage], by: SplitBy) -> Iterator[Passage]:
         yield from _divided(passage, pieces, within=None)
 
 
-def _continues(held: Passage, passage: Passage) -> bool:
+def _continues(previous: Passage, passage: Passage) -> bool:
     """Whether both have the same voice, and neither needs a decision about its speaker."""
-    same = (passage.voice, passage.speaker) == (held.voice, held.speaker)
-    return not passage.chapter and same and held.is_sure and passage.is_sure
+    same = (passage.voice, passage.speaker) == (previous.voice, previous.speaker)
+    return not passage.chapter and same and previous.is_sure and passage.is_sure
 
 
 def _grouped(passages: Iterable[Passage], part_bytes: int) -> Iterator[Passage]:
-    held: list[Passage] = []
+    group: list[Passage] = []
     size = 0
     for passage in passages:
-        if held and (held[0].chapter or held[-1].pause is not None or not _continues(held[0], passage)):
-            yield from _cut(_joined(held), part_bytes)
-            held, size = [], 0
-        size += len(passage.text.encode()) + (2 if held else 0)
-        held.append(passage)
+        if group and (group[0].chapter or group[-1].pause is not None or not _continues(group[0], passage)):
+            yield from _cut(_joined(group), part_bytes)
+            group, size = [], 0
+        size += len(passage.text.encode()) + (2 if group else 0)
+        group.append(passage)
         if size > 8 * part_bytes:  # bounds the buffer; the end of a paragraph is a good place to split
-            yield from _cut(_joined(held), part_bytes)
-            held, size = [], 0
-    if held:
-        yield from _cut(_joined(held), part_bytes)
+            yield from _cut(_joined(group), part_bytes)
+            group, size = [], 0
+    if group:
+        yield from _cut(_joined(group), part_bytes)
 
 
 def _joined(passages: list[Passage]) -> Passage:

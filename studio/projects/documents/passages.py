@@ -112,17 +112,17 @@ class Skipped:
 
 def with_pauses(passages: Iterable[Passage | None]) -> Iterator[Passage]:
     """Turn scene breaks (None) into pauses, except next to a chapter's heading."""
-    held, is_broken = None, False
+    previous, is_broken = None, False
     for passage in passages:
         if passage is None:
             is_broken = True
             continue
-        if held:
-            is_scene = is_broken and not passage.chapter and not held.chapter and held.pause is None
-            yield replace(held, pause=SCENE_PAUSE) if is_scene else held
-        held, is_broken = passage, False
-    if held:
-        yield held
+        if previous:
+            is_scene = is_broken and not passage.chapter and not previous.chapter and previous.pause is None
+            yield replace(previous, pause=SCENE_PAUSE) if is_scene else previous
+        previous, is_broken = passage, False
+    if previous:
+        yield previous
 
 
 def decode_text(data: bytes) -> str:

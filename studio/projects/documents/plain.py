@@ -128,21 +128,21 @@ def _divided(block: Block, was_bare: bool) -> Iterator[tuple[Block, bool]]:
     if len(block) == 1:
         yield block, False
         return
-    held: Block = []
+    pending: Block = []
     was_bare = False
     for line, below in zip(block, [*block[1:], ""], strict=True):
-        may_begin = not held or len(held[-1]) < WRAPPED or SENTENCE_END.search(held[-1])
+        may_begin = not pending or len(pending[-1]) < WRAPPED or SENTENCE_END.search(pending[-1])
         is_wrapped = len(line) >= WRAPPED or below[:1].islower()
-        if may_begin and _is_chapter([line], was_bare and not held and not is_wrapped):
-            if held:
-                yield held, False
-                held = []
+        if may_begin and _is_chapter([line], was_bare and not pending and not is_wrapped):
+            if pending:
+                yield pending, False
+                pending = []
             yield [line], True
             was_bare = is_bare_heading(undecorated(line))
             continue
-        held.append(line)
-    if held:
-        yield held, False
+        pending.append(line)
+    if pending:
+        yield pending, False
 
 
 def _is_chapter(lines: Block, was_bare: bool) -> bool:

@@ -128,15 +128,15 @@ def _text(lines: Iterable[str]) -> str:
 
 def _without_repeats(passages: Iterable[Passage]) -> Iterator[Passage]:
     """Drop lines repeated from the previous subtitle, as in live transcripts that roll up."""
-    shown: list[str] = []
+    previous: list[str] = []
     for passage in passages:
         lines = passage.text.split("\n")
         repeated = next(
-            (count for count in range(min(len(lines), MAX_REPEATED), 0, -1) if lines[:count] == shown[-count:]), 0
+            (count for count in range(min(len(lines), MAX_REPEATED), 0, -1) if lines[:count] == previous[-count:]), 0
         )
         if lines[repeated:]:
             yield replace(passage, text="\n".join(lines[repeated:]))
-        shown = lines
+        previous = lines
 
 
 def _clock(seconds: float, point: str = ",") -> str:

@@ -75,11 +75,13 @@ def _passage(row: dict[str, str], line: int) -> Passage | None:
     text = row.get("text", "").strip()
     if not text:
         return None
-    written = row.get("pause", "").strip()
+    pause_text = row.get("pause", "").strip()
     try:
-        pause = float(written.replace(",", ".")) if written else None
+        pause = float(pause_text.replace(",", ".")) if pause_text else None
     except ValueError:
-        raise InvalidDocument(f"line {line}: the pause {written[:20]!r} is not a number of seconds", "file") from None
+        raise InvalidDocument(
+            f"line {line}: the pause {pause_text[:20]!r} is not a number of seconds", "file"
+        ) from None
     if pause is not None and not 0 <= pause <= MAX_PAUSE:
         raise InvalidDocument(f"line {line}: a pause must be from 0 to {MAX_PAUSE:g} seconds", "file")
     return Passage(

@@ -50,8 +50,8 @@ def tracks_of(timeline: Timeline, name: NameTrack) -> dict[str, Timeline]:
         names.append(name(placed))
         lengths[names[-1]] += placed.end - placed.start
     if len(lengths) > MAX_TRACKS:
-        kept = {track for track, _ in lengths.most_common(MAX_TRACKS - 1)}
-        names = [track if track in kept else OTHERS for track in names]
+        largest = {track for track, _ in lengths.most_common(MAX_TRACKS - 1)}
+        names = [track if track in largest else OTHERS for track in names]
     parts: dict[str, set[str]] = {}
     for track, placed in zip(names, timeline.placed, strict=True):
         parts.setdefault(track, set()).add(placed.part.id)

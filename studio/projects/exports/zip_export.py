@@ -26,16 +26,16 @@ LONGEST_NAME = 80
 
 
 def zipped(
-    timeline: Timeline, files: AudioFiles, names: Mapping[str, str], others: Mapping[str, str] | None = None
+    timeline: Timeline, files: AudioFiles, names: Mapping[str, str], texts: Mapping[str, str] | None = None
 ) -> Generator[bytes, None, None]:
     """Yield the zip in chunks, with one part in memory at a time. Its manifest.csv can be imported as a project.
 
-    ``names``: of the characters, by id; ``others``: texts to add, by file name.
+    ``names``: of the characters, by id; ``texts``: texts to add, by file name.
     """
     sink = Sink()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:  # type: ignore[call-overload]
         archive.writestr(zipfile.ZipInfo("manifest.csv", DATE), _manifest(timeline, names))
-        for name, text in (others or {}).items():
+        for name, text in (texts or {}).items():
             archive.writestr(zipfile.ZipInfo(name, DATE), text)
         for placed in timeline.placed:
             archive.writestr(zipfile.ZipInfo(_name(placed.part.position), DATE), files.read(placed.take.audio))

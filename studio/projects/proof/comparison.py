@@ -78,8 +78,8 @@ class _Token(NamedTuple):
 class _Pair(NamedTuple):
     """Aligned tokens; one of both may be empty."""
 
-    said: range
-    heard: range
+    tokens: range
+    words: range
     is_match: bool
 
 
@@ -90,23 +90,25 @@ class Text:
         """``read``: the text given to the model for ``typed``; ``language``: BCP 47, blank: guessed."""
         self.is_english = language.partition("-")[0].lower() == "en" if language else looks_english(typed)
         read = normalised(read) if self.is_english else read  # some models get figures as typed
-        spoken = [read[start:end] for start, end in words_in(read)]
-        order = with_times_as_written(typed, [Timed(word, float(at), float(at + 1)) for at, word in enumerate(spoken)])
+        read_words = [read[start:end] for start, end in words_in(read)]
+        typed_words = with_times_as_written(
+            typed, [Timed(word, float(at), float(at + 1)) for at, word in enumerate(read_words)]
+        )
         self._typed = typed
-        self.read = spoken
+        self.read = read_words
         """The words as read."""
-        self.words = [word.text for word in order]
+        self.words = [word.text for word in typed_words]
         """The words as typed."""
         self.places = places_of(typed, self.words)
         """The index of each word's first character."""
-        self._blocks = [(int(word.start), max(int(word.start) + 1, ceil(word.end))) for word in order]
-        by_read = [0] * len(spoken)
+        self._blocks = [(int(word.start), max(int(word.start) + 1, ceil(word.end))) for word in typed_words]
+        by_read = [0] * len(read_words)
         for number, (start, end) in enumerate(self._blocks):
             by_read[start:end] = [number] * len(by_read[start:end])
         names = [self._is_name(typed, number) for number in range(len(self.words))]
         self.tokens = [
             _Token(part, number, bool(names) and names[number])
-            for word, number in zip(spoken, by_read, strict=True)
+            for word, number in zip(read_words, by_read, strict=True)
             for part in parts_of(word)
         ]
 
@@ -159,13 +161,13 @@ def compare(text: Text, words: Sequence[HeardWord]) -> Comparison:
     times: dict[int, tuple[float, float]] = {}
     for pair in pairs:
         if pair.is_match:
-            for at in pair.said:
-                start = times.get(text.tokens[at].word, (tokens[pair.heard.start].start,))[0]
-                times[text.tokens[at].word] = start, tokens[pair.heard.stop - 1].end
+            for at in pair.tokens:
+                start = times.get(text.tokens[at].word, (tokens[pair.words.start].start,))[0]
+                times[text.tokens[at].word] = start, tokens[pair.words.stop - 1].end
     differences = [
-        _difference(text, words, tokens, here, there)
-        for here, there in _runs(pairs)
-        if not _is_same(text, tokens, here, there)
+        _difference(text, words, tokens, span, heard_span)
+        for span, heard_span in _runs(pairs)
+        if not _is_same(text, tokens, span, heard_span)
     ]
     return Comparison(tuple(differences), times)
 
@@ -183,17 +185,17 @@ def _tokens(words: Sequence[HeardWord], is_english: bool) -> list[HeardWord]:
     text = " ".join(word.text for word in raw)
     read = normalised(text) if is_english else text
     if read != text:
-        spoken = [read[start:end] for start, end in words_in(read)]
-        order = with_times_as_written(
+        read_words = [read[start:end] for start, end in words_in(read)]
+        timed_words = with_times_as_written(
             read, [Timed(word.text.strip(".,;:!?…\"'"), word.start, word.end) for word in raw]
         )
         at, words = 0, list[HeardWord]()
-        for timed in order:
+        for timed in timed_words:
             while at + 1 < len(raw) and raw[at].end <= timed.start:
                 at += 1
             words.append(HeardWord(*timed, raw[at].certainty))
-        raw = words if len(words) == len(spoken) else raw
-    return [HeardWord(part, *word[1:]) for whole in raw for word in _apart(whole) for part in parts_of(word.text)]
+        raw = words if len(words) == len(read_words) else raw
+    return [HeardWord(part, *word[1:]) for raw_word in raw for word in _apart(raw_word) for part in parts_of(word.text)]
 
 
 def _apart(word: HeardWord) -> list[HeardWord]:
@@ -270,62 +272,67 @@ def _runs(pairs: Sequence[_Pair]) -> Iterator[tuple[range, range]]:
         if not pair.is_match:
             run.append(pair)
         elif run:
-            yield range(run[0].said.start, run[-1].said.stop), range(run[0].heard.start, run[-1].heard.stop)
+            yield range(run[0].tokens.start, run[-1].tokens.stop), range(run[0].words.start, run[-1].words.stop)
             run = []
 
 
-def _is_same(text: Text, words: Sequence[HeardWord], here: range, there: range) -> bool:
+def _is_same(text: Text, words: Sequence[HeardWord], span: range, heard_span: range) -> bool:
     """Whether both are the same in another spelling, as read or as typed, or differ only in optional words."""
-    ours, theirs = ([text.tokens[at].folded for at in here], [words[at].text for at in there])
-    if not ours or not theirs:
-        extra = ours or theirs
-        at = here.start
-        near = [token.folded for token in text.tokens[max(0, at - 2) : here.stop + 2]]
-        is_figure = any(_NUMBER.fullmatch(word) for word in near)
+    expected, heard = ([text.tokens[at].folded for at in span], [words[at].text for at in heard_span])
+    if not expected or not heard:
+        extra = expected or heard
+        at = span.start
+        neighbours = [token.folded for token in text.tokens[max(0, at - 2) : span.stop + 2]]
+        is_figure = any(_NUMBER.fullmatch(word) for word in neighbours)
         return all(word in _CONTRACTED or (is_figure and word in _IN_FIGURES) for word in extra)
-    numbers = {text.tokens[at].word for at in here}
-    joined, typed = "".join(theirs), text.typed(min(numbers), max(numbers) + 1)
-    is_name = any(text.tokens[at].is_name for at in here)
-    if is_one_piece("".join(ours), joined, is_name) or is_one_piece(typed, joined, is_name):
+    numbers = {text.tokens[at].word for at in span}
+    joined, typed = "".join(heard), text.typed(min(numbers), max(numbers) + 1)
+    is_name = any(text.tokens[at].is_name for at in span)
+    if is_one_piece("".join(expected), joined, is_name) or is_one_piece(typed, joined, is_name):
         return True
     return not text.is_english and any(map(str.isdigit, typed)) != any(map(str.isdigit, joined))  # read in any way
 
 
 def _difference(
-    text: Text, raw: Sequence[HeardWord], words: Sequence[HeardWord], here: range, there: range
+    text: Text, raw: Sequence[HeardWord], words: Sequence[HeardWord], span: range, heard_span: range
 ) -> Difference:
-    before = words[there.start - 1].end if there.start else 0.0
-    after = words[there.stop].start if there.stop < len(words) else words[-1].end if words else 0.0
-    start, end = (words[there.start].start, words[there.stop - 1].end) if there else (before, max(before, after))
-    first, last = _words_of(text, here)
-    certainty = sum(words[at].certainty for at in there) / len(there) if there else 1.0
-    kind = _kind(text, words, here, there)
-    near = start + SLACK, end - SLACK
-    heard = " ".join(word.text for word in raw if there and word.end > near[0] and word.start < near[1])
+    before = words[heard_span.start - 1].end if heard_span.start else 0.0
+    after = words[heard_span.stop].start if heard_span.stop < len(words) else words[-1].end if words else 0.0
+    start, end = (
+        (words[heard_span.start].start, words[heard_span.stop - 1].end) if heard_span else (before, max(before, after))
+    )
+    first, last = _words_of(text, span)
+    certainty = sum(words[at].certainty for at in heard_span) / len(heard_span) if heard_span else 1.0
+    kind = _kind(text, words, span, heard_span)
+    bounds = start + SLACK, end - SLACK
+    heard = " ".join(word.text for word in raw if heard_span and word.end > bounds[0] and word.start < bounds[1])
     return Difference(kind, first, last, start, end, heard, certainty)
 
 
-def _words_of(text: Text, here: range) -> tuple[int, int]:
-    if here:
-        return text.tokens[here.start].word, text.tokens[here.stop - 1].word + 1
-    at = text.tokens[here.start].word if here.start < len(text.tokens) else len(text.words)
+def _words_of(text: Text, span: range) -> tuple[int, int]:
+    if span:
+        return text.tokens[span.start].word, text.tokens[span.stop - 1].word + 1
+    at = text.tokens[span.start].word if span.start < len(text.tokens) else len(text.words)
     return at, at
 
 
-def _kind(text: Text, words: Sequence[HeardWord], here: range, there: range) -> Kind:
-    is_end = here.stop == len(text.tokens) and there.stop == len(words)
-    if is_end and len(there) <= END_WORDS and len(here) > len(there):
+def _kind(text: Text, words: Sequence[HeardWord], span: range, heard_span: range) -> Kind:
+    is_end = span.stop == len(text.tokens) and heard_span.stop == len(words)
+    if is_end and len(heard_span) <= END_WORDS and len(span) > len(heard_span):
         return "cut_end"
-    if not here:
-        return "repeated" if _is_repeated(words, there) else "added"
-    return "changed" if there else "left_out"
+    if not span:
+        return "repeated" if _is_repeated(words, heard_span) else "added"
+    return "changed" if heard_span else "left_out"
 
 
-def _is_repeated(words: Sequence[HeardWord], there: range) -> bool:
+def _is_repeated(words: Sequence[HeardWord], span: range) -> bool:
     """Whether the words repeat those directly before or after them."""
-    size = len(there)
+    size = len(span)
     if size > LONGEST_REPEAT:
         return False
-    ours = [word.text for word in words[there.start : there.stop]]
-    beside = words[max(0, there.start - size) : there.start], words[there.stop : there.stop + size]
-    return any(len(near) == size and all(map(are_alike, ours, (word.text for word in near))) for near in beside)
+    repeated = [word.text for word in words[span.start : span.stop]]
+    neighbours = words[max(0, span.start - size) : span.start], words[span.stop : span.stop + size]
+    return any(
+        len(neighbour) == size and all(map(are_alike, repeated, (word.text for word in neighbour)))
+        for neighbour in neighbours
+    )

@@ -78,11 +78,11 @@ def check_take(
         starts = _stored_starts(take, times)
         if recogniser is not None:
             pcm = for_recogniser(floats(samples.tobytes()), take.sample_rate)
-            spoken = _language(take.text, language)
-            words = recogniser.recognise_exactly(pcm, spoken).words
+            language = _language(take.text, language)
+            words = recogniser.recognise_exactly(pcm, language).words
             heard_words = [HeardWord(word.word, word.start, word.end, float(word.probability)) for word in words]
             comparison = compare(text, heard_words)
-            differences = Verification(recogniser, spoken, pcm, text, comparison).differences()
+            differences = Verification(recogniser, language, pcm, text, comparison).differences()
             findings += [_finding(text, difference) for difference in differences]
             wrong = sum(_words_wrong(difference) for difference in differences)
             starts = [(start, text.places[word]) for word, (start, _) in comparison.times.items()]
@@ -146,27 +146,27 @@ def _words_wrong(difference: Difference) -> int:
 
 
 def _of_sound(
-    text: Text, take: Take, sound: SoundFigures, starts: Sequence[tuple[float, int]], others: Sequence[ProofFinding]
+    text: Text, take: Take, sound: SoundFigures, starts: Sequence[tuple[float, int]], findings: Sequence[ProofFinding]
 ) -> Iterator[ProofFinding]:
     """Find silence not requested by the text, an end in mid-word that the words do not show, an implausible length.
 
     ``starts``: the second at which words begin, and the place of each in the text.
     """
-    longest = LONGEST_SILENCE + _pause_in(take.text)
+    longest_silence = LONGEST_SILENCE + _pause_in(take.text)
     for start, end in sound.silences:
-        if end - start > longest:
+        if end - start > longest_silence:
             place = min((word for word in starts if word[0] >= start), default=(end, len(take.text)))[1]
             yield ProofFinding("silence", WEIGHTS["silence"], start, end, place, place)
     is_limited = take.finish_reason == "length"
-    if (sound.is_cut or is_limited) and not any(finding.kind == "cut_end" for finding in others):
+    if (sound.is_cut or is_limited) and not any(finding.kind == "cut_end" for finding in findings):
         first, last = text.characters(max(0, len(text.words) - 1), len(text.words))
         weight = WEIGHTS["cut_end"] if is_limited else WEIGHTS["cut_end"] // 2
         yield ProofFinding("cut_end", weight, max(0.0, take.seconds - 0.5), take.seconds, first, last)
-    shortest, most = plausible_seconds(text.read)
-    spoken = sound.speech_s * float(take.parameters.get("speed") or 1.0)
-    if spoken > most + TAGGED_SOUND * _directions(take.text):
-        yield _whole("too_long", take, min(1.0, spoken / most / FAR_TOO_LONG))
-    elif spoken < shortest:
+    shortest, longest = plausible_seconds(text.read)
+    speech_seconds = sound.speech_s * float(take.parameters.get("speed") or 1.0)
+    if speech_seconds > longest + TAGGED_SOUND * _directions(take.text):
+        yield _whole("too_long", take, min(1.0, speech_seconds / longest / FAR_TOO_LONG))
+    elif speech_seconds < shortest:
         yield _whole("too_short", take)
 
 
@@ -186,6 +186,6 @@ def _is_pause(tag: str) -> bool:
 
 def _pause_in(text: str) -> float:
     """Seconds of the longest pause requested by the text."""
-    asked = [float(match[1]) / (1000 if match[2].lower() == "ms" else 1) for match in PAUSE.finditer(text)]
-    named = [TAGGED_PAUSE for tag in TAG.findall(text) if _is_pause(tag)]
-    return max([0.0, *asked, *named])
+    explicit = [float(match[1]) / (1000 if match[2].lower() == "ms" else 1) for match in PAUSE.finditer(text)]
+    tagged = [TAGGED_PAUSE for tag in TAG.findall(text) if _is_pause(tag)]
+    return max([0.0, *explicit, *tagged])

@@ -56,8 +56,8 @@ class ProofRegeneration:
                 spoken_part, self._library, project_id, owner_filter, part_id
             )
             language = project.settings.language
-            kept, has_recogniser = self._library.proofs.checked, self._runs.has_recogniser
-            before = await to_thread.run_sync(kept, take.id, VERSION, has_recogniser)
+            lookup, has_recogniser = self._library.proofs.checked, self._runs.has_recogniser
+            before = await to_thread.run_sync(lookup, take.id, VERSION, has_recogniser)
             if before is None:
                 before = await self._runs.check(take, language, caller)
                 await to_thread.run_sync(self._library.proofs.keep, take.id, before)
@@ -72,12 +72,12 @@ class ProofRegeneration:
                     break  # the best one so far
                 results.append((await self._weight(project_id, new.take, checked), len(results), new, checked))
         weight, _, new, checked = min(results, key=lambda result: result[:2])
-        was = await self._weight(project_id, take, replace(before, findings=_without_drift(before)))
-        is_better = weight <= was
+        previous_weight = await self._weight(project_id, take, replace(before, findings=_without_drift(before)))
+        is_better = weight <= previous_weight
         if is_better:
             await to_thread.run_sync(self._keep, project_id, take, new, checked, part.text)
         part = await to_thread.run_sync(self._library.projects.part, project_id, owner_filter, part_id)
-        return Improved(part, len(results), was, weight if is_better else was, is_better)
+        return Improved(part, len(results), previous_weight, weight if is_better else previous_weight, is_better)
 
     async def _weight(self, project_id: str, take: Take, checked: Checked) -> int:
         """The weight of all findings, including differences from the median."""

@@ -86,7 +86,7 @@ class ProofReport:
             *(f"  {NAMES[kind]}: {figures.open[kind]}" for kind in KINDS if figures.open.get(kind)),
             "",
         ]
-        lines += [f"{_place_of(spot)}: {said_of(spot)}" for spot in open_spots]
+        lines += [f"{_place_of(spot)}: {summary_of(spot)}" for spot in open_spots]
         return "\n".join(lines).rstrip() + "\n"
 
     def _row(self, spot: Spot) -> dict[str, object]:
@@ -134,7 +134,7 @@ def _place_of(spot: Spot) -> str:
     return f"Part {spot.position + 1}, {spot.finding.start:.1f} s{take}"
 
 
-def said_of(spot: Spot) -> str:
+def summary_of(spot: Spot) -> str:
     """A spot in one line."""
     finding, (_, words, _) = spot.finding, sentence_of(spot)
     words, heard = (f"“{' '.join(piece.split())}”" for piece in (words, finding.heard))

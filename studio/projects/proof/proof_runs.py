@@ -99,7 +99,7 @@ class ProofRuns:
         if run.task.done() and (refusal := run.task.exception()):
             del self._runs[project_id]
             raise refusal
-        for finished in [known for known, other in self._runs.items() if not other.is_under_way][:-REMEMBERED]:
+        for finished in [key for key, other in self._runs.items() if not other.is_under_way][:-REMEMBERED]:
             del self._runs[finished]
 
     async def cancel(self, project_id: str) -> None:

@@ -79,8 +79,8 @@ def _levels(samples: np.ndarray, window: int) -> np.ndarray:
 def _without_clicks(is_sound: np.ndarray) -> np.ndarray:
     """Mark sounds shorter than SHORTEST_SOUND as silence."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], is_sound, [False]])))
-    kept = is_sound.copy()
+    result = is_sound.copy()
     for start, end in edges.reshape(-1, 2):
         if (end - start) * WINDOW < SHORTEST_SOUND:
-            kept[start:end] = False
-    return kept
+            result[start:end] = False
+    return result

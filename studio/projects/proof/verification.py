@@ -78,15 +78,15 @@ class Verification:
         chances = self._recogniser.likelihoods(audio, self._language, texts)
         return max([chances[0], *chances[2:]]) - chances[1] < _needed(text, difference)
 
-    def _unheard(self, others: Sequence[Difference]) -> Iterator[Difference]:
+    def _unheard(self, differences: Sequence[Difference]) -> Iterator[Difference]:
         """Words spoken twice and heard once; not beside other differences, which would explain them."""
         for start, end in repeated_spans(self._pcm):
             begin = start - (end - start)
-            if any(begin - NEAR < other.start < end + NEAR for other in tuple(others)):
+            if any(begin - NEAR < other.start < end + NEAR for other in tuple(differences)):
                 continue
-            near = [word for word, (at, over) in self._comparison.times.items() if at < end and over > begin]
-            if near:
-                yield from self._repetition(min(near), max(near) + 1, start, end)
+            words = [word for word, (at, over) in self._comparison.times.items() if at < end and over > begin]
+            if words:
+                yield from self._repetition(min(words), max(words) + 1, start, end)
 
     def _repetition(self, low: int, high: int, start: float, end: float) -> Iterator[Difference]:
         """The likeliest repetition of some of these words, if it is likely enough."""

@@ -82,22 +82,22 @@ def plan_of(request: SpeechRequest, voices: VoiceResolver, card: ModelCard) -> P
     Raises InvalidRequest for a text that cannot be spoken, UnknownVoice, InvalidUtterance for invalid sampling values.
     """
     find = cache(voices.find)
-    own = None if request.clips else find(request.voice)
+    request_voice = None if request.clips else find(request.voice)
     turns, cast = _turns(request, Reader(request, find, voices.library.pronunciations, card), card), request.cast
     named = _named(turns, cast or {}, find)
-    sampling = _sampling(request, own)
+    sampling = _sampling(request, request_voice)
 
     def part_of(turn: Turn) -> PlannedPart:
         script = _lengthened(turn.script, request.speed)
         if turn.speaker is None:
-            label = OWN_CLIP if request.clips else _label(own)
-            return PlannedPart(turn.text, script, label, own, sampling, None if cast is None else "")
+            label = OWN_CLIP if request.clips else _label(request_voice)
+            return PlannedPart(turn.text, script, label, request_voice, sampling, None if cast is None else "")
         voice = named[fold_speaker(turn.speaker)]
         own_sampling = replace(_sampling(request, voice), seed=sampling.seed)
         return PlannedPart(turn.text, script, _label(voice), voice, own_sampling, turn.speaker)
 
     parts = tuple(part_of(turn) for turn in turns)
-    return Plan(parts, request.turn_gap * request.speed, request.max_frames, own, sampling, _read_as(turns))
+    return Plan(parts, request.turn_gap * request.speed, request.max_frames, request_voice, sampling, _read_as(turns))
 
 
 def _lengthened(script: Script, speed: float) -> Script:

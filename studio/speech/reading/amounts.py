@@ -89,8 +89,8 @@ def _fraction(match: re.Match[str]) -> str:
 
 def _part_of_a_unit(match: re.Match[str]) -> str:
     """'1/2 teaspoon', '1 1/2 teaspoons': the library has no units for fractions."""
-    one, many = _KITCHEN[match[3]]
-    return f"{match[1]}{match[2]} {many if match[1] else one}"
+    singular, plural = _KITCHEN[match[3]]
+    return f"{match[1]}{match[2]} {plural if match[1] else singular}"
 
 
 def _from_to(match: re.Match[str]) -> str:

@@ -97,8 +97,8 @@ def _runs(text: str) -> Iterator[list[re.Match[str]]]:
 
 
 def _read(token: re.Match[str], run: list[re.Match[str]], index: int, *, shouted: bool) -> str:
-    written, following = token[0], token.string[token.end() : token.end() + 3]
-    stem, apostrophe, ending = _parts(written)
+    word, following = token[0], token.string[token.end() : token.end() + 3]
+    stem, apostrophe, ending = _parts(word)
     before = run[index - 1][0] if index else ""
     if len(stem) == 1:
         is_article = (
@@ -113,10 +113,10 @@ def _read(token: re.Match[str], run: list[re.Match[str]], index: int, *, shouted
     if _SCOTTISH.fullmatch(stem) and _PRONOUNCED.fullmatch(stem[2:]):
         return f"Mc{stem[2:].capitalize()}{apostrophe}{ending.lower()}"
     if _is_abbreviation(stem, before, following) or _is_in_range(token):
-        return written.capitalize()
+        return word.capitalize()
     if not _is_word(stem, before, shouted=shouted) and (apostrophe == "" or ending == "S"):
         return stem + apostrophe + ending.lower()
-    small = written.lower()
+    small = word.lower()
     is_street = re.match(r" (?:ST|AVE|RD|BLVD|LN|DR|HWY|PKWY)\b", token.string[token.end() : token.end() + 6])
     is_named = stem in _NAMES or is_street or (before in _TITLES and _before(token).endswith(". "))
     return small[0].upper() + small[1:] if is_named or _SENTENCE_START.search(_before(token)) else small
@@ -128,10 +128,10 @@ def _before(token: re.Match[str]) -> str:
     return ("-" if start > 8 else "") + token.string[max(0, start - 8) : start]
 
 
-def _parts(written: str) -> tuple[str, str, str]:
+def _parts(word: str) -> tuple[str, str, str]:
     """Split "DON’T" into "DON", "’" and "T"."""
-    match = re.search("['’]", written)
-    return (written[: match.start()], match[0], written[match.end() :]) if match else (written, "", "")
+    match = re.search("['’]", word)
+    return (word[: match.start()], match[0], word[match.end() :]) if match else (word, "", "")
 
 
 def _is_abbreviation(stem: str, before: str, following: str) -> bool:

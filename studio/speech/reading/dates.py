@@ -48,8 +48,8 @@ def _month_name(number: str) -> str:
     return _MONTHS[int(number) - 1]
 
 
-def _month(written: str) -> str:
-    return next(month for month in _MONTHS if month.startswith(written[:3]))
+def _month(name: str) -> str:
+    return next(month for month in _MONTHS if month.startswith(name[:3]))
 
 
 def _day(day: int, month: int, in_year: str, otherwise: str) -> str:
@@ -65,9 +65,9 @@ def _slashed(match: re.Match[str]) -> str:
     return _day(day, month, _whole_year(match[3]), match[0])
 
 
-def _whole_year(written: str) -> str:
+def _whole_year(figures: str) -> str:
     """Two digits mean 1969 to 2068, as in POSIX."""
-    return written if len(written) == 4 else f"{19 if written >= '69' else 20}{written}"
+    return figures if len(figures) == 4 else f"{19 if figures >= '69' else 20}{figures}"
 
 
 def _year_first(match: re.Match[str]) -> str:
@@ -112,8 +112,8 @@ def _month_of_a_year(match: re.Match[str]) -> str:
 
 def _year_of_thing(match: re.Match[str]) -> str:
     """'the nineteen oh six earthquake', but not of a count or a measure: 'the 1900 block', 'a 1500 word essay'."""
-    thing = match[3].lower()
-    is_counted = thing in _COUNTED or (thing.endswith(("s", "ing", "ed", "est")) and thing not in _EVENTS)
+    noun = match[3].lower()
+    is_counted = noun in _COUNTED or (noun.endswith(("s", "ing", "ed", "est")) and noun not in _EVENTS)
     return match[0] if is_counted else f"{match[1]} {year(match[2])} {match[3]}"
 
 

@@ -49,9 +49,9 @@ class Dictionary:
 
     def _words(self, text: str) -> str:
         tokens = _TOKEN.findall(text)
-        written = [" " if token.isspace() else token for token in tokens]
-        folded = [token.casefold() for token in written]
-        as_written, as_folded = _Joined(written), _Joined(folded)
+        words = [" " if token.isspace() else token for token in tokens]
+        folded = [token.casefold() for token in words]
+        as_written, as_folded = _Joined(words), _Joined(folded)
         read, at = list[str](), 0
         while at < len(tokens):
             replacement, count = tokens[at], 1
@@ -64,10 +64,10 @@ class Dictionary:
             at += count
         return "".join(read)
 
-    def _entry(self, written: str, folded: str) -> Pronunciation | None:
+    def _entry(self, phrase: str, folded: str) -> Pronunciation | None:
         """The entry for exactly these words."""
-        matches = [match for key in (f" {written}", folded) if (match := self._ranked.get(key))]
-        exact = [match for match in matches if _lengths(match[1].phrase) == _lengths(written)]  # ß is not ss
+        matches = [match for key in (f" {phrase}", folded) if (match := self._ranked.get(key))]
+        exact = [match for match in matches if _lengths(match[1].phrase) == _lengths(phrase)]  # ß is not ss
         return min(exact, key=lambda match: match[0])[1] if exact else None
 
 

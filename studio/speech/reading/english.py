@@ -60,16 +60,16 @@ class SpokenEnglish(English):
 def english_normalizer() -> Normalizer:
     """The library's normalizer with our English, units and currencies; dashes, titles and formulas are left alone."""
     normalizer = Normalizer(SpokenEnglish(), latex="keep")
-    for unit, (one, many) in UNITS.items():
-        normalizer.add_unit(unit, one, many)
+    for unit, (singular, plural) in UNITS.items():
+        normalizer.add_unit(unit, singular, plural)
     for before, sign in DOLLAR_SIGNS.items():
         normalizer.add_currency(sign, (f"{DOLLARS[before]} dollar", f"{DOLLARS[before]} dollars"), ("cent", "cents"))
-    for sign, (one, many, coin, coins) in CURRENCIES.items():
-        normalizer.add_currency(sign, (one, many), (coin, coins))
+    for sign, (singular, plural, coin, coins) in CURRENCIES.items():
+        normalizer.add_currency(sign, (singular, plural), (coin, coins))
     for abbreviation in LEFT_AS_WRITTEN:
-        for written in {abbreviation, abbreviation.capitalize() if abbreviation[0].islower() else abbreviation}:
-            if written in normalizer.lexicon.abbreviations:
-                normalizer.lexicon.remove("abbreviations", written)
+        for form in {abbreviation, abbreviation.capitalize() if abbreviation[0].islower() else abbreviation}:
+            if form in normalizer.lexicon.abbreviations:
+                normalizer.lexicon.remove("abbreviations", form)
     for sign in tuple(normalizer.lexicon.punctuation):
         normalizer.lexicon.remove("punctuation", sign)
     return normalizer

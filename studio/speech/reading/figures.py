@@ -45,8 +45,8 @@ def _phone_number(match: re.Match[str]) -> str:
 
 def _file(figures: str) -> str:
     """A file number: 'twenty twenty-four dash zero zero one'."""
-    first, *others = figures.split("-")
-    return " dash ".join([year(first) if re.fullmatch(YEAR, first) else digits(first), *map(digits, others)])
+    first, *rest = figures.split("-")
+    return " dash ".join([year(first) if re.fullmatch(YEAR, first) else digits(first), *map(digits, rest)])
 
 
 def _isbn(figures: str) -> str:

@@ -54,8 +54,8 @@ def _by_words(text: str) -> str | None:
     """The language with the most matching words, if there are at least two and no tie."""
     words = [word.lower() for word in _WORD.findall(text)]
     hits = Counter({code: sum(word in common for word in words) for code, common in _COMMON.items()})
-    (first, most), (_, second) = hits.most_common(2)
-    return first if most >= 2 and most > second else None
+    (language, count), (_, second_count) = hits.most_common(2)
+    return language if count >= 2 and count > second_count else None
 
 
 def _script(sign: str) -> str:

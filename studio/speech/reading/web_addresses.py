@@ -11,12 +11,12 @@ _SIGNS = {".": "dot", "/": "slash", "-": "dash", "_": "underscore", "@": "at", "
 _HEAD = re.compile(r"^(?:https?://)?(www\.)?", re.IGNORECASE)
 
 
-def _address(written: str) -> str:
+def _address(address: str) -> str:
     """Words stay, other characters are named; the scheme is left out."""
-    head = _HEAD.match(written)
+    head = _HEAD.match(address)
     assert head is not None, "every part of it may be missing"
-    parts = re.split(r"([^A-Za-z0-9])", written[head.end() :].removesuffix("/"))
-    if written.isupper():
+    parts = re.split(r"([^A-Za-z0-9])", address[head.end() :].removesuffix("/"))
+    if address.isupper():
         parts = [part.lower() for part in parts]
     words = [_SIGNS.get(part, "U K" if part == "uk" else part) for part in parts if part]
     apart = [re.sub(r"(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])", " ", word) for word in words]

@@ -27,40 +27,40 @@ def read_brackets(text: str, names: Collection[str] | None) -> str:
     """
     if "[" not in text and "]" not in text:
         return text
-    known = _known(names)
-    return _BRACKETS.sub(lambda bracket: _as_read(bracket, known), text)
+    tags = _tags_by_key(names)
+    return _BRACKETS.sub(lambda bracket: _as_read(bracket, tags), text)
 
 
 def hide_tags(text: str, names: Collection[str] | None) -> str:
     """Replace tags, and the brackets around words, by spaces; the length stays the same."""
-    known = _known(names)
-    return _BRACKETS.sub(lambda bracket: _hidden(bracket, known), text)
+    tags = _tags_by_key(names)
+    return _BRACKETS.sub(lambda bracket: _hidden(bracket, tags), text)
 
 
-def _known(names: Collection[str] | None) -> dict[str, str] | None:
+def _tags_by_key(names: Collection[str] | None) -> dict[str, str] | None:
     return None if names is None else {_folded(name): name for name in names}
 
 
-def _is_words(bracket: re.Match[str], known: dict[str, str] | None) -> bool:
+def _is_words(bracket: re.Match[str], tags: dict[str, str] | None) -> bool:
     """Whether the text in these brackets is not a tag."""
     escaped, inner, _ = bracket.groups()
     if inner is None:
         return False
-    return bool(escaped) or (known is not None and _folded(inner) not in known and not PAUSE.fullmatch(bracket[0]))
+    return bool(escaped) or (tags is not None and _folded(inner) not in tags and not PAUSE.fullmatch(bracket[0]))
 
 
-def _as_read(bracket: re.Match[str], known: dict[str, str] | None) -> str:
+def _as_read(bracket: re.Match[str], tags: dict[str, str] | None) -> str:
     _, inner, stray = bracket.groups()
     if stray:
-        return "" if known is not None or stray[0] == "\\" else stray
-    if _is_words(bracket, known):
+        return "" if tags is not None or stray[0] == "\\" else stray
+    if _is_words(bracket, tags):
         return _spaced(bracket, inner.strip().removesuffix("\\").rstrip())
-    name = None if known is None or inner is None else known.get(_folded(inner))
+    name = None if tags is None or inner is None else tags.get(_folded(inner))
     return bracket[0] if name is None else f"[{name}]"
 
 
-def _hidden(bracket: re.Match[str], known: dict[str, str] | None) -> str:
-    if _is_words(bracket, known):
+def _hidden(bracket: re.Match[str], tags: dict[str, str] | None) -> str:
+    if _is_words(bracket, tags):
         return bracket[0].translate(_BLANKED)
     return bracket[0] if bracket[3] else " " * len(bracket[0])
 

@@ -29,8 +29,8 @@ async def word_times(
     read: list[Timed] = []
     for part in parts:
         read += _words(part, await engine.align(part.text, part.codes), speed)
-    written = await to_thread.run_sync(without_names, text, is_dialogue)
-    return await to_thread.run_sync(with_times_as_written, written, read, engine.info.card.tags)
+    typed_text = await to_thread.run_sync(without_names, text, is_dialogue)
+    return await to_thread.run_sync(with_times_as_written, typed_text, read, engine.info.card.tags)
 
 
 def in_units(unit: Unit, text: str, is_dialogue: bool, words: list[Timed]) -> list[Timed]:

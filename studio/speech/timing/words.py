@@ -40,12 +40,14 @@ def with_times_as_written(text: str, read: Sequence[Timed], tags: Collection[str
     """
     words = [text[start:end] for start, end in _words_in(hide_tags(_visible(text), tags))]
     timed: list[Timed] = []
-    for written, spoken in _aligned([_folded(word) for word in words], [_folded(word.text) for word in read]):
-        if spoken.start < spoken.stop:
-            timed += _shared(words[written.start : written.stop], read[spoken.start].start, read[spoken.stop - 1].end)
-        elif spoken.stop < len(read):
-            at = read[spoken.stop].start
-            timed += [Timed(word, at, at) for word in words[written.start : written.stop]]
+    for text_range, read_range in _aligned([_folded(word) for word in words], [_folded(word.text) for word in read]):
+        if read_range.start < read_range.stop:
+            timed += _shared(
+                words[text_range.start : text_range.stop], read[read_range.start].start, read[read_range.stop - 1].end
+            )
+        elif read_range.stop < len(read):
+            at = read[read_range.stop].start
+            timed += [Timed(word, at, at) for word in words[text_range.start : text_range.stop]]
     return timed
 
 
@@ -144,27 +146,29 @@ def _is_around(sign: str) -> bool:
     return unicodedata.category(sign).startswith("P") and sign not in _READ_ALOUD
 
 
-def _aligned(written: Sequence[str], read: Sequence[str]) -> Iterator[tuple[range, range]]:
+def _aligned(words: Sequence[str], read_words: Sequence[str]) -> Iterator[tuple[range, range]]:
     """Which written words correspond to which read words: one to one where equal, else several to several."""
     i = j = 0
-    for block in LCSseq.editops(written, read).as_matching_blocks():
-        at, there, size = block.a, block.b, block.size
-        if (at, there) != (i, j) and not _is_meeting(written, read, at, there, size):
+    for block in LCSseq.editops(words, read_words).as_matching_blocks():
+        at, read_at, size = block.a, block.b, block.size
+        if (at, read_at) != (i, j) and not _is_meeting(words, read_words, at, read_at, size):
             continue
-        if at > i or there > j:
-            yield range(i, at), range(j, there)
-        yield from ((range(at + step, at + step + 1), range(there + step, there + step + 1)) for step in range(size))
-        i, j = at + size, there + size
-    if i < len(written) or j < len(read):
-        yield range(i, len(written)), range(j, len(read))
+        if at > i or read_at > j:
+            yield range(i, at), range(j, read_at)
+        yield from (
+            (range(at + step, at + step + 1), range(read_at + step, read_at + step + 1)) for step in range(size)
+        )
+        i, j = at + size, read_at + size
+    if i < len(words) or j < len(read_words):
+        yield range(i, len(words)), range(j, len(read_words))
 
 
-def _is_meeting(written: Sequence[str], read: Sequence[str], i: int, j: int, size: int) -> bool:
+def _is_meeting(words: Sequence[str], read_words: Sequence[str], i: int, j: int, size: int) -> bool:
     """Whether equal words after unequal ones are a real match: two in a row, the last, or one before a figure, except
     the "and" with which many figures are read."""
-    if size != 1 or (i + 1 == len(written) and j + 1 == len(read)):
+    if size != 1 or (i + 1 == len(words) and j + 1 == len(read_words)):
         return size > 0
-    return i + 1 < len(written) and bool(_FIGURE.search(written[i + 1])) and written[i] != "and"
+    return i + 1 < len(words) and bool(_FIGURE.search(words[i + 1])) and words[i] != "and"
 
 
 def _shared(words: Sequence[str], start: float, end: float) -> list[Timed]:

@@ -94,9 +94,9 @@ class FasterWhisper:
         features = model.feature_extractor(pcm)
         frames = min(features.shape[-1] - 1, model.feature_extractor.nb_max_frames)
         sound = model.encode(package.audio.pad_or_trim(features))
-        known = language if language in model.supported_languages else "en"
+        model_language = language if language in model.supported_languages else "en"
         tokenizer = package.tokenizer.Tokenizer(
-            model.hf_tokenizer, model.model.is_multilingual, task="transcribe", language=known
+            model.hf_tokenizer, model.model.is_multilingual, task="transcribe", language=model_language
         )
         return [self._likelihood(sound, frames, tokenizer, text) for text in texts]
 
@@ -117,8 +117,8 @@ class FasterWhisper:
 
     def _recognise(self, pcm: np.ndarray, language: str, **options: Any) -> Transcription:
         self.load()
-        known = language if language in self._model.supported_languages else None  # else it is recognised too
-        stream, info = self._model.transcribe(pcm, language=known, word_timestamps=True, **options)
+        model_language = language if language in self._model.supported_languages else None  # else it is recognised too
+        stream, info = self._model.transcribe(pcm, language=model_language, word_timestamps=True, **options)
         segments = []
         for segment in stream:  # a generator, which recognises during the iteration
             check_job()

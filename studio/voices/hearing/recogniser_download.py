@@ -50,11 +50,11 @@ class RecogniserDownload:
         self._part = self._models / f".{self._folder.name}-{uuid.uuid4().hex}"
         remove = partial(shutil.rmtree, self._part, ignore_errors=True)
         self._download = HubDownload(_FILES, lambda commit: self._part, self._use, remove)
-        for left in self._models.glob(f".{self._folder.name}-*"):
+        for leftover in self._models.glob(f".{self._folder.name}-*"):
             with suppress(OSError):  # another studio on this library ends its download
-                written = max(path.stat().st_mtime for path in (left, *left.iterdir()))
-                if written < time.time() - _ABANDONED:
-                    shutil.rmtree(left, ignore_errors=True)
+                modified = max(path.stat().st_mtime for path in (leftover, *leftover.iterdir()))
+                if modified < time.time() - _ABANDONED:
+                    shutil.rmtree(leftover, ignore_errors=True)
         if not transcriber.is_there and is_installed() and self._folder.is_dir():
             transcriber.use(self._name)
 

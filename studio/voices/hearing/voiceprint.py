@@ -51,7 +51,7 @@ class Voiceprints:
         """Prints (spans, 256) of a reference clip; see `spans`. Blocking."""
         return self.spans(clip.pcm, clip.sample_rate, _OF_CLIP)
 
-    def spans(self, pcm: np.ndarray, rate: int, most: int = 4) -> np.ndarray:
+    def spans(self, pcm: np.ndarray, rate: int, limit: int = 4) -> np.ndarray:
         """Prints (spans, 256), each of length one, for spans of 1.6 s of the speech in float32 mono samples (samples,).
 
         Blocking. Empty for less than SHORTEST seconds of speech.
@@ -63,7 +63,7 @@ class Voiceprints:
 
         lstm, linear = self._networks()
         with torch.inference_mode():
-            _, (last, _) = lstm(torch.from_numpy(_mels_of_spans(speech, most)))
+            _, (last, _) = lstm(torch.from_numpy(_mels_of_spans(speech, limit)))
             prints = linear(last[-1]).relu()
             return torch.nn.functional.normalize(prints, dim=1).numpy()
 
@@ -75,8 +75,8 @@ class Voiceprints:
             lstm = torch.nn.LSTM(_BANDS, _WIDTH, _LAYERS, batch_first=True)
             linear = torch.nn.Linear(_WIDTH, _WIDTH)
             for module, prefix in ((lstm, "lstm."), (linear, "linear.")):
-                own = {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
-                module.load_state_dict(own)
+                weights = {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
+                module.load_state_dict(weights)
             self._lstm, self._linear = lstm.requires_grad_(False), linear.requires_grad_(False)
         return self._lstm, self._linear
 
@@ -98,8 +98,8 @@ def is_one_person(spans: np.ndarray) -> bool:
     cosines = spans @ spans.T
     for first in range(len(spans)):
         for second in range(first):
-            own = cosines[first] > cosines[second]
-            if 2 <= own.sum() <= len(own) - 2 and mean_print(spans[own]) @ mean_print(spans[~own]) < _ONE_PERSON:
+            mask = cosines[first] > cosines[second]
+            if 2 <= mask.sum() <= len(mask) - 2 and mean_print(spans[mask]) @ mean_print(spans[~mask]) < _ONE_PERSON:
                 return False
     return True
 
@@ -123,20 +123,20 @@ def _speech(pcm: np.ndarray, rate: int) -> np.ndarray:
     """The audio at RATE, from the first to the last speech, raised to the level of the encoder's training."""
     if not len(pcm):
         return pcm
-    spoken = np.flatnonzero(speaking_frames(frame_levels(pcm, rate))[0])
+    speech_frames = np.flatnonzero(speaking_frames(frame_levels(pcm, rate))[0])
     frame = round(FRAME_SECONDS * rate)
-    pcm = pcm[spoken[0] * frame : (spoken[-1] + 1) * frame]
+    pcm = pcm[speech_frames[0] * frame : (speech_frames[-1] + 1) * frame]
     resampler = Resampler(rate, RATE)
     speech = np.concatenate([resampler.write(pcm), resampler.finish()])
     level = float(np.sqrt(np.square(speech, dtype=np.float64).mean()))
     return speech * np.float32(max(1.0, _LEVEL / max(level, 1e-6)))
 
 
-def _mels_of_spans(speech: np.ndarray, most: int) -> np.ndarray:
-    """Mel powers (spans, frames, bands) of up to ``most`` spans, evenly spread; short speech is repeated."""
+def _mels_of_spans(speech: np.ndarray, limit: int) -> np.ndarray:
+    """Mel powers (spans, frames, bands) of up to ``limit`` spans, evenly spread; short speech is repeated."""
     padded = np.pad(speech, _WINDOW // 2)
     frames = np.lib.stride_tricks.sliding_window_view(padded, _WINDOW)[::_HOP]
-    count = max(1, min(most, 1 + (len(frames) - _FRAMES) // _APART))
+    count = max(1, min(limit, 1 + (len(frames) - _FRAMES) // _APART))
     starts = np.linspace(0, max(0, len(frames) - _FRAMES), count).astype(int)
     chosen = frames[(starts[:, None] + np.arange(_FRAMES)) % len(frames)]  # (spans, frames, window)
     powers = np.square(np.abs(np.fft.rfft(chosen * np.hanning(_WINDOW + 1)[:-1])))

@@ -108,7 +108,7 @@ class ArrangementRoutes:
         changed if a part would become blank or too long."""
         body = as_model(await read_json(request), ReplaceBody)
         action = self._replacements.count if body.dry_run else self._replacements.replace
-        matches = await to_thread.run_sync(action, project_id, request.state.owner_filter, body.wanted())
+        matches = await to_thread.run_sync(action, project_id, request.state.owner_filter, body.replacement())
         return JSONResponse(matches_json(matches, body.dry_run))
 
     def undo_replace(self, project_id: str, request: Request) -> JSONResponse:

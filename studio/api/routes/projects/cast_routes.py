@@ -101,8 +101,8 @@ class CastRoutes:
     ) -> JSONResponse:
         """Lines in order, with the text before and after. ``unsure``: only those whose speaker is unsure and not
         confirmed; ``character``: only those of this character, blank: the narrator's."""
-        shown = PartFilter(is_unsure=unsure, character=character)
-        lines, total = self._service.lines(project_id, request.state.owner_filter, shown, offset, limit)
+        part_filter = PartFilter(is_unsure=unsure, character=character)
+        lines, total = self._service.lines(project_id, request.state.owner_filter, part_filter, offset, limit)
         data = [line_json(line) for line in lines]
         return JSONResponse({"object": "list", "data": data, "total": total, "has_more": offset + len(data) < total})
 

@@ -46,6 +46,6 @@ class ChapterRoutes:
         character: str | None = None,
     ) -> JSONResponse:
         """The ids of parts in order, filtered as in the list of parts."""
-        shown = PartFilter(state, audio, noted, character)
-        ids = self._projects.part_ids(project_id, request.state.owner_filter, shown, offset, limit)
+        part_filter = PartFilter(state, audio, noted, character)
+        ids = self._projects.part_ids(project_id, request.state.owner_filter, part_filter, offset, limit)
         return JSONResponse({"object": "list", "data": ids})

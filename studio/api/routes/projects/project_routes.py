@@ -175,10 +175,10 @@ class ProjectRoutes:
         """Parts in order, with their takes. ``state``: only those in this state; ``audio``: only those with audio, or
         without; ``noted``: with an open note, or without; ``character``: of this character, blank: the narrator's; also
         in the total."""
-        owner_filter, shown = request.state.owner_filter, PartFilter(state, audio, noted, character)
+        owner_filter, part_filter = request.state.owner_filter, PartFilter(state, audio, noted, character)
         project = self._projects.get(project_id, owner_filter)
-        parts = self._projects.parts(project_id, owner_filter, offset, limit, shown)
-        total = self._projects.count_parts(project_id, owner_filter, shown)
+        parts = self._projects.parts(project_id, owner_filter, offset, limit, part_filter)
+        total = self._projects.count_parts(project_id, owner_filter, part_filter)
         more = offset + len(parts) < total
         data = [part_json(part, project.settings) for part in parts]
         return JSONResponse({"object": "list", "data": data, "total": total, "has_more": more})

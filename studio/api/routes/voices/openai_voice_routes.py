@@ -66,18 +66,18 @@ class OpenAIVoiceRoutes:
     async def _create(self, form: Form, request: Request) -> JSONResponse:
         sample = await sample_of(form, self._clips, request.state.caller)
         consent = form.text("consent").strip()
-        ours = consent.startswith("cons_")
+        is_consent_id = consent.startswith("cons_")
         plain = ("name", "language", "gender", "accent", "colour", "licence")
         texts: dict[str, Any] = {name: form.text(name) for name in plain}
         new = VoiceFields(
             **texts,
             description=form.text("speaker_description", "description"),
             tags=tuple(form.text("tags").split(",")),
-            consent=consent if ours else None,
+            consent=consent if is_consent_id else None,
             sharing=form.text("sharing") or "private",
         )
         # Any other text is recorded as the statement of a new consent.
-        recorded = NewConsent(form.text("name"), statement=consent) if consent and not ours else None
+        recorded = NewConsent(form.text("name"), statement=consent) if consent and not is_consent_id else None
         create = partial(self._seen(request).library.voices.create, new, [sample], consent=recorded)
         voice = await self._speech.save_voice(to_thread.run_sync(create))
         return JSONResponse(openai_voice(voice) | {"success": True, "voice": uploaded_voice(voice)})

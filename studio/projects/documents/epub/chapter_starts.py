@@ -160,7 +160,7 @@ def _ids(page: ReadPage) -> dict[str, int]:
 def _titles(page: ReadPage) -> dict[str, int]:
     """Index of the paragraph for the words of each possible title; headings count first."""
     positions: dict[str, int] = {}
-    for position, paragraph in sorted(enumerate(page.paragraphs), key=lambda each: not each[1].level):
+    for position, paragraph in sorted(enumerate(page.paragraphs), key=lambda item: not item[1].level):
         if len(paragraph.text) <= MAX_JOINED_TITLE:
             positions.setdefault(words_of(paragraph.text), position)
     return positions

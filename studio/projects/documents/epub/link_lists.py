@@ -25,7 +25,7 @@ def without_link_lists(paragraphs: list[Paragraph]) -> list[Paragraph]:
     """The paragraphs without rows of MIN_LINKS or more links and their headings."""
     if sum(paragraph.linked > 0 for paragraph in paragraphs) < MIN_LINKS:
         return paragraphs
-    kept: list[Paragraph] = []
+    remaining: list[Paragraph] = []
     row: list[Paragraph] = []
     for paragraph in [*paragraphs, None]:
         if paragraph and (_is_link(paragraph) or (row and _is_between(paragraph, row[-1]))):
@@ -33,17 +33,17 @@ def without_link_lists(paragraphs: list[Paragraph]) -> list[Paragraph]:
             continue
         after = [row.pop()] if row and not _is_link(row[-1]) else []
         if sum(map(_is_link, row)) < MIN_LINKS:
-            kept += row
+            remaining += row
         else:
-            if kept and not any(map(str.isalpha, kept[-1].text)):  # the number of the first row
-                kept.pop()
-            if kept and kept[-1].text.casefold().strip(" .:") in NO_CHAPTERS:
-                kept.pop()
-        kept += after
+            if remaining and not any(map(str.isalpha, remaining[-1].text)):  # the number of the first row
+                remaining.pop()
+            if remaining and remaining[-1].text.casefold().strip(" .:") in NO_CHAPTERS:
+                remaining.pop()
+        remaining += after
         row = []
         if paragraph:
-            kept.append(paragraph)
-    return kept
+            remaining.append(paragraph)
+    return remaining
 
 
 def _is_link(paragraph: Paragraph) -> bool:

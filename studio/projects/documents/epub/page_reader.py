@@ -354,8 +354,8 @@ class PageReader(MarkupParser):
         level = _HEADINGS.get(self._heading, 0)
         # An id at the very end of a paragraph belongs to the next one, unless the paragraph is a heading.
         last = next(at for at in range(len(self._text) - 1, -1, -1) if self._text[at].strip())
-        here = [name for name, at in self._ids if level or at <= last]
-        ids = (*self._earlier_ids, *here)
+        own_ids = [name for name, at in self._ids if level or at <= last]
+        ids = (*self._earlier_ids, *own_ids)
         self._earlier_ids = [name for name, at in self._ids if not level and at > last]
         opens_with_mark = self._opens_with_mark or bare != text
         text = self._lists.numbered(bare)

@@ -183,9 +183,9 @@ class _EpubReader:
                 continue
             self._skipped.notes += len(notes)
             titles = {at - 1 for at in notes if at and is_title_of_notes(page.paragraphs[at - 1].text)}
-            kept = [paragraph for at, paragraph in enumerate(page.paragraphs) if at not in notes | titles]
-            is_empty = all(paragraph.level or not paragraph.text for paragraph in kept)  # only the heading "Notes"
-            page.paragraphs = [] if is_empty else kept
+            remaining = [paragraph for at, paragraph in enumerate(page.paragraphs) if at not in notes | titles]
+            is_empty = all(paragraph.level or not paragraph.text for paragraph in remaining)  # only the heading "Notes"
+            page.paragraphs = [] if is_empty else remaining
 
     def _notes_of(self, page: ReadPage) -> Iterator[int]:
         for number, paragraph in enumerate(page.paragraphs):

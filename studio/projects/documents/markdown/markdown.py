@@ -136,7 +136,7 @@ def _words(inline: Token) -> str:
 
 def _without_notes(lines: Iterable[str]) -> tuple[str, dict[str, str]]:
     """The text without footnotes (paragraphs that begin with "[^1]:"), and their texts by label."""
-    kept, fence, after_blank = [], "", False
+    body_lines, fence, after_blank = [], "", False
     note: list[str] | None = None
     notes: dict[str, list[str]] = {}
     for line in lines:
@@ -152,5 +152,5 @@ def _without_notes(lines: Iterable[str]) -> tuple[str, dict[str, str]]:
         if note is not None:
             note.append(line[begins.end() if begins else 0 :].strip())
         if note is None or after_blank:
-            kept.append(line)
-    return "\n".join(kept), {label: "\n".join(texts) for label, texts in notes.items()}
+            body_lines.append(line)
+    return "\n".join(body_lines), {label: "\n".join(texts) for label, texts in notes.items()}

@@ -58,5 +58,5 @@ def _fields(header: str) -> Mapping[str, object]:
 def _words(value: object) -> str:
     """A value as one line: a text, or a list of texts or of authors with their names."""
     values = value[:MAX_AUTHORS] if isinstance(value, list) else [value]
-    names = (each.get("name") if isinstance(each, dict) else each for each in values)
+    names = (item.get("name") if isinstance(item, dict) else item for item in values)
     return ", ".join(" ".join(name.split()) for name in names if isinstance(name, str) and name.strip())

@@ -36,8 +36,8 @@ def without_furniture(pdf: PdfText, titles: Mapping[int, PageTitles]) -> tuple[l
         skipped.add("The table of contents is left out.")
     if mixed := [number for number in pdf.mixed if pages[number]]:
         numbers = ", ".join(str(number + 1) for number in mixed[:10]) + (" …" if len(mixed) > 10 else "")
-        which = f"Page {numbers} seems" if len(mixed) == 1 else f"Pages {numbers} seem"
-        skipped.add(f"{which} to have two columns whose lines the file mixes: check the text, or send it as .txt.")
+        subject = f"Page {numbers} seems" if len(mixed) == 1 else f"Pages {numbers} seem"
+        skipped.add(f"{subject} to have two columns whose lines the file mixes: check the text, or send it as .txt.")
     skipped.notes = notes
     return pages, skipped
 
@@ -66,8 +66,8 @@ def _without_edges(pages: Sequence[list[Line]], titles: Mapping[int, PageTitles]
         if number in titles and titles[number].of([line.text for line in page[at : at + TITLE_LINES]])[0]:
             return True
         if is_heading(text):
-            others = repeated.get((text.casefold(), -1), set())
-            return number not in others or (number - 1 not in others and number - 2 not in others)
+            occurrences = repeated.get((text.casefold(), -1), set())
+            return number not in occurrences or (number - 1 not in occurrences and number - 2 not in occurrences)
         is_last = at == len(page) - 1
         if (at == 0 or is_last) and (text == str(number + 1) or _PAGE_NUMBER.fullmatch(text)):
             return False
@@ -115,26 +115,26 @@ def usual_size(pages: Iterable[list[Line]]) -> float:
 
 def _without_contents(pages: Sequence[list[Line]]) -> tuple[list[list[Line]], bool]:
     """The pages without tables of contents, on which most lines end with a page number; and whether there were any."""
-    kept, is_list, had_list = list[list[Line]](), False, False
+    remaining, is_list, had_list = list[list[Line]](), False, False
     for number, page in enumerate(pages):
         entries = [ends_with_page(line.text) for line in page]
         begins = number < 50 and any(begins_contents(line.text) for line in page[:3])
         is_list = (begins or is_list) and sum(entries) >= max(2, len(page) / 2)
         had_list |= is_list
-        kept.append([] if is_list else page)
-    return kept, had_list
+        remaining.append([] if is_list else page)
+    return remaining, had_list
 
 
 def _without_notes(pages: Sequence[list[Line]]) -> tuple[list[list[Line]], int]:
     """The pages without footnotes, in small type below the lines that refer to them; and their number."""
     small = SMALL * usual_size(pages)
-    kept, count = list[list[Line]](), 0
+    remaining, count = list[list[Line]](), 0
     for page in pages:
         marks = {mark for line in page for mark in line.marks}
         end = len(page)
         while end and page[end - 1].size <= small:
             end -= 1
-        begun = [at for at in range(end, len(page)) if (match := _NOTE.match(page[at].text)) and match[1] in marks]
-        kept.append(page[: begun[0]] if begun else page)
-        count += len(begun)
-    return kept, count
+        starts = [at for at in range(end, len(page)) if (match := _NOTE.match(page[at].text)) and match[1] in marks]
+        remaining.append(page[: starts[0]] if starts else page)
+        count += len(starts)
+    return remaining, count

@@ -165,10 +165,10 @@ class _Page:
         if len(lines) < 6 or median(len(line.text) for line in lines) < 40:
             return False
         left = min(line.x for line in lines)
-        far = 0.3 * (max(max(row) for row in self.starts.values()) - left)
-        margins = Counter(margin for row in rows for margin in {round(x / _STEP) for x in row if x - left > far})
-        begun = Counter(round(line.x / _STEP) for line in lines)
-        return any(count >= 0.6 * len(lines) and begun[margin] < 3 for margin, count in margins.most_common(3))
+        distance = 0.3 * (max(max(row) for row in self.starts.values()) - left)
+        margins = Counter(margin for row in rows for margin in {round(x / _STEP) for x in row if x - left > distance})
+        line_starts = Counter(round(line.x / _STEP) for line in lines)
+        return any(count >= 0.6 * len(lines) and line_starts[margin] < 3 for margin, count in margins.most_common(3))
 
 
 def _second_margins(rows: Sequence[Sequence[_Piece]]) -> set[int]:
@@ -205,24 +205,24 @@ def _place(cm: Sequence[float], tm: Sequence[float]) -> tuple[float, float]:
 
 def _line(pieces: Sequence[_Piece]) -> list[Line]:
     """The pieces as one line without raised note marks; empty if there is no text."""
-    shown = [piece for piece in pieces if piece.text.strip()]
-    if not shown:
+    visible = [piece for piece in pieces if piece.text.strip()]
+    if not visible:
         return []
-    main = max(shown, key=lambda piece: len(piece.text))
-    kept, marks = list[str](), list[str]()
+    main = max(visible, key=lambda piece: len(piece.text))
+    texts, marks = list[str](), list[str]()
     before = ""
     for piece in pieces:
         is_higher = piece.y + piece.rise > main.y + main.rise + 0.08 * main.size
         if not (is_higher and before and piece.size <= _RAISED * main.size):
-            kept.append(piece.text)
+            texts.append(piece.text)
         elif is_note_mark(before, piece.text.strip()):
-            kept.append(" " if piece.text[-1:].isspace() else "")
+            texts.append(" " if piece.text[-1:].isspace() else "")
             marks += _MARK.findall(piece.text)
         else:
-            kept.append(as_raised(piece.text.strip()) or piece.text)
-        before = f"{before}{kept[-1]}"[-BEFORE:].rstrip()
-    text = " ".join("".join(kept).split())
-    return [Line(text, shown[0].x, shown[0].y, main.size, tuple(marks))] if text else []
+            texts.append(as_raised(piece.text.strip()) or piece.text)
+        before = f"{before}{texts[-1]}"[-BEFORE:].rstrip()
+    text = " ".join("".join(texts).split())
+    return [Line(text, visible[0].x, visible[0].y, main.size, tuple(marks))] if text else []
 
 
 def _in_reading_order(lines: list[Line]) -> list[Line]:
@@ -242,13 +242,13 @@ def _in_reading_order(lines: list[Line]) -> list[Line]:
         return lines
     if any(median(len(line.text) for line in column) < 12 for column in columns):  # more likely a table
         return lines
-    ordered, held = list[Line](), list[Line]()
+    ordered, pending = list[Line](), list[Line]()
     for line, side in zip(lines, sides, strict=True):
         if side == "right":
-            held.append(line)
+            pending.append(line)
             continue
         if side == "both":
-            ordered += held
-            held = []
+            ordered += pending
+            pending = []
         ordered.append(line)
-    return ordered + held
+    return ordered + pending

@@ -79,16 +79,16 @@ class _DocxReader:
             passages, True, title, author, language, skipped=skipped.sentences(), notes_left_out=skipped.notes
         )
 
-    def _tree(self, name: str, lost: str) -> Element:
+    def _tree(self, name: str, contents: str) -> Element:
         """An optional file of the document; empty if it is malformed."""
         try:
             return tree(self._archive, name, MAX_ABOUT)
         except (MalformedPart, InvalidArchive):
-            self._report_missing(name, lost)
+            self._report_missing(name, contents)
             return Element("")
 
-    def _report_missing(self, name: str, lost: str) -> None:
-        self._skipped.add(f"The file {name} of the document cannot be read: {lost} are not known.")
+    def _report_missing(self, name: str, contents: str) -> None:
+        self._skipped.add(f"The file {name} of the document cannot be read: {contents} are not known.")
 
     def _notes(self) -> dict[str, list[str]]:
         """The paragraphs of each note."""
@@ -108,10 +108,10 @@ class _DocxReader:
 
     def _subtitle(self, body: list[WordParagraph]) -> str:
         """The paragraph in the style Subtitle directly below the first one in the style Title."""
-        written = ((self._styles.find(paragraph.style).name, paragraph.text) for paragraph in body if paragraph.text)
-        below = dropwhile(lambda paragraph: paragraph[0] != "title", written)
-        rest = dropwhile(lambda paragraph: paragraph[0] == "title", below)
-        name, text = next(rest, ("", ""))
+        paragraphs = ((self._styles.find(paragraph.style).name, paragraph.text) for paragraph in body if paragraph.text)
+        below = dropwhile(lambda paragraph: paragraph[0] != "title", paragraphs)
+        after_title = dropwhile(lambda paragraph: paragraph[0] == "title", below)
+        name, text = next(after_title, ("", ""))
         return text if name == "subtitle" else ""
 
     def _is_text(self, paragraph: WordParagraph) -> bool:

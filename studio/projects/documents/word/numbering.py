@@ -70,10 +70,10 @@ class Numbering:
             numbers.counts.setdefault(at, numbers.levels.get(at, _Level()).start - (at == level))
         numbers.counts[level] += 1
         numbers.counts = {at: count for at, count in numbers.counts.items() if at <= level}
-        own = numbers.levels.get(level)
-        if own is None or not own.kind:
+        entry = numbers.levels.get(level)
+        if entry is None or not entry.kind:
             return ""
-        text = own.text
+        text = entry.text
         for at in range(level + 1):
             kind = numbers.levels[at].kind if at in numbers.levels else ""
             text = text.replace(f"%{at + 1}", ordinal(numbers.counts.get(at, 1), kind or "1"))

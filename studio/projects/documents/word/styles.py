@@ -40,22 +40,22 @@ class Styles:
         return self._resolved[style_id]
 
     def _resolve(self, style_id: str) -> Style:
-        own = self._styles.get(style_id)
-        if own is None:
+        style = self._styles.get(style_id)
+        if style is None:
             return Style(name := style_id.lower(), level=_level_of(name))
-        whole = Style(own.name)
+        result = Style(style.name)
         seen = set[str]()
-        while own is not None and style_id not in seen and len(seen) < _MAX_BASES:
+        while style is not None and style_id not in seen and len(seen) < _MAX_BASES:
             seen.add(style_id)
-            level = own.level if own.level is not None else _level_of(own.name)
-            whole.level = level if whole.level is None else whole.level
-            whole.list_id = own.list_id if whole.list_id is None else whole.list_id
-            whole.list_level = own.list_level if whole.list_level is None else whole.list_level
-            if own.name.startswith(("toc ", "title")) and not whole.name.startswith(("toc ", "title")):
-                whole.name = own.name
-            style_id = own.base
-            own = self._styles.get(style_id)
-        return whole
+            level = style.level if style.level is not None else _level_of(style.name)
+            result.level = level if result.level is None else result.level
+            result.list_id = style.list_id if result.list_id is None else result.list_id
+            result.list_level = style.list_level if result.list_level is None else result.list_level
+            if style.name.startswith(("toc ", "title")) and not result.name.startswith(("toc ", "title")):
+                result.name = style.name
+            style_id = style.base
+            style = self._styles.get(style_id)
+        return result
 
 
 def _style(element: Element) -> Style:
