@@ -41,13 +41,13 @@ class Phrases:
         texts = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))}
         return cls({language: texts[ENGLISH] | phrases for language, phrases in texts.items()})
 
-    def language_of(self, wishes: str, chosen: str = "") -> str:
-        """The language to use. wishes: an Accept-Language header; chosen: the language chosen in Settings."""
+    def language_of(self, accept_language: str, chosen: str = "") -> str:
+        """The language to use. ``accept_language``: the header; ``chosen``: the language chosen in Settings."""
         if chosen in self.texts:
             return chosen
-        weighed = [(_weight(wish), wish.partition(";")[0].strip().lower()) for wish in wishes.split(",")]
-        for weight, wish in sorted(weighed, key=lambda pair: -pair[0]):
-            language = self._by_tag.get(wish) or self._by_tag.get(wish.partition("-")[0])
+        weighted = [(_weight(tag), tag.partition(";")[0].strip().lower()) for tag in accept_language.split(",")]
+        for weight, tag in sorted(weighted, key=lambda pair: -pair[0]):
+            language = self._by_tag.get(tag) or self._by_tag.get(tag.partition("-")[0])
             if language and weight > 0:
                 return language
         return ENGLISH
@@ -88,8 +88,8 @@ def page_phrases() -> Phrases:
     return Phrases.read(WORDS)
 
 
-def _weight(wish: str) -> float:
-    match = re.search(r";\s*q=([^;]*)", wish)
+def _weight(entry: str) -> float:
+    match = re.search(r";\s*q=([^;]*)", entry)
     try:
         return float(match[1]) if match else 1.0
     except ValueError:

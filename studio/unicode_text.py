@@ -36,12 +36,12 @@ def safe_file_name(stem: str, extension: str, otherwise: str = "untitled") -> st
     """
     ending = f".{extension}" if extension else ""
     visible = "".join(_in_file_name(sign) for sign in stem[: 4 * LONGEST_FILE_NAME])
-    tidy = " ".join(visible.split()).strip(" .")
-    if _DEVICES.match(tidy):
-        tidy = f"_{tidy}"
-    room = LONGEST_FILE_NAME - len(ending)
-    tidy = tidy.encode()[:room].decode("utf-8", "ignore").rstrip(" .")
-    return f"{tidy or otherwise}{ending}"
+    name = " ".join(visible.split()).strip(" .")
+    if _DEVICES.match(name):
+        name = f"_{name}"
+    budget = LONGEST_FILE_NAME - len(ending)
+    name = name.encode()[:budget].decode("utf-8", "ignore").rstrip(" .")
+    return f"{name or otherwise}{ending}"
 
 
 def _in_file_name(sign: str) -> str:

@@ -36,10 +36,10 @@ class Limiter:
         self._held = np.concatenate([self._held, pcm.astype(np.float32, copy=False) * np.float32(self._gain)])
         if len(self._held) <= 2 * self._context:
             return np.zeros(0, np.float32)
-        settled = self._limited(self._held)
+        output = self._limited(self._held)
         self._held = self._held[-2 * self._context :]
-        self._written += len(settled)
-        return settled
+        self._written += len(output)
+        return output
 
     def finish(self) -> np.ndarray:
         """The remaining samples; the limiter cannot be used afterwards."""

@@ -79,9 +79,9 @@ class Meter:
         self._squares += float(np.square(pcm, dtype=np.float64).sum())
         self._peak = max(self._peak, float(np.abs(pcm).max()))
         sound = np.concatenate([self._rest, pcm])
-        whole = len(sound) - len(sound) % self._size
-        self._energies.append(np.square(sound[:whole].reshape(-1, self._size)).mean(axis=1))
-        self._rest = sound[whole:]
+        end = len(sound) - len(sound) % self._size
+        self._energies.append(np.square(sound[:end].reshape(-1, self._size)).mean(axis=1))
+        self._rest = sound[end:]
 
     def finish(self) -> Loudness:
         """The measurements; the meter cannot be used afterwards."""

@@ -111,16 +111,16 @@ def find_mastering(
     if before.true_peak + gain <= standard.limit:
         yield Mastering(standard, gain, False, before, before.louder(gain))
         return
-    last = 0.0, level
+    previous = 0.0, level
     for _ in range(PASSES):  # the limiter removes part of the gain, and more of a higher one
         after = yield from _measured(_limited(sound(), sample_rate, gain, standard.limit), sample_rate)
         mastering = Mastering(standard, gain, True, before, after)
-        reached = standard.level(after)
-        if reached is None or abs(standard.target - reached) <= CLOSE:
+        new_level = standard.level(after)
+        if new_level is None or abs(standard.target - new_level) <= CLOSE:
             break
-        slope = (reached - last[1]) / (gain - last[0]) if gain != last[0] else 1.0
-        last = gain, reached
-        gain = min(MOST_GAIN, gain + (standard.target - reached) / min(1.0, max(0.25, slope)))
+        slope = (new_level - previous[1]) / (gain - previous[0]) if gain != previous[0] else 1.0
+        previous = gain, new_level
+        gain = min(MOST_GAIN, gain + (standard.target - new_level) / min(1.0, max(0.25, slope)))
     yield mastering
 
 

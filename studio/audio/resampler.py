@@ -57,8 +57,8 @@ class Resampler:
         strides = self._step * pending.itemsize, pending.itemsize
         windows = np.ndarray((blocks, span), np.float32, pending, strides=strides)
         rows = max(1, ONE_THREAD // self._kernel.size)
-        whole = windows[: blocks // rows * rows].reshape(-1, rows, span)
-        pieces = [whole @ self._kernel, windows[len(whole) * rows :] @ self._kernel]  # (rows, phases)
+        grouped = windows[: blocks // rows * rows].reshape(-1, rows, span)
+        pieces = [grouped @ self._kernel, windows[len(grouped) * rows :] @ self._kernel]  # (rows, phases)
         out = np.concatenate([piece.reshape(-1) for piece in pieces])
         self._pending = pending[blocks * self._step :]
         self._written += len(out)

@@ -58,15 +58,15 @@ def splice(old: np.ndarray, old_piece: Piece, new: np.ndarray, new_piece: Piece,
         )
     old_to, new_to = max(old_from, old_to), max(new_from, new_to)
     half = min(half, (new_to - new_from) // 2)
-    first, last = (0 if word is None else half for word in (old_piece.before, old_piece.after))
+    head, tail = (0 if word is None else half for word in (old_piece.before, old_piece.after))
     new = new * _gain(old[old_piece.start : old_piece.end], new[new_piece.start : new_piece.end], new[new_from:new_to])
     pcm = np.concatenate(
         [
-            old[: old_from - first],
-            _crossfaded(old[old_from - first : old_from + first], new[new_from - first : new_from + first]),
-            new[new_from + first : new_to - last],
-            _crossfaded(new[new_to - last : new_to + last], old[old_to - last : old_to + last]),
-            old[old_to + last :],
+            old[: old_from - head],
+            _crossfaded(old[old_from - head : old_from + head], new[new_from - head : new_from + head]),
+            new[new_from + head : new_to - tail],
+            _crossfaded(new[new_to - tail : new_to + tail], old[old_to - tail : old_to + tail]),
+            old[old_to + tail :],
         ]
     )
     return Spliced(pcm.astype(np.float32), old_from - new_from, old_from - new_from + new_to - old_to)

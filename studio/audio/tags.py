@@ -78,8 +78,8 @@ def tag(file: OutputContainer, sound: AudioStream, tags: Tags) -> None:
 
 def id3(tags: Tags) -> bytes:
     """The ID3 tag to put before an MP3: FFmpeg writes one only into a seekable file."""
-    whole = io.BytesIO()
-    with av.open(whole, "w", format="mp3", container_options={"id3v2_version": "3", "write_xing": "0"}) as file:
+    buffer = io.BytesIO()
+    with av.open(buffer, "w", format="mp3", container_options={"id3v2_version": "3", "write_xing": "0"}) as file:
         stream = file.add_stream("libmp3lame", rate=44_100, layout="mono")
         assert isinstance(stream, AudioStream)
         stream.codec_context.format = "s16p"
@@ -88,7 +88,7 @@ def id3(tags: Tags) -> bytes:
         frame.sample_rate, frame.pts = 44_100, 0
         file.mux(stream.encode(frame))
         file.mux(stream.encode(None))
-    data = whole.getvalue()
+    data = buffer.getvalue()
     size = 10 + sum((byte & 0x7F) << shift for byte, shift in zip(data[6:10], (21, 14, 7, 0), strict=True))
     return data[:size]
 
@@ -101,5 +101,5 @@ def _iso(tags: Tags) -> Mapping[str, str]:
 
 def _chapter(number: int, title: str, start: float, end: float) -> av.container.core.Chapter:
     base = Fraction(1, 1000)
-    begin, until = round(1000 * start), round(1000 * end)
-    return {"id": number, "start": begin, "end": until, "time_base": base, "metadata": {"title": title}}
+    begin, stop = round(1000 * start), round(1000 * end)
+    return {"id": number, "start": begin, "end": stop, "time_base": base, "metadata": {"title": title}}

@@ -98,17 +98,17 @@ class Credits:
 
         A new part's id is in the settings before the part exists, so that it is never added twice.
         """
-        earlier, now = texts_of(before.title, before.settings), texts_of(title, settings)
+        old_texts, new_texts = texts_of(before.title, before.settings), texts_of(title, settings)
         ids = [settings.opening_part, settings.closing_part]
         parts = tuple(self._part(before.id, owner_filter, part_id) for part_id in ids)
-        added = sum(bool(text) - bool(part) for text, part in zip(now, parts, strict=True))
-        if added > 0 or now != earlier:
-            check_texts(now, self._projects.count_parts(before.id, owner_filter, ALL_PARTS) + added)
+        added = sum(bool(text) - bool(part) for text, part in zip(new_texts, parts, strict=True))
+        if added > 0 or new_texts != old_texts:
+            check_texts(new_texts, self._projects.count_parts(before.id, owner_filter, ALL_PARTS) + added)
         opening, closing = (
-            part.id if part else new_part_id() if text else None for text, part in zip(now, parts, strict=True)
+            part.id if part else new_part_id() if text else None for text, part in zip(new_texts, parts, strict=True)
         )
         settings = replace(settings, opening_part=opening, closing_part=closing)
-        return CreditChanges(settings, earlier, now, (parts[0], parts[1]))
+        return CreditChanges(settings, old_texts, new_texts, (parts[0], parts[1]))
 
     def apply(self, project: Project, owner_filter: str | None, changes: CreditChanges) -> bool:
         """Add, change and delete the two parts; returns whether anything was done. Raises InvalidRequest, NotFound.
@@ -140,9 +140,9 @@ class Credits:
     def _add(self, project: Project, owner_filter: str | None, text: str, part_id: str, is_closing: bool) -> None:
         chapters = _CHAPTERS.get(project.settings.language.partition("-")[0].lower(), _CHAPTERS["en"])
         part = NewPart(text, chapters[is_closing])
-        last = None
+        last_part = None
         if is_closing:
             count = self._projects.count_parts(project.id, owner_filter, ALL_PARTS)
-            [last] = self._projects.part_ids(project.id, owner_filter, offset=count - 1, limit=1)
-        rest = "" if is_closing else project.title
-        self._arrangement.insert(project.id, owner_filter, part, last, part_id, rest)
+            [last_part] = self._projects.part_ids(project.id, owner_filter, offset=count - 1, limit=1)
+        rest_title = "" if is_closing else project.title
+        self._arrangement.insert(project.id, owner_filter, part, last_part, part_id, rest_title)

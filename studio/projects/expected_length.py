@@ -44,8 +44,8 @@ def plausible_seconds(words: Iterable[str]) -> tuple[float, float]:
     """The shortest and the longest plausible speech of these words, in seconds without silence, at normal speed."""
     shortest, longest = 0.0, EDGES
     for word in words:
-        fast, slow = _seconds_of(word)
-        shortest, longest = shortest + fast, longest + slow
+        minimum, maximum = _seconds_of(word)
+        shortest, longest = shortest + minimum, longest + maximum
     return shortest * SHARES[0] - SLACK[0], longest * SHARES[1] + SLACK[1]
 
 
@@ -53,12 +53,12 @@ def _seconds_of(word: str) -> tuple[float, float]:
     """Seconds of a word read as a word, and read letter by letter and figure by figure."""
     letters = [letter for letter in word if letter.isalnum()]
     is_spelled = len(letters) == 1 or (word.isupper() and len(letters) <= LONGEST_CAPITALS)
-    fast = slow = 0.0
+    minimum = maximum = 0.0
     for letter in letters:
-        usual = _STEPS[bisect_right(_STARTS, ord(letter)) - 1]
-        fast += FIGURE[0] if letter.isdigit() else usual
-        slow += FIGURE[1] if letter.isdigit() else max(usual, SPELLED) if is_spelled else usual
-    return fast, slow
+        seconds = _STEPS[bisect_right(_STARTS, ord(letter)) - 1]
+        minimum += FIGURE[0] if letter.isdigit() else seconds
+        maximum += FIGURE[1] if letter.isdigit() else max(seconds, SPELLED) if is_spelled else seconds
+    return minimum, maximum
 
 
 _STARTS, _STEPS = zip(*SECONDS_A_LETTER, strict=True)

@@ -52,10 +52,10 @@ class PartRegeneration:
         async with self._places:
             result = await self._regeneration.regenerate(take, origin_of(project_id, project.owner), choose)
         request, new_id = result.spoken, f"ptake_{secrets.token_hex(12)}"
-        changed = replace(result.new.take, id=new_id, voice=request.voice, seed=request.seed, work_s=result.work_s)
-        if changed.text != part.text:
-            changed = replace(changed, recipe=settings.recipe(changed.text, part.voice))
-        new = replace(result.new, take=changed)
+        new_take = replace(result.new.take, id=new_id, voice=request.voice, seed=request.seed, work_s=result.work_s)
+        if new_take.text != part.text:
+            new_take = replace(new_take, recipe=settings.recipe(new_take.text, part.voice))
+        new = replace(result.new, take=new_take)
         await to_thread.run_sync(self._library.part_queue.regenerated, new, take.id, len(request.text), part.text)
         return await to_thread.run_sync(self._library.projects.part, project_id, owner_filter, part_id)
 

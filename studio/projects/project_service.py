@@ -97,8 +97,8 @@ class ProjectService:
         roles = await document_import.roles(self._documents, caller)
 
         def proposed() -> list[Role]:
-            seen = self._voices.seen_by(caller)
-            voice, voices = seen.find(narrator), seen.library.voices.page(limit=MOST_PROPOSED)
+            resolver = self._voices.seen_by(caller)
+            voice, voices = resolver.find(narrator), resolver.library.voices.page(limit=MOST_PROPOSED)
             return proposed_voices(roles, voices, voice.slug if voice else None)
 
         return await to_thread.run_sync(proposed)
@@ -163,8 +163,8 @@ class ProjectService:
         credits = self._credits.plan(before, new_title, settings, owner_filter)
         after = None if credits.settings == before.settings else credits.settings
         project = self._projects.edit(before.id, owner_filter, title, after, sharing)
-        changed = self._credits.apply(project, owner_filter, credits)
-        return self._projects.get(before.id, owner_filter) if changed else project
+        has_changed = self._credits.apply(project, owner_filter, credits)
+        return self._projects.get(before.id, owner_filter) if has_changed else project
 
     def edit_part(self, project_id: str, owner_filter: str | None, part_id: str, changes: PartChanges) -> Part:
         """Raises NotFound, InvalidRequest, EditConflict."""

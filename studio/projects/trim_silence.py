@@ -42,8 +42,8 @@ def _leading_silence(samples: np.ndarray, window: int, piece: int) -> int | None
     """Samples before the first audible window; None if all are silent."""
     for at in range(0, len(samples), piece):
         part = samples[at : at + piece]
-        whole = part[: len(part) - len(part) % window].reshape(-1, window)
-        levels = np.sqrt(np.square(whole / 32768.0).mean(axis=1))
+        windows = part[: len(part) - len(part) % window].reshape(-1, window)
+        levels = np.sqrt(np.square(windows / 32768.0).mean(axis=1))
         audible = np.flatnonzero(levels > QUIET)
         if len(audible):
             return at + int(audible[0]) * window

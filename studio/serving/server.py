@@ -66,12 +66,12 @@ class ListeningServer(uvicorn.Server):
     async def startup(self, sockets: object = None) -> None:
         await super().startup(sockets=[])
 
-    async def listen(self, sockets: Sockets, around: Callable[[ASGIApp], ASGIApp] | None = None) -> Listening:
-        """Accept connections on sockets, which stay open when this ends; ``around`` wraps the app for them."""
+    async def listen(self, sockets: Sockets, wrapper: Callable[[ASGIApp], ASGIApp] | None = None) -> Listening:
+        """Accept connections on sockets, which stay open when this ends; ``wrapper`` wraps the app for them."""
         config = self.config
-        if around is not None:
+        if wrapper is not None:
             config = copy.copy(config)
-            config.loaded_app = around(config.loaded_app)
+            config.loaded_app = wrapper(config.loaded_app)
             config.access_log = False  # the process that passed on a request has logged it
         protocols: weakref.WeakSet[asyncio.Protocol] = weakref.WeakSet()
 

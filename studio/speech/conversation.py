@@ -143,13 +143,13 @@ class Conversation:
         """
         if number + 1 == len(self._parts) or self._budget is not None or self._first_sound is None:
             return False
-        this, following = self._parts[number], self._parts[number + 1]
-        if this.voice_key == following.voice_key:
+        current, following = self._parts[number], self._parts[number + 1]
+        if current.voice_key == following.voice_key:
             return False
         seconds = self._samples / self._engine.info.sample_rate
         lead = seconds - (time.perf_counter() - self._first_sound)
-        to_come = len(this.text) / LETTERS_A_SECOND - (seconds - self._turns[-1].start_s)
-        return lead + max(to_come, 0.0) + len(self._gap) / self._engine.info.sample_rate < HEAD_START
+        remaining = len(current.text) / LETTERS_A_SECOND - (seconds - self._turns[-1].start_s)
+        return lead + max(remaining, 0.0) + len(self._gap) / self._engine.info.sample_rate < HEAD_START
 
 
 class _Begun:

@@ -45,7 +45,7 @@ def _dialogue(request: SpeechRequest, plan: Plan, voice: str) -> dict[str, objec
     referred.
     """
     cast = {part.speaker: part.voice.address if part.voice else RANDOM for part in plan.parts if part.speaker}
-    all_named = all(part.speaker for part in plan.parts)
-    wishes = {name: value for name, value in request.wishes.items() if name != "seed"}
+    is_named = all(part.speaker for part in plan.parts)
+    sampling = {name: value for name, value in request.requested_sampling.items() if name != "seed"}
     ids = {part.voice.address: part.voice.id for part in plan.parts if part.voice}
-    return wishes | {"cast": cast, "turn_gap": plan.gap, "voice": None if all_named else voice, "voice_ids": ids}
+    return sampling | {"cast": cast, "turn_gap": plan.gap, "voice": None if is_named else voice, "voice_ids": ids}

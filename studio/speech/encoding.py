@@ -66,8 +66,8 @@ class Encoding:
         return self._encoder.write(self._limiter.write(pcm) if self._limiter else pcm)
 
     def _finish(self) -> bytes:
-        last = self._write(self._tempo.finish()) if self._tempo else b""
-        return last + (self._encoder.write(self._limiter.finish()) if self._limiter else b"") + self._encoder.finish()
+        tail = self._write(self._tempo.finish()) if self._tempo else b""
+        return tail + (self._encoder.write(self._limiter.finish()) if self._limiter else b"") + self._encoder.finish()
 
 
 @lru_cache(maxsize=1)

@@ -112,12 +112,12 @@ class SpeechRequest:
 
     def sampling(self, defaults: Mapping[str, Scalar]) -> Sampling:
         """Values of the request, then of the voice, then of Sampling; a random seed if none is given."""
-        wished = {name: value for name, value in self.wishes.items() if value is not None}
-        chosen: dict[str, Any] = {"seed": secrets.randbelow(2**31), **defaults, **wished}
+        requested = {name: value for name, value in self.requested_sampling.items() if value is not None}
+        chosen: dict[str, Any] = {"seed": secrets.randbelow(2**31), **defaults, **requested}
         return Sampling(**chosen)
 
     @property
-    def wishes(self) -> dict[str, Scalar]:
+    def requested_sampling(self) -> dict[str, Scalar]:
         """Sampling of the request; None uses the voice's defaults."""
         return {name: getattr(self, name) for name in ("seed", "temperature", "top_p", "top_k")}
 

@@ -101,7 +101,7 @@ class ScriptStream:
                 empty = np.zeros(0, np.float32)
                 yield Sound(empty, 0, self._waited, self._worked, "length", is_unfinished=True)
                 return
-            last = number == len(turns) - 1
+            is_last = number == len(turns) - 1
             silence = 0.0 if number < len(self._delivered) else pause
             before = sum(part.codes.shape[1] for part in self._parts)
             waited, worked = self._waited, self._worked
@@ -109,7 +109,7 @@ class ScriptStream:
                 async for chunk in chunks:
                     self._waited = waited + chunk.timing.admitted
                     self._worked = worked + chunk.timing.now - chunk.timing.admitted
-                    ends = last and chunk.finish_reason is not None
+                    ends = is_last and chunk.finish_reason is not None
                     after = _silences(tail, rate) if ends and chunk.finish_reason == "stop" else []
                     for pcm in _silences(silence, rate):
                         yield Sound(pcm, 0, self._waited, self._worked)
@@ -163,8 +163,8 @@ class ScriptStream:
                         yield chunk
             except DegenerateSpeech as error:
                 if pieces or attempt:
-                    tried = [self._seed(number + i * RETRY_STEP) for i in range(attempt + 1)]
-                    seeds = " and ".join(map(str, [earlier.seed] if earlier else tried))
+                    tried_seeds = [self._seed(number + i * RETRY_STEP) for i in range(attempt + 1)]
+                    seeds = " and ".join(map(str, [earlier.seed] if earlier else tried_seeds))
                     languages = ", ".join(self._engine.info.card.languages)
                     hint = f" (the model knows these languages: {languages})" if languages else ""
                     message = f"{error}, with seed {seeds}; try another seed or other words{hint}"
@@ -210,15 +210,15 @@ class ScriptStream:
         A model that follows tags only at a part's beginning imitates its last turn: of turns with tags, it therefore
         gets only those with the same tags.
         """
-        room = self._engine.info.max_context // 2 - len(words.text.encode()) - 64
-        room -= sum(_positions(reference) for reference in self._utterance.references)
+        budget = self._engine.info.max_context // 2 - len(words.text.encode()) - 64
+        budget -= sum(_positions(reference) for reference in self._utterance.references)
         manners = None if self._engine.info.card.tags is None else ("", manner_of(words.text))
         turns: list[Reference] = []
         for turn in reversed(self._history):
             if manners and manner_of(turn.text) not in manners:
                 continue
-            room -= _positions(turn)
-            if room < 0:
+            budget -= _positions(turn)
+            if budget < 0:
                 break
             turns.insert(0, turn)
         return tuple(turns)

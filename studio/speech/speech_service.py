@@ -242,8 +242,8 @@ class SpeechService:
 
     def check_alignment(self) -> None:
         """Raises CannotAlign if the engine cannot compute word times, NotReady, Unavailable."""
-        if why := self.host.engine().info.cannot_align:
-            raise CannotAlign(why)
+        if reason := self.host.engine().info.cannot_align:
+            raise CannotAlign(reason)
 
     def check(self, request: SpeechRequest, caller: str) -> None:
         """Blocking. Raises UnknownVoice if a voice of the request does not exist or the caller has no right to it."""
@@ -281,8 +281,8 @@ class SpeechService:
 
     def _seconds_to_wait(self, engine: SpeechEngine) -> int:
         """Estimated seconds until a row is free, from the pace of the latest takes; 1 to 30."""
-        latest = [take.generation_s for take in self.takes.list()[:32] if take.generation_s]
-        pace = sum(latest) / len(latest) if latest else 1.0
+        durations = [take.generation_s for take in self.takes.list()[:32] if take.generation_s]
+        pace = sum(durations) / len(durations) if durations else 1.0
         takes = engine.stats().waiting / engine.info.max_rows + 1
         return min(max(math.ceil(pace * takes), 1), 30)
 
@@ -332,8 +332,8 @@ class SpeechService:
             if part.label == OWN_CLIP and OWN_CLIP not in references:
                 encoded = [await self._encoded(clip, engine, origin) for clip in request.clips]
                 # Clips of one speaker, which the engine would otherwise number.
-                later = [replace(clip, text=f"<|speaker:0|>{clip.text}") for clip in encoded[1:]]
-                references[OWN_CLIP] = (*encoded[:1], *later)
+                other_clips = [replace(clip, text=f"<|speaker:0|>{clip.text}") for clip in encoded[1:]]
+                references[OWN_CLIP] = (*encoded[:1], *other_clips)
             elif part.voice is not None and part.voice_key not in references:
                 references[part.voice_key] = await self.voices.references(engine, part.voice, self.queues.encodings)
         return references

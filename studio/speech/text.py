@@ -159,27 +159,27 @@ def split_text(text: str, limit: int, apart: bool = False) -> list[str]:
     parts: list[str] = []
     rest = ""
     is_manner = False
-    for sentence in _with_manners_apart(sentences_of(text)) if apart else sentences_of(text):
+    for sentence in _split_manners(sentences_of(text)) if apart else sentences_of(text):
         was_manner, is_manner = is_manner, apart and bool(manner_of(sentence))
         if rest and (is_manner or was_manner or _size(rest + sentence) > limit):
             parts.append(rest)
             rest = ""
         rest += sentence
         if _size(rest.strip()) > limit:
-            *whole, rest = _shorten(rest, limit)
-            parts += whole
+            *complete, rest = _shorten(rest, limit)
+            parts += complete
     return [part.strip() for part in (*parts, rest) if not is_blank(part)]
 
 
-def _with_manners_apart(sentences: Iterable[str]) -> list[str]:
+def _split_manners(sentences: Iterable[str]) -> list[str]:
     """The sentences; a pause tag before another tag belongs to the previous sentence."""
-    apart: list[str] = []
+    pieces: list[str] = []
     for sentence in sentences:
-        place = pauses_before_manner(sentence) if apart else 0
+        place = pauses_before_manner(sentence) if pieces else 0
         if place:
-            apart[-1] += sentence[:place]
-        apart.append(sentence[place:])
-    return apart
+            pieces[-1] += sentence[:place]
+        pieces.append(sentence[place:])
+    return pieces
 
 
 def sentences_of(text: str) -> list[str]:
@@ -205,8 +205,8 @@ def _shorten(text: str, limit: int) -> list[str]:
 
 def _last_place(text: str, masked: str, at: int, window: int, tags: list[tuple[int, int]]) -> int:
     """Where to split the text from ``at``, before ``window``; ``tags`` are the spans of the next tags."""
-    third = (window - at) // 3
-    cuts = [match.end() for match in _CLAUSE.finditer(masked, at, window) if match.end() - at > third]
+    min_length = (window - at) // 3
+    cuts = [match.end() for match in _CLAUSE.finditer(masked, at, window) if match.end() - at > min_length]
     cuts = cuts or [match.end() for match in _BLANK.finditer(masked, at, window)]
     return cuts[-1] if cuts else _between_letters(text, at, window, tags)
 

@@ -107,13 +107,13 @@ def _figures(report: ModelReport, recogniser: Recogniser | None) -> dict[str, An
         "sentences": [_sentence(take) for take in takes],
     }
     if recogniser is not None:
-        wrong = words = 0
+        errors = words = 0
         for take, row in zip(takes, figures["sentences"], strict=True):
             row["heard"] = _transcript(take, info.sample_rate, recogniser)
             expected = _words(take.text)
             row["word_errors"] = Levenshtein.distance(expected, _words(row["heard"]))
-            wrong, words = wrong + row["word_errors"], words + len(expected)
-        figures["word_error"] = round(wrong / max(1, words), 4)
+            errors, words = errors + row["word_errors"], words + len(expected)
+        figures["word_error"] = round(errors / max(1, words), 4)
     return figures
 
 

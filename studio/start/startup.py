@@ -60,12 +60,12 @@ def _engine_host(
     settings: Settings, first: StartingModel, start_engine: StartEngine, reporter: Reporter | None
 ) -> EngineHost:
     """The host of the chosen model, with the bundled one as fallback."""
-    usual = engine_config(settings)
+    config = engine_config(settings)
     if not first.is_chosen:
-        host = EngineHost(usual, start_engine, reporter)
+        host = EngineHost(config, start_engine, reporter)
         host.trouble = first.problem
         return host
-    return EngineHost(engine_config(settings, first.model), start_engine, reporter, usual)
+    return EngineHost(engine_config(settings, first.model), start_engine, reporter, config)
 
 
 def _create_app(host: EngineHost, settings: Settings) -> FastAPI:

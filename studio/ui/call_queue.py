@@ -154,10 +154,10 @@ class CallQueue(Queue):
     def _settle(self) -> None:
         """Drop calls that are read, abandoned, or unread for too long."""
         now = time.monotonic()
-        under_way = {event._id for waiting in self.event_queue_per_concurrency_id.values() for event in waiting.queue}
-        under_way |= {event._id for job in self.active_jobs if job is not None for event in job}
+        active = {event._id for waiting in self.event_queue_per_concurrency_id.values() for event in waiting.queue}
+        active |= {event._id for job in self.active_jobs if job is not None for event in job}
         for name, call in list(self._calls.items()):
-            if name in under_way:
+            if name in active:
                 call.over_since = None
                 continue
             call.over_since = call.over_since or now

@@ -131,12 +131,12 @@ class FrontPage:
                 body.extend(message.get("body", b""))
 
         await self._app(scope, receive, hold)
-        whole = bytes(body)
+        page = bytes(body)
         if head:
-            whole = _OTHERS.sub(b"", whole).replace(_HEAD, _HEAD + head.encode(), 1)
-            whole = _LANGUAGE.sub(rb'\1 lang="%s"' % language.encode(), whole, count=1)
-        whole = self._phrases.fill(whole, language, script=self._root_path + self._files.address(script_in(language)))
-        return _Answer(start[0], whole, gzip.compress(whole, 5))
+            page = _OTHERS.sub(b"", page).replace(_HEAD, _HEAD + head.encode(), 1)
+            page = _LANGUAGE.sub(rb'\1 lang="%s"' % language.encode(), page, count=1)
+        page = self._phrases.fill(page, language, script=self._root_path + self._files.address(script_in(language)))
+        return _Answer(start[0], page, gzip.compress(page, 5))
 
     def _preview(self, root: str, language: str) -> str:
         """Meta tags for previews of a link to the page, with absolute addresses."""

@@ -185,8 +185,8 @@ def _voice_fields(voices: VoiceResolver) -> tuple[gr.Radio, gr.Dropdown, gr.Text
         elem_id="source",
     )
     shared = voices.seen_by(NOBODY)  # the same page is served to every key
-    listed = shared.listed
-    choices, first = [(_label(voice), voice.slug) for voice in listed], shared.first_choice(listed)
+    available = shared.listed
+    choices, first = [(_label(voice), voice.slug) for voice in available], shared.first_choice(available)
     voice = gr.Dropdown(choices, value=first, label=marked("speak.voice"), elem_id="voice", filterable=True)
     _part("speak/voice-preview")
     with gr.Column(elem_id="own-clip"):

@@ -161,9 +161,9 @@ def _ends(figures: Figures, cut: Cut, clip: Clip) -> Iterator[Finding]:
         message = f"{figures.tail:.1f} s of silence at the end."
         values = {"seconds": round(figures.tail, 1)}
         yield Finding("tail_silence", "hint", message, "trim the end", replace(cut, end=end), values)
-    if figures.head == 0 and _cut_off(clip, first=True):
+    if figures.head == 0 and _cut_off(clip, is_start=True):
         yield Finding("cut_start", "poor", "It begins in the middle of a sound: the first word is cut off.")
-    if figures.tail < 0.05 and _cut_off(clip, first=False):
+    if figures.tail < 0.05 and _cut_off(clip, is_start=False):
         yield Finding("cut_end", "poor", "It ends in the middle of a sound: the last word is cut off.")
 
 
@@ -191,12 +191,12 @@ def _rate_figure(text: str, figures: Figures) -> dict[str, float]:
     return {"letters_per_second": round(letters_per_second(text, speech), 2)}
 
 
-def _cut_off(clip: Clip, first: bool) -> bool:
+def _cut_off(clip: Clip, is_start: bool) -> bool:
     """Whether the very edge is about as loud as the speech on average."""
     edge = max(clip.sample_rate // 200, 1)  # 5 ms
-    pcm = clip.pcm[:edge] if first else clip.pcm[-edge:]
-    whole = float((clip.pcm.astype("float64") ** 2).mean()) ** 0.5
-    return to_decibels(float((pcm.astype("float64") ** 2).mean()) ** 0.5) > to_decibels(whole) - 15
+    pcm = clip.pcm[:edge] if is_start else clip.pcm[-edge:]
+    rms = float((clip.pcm.astype("float64") ** 2).mean()) ** 0.5
+    return to_decibels(float((pcm.astype("float64") ** 2).mean()) ** 0.5) > to_decibels(rms) - 15
 
 
 def _merge(fixed: Cut, requested: Cut, before: Cut) -> Cut:

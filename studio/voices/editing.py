@@ -50,7 +50,7 @@ def edit_sample(
     check_words(text, "text")
     cut = cut or before.cut
     try:
-        judged = take_in(library.voices.clip(before), text, cut).sample(text)
+        new_sample = take_in(library.voices.clip(before), text, cut).sample(text)
     except InvalidClip as error:  # the stored clip was valid, so the fault is in the new cut
         raise InvalidClip(error.message, "cut") from None
     after = replace(
@@ -58,10 +58,10 @@ def edit_sample(
         text=text,
         cut=cut,
         speaker=before.speaker if speaker is None else speaker,
-        seconds=judged.seconds,
-        clip_seconds=max(judged.clip_seconds, before.clip_seconds),
-        score=judged.score,
-        quality=judged.quality,
+        seconds=new_sample.seconds,
+        clip_seconds=max(new_sample.clip_seconds, before.clip_seconds),
+        score=new_sample.score,
+        quality=new_sample.quality,
     )
 
     def change(samples: tuple[Sample, ...]) -> Sequence[Sample]:
@@ -87,8 +87,8 @@ def choose_samples(library: Library, reference: str, sample_ids: Sequence[str], 
         raise InvalidRequest(unknown if missing else "a sample is named twice", "samples")
 
     def change(samples: tuple[Sample, ...]) -> Sequence[Sample]:
-        present = {sample.id: sample for sample in samples}
-        return [present.get(sample_id, latest[sample_id]) for sample_id in sample_ids]
+        current = {sample.id: sample for sample in samples}
+        return [current.get(sample_id, latest[sample_id]) for sample_id in sample_ids]
 
     return library.voices.revise(voice.id, change, version)
 
@@ -108,8 +108,8 @@ def duplicate(library: Library, reference: str, name: str) -> Voice:
 
 
 def _copied(library: Library, sample: Sample) -> NewSample:
-    same = {field.name for field in fields(NewSample)} - {"data"}
-    return NewSample(data=library.voices.clip(sample), **{name: getattr(sample, name) for name in same})
+    names = {field.name for field in fields(NewSample)} - {"data"}
+    return NewSample(data=library.voices.clip(sample), **{name: getattr(sample, name) for name in names})
 
 
 def remove_sample(library: Library, reference: str, sample_id: str, version: int | None = None) -> Voice:

@@ -81,8 +81,8 @@ def speech_level(pcm: np.ndarray, rate: int) -> float:
 def frame_levels(pcm: np.ndarray, rate: int) -> np.ndarray:
     """RMS in dB of every FRAME_SECONDS, (frames,). A shorter remainder is dropped, unless it is all there is."""
     size = round(FRAME_SECONDS * rate)
-    whole = max(len(pcm) // size, 1)
-    frames = pcm[: whole * size].reshape(whole, -1).astype(np.float64)
+    count = max(len(pcm) // size, 1)
+    frames = pcm[: count * size].reshape(count, -1).astype(np.float64)
     return np.maximum(10 * np.log10(np.square(frames).mean(axis=1) + 1e-20), _FLOOR_DB)
 
 
@@ -136,12 +136,12 @@ def _hum(pcm: np.ndarray, rate: int, loud_db: float) -> int:
     spectra = 20 * np.log10(np.abs(np.fft.rfft(frames, rate, axis=1)[:, :150]) + 1e-10)  # padded to one bin per hertz
     for base in (50, 60):
         for harmonic in (base, 2 * base):
-            around = [harmonic - 12, harmonic - 9, harmonic + 9, harmonic + 12]
-            levels = spectra[:, [harmonic, *around]]  # (frames, 5)
+            sidebands = [harmonic - 12, harmonic - 9, harmonic + 9, harmonic + 12]
+            levels = spectra[:, [harmonic, *sidebands]]  # (frames, 5)
             tone = levels[:, 0]
-            steady = float(np.percentile(tone, 80) - np.percentile(tone, 20)) < 3
-            outstanding = float(np.median(tone - levels[:, 1:].max(axis=1))) > 10
-            if steady and outstanding and float(np.median(tone)) > loud_db - 45:
+            is_steady = float(np.percentile(tone, 80) - np.percentile(tone, 20)) < 3
+            is_prominent = float(np.median(tone - levels[:, 1:].max(axis=1))) > 10
+            if is_steady and is_prominent and float(np.median(tone)) > loud_db - 45:
                 return base
     return 0
 

@@ -65,9 +65,9 @@ class VoiceResolver:
 
     def seen_by(self, caller: str | None) -> VoiceResolver:
         """The same, with the rights of a caller, as in `Library.seen_by`."""
-        seen = copy(self)
-        seen.library = self.library.seen_by(caller)
-        return seen
+        resolver = copy(self)
+        resolver.library = self.library.seen_by(caller)
+        return resolver
 
     @property
     def listed(self) -> tuple[Voice, ...]:
@@ -84,8 +84,8 @@ class VoiceResolver:
 
     def first_choice(self, listed: Sequence[Voice]) -> str:
         """The slug of the voice in `listed` that a page selects at first: a favourite, else the default one."""
-        usual = self.find(None)
-        return usual.slug if usual and not listed[0].favourite else listed[0].slug
+        default_voice = self.find(None)
+        return default_voice.slug if default_voice and not listed[0].favourite else listed[0].slug
 
     def _bundled(self) -> list[str]:
         return [voice.slug for voice in self.library.voices.page(bundled=True)] or [RANDOM]

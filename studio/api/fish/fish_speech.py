@@ -142,10 +142,10 @@ class Speakers:
 
     def continued(self, text: str) -> str:
         """The piece, with the current speaker's tag if it does not begin with one."""
-        marked = text if _SPEAKER.match(text.lstrip()) else self._tag + text
-        tags = list(_SPEAKER.finditer(marked))
+        tagged = text if _SPEAKER.match(text.lstrip()) else self._tag + text
+        tags = list(_SPEAKER.finditer(tagged))
         self._tag = tags[-1][0] if tags else ""
-        return marked
+        return tagged
 
 
 def default_format(fields: dict[str, Any], has_format_query: bool) -> str:

@@ -87,12 +87,12 @@ class LiveSpeech:
             request = self._options.speech_request("a")
             file = OutputFile(request.format, request.sample_rate, bit_rate=request.bit_rate)
             self._encoding = Encoding(file, self._rate)
-        half = b""
-        async for more in speech.body:
-            samples = half + more
-            whole = len(samples) - len(samples) % 2
-            half = samples[whole:]
-            if audio := await self._encoding.write(floats(samples[:whole])):
+        remainder = b""
+        async for chunk in speech.body:
+            samples = remainder + chunk
+            size = len(samples) - len(samples) % 2
+            remainder = samples[size:]
+            if audio := await self._encoding.write(floats(samples[:size])):
                 yield audio
 
     def _about(self, about: dict[str, Any]) -> dict[str, Any] | None:

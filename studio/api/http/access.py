@@ -97,8 +97,8 @@ class Access:
         if is_own and (digest := self._sign_in.key_of(scope)) is not None:
             return self._owners[digest]
         path = scope["path"]
-        listed = self._public_listing and path.startswith(LISTINGS)
-        is_open = path in OPEN or (scope.get("method") in ("GET", "HEAD") and (listed or _SHARED.fullmatch(path)))
+        is_listing = self._public_listing and path.startswith(LISTINGS)
+        is_open = path in OPEN or (scope.get("method") in ("GET", "HEAD") and (is_listing or _SHARED.fullmatch(path)))
         if pause is not None and not is_open:
             raise pause
         return f"address {address}" if is_open else None

@@ -160,12 +160,12 @@ class BoundedBodies:
             return
         except ClientDisconnect:
             return
-        whole = iter([{"type": "http.request", "body": body, "more_body": False}])
+        messages = iter([{"type": "http.request", "body": body, "more_body": False}])
 
-        async def again() -> Message:
-            return next(whole, None) or await receive()
+        async def replay() -> Message:
+            return next(messages, None) or await receive()
 
-        await self._app(scope, again, send)
+        await self._app(scope, replay, send)
 
 
 def _bounds_itself(path: str) -> bool:

@@ -141,7 +141,7 @@ def _field_table() -> str:
     rows = [(name, f"means `{field}`") for name, field in MEAN.items()]
     rows.append(("references", "one `{audio_path, text}`: means `ref_audio` and `ref_text`"))
     rows += [(name, f"ignored: {reason}") for name, reason in IGNORED.items()]
-    rows += [(name, f"refused: {instead}") for name, instead in REFUSED.items()]
+    rows += [(name, f"refused: {remedy}") for name, remedy in REFUSED.items()]
     table = "\n".join(f"| `{name}` | {meaning} |" for name, meaning in rows)
     return (
         "OpenAI's speech API with extensions.\n\nFields of other servers' speech APIs:\n\n"

@@ -54,8 +54,8 @@ class Sessions:
                 self._catch_up()
             finally:
                 self._lock.release()
-        key, until = self._open.get(_digest(token), ("", 0.0))
-        return bytes.fromhex(key) if until > time.time() else None
+        key, expires = self._open.get(_digest(token), ("", 0.0))
+        return bytes.fromhex(key) if expires > time.time() else None
 
     def end(self, token: str) -> None:
         """Sign out. Blocking: writes the file."""
@@ -94,7 +94,7 @@ def _version(file: Path) -> tuple[int, int] | None:
 def _read(file: Path, keys: Collection[str]) -> dict[str, tuple[str, float]]:
     try:
         sessions = json.loads(file.read_text("utf-8"))
-        return {str(name): (str(key), float(until)) for name, (key, until) in sessions.items() if key in keys}
+        return {str(name): (str(key), float(expires)) for name, (key, expires) in sessions.items() if key in keys}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, TypeError, AttributeError) as error:

@@ -51,7 +51,7 @@ class EngineModelRoutes:
         """The models that can be downloaded, the loaded one, and the one at ``path`` on this machine: licence,
         languages, size, the memory that each weight format needs, whether it fits now, and the expected speed. Only for
         the owner."""
-        data = [model_json(listed) for listed in await self._models.listing(path or None)]
+        data = [model_json(model) for model in await self._models.listing(path or None)]
         return JSONResponse({"object": "list", "data": data} | self._state())
 
     async def get_state(self) -> JSONResponse:

@@ -76,16 +76,16 @@ async def respond(request: Request, work: Coroutine[Any, Any, Speech], body: Spe
     """The response with the speech that ``work`` begins; it is cancelled if the client disconnects."""
     if not body.wants_events:
         return _answer(await until_hangup(request, work), body)
-    speaking = asyncio.ensure_future(until_hangup(request, work))
+    task = asyncio.ensure_future(until_hangup(request, work))
     try:
-        await asyncio.wait({speaking}, timeout=sse.PING_SECONDS)
+        await asyncio.wait({task}, timeout=sse.PING_SECONDS)
     except asyncio.CancelledError:
-        await release(speaking)
+        await release(task)
         raise
-    if speaking.done():
-        return _answer(speaking.result(), body)
-    late = late_events(speaking, len(body.input), body.timestamps)
-    return SpeechResponse(late, SSE_TYPE, partial(release, speaking))
+    if task.done():
+        return _answer(task.result(), body)
+    stream = late_events(task, len(body.input), body.timestamps)
+    return SpeechResponse(stream, SSE_TYPE, partial(release, task))
 
 
 def check_timestamps(body: SpeechBody, service: SpeechService) -> None:

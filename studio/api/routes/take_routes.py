@@ -67,11 +67,11 @@ class TakeQuery:
         ids: str | None = None,
     ) -> None:
         """``since`` and ``until``: Unix time or ISO 8601; ``ids``: separated by commas. Raises InvalidRequest."""
-        named = None if ids is None else tuple(part.strip() for part in ids.split(",") if part.strip())
-        if named is not None and len(named) > MAX_IDS:
-            raise InvalidRequest(f"ids has {len(named)}; at most {MAX_IDS} are allowed", "ids")
+        take_ids = None if ids is None else tuple(part.strip() for part in ids.split(",") if part.strip())
+        if take_ids is not None and len(take_ids) > MAX_IDS:
+            raise InvalidRequest(f"ids has {len(take_ids)}; at most {MAX_IDS} are allowed", "ids")
         moments = _moment("since", since), _moment("until", until)
-        self.filter = TakeFilter(q, voice or None, starred, *moments, named, request.state.owner_filter)
+        self.filter = TakeFilter(q, voice or None, starred, *moments, take_ids, request.state.owner_filter)
 
 
 Wanted = Annotated[TakeQuery, Depends()]

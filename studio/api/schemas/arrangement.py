@@ -83,5 +83,5 @@ def matches_json(matches: Matches, is_dry: bool) -> dict[str, Any]:
     return {"object": "project.replacement"} | figures | ({"positions": list(matches.positions)} if is_dry else {})
 
 
-def undo_json(undone: UndoResult) -> dict[str, Any]:
-    return {"object": "project.replacement.undone", "parts": undone.parts, "left": undone.left}
+def undo_json(result: UndoResult) -> dict[str, Any]:
+    return {"object": "project.replacement.undone", "parts": result.parts, "left": result.left}

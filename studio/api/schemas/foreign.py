@@ -46,9 +46,9 @@ def canonical_fields(body: dict[str, Any]) -> dict[str, Any]:
 
     Raises InvalidRequest for unsupported fields, and for contradicting values under two names.
     """
-    for name, instead in REFUSED.items():
+    for name, remedy in REFUSED.items():
         if body.get(name) not in (None, False, 1, "", [], {}) or body.get(name) is True:
-            raise InvalidRequest(f"{name} is not supported by this server: {instead}", name, "unsupported_parameter")
+            raise InvalidRequest(f"{name} is not supported by this server: {remedy}", name, "unsupported_parameter")
     fields = {name: value for name, value in body.items() if value is not None}
     for alias, field in MEAN.items():
         _set(fields, field, fields.pop(alias, None), alias)

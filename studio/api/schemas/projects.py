@@ -208,7 +208,7 @@ class PartsBody(DirectionBody):
     first: str | None = Field(None, description="The id of the first part of a range, in any order with last.")
     last: str | None = None
 
-    def which(self) -> list[str] | PartRange:
+    def selection(self) -> list[str] | PartRange:
         """Raises InvalidRequest."""
         if self.ids is not None and self.first is None and self.last is None:
             return self.ids

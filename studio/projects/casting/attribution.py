@@ -151,17 +151,17 @@ class _Paragraph:
 
     def by_speakers(self) -> Iterator[_Paragraph]:
         """The parts of the paragraph between tags that name different people."""
-        start, first, last = 0, 0, ""
+        start, first, person = 0, 0, ""
         index = self.index
         for number, tag in enumerate(self.tags):
             if tag is None or tag.gender is not None:
                 continue
-            if last and tag.person != last:
+            if person and tag.person != person:
                 cut = self.quotations[number].start
                 cut -= len(SENTENCES.findall(self.narration[number])[-1].lstrip()) if not self._is_closed(number) else 0
                 yield self._cut(index, start, cut, self.quotations[first:number])
                 start, first, index = cut, number, index + 1
-            last = tag.person
+            person = tag.person
         yield self._cut(index, start, len(self.text), self.quotations[first:]) if start else self
 
     def _is_closed(self, number: int) -> bool:
@@ -252,7 +252,7 @@ class _Turns:
             if tag.person.lower() in FIRST_PERSON:
                 return self.characters.add(NARRATOR_SELF), "tag"
             if tag.gender is not None:
-                if (person := self._meant(tag.gender)) is not None:
+                if (person := self._person_of(tag.gender)) is not None:
                     return person, "pronoun"
             elif (person := self._relative(tag.person, paragraph) or self.characters.find(tag.person)) is not None:
                 return person, "tag"
@@ -292,9 +292,9 @@ class _Turns:
         if word.lower() in FIRST_PERSON:
             return self.characters.find(NARRATOR_SELF)
         if word.lower() in PRONOUNS:
-            return self._meant(PRONOUNS[word.lower()])  # type: ignore[arg-type]
-        mentioned = self.characters.mentioned(word)
-        return mentioned[0] if mentioned else None
+            return self._person_of(PRONOUNS[word.lower()])  # type: ignore[arg-type]
+        people = self.characters.mentioned(word)
+        return people[0] if people else None
 
     def _by_turns(self, paragraph: _Paragraph, excluded: list[Character]) -> tuple[Character | None, Reason, float]:
         """Find the speaker by earlier speech: two people take turns; else the person addressed, or named last."""
@@ -314,8 +314,8 @@ class _Turns:
         )
         if partner is not None and partner not in excluded and (not answering or partner in answering):
             pair = {previous.name, partner.name}
-            third = any(self.now - at <= _COMPANY for name, at in self.named_at.items() if name not in pair)
-            return partner, "turns", CONFIDENCE["turns"] - 0.15 * (gap - 1) - 0.2 * third
+            has_third_person = any(self.now - at <= _COMPANY for name, at in self.named_at.items() if name not in pair)
+            return partner, "turns", CONFIDENCE["turns"] - 0.15 * (gap - 1) - 0.2 * has_third_person
         if answering:
             return answering[0], "answer", CONFIDENCE["answer"] + 0.15
         candidates = [person for person in self.recent if person is not previous and person not in excluded]
@@ -345,7 +345,7 @@ class _Turns:
                 people.append(person)
         return people
 
-    def _meant(self, gender: Gender) -> Character | None:
+    def _person_of(self, gender: Gender) -> Character | None:
         """The person to whom a pronoun refers: the last one named of that gender, else the last of unknown gender."""
         for person in self.recent:
             if person.gender == gender:

@@ -84,7 +84,7 @@ def divided(document: Document, casting: Casting, find_speakers: bool) -> Docume
         casting.prefer(name, str(voice))
     passages = list(into_turns(document.passages, casting.is_speaker))
     if find_speakers and document.prose:
-        passages = _quotations_apart(passages, casting)
+        passages = _split_quotations(passages, casting)
     passages = [_voiced(passage, casting) if passage.speaker else passage for passage in passages]
     cast = casting.among(passages)
     if len(cast) > MAX_CAST_CHARACTERS:
@@ -117,7 +117,7 @@ def _voiced(passage: Passage, casting: Casting) -> Passage:
     return replace(passage, speaker=character.name, voice=passage.voice or character.voice)
 
 
-def _quotations_apart(passages: Sequence[Passage], casting: Casting) -> list[Passage]:
+def _split_quotations(passages: Sequence[Passage], casting: Casting) -> list[Passage]:
     """Split passages so that each stretch of quoted speech is a passage."""
     is_prose = [not (passage.voice or passage.speaker or passage.is_title) for passage in passages]
     attribution = attribute([passage.text if prose else "" for passage, prose in zip(passages, is_prose, strict=True)])
@@ -126,10 +126,10 @@ def _quotations_apart(passages: Sequence[Passage], casting: Casting) -> list[Pas
     lines: list[list[CastLine]] = [[] for _ in passages]
     for line in attribution.lines:
         lines[line.paragraph].append(line)
-    apart: list[Passage] = []
+    pieces: list[Passage] = []
     for passage, passage_lines in zip(passages, lines, strict=True):
-        apart += _by_line(passage, passage_lines) if any(line.is_speech for line in passage_lines) else [passage]
-    return apart
+        pieces += _by_line(passage, passage_lines) if any(line.is_speech for line in passage_lines) else [passage]
+    return pieces
 
 
 def _by_line(passage: Passage, lines: Iterable[CastLine]) -> list[Passage]:

@@ -73,8 +73,8 @@ class Characters:
         """``speakers``: names and roles beside verbs of speech; ``narration``: all text that is not speech."""
         characters = cls(patterns)
         counts = Counter(name for name in map(characters._cleaned, speakers) if name)
-        likely = [name for name, _ in counts.most_common(MAX_NAMES)]
-        for name in sorted(likely, key=lambda name: (-len(_core(name)), -counts[name], name)):
+        candidates = [name for name, _ in counts.most_common(MAX_NAMES)]
+        for name in sorted(candidates, key=lambda name: (-len(_core(name)), -counts[name], name)):
             characters._place(name, counts)
         characters._join_roles()
         votes = characters._votes(narration)

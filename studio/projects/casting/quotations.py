@@ -79,9 +79,9 @@ def find_quotations(paragraphs: Sequence[str], style: QuotationStyle) -> list[li
             unclosed = ""
             continue
         following = paragraphs[index + 1].lstrip()[:1] if index + 1 < len(paragraphs) else ""
-        quotations, still_open = _quoted(paragraph, style, unclosed, following)
+        quotations, open_mark = _quoted(paragraph, style, unclosed, following)
         by_paragraph.append(quotations)
-        unclosed = still_open
+        unclosed = open_mark
     return by_paragraph
 
 
@@ -97,9 +97,9 @@ def _quoted(paragraph: str, style: QuotationStyle, unclosed: str, following: str
         continues = bool(unclosed) and mark == unclosed and not paragraph[:start].strip()
         close = _closing(paragraph, start, mark)
         if close is None:
-            goes_on = following == mark
-            quotations.append(Quotation(start, len(paragraph.rstrip()), continues, is_sure=goes_on))
-            return quotations, mark if goes_on else ""
+            is_continued = following == mark
+            quotations.append(Quotation(start, len(paragraph.rstrip()), continues, is_sure=is_continued))
+            return quotations, mark if is_continued else ""
         if continues or _is_speech(paragraph, start, close):
             quotations.append(Quotation(start, close, continues))
         at = close

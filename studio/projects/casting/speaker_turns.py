@@ -69,12 +69,12 @@ def into_turns(passages: Iterable[Passage], is_speaker: IsSpeaker) -> Iterator[P
 
 def _turns(passage: Passage, is_speaker: IsSpeaker) -> Iterator[Passage]:
     """The turns of a passage: the first keeps the chapter and the start, the last the pause."""
-    pieces = [piece for turn in turns_of(passage.text, is_speaker) for piece in _directions_apart(*turn)]
+    pieces = [piece for turn in turns_of(passage.text, is_speaker) for piece in _split_directions(*turn)]
     if pieces == [(None, passage.text, False)]:
         yield passage
         return
-    pauses = [*(PAUSE_WITHIN if goes_on else None for _, _, goes_on in pieces[1:]), passage.pause]
-    for number, ((speaker, text, goes_on), pause) in enumerate(zip(pieces, pauses, strict=False)):
+    pauses = [*(PAUSE_WITHIN if continues else None for _, _, continues in pieces[1:]), passage.pause]
+    for number, ((speaker, text, continues), pause) in enumerate(zip(pieces, pauses, strict=False)):
         yield replace(
             passage,
             text=text,
@@ -82,11 +82,11 @@ def _turns(passage: Passage, is_speaker: IsSpeaker) -> Iterator[Passage]:
             chapter=passage.chapter if number == 0 else "",
             start=passage.start if number == 0 else None,
             pause=pause,
-            continues=goes_on if number else passage.continues,
+            continues=continues if number else passage.continues,
         )
 
 
-def _directions_apart(speaker: str | None, text: str) -> Iterator[tuple[str | None, str, bool]]:
+def _split_directions(speaker: str | None, text: str) -> Iterator[tuple[str | None, str, bool]]:
     """Separate a turn from its stage directions, which the narrator reads instead of the character. Each piece also
     has whether it continues the line of the previous piece.
 
@@ -97,13 +97,13 @@ def _directions_apart(speaker: str | None, text: str) -> Iterator[tuple[str | No
         words = direction["line"] or (f"({direction['sentence']})" if direction["sentence"] else direction[0])
         pieces += [(speaker, text[at : direction.start()]), (None, words)]
         at = direction.end()
-    goes_on = False
-    for whose, words in [*pieces, (speaker, text[at:])]:
+    continues = False
+    for piece_speaker, words in [*pieces, (speaker, text[at:])]:
         begin, end = words[: len(words) - len(words.lstrip())], words[len(words.rstrip()) :]
-        goes_on = goes_on and "\n" not in begin
+        continues = continues and "\n" not in begin
         if not is_blank(words):
-            yield whose, words.strip(), goes_on
-            goes_on = "\n" not in end
+            yield piece_speaker, words.strip(), continues
+            continues = "\n" not in end
 
 
 def _is_direction(match: re.Match[str]) -> bool:

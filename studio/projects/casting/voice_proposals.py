@@ -46,7 +46,7 @@ def proposed_voices(
     different voices if possible, and no voice is used twice while others are left. ``narrator``: the slug of the voice
     that reads the narration; no character gets it. ``only_missing``: characters with a voice keep it.
     """
-    free = [voice for voice in voices if voice.slug != narrator]
+    pool = [voice for voice in voices if voice.slug != narrator]
     chosen = {role.character.name: role.character.voice for role in roles if only_missing and role.character.voice}
     uses = Counter(chosen.values())
     proposals = []
@@ -55,7 +55,7 @@ def proposed_voices(
             proposals.append(role)
             continue
         gender = role.character.gender
-        fitting = [voice for voice in free if voice.gender in (gender, "")] if gender in ("female", "male") else free
+        fitting = [voice for voice in pool if voice.gender in (gender, "")] if gender in ("female", "male") else pool
         neighbours = Counter[str]()
         for name, count in role.beside.items():
             if name in chosen:
@@ -64,7 +64,7 @@ def proposed_voices(
         def cost(voice: Voice, neighbours: Counter[str] = neighbours, gender: str = gender) -> tuple[int, int, bool]:
             return neighbours[voice.slug], uses[voice.slug], voice.gender != gender
 
-        best = min(fitting or free, key=cost, default=None)
+        best = min(fitting or pool, key=cost, default=None)
         if best is not None:
             uses[best.slug] += 1
             chosen[role.character.name] = best.slug

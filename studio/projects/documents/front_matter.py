@@ -136,8 +136,8 @@ def without_contents(blocks: list[Block]) -> tuple[list[Block], frozenset[Key]]:
     ends = ends or begins + _entry_blocks(blocks[begins:prose])
     if ends >= len(blocks):  # the whole document is a list, so keep it
         return blocks, frozenset()
-    listed = [line for block in blocks[begins:ends] for line in block]
-    return blocks[:begins] + blocks[ends:], frozenset(keys[0] for line in listed if (keys := _keys(line)))
+    entry_lines = [line for block in blocks[begins:ends] for line in block]
+    return blocks[:begins] + blocks[ends:], frozenset(keys[0] for line in entry_lines if (keys := _keys(line)))
 
 
 def key_of(line: str) -> Key:
@@ -163,8 +163,8 @@ def _is_entry(line: str) -> bool:
 def _keys(line: str) -> list[Key]:
     """The keys of an entry: its words without the page number, and its number alone."""
     words = key_of(_PAGE.sub("", line))
-    bare = [words[:count] for count in (2, 3) if count < len(words) and is_bare_heading(" ".join(words[:count]))]
-    return [words, *bare] if words else []
+    prefixes = [words[:count] for count in (2, 3) if count < len(words) and is_bare_heading(" ".join(words[:count]))]
+    return [words, *prefixes] if words else []
 
 
 def _entry_blocks(blocks: Sequence[Block]) -> int:
@@ -177,7 +177,7 @@ def _entry_blocks(blocks: Sequence[Block]) -> int:
             break
         count += 1
         entries += len(lines)
-    last = blocks[count - 1] if count else []
-    if entries and len(last) == 1 and not _PAGE.search(last[0]):  # more likely the next heading
+    last_block = blocks[count - 1] if count else []
+    if entries and len(last_block) == 1 and not _PAGE.search(last_block[0]):  # more likely the next heading
         count, entries = count - 1, entries - 1
     return count if entries > 1 else 0

@@ -102,17 +102,17 @@ def _chapters(passages: Sequence[Passage], numbers: Sequence[_Number]) -> Sequen
     titles = [passage.chapter for passage in passages if passage.chapter]
     if any(names_chapter(title) or not is_heading(title) for title in titles):
         return ()
-    counted = [number for number in numbers if number.is_roman == numbers[0].is_roman and not number.is_page]
-    if len(counted) < LEAST_CHAPTERS:
+    candidates = [number for number in numbers if number.is_roman == numbers[0].is_roman and not number.is_page]
+    if len(candidates) < LEAST_CHAPTERS:
         return ()
     before = 0
-    for number, following in zip(counted, [*counted[1:], None], strict=True):
+    for number, following in zip(candidates, [*candidates[1:], None], strict=True):
         is_next = number.value == before + 1 or (before > 1 and number.value == 1)
         has_text = number.rest or (number.at + 1 < len(passages) and (not following or following.at > number.at + 1))
         if not is_next or not has_text or _is_in_a_sentence(passages, number.at):
             return ()
         before = number.value
-    return counted
+    return candidates
 
 
 def _before_headings(passages: Sequence[Passage], numbers: Sequence[_Number]) -> Sequence[_Number]:

@@ -121,7 +121,7 @@ def _divided(passage: Passage, texts: Sequence[str], within: float | None) -> It
         start = passage.text.index(text, end)
         continues.append(not PARAGRAPH_END.search(passage.text, end, start) if end else bool(passage.continues))
         end = start + len(text)
-    pauses = [*(within if goes_on else None for goes_on in continues[1:]), passage.pause]
+    pauses = [*(within if is_continued else None for is_continued in continues[1:]), passage.pause]
     for number, (text, pause) in enumerate(zip(texts, pauses, strict=False)):
         chapter = passage.chapter if number == 0 else ""
         yield replace(passage, text=text, chapter=chapter, pause=pause, continues=continues[number])

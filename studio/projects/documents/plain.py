@@ -49,11 +49,11 @@ def read_plain(data: bytes) -> Document:
     skipped.notes = book.notes
     entries = frozenset[Key]()
     for _ in range(_MAX_LISTS):
-        blocks, listed = without_contents(blocks)
-        if listed and not entries:
+        blocks, keys = without_contents(blocks)
+        if keys and not entries:
             skipped.add("The table of contents is left out.")
-        entries |= listed
-        if not listed:
+        entries |= keys
+        if not keys:
             break
     half_words = HalfWords((line for block in blocks for line in block), keeps_hyphen=book.is_gutenberg)
     passages = tuple(with_pauses(_passages(blocks, entries, half_words)))
@@ -75,12 +75,12 @@ def unwrap(lines: Iterable[str], half_words: HalfWords | None = None, wrapped: i
     for line in (line.strip() for line in lines):
         if not line:
             continue
-        fits = (length >= wrapped or line[:1].islower()) and not begins_turn(line)
-        if pieces and fits and half_words and half_words.are_one(pieces[-1], line):
+        is_wrapped = (length >= wrapped or line[:1].islower()) and not begins_turn(line)
+        if pieces and is_wrapped and half_words and half_words.are_one(pieces[-1], line):
             pieces[-1] = half_words.unhyphenated(pieces[-1], line)
         elif pieces:
-            pieces.append(" " if fits else "\n")
-        length = length + 1 + len(line) if pieces and fits else len(line)
+            pieces.append(" " if is_wrapped else "\n")
+        length = length + 1 + len(line) if pieces and is_wrapped else len(line)
         pieces.append(line)
     return "".join(pieces)
 

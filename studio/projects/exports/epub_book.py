@@ -84,9 +84,9 @@ def write_epub(
     readers expect the sizes of its entries before them. One chapter's text is in memory at a time. Blocking. Raises
     OSError, for example if the disk is full.
     """
-    whole = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - the reader closes it
+    output = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - the reader closes it
     try:
-        with zipfile.ZipFile(whole, "w", zipfile.ZIP_STORED) as archive:
+        with zipfile.ZipFile(output, "w", zipfile.ZIP_STORED) as archive:
             _add(archive, "mimetype", EPUB_TYPE, zipfile.ZIP_STORED)
             _add(archive, "META-INF/container.xml", _CONTAINER)
             _add(archive, "EPUB/style.css", _STYLE)
@@ -104,15 +104,15 @@ def write_epub(
                 with archive.open(zipfile.ZipInfo(f"EPUB/{name}.mp3", DATE), "w") as audio:
                     for data in encoded(chapter, files, "mp3", tags, mastering, bitrate or BITRATE):
                         audio.write(data)
-                        yield whole
+                        yield output
             _add(archive, "EPUB/nav.xhtml", _contents(book.tags, chapters))
             _add(archive, "EPUB/package.opf", _package(book, chapters))
-        whole.seek(0)
+        output.seek(0)
     except BaseException:
         with contextlib.suppress(OSError):
-            whole.close()
+            output.close()
         raise
-    yield whole
+    yield output
 
 
 def _add(archive: zipfile.ZipFile, name: str, content: str | bytes, kind: int = zipfile.ZIP_DEFLATED) -> None:
@@ -161,8 +161,8 @@ def _metadata(book: EpubMetadata, chapters: list[_Chapter]) -> Iterator[str]:
         yield f'<dc:contributor id="narrator">{xml(tags.narrator)}</dc:contributor>'
         yield '<meta refines="#narrator" property="role" scheme="marc:relators">nrt</meta>'
         yield f'<meta property="media:narrator">{xml(tags.narrator)}</meta>'
-    changed = datetime.fromtimestamp(book.changed, UTC)
-    yield f'<meta property="dcterms:modified">{changed:%Y-%m-%dT%H:%M:%SZ}</meta>'
+    modified = datetime.fromtimestamp(book.changed, UTC)
+    yield f'<meta property="dcterms:modified">{modified:%Y-%m-%dT%H:%M:%SZ}</meta>'
     for name, value in _ACCESSIBLE:
         yield f'<meta property="schema:{name}">{value}</meta>'
     yield f'<meta property="media:active-class">{_ACTIVE}</meta>'

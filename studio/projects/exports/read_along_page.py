@@ -116,10 +116,10 @@ class ReadAlongPage:
 
     def _add_paragraphs(self, paragraphs: Sequence[str], placed: Placed, continued: Placed | None) -> None:
         """Add paragraphs, of which the first continues the last one of the part ``continued``."""
-        last = self._body[-1] if self._body else ""
-        if continued is not None and paragraphs and last.startswith("<p>"):
+        last_paragraph = self._body[-1] if self._body else ""
+        if continued is not None and paragraphs and last_paragraph.startswith("<p>"):
             gap = _gap(continued.part.text, placed.part.text)
-            self._body[-1] = f"{last.removesuffix('</p>')}{gap}{paragraphs[0]}</p>"
+            self._body[-1] = f"{last_paragraph.removesuffix('</p>')}{gap}{paragraphs[0]}</p>"
             paragraphs = paragraphs[1:]
         self._body += [f"<p>{paragraph}</p>" for paragraph in paragraphs]
 

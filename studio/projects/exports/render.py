@@ -67,9 +67,9 @@ def write_m4b(
     the index of an MP4 and its chapters are written at the end. Blocking. Raises OSError, for example if the disk is
     full.
     """
-    whole = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - the reader closes it
+    output = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - the reader closes it
     try:
-        file = av.open(whole, "w", format="mp4", options={"brand": "M4B "})
+        file = av.open(output, "w", format="mp4", options={"brand": "M4B "})
         stream = file.add_stream("aac", rate=timeline.sample_rate, layout="mono")
         assert isinstance(stream, AudioStream)
         stream.bit_rate = M4B_BITS
@@ -81,15 +81,15 @@ def write_m4b(
                 frame.sample_rate, frame.pts = timeline.sample_rate, at
                 at += frame.samples
                 file.mux(stream.encode(frame))
-            yield whole
+            yield output
         file.mux(stream.encode(None))
         file.close()
-        whole.seek(0)
+        output.seek(0)
     except BaseException:  # closed first, so that PyAV does not write an index into it
         with contextlib.suppress(OSError):
-            whole.close()
+            output.close()
         raise
-    yield whole
+    yield output
 
 
 def _sound(timeline: Timeline, files: AudioFiles, mastering: Mastering | None) -> Generator[np.ndarray, None, None]:

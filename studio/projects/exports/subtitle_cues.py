@@ -29,8 +29,8 @@ def cues(timeline: Timeline, word_times: WordTimes, characters: Mapping[str, str
             yield start, end, placed.part.text, speaker
         offset = start - timeline.seconds(placed.skipped)
         for cue in cues_of_part:  # never in the silence that is trimmed around the take
-            begin, over = min(max(start, offset + cue.start), end), min(max(start, offset + cue.end), end)
-            yield begin, over, cue.text, speaker
+            begin, finish = min(max(start, offset + cue.start), end), min(max(start, offset + cue.end), end)
+            yield begin, finish, cue.text, speaker
 
 
 def with_words(timeline: Timeline, word_times: WordTimes) -> Iterator[tuple[Placed, Sequence[Timed]]]:

@@ -71,9 +71,9 @@ def check_take(
     """
     text = _text_of(take, language)
     sound = sound_figures(samples, take.sample_rate)
-    findings, wrong = list[ProofFinding](), 0
+    findings, wrong_words = list[ProofFinding](), 0
     if text.tokens and sound.speech_s < SHORTEST_SPEECH:
-        findings, wrong = [_whole("no_speech", take)], len(text.words)
+        findings, wrong_words = [_whole("no_speech", take)], len(text.words)
     elif text.tokens:
         starts = _stored_starts(take, times)
         if recogniser is not None:
@@ -84,7 +84,7 @@ def check_take(
             comparison = compare(text, heard_words)
             differences = Verification(recogniser, language, pcm, text, comparison).differences()
             findings += [_finding(text, difference) for difference in differences]
-            wrong = sum(_words_wrong(difference) for difference in differences)
+            wrong_words = sum(_words_wrong(difference) for difference in differences)
             starts = [(start, text.places[word]) for word, (start, _) in comparison.times.items()]
         findings += _of_sound(text, take, sound, starts, findings)
     # A pace or level requested by the text, or of a runaway take, is not representative.
@@ -95,7 +95,7 @@ def check_take(
         VERSION,
         name,
         len(text.words),
-        wrong if name else 0,
+        wrong_words if name else 0,
         sound.speech_s,
         sound.level if is_usual and np.isfinite(sound.level) else None,
         letters / sound.speech_s if has_pace else None,

@@ -81,9 +81,9 @@ class ProofRegeneration:
 
     async def _weight(self, project_id: str, take: Take, checked: Checked) -> int:
         """The weight of all findings, including differences from the median."""
-        usual = await to_thread.run_sync(self._library.proofs.median, project_id, take.voice_id or take.voice)
-        drifting = drifts(usual, checked.level, checked.pace, take.seconds) if usual else []
-        return checked.weight + sum(finding.weight for finding in drifting)
+        median = await to_thread.run_sync(self._library.proofs.median, project_id, take.voice_id or take.voice)
+        drift_findings = drifts(median, checked.level, checked.pace, take.seconds) if median else []
+        return checked.weight + sum(finding.weight for finding in drift_findings)
 
     def _keep(self, project_id: str, take: Take, new: NewTake, checked: Checked, text: str) -> None:
         self._library.part_queue.regenerated(new, take.id, len(text), text)

@@ -40,15 +40,15 @@ class ProofReport:
         spots = list[Spot]()
         for accepted in (False, True):
             total = MAX_SPOTS
-            of_these = list[Spot]()
-            while len(of_these) < min(total, MAX_SPOTS):
+            listed = list[Spot]()
+            while len(listed) < min(total, MAX_SPOTS):
                 page, total = library.proofs.spots(
-                    project_id, owner_filter, accepted=accepted, offset=len(of_these), limit=500
+                    project_id, owner_filter, accepted=accepted, offset=len(listed), limit=500
                 )
                 if not page:
                     break
-                of_these += page
-            spots += of_these
+                listed += page
+            spots += listed
         self.spots: Sequence[Spot] = sorted(spots, key=lambda spot: (spot.position, spot.finding.start))
 
     @property

@@ -97,9 +97,9 @@ class Verification:
             return
         texts = [text.between(first, last)]
         texts += [f"{text.between(first, over)} {text.between(at, last)}" for at, over in groups]
-        usual, *chances = self._recogniser.likelihoods(audio, self._language, texts)
+        baseline, *chances = self._recogniser.likelihoods(audio, self._language, texts)
         chance, (at, over) = max(zip(chances, groups, strict=True))
-        if chance - usual > (UNHEARD if over - at > 1 else UNHEARD_WORD):
+        if chance - baseline > (UNHEARD if over - at > 1 else UNHEARD_WORD):
             yield Difference("repeated", over, over, start, end, text.between(at, over), 1.0)
 
     def _around(self, first: int, last: int) -> tuple[int, int]:

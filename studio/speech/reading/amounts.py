@@ -98,8 +98,10 @@ def _from_to(match: re.Match[str]) -> str:
     sign, low, scale, high = match[1], match[2], match[3] or "", match[4]
     if not scale and not match[5] and re.search(r"\.\d\d\b", f"{low} {high}"):
         return f"{sign}{low} to {sign}{high}"
-    same = not scale or scale.lower() == (match[5] or "").lower()
-    return f"{low} to {sign}{high}{match[5] or ''}" if same else f"{sign}{low}{scale} to {sign}{high}{match[5] or ''}"
+    is_same = not scale or scale.lower() == (match[5] or "").lower()
+    return (
+        f"{low} to {sign}{high}{match[5] or ''}" if is_same else f"{sign}{low}{scale} to {sign}{high}{match[5] or ''}"
+    )
 
 
 def _priced(match: re.Match[str]) -> str:

@@ -77,9 +77,9 @@ def in_small_letters(text: str, *, begins: bool = True) -> str:
         return in_small_letters(f"-{text}")[1:]
     read, at = list[str](), 0
     for run in _runs(text):
-        shouted = len(run) > 1 and any(map(_is_certain_word, run))
+        is_shouted = len(run) > 1 and any(map(_is_certain_word, run))
         for index, token in enumerate(run):
-            read += [text[at : token.start()], _read(token, run, index, shouted=shouted)]
+            read += [text[at : token.start()], _read(token, run, index, is_shouted=is_shouted)]
             at = token.end()
     return "".join([*read, text[at:]])
 
@@ -96,14 +96,14 @@ def _runs(text: str) -> Iterator[list[re.Match[str]]]:
         yield run
 
 
-def _read(token: re.Match[str], run: list[re.Match[str]], index: int, *, shouted: bool) -> str:
+def _read(token: re.Match[str], run: list[re.Match[str]], index: int, *, is_shouted: bool) -> str:
     word, following = token[0], token.string[token.end() : token.end() + 3]
     stem, apostrophe, ending = _parts(word)
     before = run[index - 1][0] if index else ""
     if len(stem) == 1:
         is_article = (
             stem == "A"
-            and shouted
+            and is_shouted
             and (index + 1 < len(run) or before in SHORT)
             and not _SENTENCE_START.search(_before(token))
         )
@@ -114,7 +114,7 @@ def _read(token: re.Match[str], run: list[re.Match[str]], index: int, *, shouted
         return f"Mc{stem[2:].capitalize()}{apostrophe}{ending.lower()}"
     if _is_abbreviation(stem, before, following) or _is_in_range(token):
         return word.capitalize()
-    if not _is_word(stem, before, shouted=shouted) and (apostrophe == "" or ending == "S"):
+    if not _is_word(stem, before, is_shouted=is_shouted) and (apostrophe == "" or ending == "S"):
         return stem + apostrophe + ending.lower()
     small = word.lower()
     is_street = re.match(r" (?:ST|AVE|RD|BLVD|LN|DR|HWY|PKWY)\b", token.string[token.end() : token.end() + 6])
@@ -152,21 +152,21 @@ def _is_in_range(token: re.Match[str]) -> bool:
 
 def _is_certain_word(token: re.Match[str]) -> bool:
     stem = _parts(token[0])[0]
-    return len(stem) > 1 and stem not in AMBIGUOUS and _is_word(stem, "", shouted=False)
+    return len(stem) > 1 and stem not in AMBIGUOUS and _is_word(stem, "", is_shouted=False)
 
 
-def _is_word(stem: str, before: str, *, shouted: bool) -> bool:
+def _is_word(stem: str, before: str, *, is_shouted: bool) -> bool:
     if stem in AMBIGUOUS:
-        return shouted and before != "THE"
+        return is_shouted and before != "THE"
     if stem == "AM":  # otherwise the time of day
         return before in _AFTER_AM
     if stem in KEPT:
-        return shouted and stem in SHORT
+        return is_shouted and stem in SHORT
     if stem in SHORT or stem in _NAMES or len(stem) > _MAX_ACRONYM:
         return True
     if roman(stem) is not None:
         return False
     plain = "".join(sign for sign in unicodedata.normalize("NFD", stem) if not unicodedata.combining(sign))
     if len(plain) < 4:
-        return shouted and bool(_ONE_SYLLABLE.fullmatch(plain))
+        return is_shouted and bool(_ONE_SYLLABLE.fullmatch(plain))
     return bool(_PRONOUNCED.fullmatch(plain) or _DRAWN_OUT.fullmatch(plain))

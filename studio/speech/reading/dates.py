@@ -77,8 +77,8 @@ def _year_first(match: re.Match[str]) -> str:
 
 def _hours(match: re.Match[str]) -> str:
     """'5 to 7pm': AM or PM is read once if it is the same."""
-    same = match[2] and match[2].lower() == match[4].lower()
-    return f"{match[1]}{'' if same or not match[2] else f' {match[2].upper()}M'} to {match[3]} {match[4]}.m"
+    is_same = match[2] and match[2].lower() == match[4].lower()
+    return f"{match[1]}{'' if is_same or not match[2] else f' {match[2].upper()}M'} to {match[3]} {match[4]}.m"
 
 
 def _in_era(match: re.Match[str]) -> str:

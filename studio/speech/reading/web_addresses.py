@@ -19,8 +19,8 @@ def _address(address: str) -> str:
     if address.isupper():
         parts = [part.lower() for part in parts]
     words = [_SIGNS.get(part, "U K" if part == "uk" else part) for part in parts if part]
-    apart = [re.sub(r"(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])", " ", word) for word in words]
-    return ("W W W dot " if head[1] else "") + " ".join(apart)
+    spaced = [re.sub(r"(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])", " ", word) for word in words]
+    return ("W W W dot " if head[1] else "") + " ".join(spaced)
 
 
 ADDRESSES: tuple[Rule, ...] = (

@@ -69,8 +69,8 @@ class SpeechEndpoints:
 
     def voices_list(self, caller: gr.Request) -> list[dict[str, object]]:
         """The voices: id, name, and the transcript of the reference clip."""
-        listed = self._service.voices.seen_by(caller.state.owner_filter).listed
-        return [{"id": voice.slug, "name": voice.name, "text": voice.text} for voice in listed]
+        voices = self._service.voices.seen_by(caller.state.owner_filter).listed
+        return [{"id": voice.slug, "name": voice.name, "text": voice.text} for voice in voices]
 
     def health(self) -> dict[str, object]:
         """The engine's state (starting, ready, failed) and, once ready, its load."""

@@ -66,17 +66,17 @@ class DeepFilterNet:
             raise RuntimeError("the model does not load")
         try:
             frame = self._library.df_get_frame_length(state)
-            heard_before = pcm[:_BEFORE][::-1]
-            late = len(heard_before) + _LATE * frame
-            noisy = np.zeros((-(-(late + len(pcm)) // frame), frame), np.float32)
-            noisy.reshape(-1)[: len(heard_before) + len(pcm)] = np.concatenate([heard_before, pcm])
+            lead_in = pcm[:_BEFORE][::-1]
+            delay = len(lead_in) + _LATE * frame
+            noisy = np.zeros((-(-(delay + len(pcm)) // frame), frame), np.float32)
+            noisy.reshape(-1)[: len(lead_in) + len(pcm)] = np.concatenate([lead_in, pcm])
             clean = np.zeros_like(noisy)
             for noisy_frame, clean_frame in zip(noisy, clean, strict=True):
                 check_job()
                 self._library.df_process_frame(
                     state, noisy_frame.ctypes.data_as(self._samples), clean_frame.ctypes.data_as(self._samples)
                 )
-            return clean.reshape(-1)[late : late + len(pcm)]
+            return clean.reshape(-1)[delay : delay + len(pcm)]
         finally:
             self._library.df_free(state)
 

@@ -109,11 +109,11 @@ class FasterWhisper:
     def _tokens(self, tokenizer: Any, word: str) -> list[int]:
         """The model's tokens of a word: a single one if it exists, even if a converter has left out its merges."""
         letters = re.match(r" [A-Za-z]+", word)
-        whole = letters and self._model.hf_tokenizer.token_to_id(letters[0].replace(" ", "Ġ"))
-        if not letters or whole is None:
+        token = letters and self._model.hf_tokenizer.token_to_id(letters[0].replace(" ", "Ġ"))
+        if not letters or token is None:
             return list(tokenizer.encode(word))
         rest = word[letters.end() :]
-        return [whole, *(tokenizer.encode(rest) if rest else ())]
+        return [token, *(tokenizer.encode(rest) if rest else ())]
 
     def _recognise(self, pcm: np.ndarray, language: str, **options: Any) -> Transcription:
         self.load()
@@ -201,8 +201,8 @@ class Transcriber:
         caller: str,
         patient: bool,
         function: Callable[Concatenate[Recogniser, Given], Result],
-        *values: Given.args,
-        **named: Given.kwargs,
+        *args: Given.args,
+        **kwargs: Given.kwargs,
     ) -> Result:
         """Run a blocking function that uses the recogniser, when its turn comes; ``patient`` as in WorkQueue.turn.
 
@@ -211,10 +211,10 @@ class Transcriber:
         recogniser = self.require()
         try:
             async with self._queue.turn(caller, patient) as turn:
-                return await turn.run(partial(function, recogniser, *values, **named))
+                return await turn.run(partial(function, recogniser, *args, **kwargs))
         except (ImportError, MemoryError, OSError, RuntimeError, ValueError) as error:
-            why = str(error) or type(error).__name__
-            raise Unavailable(f"the recogniser {self.name} failed: {why}") from error
+            reason = str(error) or type(error).__name__
+            raise Unavailable(f"the recogniser {self.name} failed: {reason}") from error
 
 
 def _recognise(recogniser: Recogniser, clip: Clip, language: str) -> Transcription:

@@ -63,8 +63,8 @@ class Voiceprints:
 
         lstm, linear = self._networks()
         with torch.inference_mode():
-            _, (last, _) = lstm(torch.from_numpy(_mels_of_spans(speech, limit)))
-            prints = linear(last[-1]).relu()
+            _, (hidden, _) = lstm(torch.from_numpy(_mels_of_spans(speech, limit)))
+            prints = linear(hidden[-1]).relu()
             return torch.nn.functional.normalize(prints, dim=1).numpy()
 
     def _networks(self) -> tuple[torch.nn.LSTM, torch.nn.Linear]:
@@ -150,9 +150,9 @@ def _filters() -> np.ndarray:
     mels = np.linspace(0, top, _BANDS + 2)
     edges = np.where(mels < 15, 200 / 3 * mels, 1000 * np.exp(octave * (mels - 15)))
     bins = np.linspace(0, RATE / 2, _WINDOW // 2 + 1)
-    rising = (bins - edges[:-2, None]) / (edges[1:-1] - edges[:-2])[:, None]
-    falling = (edges[2:, None] - bins) / (edges[2:] - edges[1:-1])[:, None]
-    triangles = np.maximum(0, np.minimum(rising, falling)) * (2 / (edges[2:] - edges[:-2]))[:, None]
+    rise = (bins - edges[:-2, None]) / (edges[1:-1] - edges[:-2])[:, None]
+    fall = (edges[2:, None] - bins) / (edges[2:] - edges[1:-1])[:, None]
+    triangles = np.maximum(0, np.minimum(rise, fall)) * (2 / (edges[2:] - edges[:-2]))[:, None]
     return np.ascontiguousarray(triangles.T)
 
 

@@ -107,8 +107,8 @@ def import_references(library: Library, files: Files) -> ImportedReferences:
         try:
             imported.voices.append(_voice(library, PurePosixPath(folder).name, paths, files, imported.refused))
         except TooCostly as error:  # the remaining folders would fail too
-            later = list(folders)[list(folders).index(folder) :]
-            imported.refused.update(dict.fromkeys(later, str(error)))
+            remaining = list(folders)[list(folders).index(folder) :]
+            imported.refused.update(dict.fromkeys(remaining, str(error)))
             break
         except InvalidRequest as error:
             imported.refused[folder] = str(error)

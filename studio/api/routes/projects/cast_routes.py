@@ -117,7 +117,7 @@ class CastRoutes:
         """Change many parts at once, by ids or from first to last: voice, pause, speed, sampling, tags, scene end,
         character. Parts that would be spoken differently become stale. All are changed, or none."""
         body = as_model(await read_json(request), PartsBody)
-        direct = partial(self._service.direct, project_id, request.state.owner_filter, body.which(), body.changes())
+        direct = partial(self._service.direct, project_id, request.state.owner_filter, body.selection(), body.changes())
         count = await to_thread.run_sync(direct, body.tags)
         return JSONResponse({"object": "project.parts.changed", "count": count})
 

@@ -176,10 +176,10 @@ class ProjectFiles:
         default after the opening credits, and ends with the part ``last`` at the latest."""
         _check_streamed(format, "samples")
         project, standard, bitrate = await self._finish(project_id, request, loudness, bitrate, format)
-        whole, tags = await self._whole(project_id, request, partial)
+        book, tags = await self._whole(project_id, request, partial)
         left_out = (project.settings.opening_part,)
         edges = (standard.head, standard.tail) if standard else (0.0, 0.0)
-        cut = (whole, self._library.files, self._library.takes.word_times, seconds, first, last, left_out, *edges)
+        cut = (book, self._library.files, self._library.takes.word_times, seconds, first, last, left_out, *edges)
         timeline = await to_thread.run_sync(sample_of, *cut)
         mastering = await self._mastering(request, timeline, standard)
         tags = replace(tags, chapters=())
@@ -236,9 +236,9 @@ class ProjectFiles:
         if standard is None:
             return None
         steps = self._masterings.find(timeline, self._library.files, standard)
-        last = await until_hangup(request, self._queues.books.last_of(request.state.caller, steps))
-        assert isinstance(last, Mastering)
-        return last
+        mastering = await until_hangup(request, self._queues.books.last_of(request.state.caller, steps))
+        assert isinstance(mastering, Mastering)
+        return mastering
 
     async def _written(
         self, request: Request, writing: Generator[BinaryIO, None, None], media_type: str, headers: dict[str, str]

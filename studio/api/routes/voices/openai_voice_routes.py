@@ -86,9 +86,9 @@ class OpenAIVoiceRoutes:
         """The available voices; ``legacy=true`` lists only names, as some servers do."""
         voices = self._seen(request)
         uploaded = [uploaded_voice(voice) for voice in voices.library.voices.page(bundled=False)]
-        listed = voices.listed
+        available = voices.listed
         if legacy:
-            return JSONResponse({"voices": [voice.slug for voice in listed], "uploaded_voices": uploaded})
+            return JSONResponse({"voices": [voice.slug for voice in available], "uploaded_voices": uploaded})
         data = [
             {
                 "id": voice.slug,
@@ -99,7 +99,7 @@ class OpenAIVoiceRoutes:
             }
             | voice.details()
             | {"language": voice.language or None}
-            for voice in listed
+            for voice in available
         ]
         return JSONResponse(
             {
@@ -107,7 +107,7 @@ class OpenAIVoiceRoutes:
                 "voices": data,
                 "data": data,
                 "aliases": voices.aliases,
-                "first_choice": voices.first_choice(listed),
+                "first_choice": voices.first_choice(available),
                 "uploaded_voices": uploaded,
                 "has_more": False,
             }

@@ -335,5 +335,5 @@ def _truncated(data: bytes, limit: int) -> bytes:
 
 def _imported(imported: ImportedReferences) -> Response:
     voices = [voice_json(voice) for voice in imported.voices]
-    refused = [{"name": path, "message": why} for path, why in imported.refused.items()]
+    refused = [{"name": path, "message": reason} for path, reason in imported.refused.items()]
     return JSONResponse({"object": "list", "data": voices, "refused": refused})

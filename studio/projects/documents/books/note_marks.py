@@ -22,14 +22,14 @@ _CLOSING = ".,;:!?…\"'”’»›“‘]」』。、"
 _OPENS = re.compile(r"[⁰¹²³⁴⁵⁶⁷⁸⁹]+\s*(?=\s|[^\W\d_][^\W\d_])")
 
 
-def is_note_mark(before: str, raised: str) -> bool:
+def is_note_mark(before: str, text: str) -> bool:
     """Whether the raised text is a note mark rather than an exponent.
 
     It is one after a word or the end of a sentence (``before``); stars and daggers always are.
     """
-    if not (_MARK.fullmatch(raised) and _SIGN.search(raised)):
+    if not (_MARK.fullmatch(text) and _SIGN.search(text)):
         return False
-    if not any(sign.isdigit() for sign in raised):
+    if not any(sign.isdigit() for sign in text):
         return True
     if word := _WORD.search(before):
         return len(word[0]) > 1 and word[0] not in _POWERS

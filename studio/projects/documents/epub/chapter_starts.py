@@ -36,12 +36,12 @@ _Place = tuple[int, int]
 def with_chapters(pages: Sequence[ReadPage], entries: Sequence[Entry], book: str) -> Iterator[Passage | None]:
     """The passages of all pages, with None for a scene break; ``book`` is the book's title."""
     headings = _at_headings(pages, book)
-    pointed = _at_entries(pages, [entry for entry in entries if entry.is_chapter], book)
+    entry_titles = _at_entries(pages, [entry for entry in entries if entry.is_chapter], book)
     starts = headings
-    if len(pointed) >= MIN_ENTRIES or not headings:
+    if len(entry_titles) >= MIN_ENTRIES or not headings:
         # Headings such as "Chapter 3" count even if the table lists only the parts of the book.
-        unlisted = {at: title for at, title in headings.items() if is_heading(title) and _at(pages, at).level}
-        starts = unlisted | pointed
+        heading_titles = {at: title for at, title in headings.items() if is_heading(title) and _at(pages, at).level}
+        starts = heading_titles | entry_titles
     for number, page in enumerate(pages):
         is_title = False
         for position, paragraph in enumerate(page.paragraphs):
@@ -83,8 +83,8 @@ def _at_entries(pages: Sequence[ReadPage], entries: Sequence[Entry], book: str) 
     numbers = {page.path: number for number, page in enumerate(pages)}
     folded = {page.path.casefold(): number for number, page in enumerate(pages)}
     places = {number: _ids(page) for number, page in enumerate(pages)}
-    pointed = {number for entry in entries if (number := numbers.get(entry.path)) is not None}
-    targets = _Targets(pages, pointed, book)
+    linked_pages = {number for entry in entries if (number := numbers.get(entry.path)) is not None}
+    targets = _Targets(pages, linked_pages, book)
     titles_of = cache(lambda number: _titles(pages[number]))  # only where an id is missing
     titles_at: dict[_Place, list[str]] = {}
     for entry in entries:
@@ -105,10 +105,10 @@ def _at_entries(pages: Sequence[ReadPage], entries: Sequence[Entry], book: str) 
 class _Targets:
     """Resolves entries to the starts of chapters; ``pointed`` are the indices of pages that have entries."""
 
-    def __init__(self, pages: Sequence[ReadPage], pointed: set[int], book: str) -> None:
+    def __init__(self, pages: Sequence[ReadPage], linked_pages: set[int], book: str) -> None:
         self._pages = pages
         self._book = book
-        self._pointed = pointed
+        self._linked_pages = linked_pages
         self._cache: dict[_Place, _Place | None] = {}
 
     def find(self, place: _Place) -> _Place | None:
@@ -122,7 +122,7 @@ class _Targets:
             position += 1
             if position >= len(self._pages[number].paragraphs):
                 number, position = number + 1, 0
-            if number >= len(self._pages) or (number in self._pointed and not position):
+            if number >= len(self._pages) or (number in self._linked_pages and not position):
                 return None
         for _ in range(MAX_HEADINGS):  # headings directly above belong to the chapter
             if not position and self._is_half_title(number - 1):
@@ -134,7 +134,7 @@ class _Targets:
 
     def _is_half_title(self, number: int) -> bool:
         """Whether a page without an entry contains only headings, such as the title of a part."""
-        if number < 0 or number in self._pointed:
+        if number < 0 or number in self._linked_pages:
             return False
         paragraphs = self._pages[number].paragraphs
         return 0 < len(paragraphs) <= MAX_HEADINGS and all(

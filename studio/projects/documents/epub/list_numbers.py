@@ -22,13 +22,13 @@ class ListNumbers:
 
     def begin(self, tag: str, values: Mapping[str, str | None]) -> None:
         if tag in ("ol", "ul") and len(self._open) < MAX_DEPTH:
-            bare = tag == "ul" or "list-style-type:none" in (values.get("style") or "").replace(" ", "")
+            is_bare = tag == "ul" or "list-style-type:none" in (values.get("style") or "").replace(" ", "")
             step = -1 if "reversed" in values else 1
-            self._open.append(None if bare else (values.get("type") or "1", _integer(values.get("start"), 1), step))
+            self._open.append(None if is_bare else (values.get("type") or "1", _integer(values.get("start"), 1), step))
         elif tag == "li":
             self._number = ""  # left by an item without text
-            if self._open and (last := self._open[-1]):
-                kind, number, step = last
+            if self._open and (numbering := self._open[-1]):
+                kind, number, step = numbering
                 number = _integer(values.get("value"), number)
                 self._number = ordinal(number, kind)
                 self._open[-1] = (kind, number + step, step)

@@ -316,11 +316,11 @@ class PageReader(MarkupParser):
         self._has_mark = False
 
     def _settle_raised(self, begins: int) -> None:
-        raised = "".join(self._text[begins:])
-        if is_note_mark(self._before(begins), raised.strip()):
+        text = "".join(self._text[begins:])
+        if is_note_mark(self._before(begins), text.strip()):
             self._drop(begins)
         else:
-            self._text[begins:] = [as_raised(raised.strip()) if raised.strip() else raised]
+            self._text[begins:] = [as_raised(text.strip()) if text.strip() else text]
 
     def _drop(self, begins: int) -> None:
         del self._text[begins:]
@@ -353,10 +353,10 @@ class PageReader(MarkupParser):
         bare = without_first_mark(text)
         level = _HEADINGS.get(self._heading, 0)
         # An id at the very end of a paragraph belongs to the next one, unless the paragraph is a heading.
-        last = next(at for at in range(len(self._text) - 1, -1, -1) if self._text[at].strip())
-        own_ids = [name for name, at in self._ids if level or at <= last]
+        last_index = next(at for at in range(len(self._text) - 1, -1, -1) if self._text[at].strip())
+        own_ids = [name for name, at in self._ids if level or at <= last_index]
         ids = (*self._earlier_ids, *own_ids)
-        self._earlier_ids = [name for name, at in self._ids if not level and at > last]
+        self._earlier_ids = [name for name, at in self._ids if not level and at > last_index]
         opens_with_mark = self._opens_with_mark or bare != text
         text = self._lists.numbered(bare)
         self._keep(Paragraph(text, level, self._linked, ids, opens_with_mark))

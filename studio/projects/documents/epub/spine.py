@@ -63,17 +63,17 @@ class _EpubReader:
         front = package.guide()
         for table in contents:
             front |= table.landmarks
-        listed = list(package.pages())
+        spine = list(package.pages())
         chapters = {entry.path for table in contents for entry in table.entries if is_heading(entry.title)}
         front = {path: name for path, name in front.items() if path not in chapters}
-        pages = [self._page(page, front) for page in listed]
+        pages = [self._page(page, front) for page in spine]
         if not _has_text(pages):  # a book with a single page may mark it as the title page
             self._skipped = Skipped()
-            pages = [self._page(page, {}, keep_all=True) for page in listed]
+            pages = [self._page(page, {}, keep_all=True) for page in spine]
         self._remove_notes(pages)
         if not _has_text(pages):
-            why = " ".join(self._skipped.sentences()[:2])
-            raise InvalidDocument(f"the EPUB has no text to speak. {why}".strip(), "file")
+            reason = " ".join(self._skipped.sentences()[:2])
+            raise InvalidDocument(f"the EPUB has no text to speak. {reason}".strip(), "file")
         [title, *_], [language, *_] = (package.named(name) or [""] for name in ("title", "language"))
         entries = max((table.entries for table in contents), key=len, default=[])
         cover, is_bad = package.cover()
@@ -102,17 +102,17 @@ class _EpubReader:
         if page.is_contents:
             self._skipped.add(f"The table of contents ({_name(page.path)}) is left out.")
             return ReadPage(page.path, [], is_left_out=True)
-        data, why = self._bytes(page.path)
-        if why:
-            self._skipped.add(f"The page {_name(page.path)} is left out: {why}.")
+        data, reason = self._bytes(page.path)
+        if reason:
+            self._skipped.add(f"The page {_name(page.path)} is left out: {reason}.")
             return ReadPage(page.path, [])
         markup = page_text(data)
         if self._markup + markup.count("<") > MAX_MARKUP:
             self._refuse(f"{MAX_MARKUP} tags and attributes")
         text = PageReader(self._with_notes, self._spend).read(markup)
-        why = "" if keep_all else self._reason_to_skip(page, text, front.get(page.path, ""))
-        if why:
-            self._skipped.add(why)
+        reason = "" if keep_all else self._reason_to_skip(page, text, front.get(page.path, ""))
+        if reason:
+            self._skipped.add(reason)
             self._skipped.notes += 0 if page.is_linear else text.notes
             return ReadPage(page.path, [], is_left_out=True)
         for part in dict.fromkeys(text.left_out):

@@ -58,8 +58,8 @@ def read_markdown(data: bytes, with_notes: bool = False) -> Document:
 
 def _chapter_levels(tokens: Iterable[Token]) -> Sequence[str]:
     """The tags of headings that begin chapters: the first two levels, or the highest level in use."""
-    used = {token.tag for token in tokens if token.type == "heading_open" and not _is_paragraph(token)}
-    return CHAPTER_LEVELS if used & set(CHAPTER_LEVELS) else sorted(used)[:1]
+    levels = {token.tag for token in tokens if token.type == "heading_open" and not _is_paragraph(token)}
+    return CHAPTER_LEVELS if levels & set(CHAPTER_LEVELS) else sorted(levels)[:1]
 
 
 def _is_paragraph(opened: Token) -> bool:

@@ -47,10 +47,10 @@ def _without_edges(pages: Sequence[list[Line]], titles: Mapping[int, PageTitles]
 
     A possible chapter title stays at its first occurrence.
     """
-    usual = usual_length(pages)
+    line_length = usual_length(pages)
     forms: dict[tuple[str, int], list[int]] = defaultdict(list)
     for number, page in enumerate(pages):
-        texts = {line.text for line in (*page[:EDGE], *page[-EDGE:]) if len(line.text) <= 0.8 * usual}
+        texts = {line.text for line in (*page[:EDGE], *page[-EDGE:]) if len(line.text) <= 0.8 * line_length}
         for form in {form for text in texts for form in _forms(text, number)}:
             forms[form].append(number)
     repeated = {

@@ -78,12 +78,12 @@ def text_of_pdf(data: bytes) -> PdfText:
     try:
         return _read(data)
     except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, IndexError, ArithmeticError) as error:
-        why = f"it is damaged ({type(error).__name__})"
+        reason = f"it is damaged ({type(error).__name__})"
     except DependencyError:  # only some kinds of encryption need another package
-        why = "it is encrypted; save it without a password and without restrictions"
+        reason = "it is encrypted; save it without a password and without restrictions"
     except (MemoryError, RecursionError):
-        why = "it takes too much memory to read"
-    raise InvalidDocument(f"this PDF cannot be read: {why}", "file")
+        reason = "it takes too much memory to read"
+    raise InvalidDocument(f"this PDF cannot be read: {reason}", "file")
 
 
 def _read(data: bytes) -> PdfText:
@@ -178,8 +178,8 @@ def _second_margins(rows: Sequence[Sequence[_Piece]]) -> set[int]:
     if len(starts) < 3:
         return set()
     left, right = min(map(min, starts)), max(map(max, starts))
-    far = left + 0.3 * (right - left)
-    margins = Counter(margin for row in starts for margin in set(row[1:]) if margin > far)
+    min_margin = left + 0.3 * (right - left)
+    margins = Counter(margin for row in starts for margin in set(row[1:]) if margin > min_margin)
     return {margin for margin, count in margins.items() if count >= max(3, len(starts) / 2)}
 
 

@@ -28,14 +28,14 @@ def author_of(creator: str, subtitle: str) -> str:
     first, _, rest = (line := " ".join(subtitle.split())).partition(" ")
     is_marked = first.casefold().rstrip(":") in _WORDS["by"]
     names = rest if is_marked else line
-    fewest = 1 if is_marked else 2
-    is_author = names and not is_heading(line) and all(_is_name(name, fewest) for name in _SEPARATOR.split(names))
+    min_words = 1 if is_marked else 2
+    is_author = names and not is_heading(line) and all(_is_name(name, min_words) for name in _SEPARATOR.split(names))
     return names[:MAX_AUTHOR] if is_author else ""
 
 
-def _is_name(name: str, fewest: int) -> bool:
+def _is_name(name: str, min_words: int) -> bool:
     words = [word for word in name.split() if word not in _WORDS["particles"]]
-    return fewest <= len(words) <= _MOST_WORDS and all(
+    return min_words <= len(words) <= _MOST_WORDS and all(
         _NAME.fullmatch(word) and word[0].isupper() and word.casefold().rstrip(".") not in _WORDS["other"]
         for word in words
     )

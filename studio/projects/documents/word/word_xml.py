@@ -60,8 +60,8 @@ def tree(archive: zipfile.ZipFile, name: str, limit: int) -> Element:
 
 @lru_cache(maxsize=1000)
 def _plain(tag: str) -> str:
-    space, _, name = tag.rpartition("}")
-    return name if space in _NAMESPACES or (space == _COMPATIBILITY and name == FALLBACK) else ""
+    namespace, _, name = tag.rpartition("}")
+    return name if namespace in _NAMESPACES or (namespace == _COMPATIBILITY and name == FALLBACK) else ""
 
 
 def name_of(element: Element) -> str:
