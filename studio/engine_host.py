@@ -75,7 +75,7 @@ class EngineHost:
         self._reporter = reporter
         self._status = HostStatus("starting", "waiting to start", 0.0)
         self._engine: Future[SpeechEngine] = Future()
-        self._held: Future[SpeechEngine] | None = None
+        self._held_engine: Future[SpeechEngine] | None = None
         self._was_ready = False
         self._stopping = threading.Event()
         configs = (config,) if fallback is None else (config, fallback)
@@ -147,7 +147,7 @@ class EngineHost:
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join(STOP_SECONDS)
-        for engine in (self._engine, self._held):
+        for engine in (self._engine, self._held_engine):
             if engine is not None and engine.done() and engine.exception() is None:
                 engine.result().stop()
 
@@ -156,13 +156,13 @@ class EngineHost:
 
         ``doing`` is shown to callers, and may be changed.
         """
-        if self._held is None:
-            self._held, self._engine = self._engine, Future()
+        if self._held_engine is None:
+            self._held_engine, self._engine = self._engine, Future()
         self._status = HostStatus("starting", doing, 0.0)
 
     def resume(self) -> None:
         """Accept work again, with the engine that was held."""
-        future, self._held = self._held, None
+        future, self._held_engine = self._held_engine, None
         assert future is not None, "resume comes after hold"
         if (problem := future.exception()) is not None:
             self._fail(problem, str(problem))
@@ -180,7 +180,7 @@ class EngineHost:
         self._thread.start()
 
     def _replace(self, *configs: EngineConfig) -> None:
-        future, self._held = self._held, None
+        future, self._held_engine = self._held_engine, None
         assert future is not None, "switch comes after hold"
         old_engine: weakref.ref[SpeechEngine] | None = None
         if future.exception() is None:

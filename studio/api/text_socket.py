@@ -53,7 +53,7 @@ class TextSocket(ABC):
         finally:
             await end_tasks(*tasks)
 
-    async def _received(self, kind: str, expected: str, param: str) -> Any:
+    async def _receive(self, kind: str, expected: str, param: str) -> Any:
         """The next message. kind: text or bytes. Raises InvalidRequest, WebSocketDisconnect."""
         await asyncio.sleep(0)  # let other tasks run even if many messages have arrived
         message = await self._websocket.receive()
@@ -95,14 +95,14 @@ class WrittenText:
         self._limit = limit
         self._held = Sentences()
         self._sentences: asyncio.Queue[str | None] = asyncio.Queue()
-        self._waiting = 0  # characters of these sentences
+        self._waiting_characters = 0  # characters of these sentences
         self.is_complete = False
 
     def add(self, text: object) -> None:
         """Add text. Raises InvalidRequest if it is not a string or too much text is waiting."""
         if not isinstance(text, str):
             raise InvalidRequest("text must be a string", "text")
-        if self._held.size + len(text) + self._waiting > MAX_INPUT:
+        if self._held.size + len(text) + self._waiting_characters > MAX_INPUT:
             raise InvalidRequest(f"more than {MAX_INPUT} characters are waiting", "text")
         self._put(self._held.add(text))
         if self._limit is not None and self._held.size > self._limit:
@@ -123,7 +123,7 @@ class WrittenText:
 
     def drop(self) -> None:
         """Discard all sentences that have not been taken yet."""
-        self._held, self._waiting = Sentences(), 0
+        self._held, self._waiting_characters = Sentences(), 0
         while not self._sentences.empty():
             self._sentences.get_nowait()
         if self.is_complete:
@@ -132,12 +132,12 @@ class WrittenText:
     async def next(self) -> str | None:
         """The next sentence, once it is complete; None after the last."""
         sentence = await self._sentences.get()
-        self._waiting -= len(sentence or "")
+        self._waiting_characters -= len(sentence or "")
         return sentence
 
     def _put(self, sentences: list[str]) -> None:
         for sentence in sentences:
             if PROBE.fullmatch(sentence):
                 continue  # an ellipsis between sentences must not become a probe request
-            self._waiting += len(sentence)
+            self._waiting_characters += len(sentence)
             self._sentences.put_nowait(sentence)

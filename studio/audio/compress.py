@@ -69,8 +69,8 @@ class CompressedEncoder:
         self._compression, self._metadata = compression, metadata or {}
         self._resampler = Resampler(source_rate, sample_rate)
         self._sink = Sink()
-        self._opened: tuple[OutputContainer, AudioStream] | None = None
-        self._written = 0
+        self._file_and_stream: tuple[OutputContainer, AudioStream] | None = None
+        self._samples = 0
         length = -(-(samples or 0) * sample_rate // source_rate)
         self._length = length if compression.container == "flac" and length <= MAX_FLAC_LENGTH else 0
 
@@ -96,7 +96,7 @@ class CompressedEncoder:
 
     def _open(self) -> tuple[OutputContainer, AudioStream]:
         """Open the encoder on first use, so that a thread does the work: LAME takes milliseconds."""
-        if self._opened is None:
+        if self._file_and_stream is None:
             compression = self._compression
             # bitexact: the same audio gives the same bytes; Ogg would otherwise pick a random serial number.
             options = compression.container_options | {"flush_packets": "1", "fflags": "+bitexact"}
@@ -108,8 +108,8 @@ class CompressedEncoder:
             stream.codec_context.options = compression.codec_options
             if compression.bit_rate:
                 stream.bit_rate = compression.bit_rate
-            self._opened = file, stream
-        return self._opened
+            self._file_and_stream = file, stream
+        return self._file_and_stream
 
     def _encode(self, pcm: np.ndarray) -> None:
         if not len(pcm):
@@ -123,7 +123,7 @@ class CompressedEncoder:
             clipped = clipped.astype(np.float32, copy=False)
         frame = av.AudioFrame.from_ndarray(clipped, format=sample_format, layout="mono")
         frame.sample_rate = self.sample_rate
-        frame.pts = self._written
-        self._written += len(pcm)
+        frame.pts = self._samples
+        self._samples += len(pcm)
         for packet in stream.encode(frame):
             file.mux(packet)

@@ -27,26 +27,26 @@ class Limiter:
         self._gain, self._ceiling = amplitude(gain), amplitude(ceiling)
         self._reach = math.ceil(REACH * sample_rate)
         self._context = 2 * self._reach + TAPS
-        self._held = np.zeros(self._context, np.float32)
-        self._read = self._written = 0
+        self._pending = np.zeros(self._context, np.float32)
+        self._samples_in = self._samples_out = 0
 
     def write(self, pcm: np.ndarray) -> np.ndarray:
         """The samples that are final."""
-        self._read += len(pcm)
-        self._held = np.concatenate([self._held, pcm.astype(np.float32, copy=False) * np.float32(self._gain)])
-        if len(self._held) <= 2 * self._context:
+        self._samples_in += len(pcm)
+        self._pending = np.concatenate([self._pending, pcm.astype(np.float32, copy=False) * np.float32(self._gain)])
+        if len(self._pending) <= 2 * self._context:
             return np.zeros(0, np.float32)
-        output = self._limited(self._held)
-        self._held = self._held[-2 * self._context :]
-        self._written += len(output)
+        output = self._limited(self._pending)
+        self._pending = self._pending[-2 * self._context :]
+        self._samples_out += len(output)
         return output
 
     def finish(self) -> np.ndarray:
         """The remaining samples; the limiter cannot be used afterwards."""
-        left = self._read - self._written
+        left = self._samples_in - self._samples_out
         if not left:
             return np.zeros(0, np.float32)
-        return self._limited(np.concatenate([self._held, np.zeros(2 * self._context, np.float32)]))[:left]
+        return self._limited(np.concatenate([self._pending, np.zeros(2 * self._context, np.float32)]))[:left]
 
     def _limited(self, sound: np.ndarray) -> np.ndarray:
         """The output for all but the context on both sides."""

@@ -55,7 +55,7 @@ class Meter:
     def __init__(self, sample_rate: int) -> None:
         self._rate, self._samples = sample_rate, 0
         self._size = round(BLOCK * sample_rate)
-        self._rest = np.zeros(0, np.float32)
+        self._tail = np.zeros(0, np.float32)
         self._energies = [np.zeros(0)]
         self._squares = self._peak = 0.0
         self._measured: dict[str, str] = {}
@@ -78,16 +78,16 @@ class Meter:
         self._samples += len(pcm)
         self._squares += float(np.square(pcm, dtype=np.float64).sum())
         self._peak = max(self._peak, float(np.abs(pcm).max()))
-        sound = np.concatenate([self._rest, pcm])
+        sound = np.concatenate([self._tail, pcm])
         end = len(sound) - len(sound) % self._size
         self._energies.append(np.square(sound[:end].reshape(-1, self._size)).mean(axis=1))
-        self._rest = sound[end:]
+        self._tail = sound[end:]
 
     def finish(self) -> Loudness:
         """The measurements; the meter cannot be used afterwards."""
         loudness = float(self._measured.get("lavfi.r128.I", "-inf"))
         is_measured = self._samples >= SHORTEST * self._rate and loudness > LEAST_LOUD
-        self._measure(np.zeros(2 * self._size - len(self._rest), np.float32), self._samples)  # completes the last block
+        self._measure(np.zeros(2 * self._size - len(self._tail), np.float32), self._samples)  # completes the last block
         true_peak = max(self._peak, float(self._measured.get("lavfi.r128.true_peak", 0.0)))
         rms = math.sqrt(self._squares / max(1, self._samples))
         blocks = np.concatenate(self._energies)

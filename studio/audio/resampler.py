@@ -29,25 +29,25 @@ class Resampler:
         self._step, self._phases = from_rate // divisor, to_rate // divisor
         self._kernel, self._width = _kernel(self._step, self._phases)
         self._pending = np.zeros(self._width, np.float32)
-        self._read = 0
-        self._written = 0
+        self._samples_in = 0
+        self._samples_out = 0
 
     def write(self, pcm: np.ndarray) -> np.ndarray:
         """Take (samples,) float32 at the old rate, return float32 at the new one."""
-        self._read += len(pcm)
+        self._samples_in += len(pcm)
         if self._step == self._phases:
             return pcm
-        return self._settle(pcm)
+        return self._convert(pcm)
 
     def finish(self) -> np.ndarray:
         """The remaining samples; the resampler cannot be used afterwards."""
         if self._step == self._phases:
             return np.zeros(0, np.float32)
-        left = ceil(self._read * self._phases / self._step) - self._written
+        left = ceil(self._samples_in * self._phases / self._step) - self._samples_out
         silence = np.zeros(self._step + 2 * self._width, np.float32)
-        return self._settle(silence)[:left]
+        return self._convert(silence)[:left]
 
-    def _settle(self, pcm: np.ndarray) -> np.ndarray:
+    def _convert(self, pcm: np.ndarray) -> np.ndarray:
         pending = np.concatenate([self._pending, pcm.astype(np.float32, copy=False)])
         span = self._step + 2 * self._width
         blocks = max(0, (len(pending) - span) // self._step + 1)
@@ -61,7 +61,7 @@ class Resampler:
         pieces = [grouped @ self._kernel, windows[len(grouped) * rows :] @ self._kernel]  # (rows, phases)
         out = np.concatenate([piece.reshape(-1) for piece in pieces])
         self._pending = pending[blocks * self._step :]
-        self._written += len(out)
+        self._samples_out += len(out)
         return out
 
 

@@ -21,7 +21,7 @@ class Tempo:
 
     def __init__(self, speed: float, sample_rate: int) -> None:
         self._sample_rate = sample_rate
-        self._written = 0
+        self._samples = 0
         self._graph = Graph()
         self._graph.threads = 1  # by default FFmpeg starts one per core for each graph
         self._time_base = Fraction(1, sample_rate)
@@ -41,14 +41,14 @@ class Tempo:
         frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(pcm[None]), format="flt", layout="mono")
         frame.sample_rate = self._sample_rate
         frame.time_base = self._time_base
-        frame.pts = self._written
-        self._written += len(pcm)
+        frame.pts = self._samples
+        self._samples += len(pcm)
         self._graph.push(frame)
         return self._ready()
 
     def finish(self) -> np.ndarray:
         """The remaining samples; the stage cannot be used afterwards."""
-        if not self._written:
+        if not self._samples:
             return np.zeros(0, np.float32)
         self._graph.push(None)
         return self._ready()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from studio.audio.cover import Cover
 from studio.library.projects.project_records import NewCharacter
 from studio.library.voices.known_voices import KnownVoices
-from studio.projects.casting.cast import Casting, divided, speakers_in
+from studio.projects.casting.cast import Casting, speakers_in, split_by_speaker
 from studio.projects.casting.voice_proposals import Role, roles_of
 from studio.projects.documents import Document, Passage, into_parts, read_document
 from studio.projects.documents.matter import Section, chosen_sections, sections_of
@@ -97,5 +97,5 @@ def _roles(request: DocumentImport) -> list[Role]:
 
 def cut_document(request: DocumentImport, is_voice: KnownVoices) -> Document:
     """The document, with the parts of a project as its passages. Blocking. Raises InvalidDocument."""
-    document = divided(request.document(), Casting(request.cast, is_voice), request.with_speakers)
+    document = split_by_speaker(request.document(), Casting(request.cast, is_voice), request.with_speakers)
     return replace(document, passages=tuple(into_parts(document, request.splitting)))

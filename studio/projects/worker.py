@@ -64,10 +64,10 @@ class ProjectWorker:
         self._running: dict[asyncio.Task[None], ClaimedPart] = {}
         self._abandoned = set[str]()
         """Leases of parts that stopped without an outcome."""
-        self._stopped = set[str]()
+        self._stopped_projects = set[str]()
         """Projects stopped while a part was being claimed."""
         self._renew_at = 0.0
-        self._pause, self._not_before = RETRY_SECONDS, 0.0
+        self._pause, self._retry_at = RETRY_SECONDS, 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
@@ -87,7 +87,7 @@ class ProjectWorker:
             self._loop.call_soon_threadsafe(self._stop, project_id)
 
     def _stop(self, project_id: str) -> None:
-        self._stopped.add(project_id)
+        self._stopped_projects.add(project_id)
         for task, part in self._running.items():
             if part.project_id == project_id:
                 task.cancel()
@@ -116,13 +116,13 @@ class ProjectWorker:
             try:
                 if self._abandoned or time.monotonic() >= self._renew_at:
                     await self._keep_leases()
-                if (wait := self._not_before - time.monotonic()) > 0:
+                if (wait := self._retry_at - time.monotonic()) > 0:
                     return min(wait, RENEW_SECONDS)
                 if len(self._running) >= self.at_once:
                     return RENEW_SECONDS
                 if not self._has_free_row():
                     return POLL_SECONDS
-                self._stopped.clear()
+                self._stopped_projects.clear()
                 part = await to_thread.run_sync(self._queue.claim)
             except (NotReady, Unavailable):
                 return RETRY_SECONDS
@@ -133,7 +133,7 @@ class ProjectWorker:
                 if not self._running:
                     self._reset_delay()
                 return RENEW_SECONDS
-            if part.project_id in self._stopped:
+            if part.project_id in self._stopped_projects:
                 self._abandoned.add(part.lease)
                 continue
             task = asyncio.create_task(self._generate(part))
@@ -175,12 +175,12 @@ class ProjectWorker:
     def _back_off(self, failure: str, error: Exception) -> None:
         """Start nothing for a while, which gets longer with each consecutive failure."""
         self.watch.report_failure(failure, error)
-        self._not_before = time.monotonic() + self._pause
+        self._retry_at = time.monotonic() + self._pause
         self._pause = min(2 * self._pause, MAX_RETRY_SECONDS)
 
     def _reset_delay(self) -> None:
         self.watch.report_success()
-        self._pause, self._not_before = RETRY_SECONDS, 0.0
+        self._pause, self._retry_at = RETRY_SECONDS, 0.0
 
     async def _generate(self, part: ClaimedPart) -> None:
         """Generate a part and store the outcome."""

@@ -21,28 +21,28 @@ class PublicPort:
 
     def __init__(self, settings: Settings) -> None:
         """Open sockets for one process, exclusively. Raises SettingsError if the port is in use."""
-        self._all: list[Sockets] = [_bind(settings)]
+        self._socket_sets: list[Sockets] = [_bind(settings)]
 
     @property
     def first(self) -> Sockets:
-        return self._all[0]
+        return self._socket_sets[0]
 
     def several(self, count: int) -> list[Sockets]:
         """Return this many sockets, binding missing ones. Raises SettingsError."""
         for listener in self.first:  # not earlier: another program could then bind the port as well
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         try:
-            while len(self._all) < count:
-                self._all.append(
-                    [_bound(listener.family, listener.getsockname(), is_shared=True) for listener in self.first]
+            while len(self._socket_sets) < count:
+                self._socket_sets.append(
+                    [_open_socket(listener.family, listener.getsockname(), is_shared=True) for listener in self.first]
                 )
         except OSError as error:
             raise SettingsError(f"no further socket can listen on the port: {error.strerror or error}") from error
-        return self._all[:count]
+        return self._socket_sets[:count]
 
     def close(self) -> None:
         """Accept no more connections; those not yet accepted are refused."""
-        for listener in (listener for sockets in self._all for listener in sockets):
+        for listener in (listener for sockets in self._socket_sets for listener in sockets):
             listener.close()
 
 
@@ -51,35 +51,35 @@ def _bind(settings: Settings) -> Sockets:
     try:
         addresses = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         for family, _, _, _, address in dict.fromkeys(addresses):
-            sockets.append(_bound(family, address))
+            sockets.append(_open_socket(family, address))
         for listener in sockets:  # two programs that start together can both bind a port, but only one can listen
             listener.listen()
     except OSError as error:
         for listener in sockets:
             listener.close()
-        raise SettingsError(f"it cannot listen on {settings.host}:{settings.port}: {_why(error)}") from error
+        raise SettingsError(f"it cannot listen on {settings.host}:{settings.port}: {_reason(error)}") from error
     return sockets
 
 
-def _bound(family: int, address: object, is_shared: bool = False) -> socket.socket:
+def _open_socket(family: int, address: object, is_shared: bool = False) -> socket.socket:
     # With an explicit protocol: only then does asyncio set TCP_NODELAY. Otherwise data waits until the caller has
     # acknowledged earlier data, which takes 40 ms once a connection is reused.
-    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":  # else a port stays in use for a minute after its last process has ended
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
-            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         if is_shared:
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        bound.bind(address)  # type: ignore[arg-type]
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        listener.bind(address)  # type: ignore[arg-type]
     except OSError:
-        bound.close()
+        listener.close()
         raise
-    return bound
+    return listener
 
 
-def _why(error: OSError) -> str:
+def _reason(error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
         return "another program listens there; stop it, or choose another port, such as STUDIO_PORT=7861"
     return error.strerror or str(error)

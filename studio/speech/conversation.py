@@ -53,8 +53,8 @@ class Conversation:
         self._samples = 0
         self._waited = self._worked = 0.0
         self._frames = 0
-        self._before = 0.0, 0.0, 0
-        self._cut = False
+        self._turn_start = 0.0, 0.0, 0
+        self._is_cut = False
         self._turns: tuple[TurnTime, ...] = ()
         self._first_sound: float | None = None
 
@@ -95,7 +95,7 @@ class Conversation:
         """A turn's audio at its position in the whole."""
         pcm = sound.pcm
         if len(self._turns) == number:
-            self._before = self._waited, self._worked, self._frames
+            self._turn_start = self._waited, self._worked, self._frames
             pcm = np.concatenate([self._gap, pcm]) if number else pcm
             self._begin_turn(number, self._samples + len(pcm) - len(sound.pcm))
         if self._first_sound is None:
@@ -104,13 +104,13 @@ class Conversation:
         self._frames += sound.frames
         rate = self._engine.info.sample_rate
         self._turns = (*self._turns[:-1], replace(self._turns[-1], end_s=self._samples / rate))
-        self._waited = self._before[0] + sound.waited
-        self._worked = self._before[1] + sound.worked
+        self._waited = self._turn_start[0] + sound.waited
+        self._worked = self._turn_start[1] + sound.worked
         if self._budget is not None:
             self._budget -= sound.frames
-        self._cut |= sound.finish_reason == "length"
+        self._is_cut |= sound.finish_reason == "length"
         ends = sound.finish_reason is not None and number == len(self._parts) - 1
-        reason = ("length" if self._cut else "stop") if ends else None
+        reason = ("length" if self._is_cut else "stop") if ends else None
         return Sound(
             pcm,
             sound.frames,
@@ -119,7 +119,7 @@ class Conversation:
             reason,
             self._turns_so_far(),
             sound.parts,
-            None if sound.resumed_at is None else self._before[2] + sound.resumed_at,
+            None if sound.resumed_at is None else self._turn_start[2] + sound.resumed_at,
             is_unfinished=sound.is_unfinished and not self._is_dialogue,
         )
 

@@ -42,7 +42,7 @@ class LiveTake:
     ) -> None:
         """``on_end`` is called once, with the ended take. ``sample_rate``: of its audio in Hz, which is delivered at
         ``speed``. ``recording`` receives the audio for the library, and is closed at the end."""
-        self._started = time.perf_counter()
+        self._start_time = time.perf_counter()
         self._takes = takes
         self._on_end = on_end
         self.sample_rate = sample_rate
@@ -75,7 +75,7 @@ class LiveTake:
 
     def begin(self) -> None:
         """Mark the first bytes as ready."""
-        self._change(state="speaking", first_audio_ms=(time.perf_counter() - self._started) * 1000)
+        self._change(state="speaking", first_audio_ms=(time.perf_counter() - self._start_time) * 1000)
 
     def add(self, sound: Sound) -> None:
         """Count a piece of its audio."""

@@ -26,7 +26,7 @@ class QualityCheck:
     def __init__(self, text: str, frame_rate: float, codes: np.ndarray | None = None) -> None:
         """``codes``: codes (codebooks, frames) of the take's beginning, which has been checked before."""
         letters = sum(character.isalnum() for character in TAG.sub("", text))
-        self._fewest = int(letters / LETTERS_A_SECOND * frame_rate)
+        self._min_frames = int(letters / LETTERS_A_SECOND * frame_rate)
         self._frames = 0 if codes is None else codes.shape[1]
         self._peak = 1.0 if self._frames else 0.0
         self._recent = b"" if codes is None else _bytes_of(codes[:, -LOOP_FRAMES:])
@@ -40,13 +40,13 @@ class QualityCheck:
         self._frames += chunk.frames
         self._peak = max(self._peak, peak)
         if chunk.frames:
-            self._look_for_loop(chunk.codes)
-        if chunk.finish_reason == "stop" and self._frames < self._fewest:
+            self._check_loop(chunk.codes)
+        if chunk.finish_reason == "stop" and self._frames < self._min_frames:
             raise DegenerateSpeech(f"the speech ended after {self._frames} frames, too soon for its text")
         if chunk.finish_reason and self._frames and self._peak < SILENCE:
             raise DegenerateSpeech("the speech is silent")
 
-    def _look_for_loop(self, codes: np.ndarray) -> None:
+    def _check_loop(self, codes: np.ndarray) -> None:
         size = codes.itemsize * len(codes)  # bytes per frame
         self._recent = (self._recent + _bytes_of(codes))[-LOOP_FRAMES * size :]
         if len(self._recent) < LOOP_FRAMES * size:

@@ -82,7 +82,7 @@ class ScriptStream:
         self._first = len(delivered) - (1 if delivered and not delivered[-1].is_whole else 0)
         self._parts: list[SpokenPart] = []
         self._waited = self._worked = 0.0
-        self._cut = False
+        self._is_cut = False
 
     async def sounds(self) -> AsyncGenerator[Sound, None]:
         """The audio piece by piece as it is generated; the last piece has the finish_reason.
@@ -95,7 +95,7 @@ class ScriptStream:
         for number, (pause, words) in enumerate(turns):
             if number < self._first:
                 self._remember(words, self._delivered[number])
-                self._cut |= not self._delivered[number].is_whole
+                self._is_cut |= not self._delivered[number].is_whole
                 continue
             if self._budget is not None and self._budget <= 0:
                 empty = np.zeros(0, np.float32)
@@ -114,7 +114,7 @@ class ScriptStream:
                     for pcm in _silences(silence, rate):
                         yield Sound(pcm, 0, self._waited, self._worked)
                     silence = 0.0
-                    reason = ("length" if self._cut else "stop") if ends else None
+                    reason = ("length" if self._is_cut else "stop") if ends else None
                     yield Sound(
                         chunk.pcm,
                         chunk.frames,
@@ -156,7 +156,7 @@ class ScriptStream:
                     async for chunk in chunks:
                         quality.watch(chunk)
                         pieces.append(chunk.codes)
-                        self._cut |= chunk.finish_reason == "length"
+                        self._is_cut |= chunk.finish_reason == "length"
                         if chunk.finish_reason:
                             codes, is_whole = np.concatenate(pieces, axis=1), chunk.finish_reason == "stop"
                             self._remember(words, SpokenPart(seed, codes, is_whole, words.text))

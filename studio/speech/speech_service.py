@@ -298,7 +298,7 @@ class SpeechService:
             await to_thread.run_sync(normalised, "It is 5 pm.")  # compiles its rules
         for voice in await to_thread.run_sync(self.voices.first_choices):
             favourites += voice.favourite
-            await self._give_way()
+            await self._wait_until_idle()
             try:
                 await self._prepare(voice, voice.favourite and favourites <= WARMED)
             except LibraryUnavailable:
@@ -317,7 +317,7 @@ class SpeechService:
             async for _ in engine.speak(Utterance("Ready.", references, Sampling(), max_frames=1)):
                 pass
 
-    async def _give_way(self) -> None:
+    async def _wait_until_idle(self) -> None:
         """Wait while a model is being changed or, on a CPU, while there are requests: encoding a clip takes seconds
         there, and all cores. Holds no engine meanwhile, as the previous one is freed before the next one is loaded."""
         while self.status.state == "starting" or (self.in_use and self.host.engine().info.device == "cpu"):

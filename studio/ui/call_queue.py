@@ -37,14 +37,14 @@ POLL_SECONDS, PROGRESS_POLL_SECONDS = 0.02, 0.1
 class _Call:
     """``owner``: the only caller that may read the answer; None without keys: anyone who knows the call's id.
 
-    ``size``: bytes of the body. ``over_since``: monotonic time at which it no longer waited or ran.
+    ``size``: bytes of the body. ``finished_at``: monotonic time at which it no longer waited or ran.
     """
 
     caller: str
     owner: str | None
     size: int
     event: Event
-    over_since: float | None = None
+    finished_at: float | None = None
     is_cancelled: bool = False
 
 
@@ -134,35 +134,35 @@ class CallQueue(Queue):
 
     def _refusal(self, caller: str, size: int) -> str | None:
         """The reason for refusing another call of a caller, or None."""
-        self._settle()
+        self._drop_finished()
         counts = Counter(call.caller for call in self._calls.values())
         if counts.total() >= MAX_CALLS:
             largest = counts.most_common(1)[0][0]
-            finished = (name for name, call in self._calls.items() if call.caller == largest and call.over_since)
+            finished = (name for name, call in self._calls.items() if call.caller == largest and call.finished_at)
             if (oldest := next(finished, None)) is not None:
                 self._drop(oldest)
                 counts[largest] -= 1
         if counts[caller] >= MAX_CALLS_PER_CALLER or counts.total() >= MAX_CALLS:
             limits = f"{MAX_CALLS_PER_CALLER} calls of one caller and {MAX_CALLS} of all"
             return f"at most {limits} can be running or unread; read their answers first"
-        unfinished = sum(call.size for call in self._calls.values() if call.caller == caller and not call.over_since)
+        unfinished = sum(call.size for call in self._calls.values() if call.caller == caller and not call.finished_at)
         if unfinished + size > MAX_BYTES_PER_CALLER:
             mebibytes = MAX_BYTES_PER_CALLER >> 20
             return f"at most {mebibytes} MiB of one caller's calls can be running; wait for some of them to finish"
         return None
 
-    def _settle(self) -> None:
+    def _drop_finished(self) -> None:
         """Drop calls that are read, abandoned, or unread for too long."""
         now = time.monotonic()
         active = {event._id for waiting in self.event_queue_per_concurrency_id.values() for event in waiting.queue}
         active |= {event._id for job in self.active_jobs if job is not None for event in job}
         for name, call in list(self._calls.items()):
             if name in active:
-                call.over_since = None
+                call.finished_at = None
                 continue
-            call.over_since = call.over_since or now
+            call.finished_at = call.finished_at or now
             unread = self.pending_event_ids_session.get(call.event.session_hash, ())
-            if not call.event.alive or name not in unread or now - call.over_since > UNREAD_SECONDS:
+            if not call.event.alive or name not in unread or now - call.finished_at > UNREAD_SECONDS:
                 self._drop(name)
 
     def _drop(self, name: str) -> None:
@@ -179,7 +179,7 @@ class CallQueue(Queue):
 
         def check() -> None:
             self._next_check = None
-            self._settle()
+            self._drop_finished()
             if self._calls:
                 self._schedule_check()
 

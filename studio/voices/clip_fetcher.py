@@ -54,7 +54,7 @@ class ClipFetcher:
 
     def __init__(self, folder: Path | None = None, trusted: tuple[Network, ...] = ()) -> None:
         self._folder = folder.resolve() if folder else None
-        self._trusted = trusted
+        self._trusted_networks = trusted
 
     async def fetch(self, url: str, param: str = "ref_audio") -> bytes:
         """The bytes at an address, at most MAX_BYTES. Raises InvalidClip."""
@@ -129,7 +129,7 @@ class ClipFetcher:
         return addresses[0]
 
     def _is_allowed(self, address: Address, port: int) -> bool:
-        if any(address in network for network in self._trusted):
+        if any(address in network for network in self._trusted_networks):
             return True
         return port in PORTS.values() and is_public(address)
 

@@ -104,10 +104,10 @@ def duplicate(library: Library, reference: str, name: str) -> Voice:
     """Copy a voice with its recordings and settings. Blocking. Raises NotFound and the errors of `create`."""
     voice = library.voices.get(reference)
     copy = VoiceFields(**voice.details() | {"name": name, "consent": voice.consent})
-    return library.voices.create(copy, [_copied(library, sample) for sample in voice.samples], source=voice.address)
+    return library.voices.create(copy, [_copy(library, sample) for sample in voice.samples], source=voice.address)
 
 
-def _copied(library: Library, sample: Sample) -> NewSample:
+def _copy(library: Library, sample: Sample) -> NewSample:
     names = {field.name for field in fields(NewSample)} - {"data"}
     return NewSample(data=library.voices.clip(sample), **{name: getattr(sample, name) for name in names})
 

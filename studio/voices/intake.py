@@ -88,8 +88,8 @@ def sound_of(data: bytes, cut: Cut, param: str | None = None) -> Clip:
     clip = read_clip(data, param, cut.start, cut.end, cut.channel)
     if not cut.gain_db:
         return clip
-    louder = np.clip(clip.pcm * np.float32(amplitude(cut.gain_db)), -1, 1)
-    return replace(clip, pcm=louder)
+    amplified = np.clip(clip.pcm * np.float32(amplitude(cut.gain_db)), -1, 1)
+    return replace(clip, pcm=amplified)
 
 
 def suggest_span(data: bytes, param: str | None = None) -> Cut:

@@ -36,7 +36,7 @@ class LibraryPrints:
     def __init__(self, library: Library, prints: Voiceprints) -> None:
         self.prints = prints
         self._library = library
-        self._known: dict[str, np.ndarray] = {}
+        self._cache: dict[str, np.ndarray] = {}
         self._lock = threading.Lock()
 
     def closest(self, spans: np.ndarray, caller: str) -> ClosestVoice | None:
@@ -65,12 +65,12 @@ class LibraryPrints:
 
     def spans(self, sample: Sample) -> np.ndarray:
         """The prints (spans, 256) of a voice's clip as cut; empty if it has too little speech."""
-        spans = self._known.get(sample.cut_key)
+        spans = self._cache.get(sample.cut_key)
         if spans is None:
             clip = sound_of(self._library.voices.clip(sample), sample.cut)
             spans = self.prints.of_clip(clip)
             with self._lock:
-                self._known[sample.cut_key] = spans
-                while len(self._known) > REMEMBERED:
-                    del self._known[next(iter(self._known))]
+                self._cache[sample.cut_key] = spans
+                while len(self._cache) > REMEMBERED:
+                    del self._cache[next(iter(self._cache))]
         return spans

@@ -22,7 +22,7 @@ PARAM = "ref_audio"
 @dataclass(eq=False, slots=True)
 class _Encoding:
     task: asyncio.Task[Reference]
-    wanted_by: int = 0
+    waiters: int = 0
 
 
 class References:
@@ -38,7 +38,7 @@ class References:
         self._queue = queue
         self._fetcher = fetcher
         self._limit = limit
-        self._known: OrderedDict[str, Reference] = OrderedDict()
+        self._cache: OrderedDict[str, Reference] = OrderedDict()
         self._encodings: dict[str, _Encoding] = {}
 
     async def encode(
@@ -62,21 +62,21 @@ class References:
             return self._lookup(key) or await self._encoded(key, engine, clip, text, turn)
 
     def _lookup(self, key: str) -> Reference | None:
-        if key in self._known:
-            self._known.move_to_end(key)
-        return self._known.get(key)
+        if key in self._cache:
+            self._cache.move_to_end(key)
+        return self._cache.get(key)
 
     async def _encoded(self, key: str, engine: SpeechEngine, clip: bytes, text: str, turn: ThreadTurn) -> Reference:
         encoding = self._encodings.get(key)
         if encoding is None:
             encoding = _Encoding(asyncio.create_task(self._encode(key, engine, clip, text, turn)))
             self._encodings[key] = encoding
-        encoding.wanted_by += 1
+        encoding.waiters += 1
         try:
             return await asyncio.shield(encoding.task)
         finally:
-            encoding.wanted_by -= 1
-            if not encoding.wanted_by:
+            encoding.waiters -= 1
+            if not encoding.waiters:
                 encoding.task.cancel()
                 if self._encodings.get(key) is encoding:
                     del self._encodings[key]
@@ -87,9 +87,9 @@ class References:
             reference = await engine.encode_reference(sound.pcm, sound.sample_rate, text)
         except InvalidReference as error:
             raise InvalidClip(str(error), PARAM) from error
-        self._known[key] = reference
-        while len(self._known) > self._limit:
-            self._known.popitem(last=False)
+        self._cache[key] = reference
+        while len(self._cache) > self._limit:
+            self._cache.popitem(last=False)
         return reference
 
 

@@ -48,7 +48,7 @@ def compare(transcript: str, heard: str) -> tuple[Mark, ...]:
     words, heard_words = _words(transcript), _words(heard)
     marks, position = list[Mark](), 0
     for first, last, start, end in _differences([w.folded for w in words], [w.folded for w in heard_words]):
-        if _alike(_joined(words[first:last]), _joined(heard_words[start:end])):
+        if _are_alike(_joined(words[first:last]), _joined(heard_words[start:end])):
             continue
         begins = words[first].start if first < len(words) else len(transcript)
         ends = words[last - 1].end if last > first else begins
@@ -96,7 +96,7 @@ def _words(text: str) -> list[_Word]:
     return words
 
 
-def _alike(left: str, right: str) -> bool:
+def _are_alike(left: str, right: str) -> bool:
     if not left or not right or max(len(left), len(right)) > MAX_ALIKE:
         return False
     return Indel.normalized_similarity(left, right) >= ALIKE

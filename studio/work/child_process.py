@@ -60,7 +60,7 @@ async def in_child(
         start_new_session=True,  # Ctrl-C reaches only the studio; its own children are killed with it
     )
     try:
-        answer = await asyncio.wait_for(_asked(child, called), job.seconds)
+        answer = await asyncio.wait_for(_call(child, called), job.seconds)
     except TimeoutError:
         raise TooCostly(job.too_long) from None
     finally:
@@ -76,7 +76,7 @@ async def in_child(
     raise result
 
 
-async def _asked(child: asyncio.subprocess.Process, called: bytes) -> bytes:
+async def _call(child: asyncio.subprocess.Process, called: bytes) -> bytes:
     """The answer to a call; empty without one. The input stays open, because the child ends with it."""
     assert child.stdin is not None and child.stdout is not None
     with contextlib.suppress(ConnectionError):

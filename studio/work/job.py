@@ -25,8 +25,8 @@ class Job:
     """The refusal once they are over; ``too_large``: for a process without memory left."""
     too_large: str
     is_abandoned: bool = False
-    _used: float = 0.0
-    _since: float | None = None
+    _elapsed: float = 0.0
+    _started_at: float | None = None
 
     def abandon(self) -> None:
         """End the job at its next check, because its caller has left."""
@@ -38,21 +38,21 @@ class Job:
         Raises TooCostly, Cancelled, and the errors of the function.
         """
         token = _JOB.set(self)
-        self._since = time.monotonic()
+        self._started_at = time.monotonic()
         try:
             self.check()
             return function(*values)
         finally:
-            self._used += time.monotonic() - self._since
-            self._since = None
+            self._elapsed += time.monotonic() - self._started_at
+            self._started_at = None
             _JOB.reset(token)
 
     def check(self) -> None:
         """Raises TooCostly, Cancelled."""
         if self.is_abandoned:
             raise Cancelled("the caller has left")
-        running = 0.0 if self._since is None else time.monotonic() - self._since
-        if self._used + running > self.seconds:
+        running = 0.0 if self._started_at is None else time.monotonic() - self._started_at
+        if self._elapsed + running > self.seconds:
             raise TooCostly(self.too_long)
 
 

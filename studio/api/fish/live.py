@@ -73,7 +73,7 @@ class _Session(TextSocket):
 
     async def _read(self) -> None:
         while True:
-            message = unpacked(await self._received("bytes", "binary MessagePack, not text", "event"))
+            message = unpacked(await self._receive("bytes", "binary MessagePack, not text", "event"))
             event = message.get("event")
             if event == "start":
                 await self._start(message.get("request"))

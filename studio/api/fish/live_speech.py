@@ -54,14 +54,14 @@ class LiveSpeech:
                 speech = await self._service.speak(request, origin, history)
             except NothingToSay:
                 continue  # only punctuation or tags
-            about = {"content": sentence, "alignment": None, "chunk_seq": number}
+            metadata = {"content": sentence, "alignment": None, "chunk_seq": number}
             async with aclosing(speech):
                 async for audio in self._file_of(speech):
-                    yield LivePiece(audio, self._about(about))
+                    yield LivePiece(audio, self._metadata(metadata))
             if self._is_timed:
                 seconds = speech.take.audio_s / request.speed
                 alignment = alignment_of(await speech.timestamps("word"), seconds)
-                yield LivePiece(b"", self._about(about | {"alignment": alignment}))
+                yield LivePiece(b"", self._metadata(metadata | {"alignment": alignment}))
             self._seconds += speech.take.audio_s / request.speed
             number += 1
         if self._encoding is not None and (tail := await self._encoding.finish()):
@@ -95,5 +95,5 @@ class LiveSpeech:
             if audio := await self._encoding.write(floats(samples[:size])):
                 yield audio
 
-    def _about(self, about: dict[str, Any]) -> dict[str, Any] | None:
-        return about | {"chunk_audio_offset_sec": round(self._seconds, 3)} if self._is_timed else None
+    def _metadata(self, metadata: dict[str, Any]) -> dict[str, Any] | None:
+        return metadata | {"chunk_audio_offset_sec": round(self._seconds, 3)} if self._is_timed else None

@@ -78,7 +78,7 @@ class ModelRoutes:
             raise ApiError(422, f"there are {len(language)} languages; at most {MAX_LANGUAGES} are allowed")
         if sort_by not in SORTS:
             raise ApiError(422, f"sort_by must be one of {', '.join(SORTS)}")
-        author, library = author_of(request), self._seen(request)
+        author, library = author_of(request), self._library_of(request)
         filters: dict[str, Any] = {"tags": tuple(tags), "bundled": False if self_only else None}
 
         def find() -> JSONResponse:
@@ -98,7 +98,7 @@ class ModelRoutes:
 
     async def get_model(self, voice_id: str, request: Request) -> JSONResponse:
         """A voice by its id, slug or name."""
-        voice = await to_thread.run_sync(self._seen(request).voices.get, voice_of(voice_id))
+        voice = await to_thread.run_sync(self._library_of(request).voices.get, voice_of(voice_id))
         return JSONResponse(self._as_json(request, voice))
 
     async def create_model(self, request: Request) -> JSONResponse:
@@ -123,15 +123,17 @@ class ModelRoutes:
             changes["description"] = form.text("description")
         if "tags" in form.lists:
             changes["tags"] = split_tags(form.texts("tags"))
-        voice = await to_thread.run_sync(self._seen(request).voices.edit, voice_of(voice_id), VoiceFields(**changes))
+        voice = await to_thread.run_sync(
+            self._library_of(request).voices.edit, voice_of(voice_id), VoiceFields(**changes)
+        )
         return JSONResponse({"status": "ok"} | self._as_json(request, voice))
 
     async def delete_model(self, voice_id: str, request: Request) -> JSONResponse:
         """Delete a voice; POST /v1/voices/{reference}/restore undoes it for a while."""
-        await to_thread.run_sync(self._seen(request).voices.delete, voice_of(voice_id))
+        await to_thread.run_sync(self._library_of(request).voices.delete, voice_of(voice_id))
         return JSONResponse({"status": "ok"})
 
-    def _seen(self, request: Request) -> Library:
+    def _library_of(self, request: Request) -> Library:
         return self._library.seen_by(request.state.owner_filter)
 
     def _as_json(self, request: Request, voice: Voice) -> dict[str, Any]:

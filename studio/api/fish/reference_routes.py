@@ -50,7 +50,7 @@ class ReferenceRoutes:
 
     async def list_references(self, request: Request) -> Response:
         """The names of all voices, sorted."""
-        voices = await to_thread.run_sync(all_voices, self._seen(request))
+        voices = await to_thread.run_sync(all_voices, self._library_of(request))
         names = sorted(voice.name for voice in voices)
         return answer(request, {"success": True, "reference_ids": names, "message": f"{len(names)} voices"})
 
@@ -63,12 +63,12 @@ class ReferenceRoutes:
 
     async def _add(self, name: str, form: Form, request: Request) -> None:
         """Raises InvalidRequest, InvalidClip, NameTaken."""
-        name, text = _checked("id", name), form.text("text")
+        name, text = _check_id("id", name), form.text("text")
         if not text:
             raise InvalidRequest("text is missing or blank: send the words spoken in audio", "text")
         form.file("audio")
         samples = await self._voices.samples(form.uploads["audio"], [text], False, request.state.caller)
-        create = self._seen(request).voices.create
+        create = self._library_of(request).voices.create
         await self._speech.save_voice(to_thread.run_sync(create, VoiceFields(name=name), samples))
 
     async def delete(self, request: Request) -> Response:
@@ -76,7 +76,7 @@ class ReferenceRoutes:
         name = (await read_files(request, LIMIT, "audio", 1)).text("reference_id")
 
         def delete() -> None:
-            self._seen(request).voices.delete(_checked("reference_id", name))
+            self._library_of(request).voices.delete(_check_id("reference_id", name))
 
         return await _answer(request, "deleted", to_thread.run_sync(delete), reference_id=name)
 
@@ -88,17 +88,17 @@ class ReferenceRoutes:
         def rename() -> None:
             if old == new:
                 raise InvalidRequest("the new name is the same as the old one", "new_reference_id")
-            changes = VoiceFields(name=_checked("new_reference_id", new))
-            self._seen(request).voices.edit(_checked("old_reference_id", old), changes)
+            changes = VoiceFields(name=_check_id("new_reference_id", new))
+            self._library_of(request).voices.edit(_check_id("old_reference_id", old), changes)
 
         names = {"old_reference_id": old, "new_reference_id": new}
         return await _answer(request, "renamed", to_thread.run_sync(rename), **names)
 
-    def _seen(self, request: Request) -> Library:
+    def _library_of(self, request: Request) -> Library:
         return self._library.seen_by(request.state.owner_filter)
 
 
-def _checked(field: str, name: str) -> str:
+def _check_id(field: str, name: str) -> str:
     """Raises InvalidRequest."""
     if not _ID.fullmatch(name):
         raise InvalidRequest(f"{field} must be 1 to 255 letters, digits, spaces, - or _", field)

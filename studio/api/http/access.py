@@ -54,7 +54,7 @@ class Access:
         self._origins = Origins(settings)
         sessions = Sessions(Path(settings.home) / "sessions.json", self._owners)
         self._wrong_keys = WrongKeys(self._is_key)
-        self._sign_in = SignIn(settings.root_path, sessions, self._knows, framed=on_space())
+        self._sign_in = SignIn(settings.root_path, sessions, self._accepts, framed=on_space())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -90,7 +90,7 @@ class Access:
         scheme, key = _credentials(scope)
         pause: ApiError | None = None
         try:
-            if (scheme == b"bearer" or is_own) and self._knows(scope, key):
+            if (scheme == b"bearer" or is_own) and self._accepts(scope, key):
                 return self._owners[hashlib.sha256(key).digest()]
         except ApiError as error:
             pause = error
@@ -103,7 +103,7 @@ class Access:
             raise pause
         return f"address {address}" if is_open else None
 
-    def _knows(self, scope: Scope, key: bytes) -> bool:
+    def _accepts(self, scope: Scope, key: bytes) -> bool:
         """Whether the key is valid. Raises ApiError during a pause for this client."""
         return self._wrong_keys.accepts((scope.get("client") or (None, 0))[0], key)
 

@@ -162,7 +162,7 @@ def error_response(error: ApiError, path: str) -> JSONResponse:
     return kind(content_of(error, path), error.status, headers=error.headers)
 
 
-async def _known(request: Request, error: Exception) -> Response:
+async def _known_error(request: Request, error: Exception) -> Response:
     return error_response(describe(error), request.scope["path"])
 
 
@@ -216,7 +216,7 @@ async def _disconnected(request: Request, error: Exception) -> Response:
 def install_errors(app: FastAPI) -> None:
     """Answer all errors of the app in the form for their clients."""
     for kind in (ApiError, StudioError, EngineError):
-        app.add_exception_handler(kind, _known)
+        app.add_exception_handler(kind, _known_error)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(ClientDisconnect, _disconnected)

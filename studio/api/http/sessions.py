@@ -32,7 +32,7 @@ class Sessions:
         self._file = file
         self._keys = {key.hex() for key in keys}
         self._lock = threading.Lock()
-        self._written = _version(file)
+        self._file_version = _version(file)
         self._open = _read(file, self._keys)
 
     def begin(self, key: bytes) -> str:
@@ -66,8 +66,8 @@ class Sessions:
 
     def _catch_up(self) -> None:
         """Read the file, of some kB, again if another process has written it: at a sign-in or sign-out there."""
-        if (now := _version(self._file)) != self._written:
-            self._written = now
+        if (now := _version(self._file)) != self._file_version:
+            self._file_version = now
             self._open = _read(self._file, self._keys)
 
     def _write(self) -> None:
@@ -76,7 +76,7 @@ class Sessions:
             with open(part, "w", encoding="utf-8", opener=open_privately) as file:
                 json.dump(self._open, file)
             part.replace(self._file)
-            self._written = _version(self._file)
+            self._file_version = _version(self._file)
         except OSError as error:
             log.warning("sign-ins will be lost on a restart: %s", error)
             part.unlink(missing_ok=True)

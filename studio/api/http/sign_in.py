@@ -33,15 +33,17 @@ WAIT = "signIn.wait"
 class SignIn:
     """Answers POST /sign-in (form field key) and /sign-out. Used only where keys are set."""
 
-    def __init__(self, root_path: str, sessions: Sessions, knows: Callable[[Scope, bytes], bool], framed: bool) -> None:
-        """``knows``: whether a key is valid; raises ApiError during a pause.
+    def __init__(
+        self, root_path: str, sessions: Sessions, accepts: Callable[[Scope, bytes], bool], framed: bool
+    ) -> None:
+        """``accepts``: whether a key is valid; raises ApiError during a pause.
 
         ``framed``: whether the page is shown in a frame of another site.
         """
         self._root_path = root_path
         self._forms = page_phrases().translations(FORM.read_text("utf-8"))
         self._sessions = sessions
-        self._knows = knows
+        self._accepts = accepts
         self._framed = framed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -85,7 +87,7 @@ class SignIn:
         fields = parse_qs(body.decode("latin-1"), errors="surrogateescape")
         key = fields.get("key", [""])[0].strip().encode("utf-8", "surrogateescape")
         try:
-            is_known = self._knows(request.scope, key)
+            is_known = self._accepts(request.scope, key)
         except ApiError as error:
             return self.pause_page(request, error)
         if not is_known:

@@ -72,7 +72,7 @@ class WrongKeys:
             raise _pause_error(math.ceil(pause))
         if self._is_right(digest):
             self._accepted[address, digest] = None
-            _bound(self._accepted, MAX_ACCEPTED)
+            _trim(self._accepted, MAX_ACCEPTED)
             return True
         self._count(address, guesses or _Guesses(), digest)
         return False
@@ -86,14 +86,14 @@ class WrongKeys:
 
     def _count(self, address: str, guesses: _Guesses, digest: bytes) -> None:
         guesses.digests[digest] = None
-        _bound(guesses.digests, REMEMBERED_KEYS)
+        _trim(guesses.digests, REMEMBERED_KEYS)
         guesses.count += 1
         guesses.last = self._clock()
         if (doublings := guesses.count - FREE - 1) >= 0:
             guesses.until = guesses.last + min(2.0 ** min(doublings, 10), LONGEST_PAUSE)
         self._guesses[address] = guesses
         self._guesses.move_to_end(address)
-        _bound(self._guesses, MAX_ADDRESSES)
+        _trim(self._guesses, MAX_ADDRESSES)
 
 
 def _pause_error(seconds: int) -> ApiError:
@@ -117,6 +117,6 @@ def _address(client: str | None) -> str:
     return str(ipaddress.IPv6Address(int(address) >> 64 << 64))
 
 
-def _bound(entries: OrderedDict[Any, Any], limit: int) -> None:
+def _trim(entries: OrderedDict[Any, Any], limit: int) -> None:
     while len(entries) > limit:
         entries.popitem(last=False)

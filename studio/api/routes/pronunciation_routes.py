@@ -43,7 +43,7 @@ class PronunciationRoutes:
     def list_entries(self, request: Request, voice: str | None = None, project: str | None = None) -> JSONResponse:
         """The dictionary of a voice or project, or the global one; at most 2000 entries each, sorted by phrase."""
         dictionary = self._dictionary(request, voice, project)
-        data = [pronunciation_json(entry, dictionary) for entry in self._seen(request).entries(dictionary)]
+        data = [pronunciation_json(entry, dictionary) for entry in self._repository(request).entries(dictionary)]
         return JSONResponse({"object": "list", "data": data})
 
     async def add(self, request: Request) -> JSONResponse:
@@ -53,7 +53,7 @@ class PronunciationRoutes:
         def work() -> dict[str, Any]:
             dictionary = self._dictionary(request, body.voice, body.project)
             entry = Pronunciation(body.phrase, body.said, body.match_case)
-            return pronunciation_json(self._seen(request).add(dictionary, entry), dictionary)
+            return pronunciation_json(self._repository(request).add(dictionary, entry), dictionary)
 
         return JSONResponse(await to_thread.run_sync(work), 201)
 
@@ -64,21 +64,24 @@ class PronunciationRoutes:
         def work() -> dict[str, Any]:
             dictionary = self._dictionary_of(request, pronunciation_id)
             return pronunciation_json(
-                self._seen(request).change(pronunciation_id, body.phrase, body.said, body.match_case), dictionary
+                self._repository(request).change(pronunciation_id, body.phrase, body.said, body.match_case),
+                dictionary,
             )
 
         return JSONResponse(await to_thread.run_sync(work))
 
     def delete(self, pronunciation_id: str, request: Request) -> JSONResponse:
         """Delete an entry."""
-        self._seen(request).delete(pronunciation_id)
+        self._repository(request).delete(pronunciation_id)
         return JSONResponse({"id": pronunciation_id, "object": "pronunciation.deleted", "deleted": True})
 
     def export_entries(self, request: Request, voice: str | None = None, project: str | None = None) -> Response:
         """The dictionary as CSV, which can be imported again."""
         dictionary = self._dictionary(request, voice, project)
         headers = {"Content-Disposition": 'attachment; filename="pronunciations.csv"'}
-        return Response(write_dictionary(self._seen(request).entries(dictionary)), media_type=CSV_TYPE, headers=headers)
+        return Response(
+            write_dictionary(self._repository(request).entries(dictionary)), media_type=CSV_TYPE, headers=headers
+        )
 
     async def import_entries(
         self, request: Request, voice: str | None = None, project: str | None = None, replace: bool = False
@@ -90,7 +93,7 @@ class PronunciationRoutes:
         def work() -> dict[str, Any]:
             dictionary = self._dictionary(request, voice, project)
             entries = read_dictionary(form.file("file"))
-            total = self._seen(request).merge(dictionary, entries, replace)
+            total = self._repository(request).merge(dictionary, entries, replace)
             return {"object": "pronunciations.imported", "imported": len(entries), "total": total}
 
         return JSONResponse(await to_thread.run_sync(work))
@@ -110,7 +113,7 @@ class PronunciationRoutes:
 
     def _dictionary_of(self, request: Request, entry_id: str) -> DictionaryScope:
         """Raises NotFound."""
-        return self._seen(request).find(entry_id)[0]
+        return self._repository(request).find(entry_id)[0]
 
-    def _seen(self, request: Request) -> Pronunciations:
+    def _repository(self, request: Request) -> Pronunciations:
         return self._library.seen_by(request.state.owner_filter).pronunciations

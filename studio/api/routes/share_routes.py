@@ -46,7 +46,7 @@ class ShareRoutes:
     def __init__(self, history: History, library: Library, settings: Settings) -> None:
         self._history, self._shares, self._settings = history, library.shares, settings
         translations = page_phrases().translations
-        self._page, self._gone = (
+        self._page, self._gone_page = (
             translations((_PAGE / name).read_text("utf-8")) for name in ("take.html", "gone.html")
         )
 
@@ -92,7 +92,7 @@ class ShareRoutes:
         try:
             take, _ = await self._history.sound(await self._take_id(token), None)
         except NotFound:
-            return HTMLResponse(self._gone[language], 404, _GUARDED)
+            return HTMLResponse(self._gone_page[language], 404, _GUARDED)
         created = datetime.fromtimestamp(take.created, UTC)
         words = " ".join(take.text.split())
         values = {

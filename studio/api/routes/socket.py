@@ -67,7 +67,7 @@ class _Session(TextSocket):
     async def _read(self) -> None:
         """Read messages to the end: input.cancel may follow input.done, and the client may disconnect at any time."""
         while True:
-            text: str = await self._received("text", "JSON text, not binary", "type")
+            text: str = await self._receive("text", "JSON text, not binary", "type")
             message = parse_object(text.encode("utf-8", "surrogatepass"))
             kind = message.get("type")
             if kind == "input.cancel":

@@ -224,7 +224,7 @@ class _Turns:
         return self.turns
 
     def _turn(self, paragraph: _Paragraph) -> _Turn:
-        excluded = self._addressed(paragraph.speech)
+        excluded = self._addressees(paragraph.speech)
         self._mention(paragraph.narration[0])
         speaker, reason = self._by_text(paragraph)
         is_continued = speaker is None and paragraph.quotations[0].continues
@@ -338,7 +338,7 @@ class _Turns:
         turn = self.turns[index] if index < len(self.turns) else None
         return [] if turn is None else turn.excluded
 
-    def _addressed(self, speech: str) -> list[Character]:
+    def _addressees(self, speech: str) -> list[Character]:
         people = []
         for match in self.characters.patterns.vocative.finditer(speech):
             if match[1].lower() not in PRONOUNS and (person := self.characters.find(match[1])) is not None:

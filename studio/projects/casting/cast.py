@@ -67,7 +67,7 @@ class Casting:
         return self._voices.get(folded)
 
 
-def divided(document: Document, casting: Casting, find_speakers: bool) -> Document:
+def split_by_speaker(document: Document, casting: Casting, find_speakers: bool) -> Document:
     """Return the document with its lines as passages of their speakers, and the characters as its cast.
 
     ``find_speakers``: also quoted speech in prose, and every name before a colon where the text is a script. Blocking:
@@ -95,12 +95,12 @@ def divided(document: Document, casting: Casting, find_speakers: bool) -> Docume
 
 
 def speakers_in(document: Document) -> Document:
-    """As `divided`, to list possible speakers: also names that occur several times before a colon in prose."""
+    """As `split_by_speaker`, to list possible speakers: also names that occur several times before a colon in prose."""
     casting = Casting({})
     document = replace(document, passages=tuple(with_colons(document.passages)))
     for name in _script_names(document, only_scripts=False):
         casting.character(name)
-    return divided(document, casting, find_speakers=True) if document.prose else document
+    return split_by_speaker(document, casting, find_speakers=True) if document.prose else document
 
 
 def _script_names(document: Document, only_scripts: bool) -> list[str]:

@@ -75,7 +75,7 @@ class Characters:
         counts = Counter(name for name in map(characters._cleaned, speakers) if name)
         candidates = [name for name, _ in counts.most_common(MAX_NAMES)]
         for name in sorted(candidates, key=lambda name: (-len(_core(name)), -counts[name], name)):
-            characters._place(name, counts)
+            characters._assign(name, counts)
         characters._join_roles()
         votes = characters._votes(narration)
         for person in characters.people:
@@ -89,7 +89,7 @@ class Characters:
         name = self._cleaned(name)
         person = self._by_name.get(_key(name))
         if person is None and (core := " ".join(_core(name))) and (person := self._by_name.get(core)) is not None:
-            return person if any(_same(name, other) for other in person.names) else None
+            return person if any(_is_same_person(name, other) for other in person.names) else None
         return person
 
     def mentioned(self, text: str) -> list[Character]:
@@ -105,7 +105,7 @@ class Characters:
         person = self.find(name)
         if person is None:
             person = Character(name[:1].upper() + name[1:], (name,))  # "the constable"
-            self._take(person, name)
+            self._index_name(person, name)
             self.people.append(person)
         return person
 
@@ -121,9 +121,9 @@ class Characters:
     def _cleaned(self, name: str) -> str:
         return self.patterns.phrase(name) or clean_name(name)
 
-    def _place(self, name: str, counts: Counter[str]) -> None:
+    def _assign(self, name: str, counts: Counter[str]) -> None:
         """Add a name to the only person whom it can mean, or create a person."""
-        candidates = [person for person in self.people if any(_same(name, other) for other in person.names)]
+        candidates = [person for person in self.people if any(_is_same_person(name, other) for other in person.names)]
         if len(candidates) > 1:
             namesakes = [person for person in candidates if _core(person.name)[:1] == _core(name)[:1]]
             candidates = namesakes or sorted(
@@ -131,7 +131,7 @@ class Characters:
             )
         if candidates:
             candidates[0].names += (name,)
-            self._take(candidates[0], name)
+            self._index_name(candidates[0], name)
         else:
             self.add(name)
 
@@ -152,7 +152,7 @@ class Characters:
                 if sum(_has_title(other, title) for other in self.people) == 1:
                     self._by_name.setdefault(title, person)
 
-    def _take(self, person: Character, name: str) -> None:
+    def _index_name(self, person: Character, name: str) -> None:
         self._by_name.setdefault(_key(name), person)
         if (core := " ".join(_core(name))) and not _is_phrase(name):
             self._by_name.setdefault(core, person)
@@ -207,7 +207,7 @@ def _titles(name: str) -> set[str]:
     return {ABBREVIATED.get(word, word) for word in _key(name).split() if word in TITLES or word in ROLES}
 
 
-def _same(name: str, other: str) -> bool:
+def _is_same_person(name: str, other: str) -> bool:
     """Whether two names can mean one person: one has all words of the other, and their titles are compatible."""
     words, other_words = _core(name), _core(other)
     if not words or not other_words:

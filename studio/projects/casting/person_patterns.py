@@ -18,21 +18,21 @@ from studio.projects.casting.speech_verbs import (
 )
 
 
-def _either(words: Iterable[str]) -> str:
+def _any_of(words: Iterable[str]) -> str:
     """A pattern of these alternatives, longest first."""
     return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
 
 
-_TITLE = _either(TITLES)
+_TITLE = _any_of(TITLES)
 _CAPITAL = r"[A-ZÀ-ÖØ-ÞŒŠŽ][\w’'\-]*"
 _NAME = rf"(?:(?i:(?:{_TITLE})\.?\s+))*{_CAPITAL}(?:\s+(?:(?:de|van|von|la|le)\s+)?{_CAPITAL}){{0,3}}"
-_PRONOUN = rf"(?i:{_either({*PRONOUNS, *FIRST_PERSON})})\b"
+_PRONOUN = rf"(?i:{_any_of({*PRONOUNS, *FIRST_PERSON})})\b"
 _VERB = rf"(?P<verb>(?i:{VERBS}))\b"
 _OPENING = r"^\W*(?:[Tt]hen\s+|[Bb]ut\s+|[Aa]nd\s+)?"
-_ABBREVIATION = rf"\b(?i:{_either(HONORIFICS)})\.(?=\s)"
+_ABBREVIATION = rf"\b(?i:{_any_of(HONORIFICS)})\.(?=\s)"
 SENTENCES = re.compile(rf"(?:{_ABBREVIATION}|[^.!?…])+[.!?…]*")
 """Clauses of a text; the full stop of "Dr." does not end one."""
-TITLED_SUBJECT = re.compile(rf"{_OPENING}(?P<person>(?i:{_either(HONORIFICS)})\b\.?\s+{_NAME})(?!\s*[’']s\b)")
+TITLED_SUBJECT = re.compile(rf"{_OPENING}(?P<person>(?i:{_any_of(HONORIFICS)})\b\.?\s+{_NAME})(?!\s*[’']s\b)")
 """A name with a title, which certainly means a person, at the start of a sentence."""
 
 
@@ -41,7 +41,7 @@ UNNAMED = re.compile(
     rf"|(?:an?|another|one|some|somebody|someone|several|everybody|everyone|jemand)\b[^.!?,;:]{{0,40}}?\s(?i:{VERBS})\b)"
 )
 """A verb of speech after a quotation, with any subject."""
-_ARTICLE = re.compile(rf"(?i:(?:{_either(ARTICLES)})\s+|l[’'])")
+_ARTICLE = re.compile(rf"(?i:(?:{_any_of(ARTICLES)})\s+|l[’'])")
 
 
 class PersonPatterns:
@@ -50,8 +50,8 @@ class PersonPatterns:
     def __init__(self, phrases: Collection[str] = ()) -> None:
         """``phrases``: nouns that mean people in it, folded, without article. Blocking: 0.1 s for MAX_PHRASES."""
         self.phrases = frozenset(phrases)
-        articles = rf"(?:(?:{_either(ARTICLES)})\s+|l[’'])"
-        role = rf"(?i:{articles}(?:{_either(phrases) or '(?!)'}|(?:old\s+|young\s+)?(?:{_either(ROLES)}))\b)"
+        articles = rf"(?:(?:{_any_of(ARTICLES)})\s+|l[’'])"
+        role = rf"(?i:{articles}(?:{_any_of(phrases) or '(?!)'}|(?:old\s+|young\s+)?(?:{_any_of(ROLES)}))\b)"
         person = rf"(?:{role}|{_PRONOUN}|{_NAME})"
         self.mention = re.compile(rf"(?<![\w’'])(?:{role}|{_NAME})")
         """A mention of any person, but not a pronoun."""

@@ -20,7 +20,7 @@ class Role:
 
     character: NewCharacter
     lines: int
-    beside: Mapping[str, int]
+    neighbours: Mapping[str, int]
     """Numbers of lines of other characters, by name, directly before or after."""
 
 
@@ -28,12 +28,12 @@ def roles_of(characters: Iterable[NewCharacter], speakers: Iterable[str]) -> lis
     """``speakers``: the speaker's name for each line, without the narrator's lines."""
     lines = list(speakers)
     counts = Counter(lines)
-    beside: dict[str, Counter[str]] = defaultdict(Counter)
+    neighbours: dict[str, Counter[str]] = defaultdict(Counter)
     for before, after in pairwise(lines):
         if before != after:
-            beside[before][after] += 1
-            beside[after][before] += 1
-    roles = [Role(character, counts[character.name], dict(beside[character.name])) for character in characters]
+            neighbours[before][after] += 1
+            neighbours[after][before] += 1
+    roles = [Role(character, counts[character.name], dict(neighbours[character.name])) for character in characters]
     return sorted(roles, key=lambda role: -role.lines)
 
 
@@ -57,7 +57,7 @@ def proposed_voices(
         gender = role.character.gender
         fitting = [voice for voice in pool if voice.gender in (gender, "")] if gender in ("female", "male") else pool
         neighbours = Counter[str]()
-        for name, count in role.beside.items():
+        for name, count in role.neighbours.items():
             if name in chosen:
                 neighbours[chosen[name]] += count
 

@@ -43,9 +43,9 @@ def read_lone_numbers(document: Document) -> Document:
     numbers = [number for at in range(len(passages)) if (number := _number(passages, at))]
     if _are_pages(passages, numbers):
         left_out = "Page numbers are left out."
-        return replace(document, passages=_without(passages, numbers), skipped=(*document.skipped, left_out))
+        return replace(document, passages=_without_pages(passages, numbers), skipped=(*document.skipped, left_out))
     chapters = _chapters(passages, numbers) or _before_headings(passages, numbers)
-    return replace(document, passages=_with(passages, chapters)) if chapters else document
+    return replace(document, passages=_with_chapters(passages, chapters)) if chapters else document
 
 
 def _number(passages: Sequence[Passage], at: int) -> _Number | None:
@@ -80,7 +80,7 @@ def _is_in_a_sentence(passages: Sequence[Passage], at: int) -> bool:
     return not SENTENCE_END.search(passages[at - 1].text) and passages[at + 1].text[:1].islower()
 
 
-def _without(passages: Sequence[Passage], numbers: Sequence[_Number]) -> tuple[Passage, ...]:
+def _without_pages(passages: Sequence[Passage], numbers: Sequence[_Number]) -> tuple[Passage, ...]:
     """The passages without page numbers; sentences that they interrupted are joined."""
     pages = {number.at: _is_in_a_sentence(passages, number.at) for number in numbers}
     remaining: list[Passage] = []
@@ -140,7 +140,7 @@ def _before_headings(passages: Sequence[Passage], numbers: Sequence[_Number]) ->
     return chapters
 
 
-def _with(passages: Sequence[Passage], chapters: Sequence[_Number]) -> tuple[Passage, ...]:
+def _with_chapters(passages: Sequence[Passage], chapters: Sequence[_Number]) -> tuple[Passage, ...]:
     numbers = {number.at: number for number in chapters}
     read: list[Passage] = []
     for at, passage in enumerate(passages):

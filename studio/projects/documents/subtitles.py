@@ -42,7 +42,7 @@ def read_srt(data: bytes) -> Document:
     for index, (at, (start, end)) in enumerate(cues):
         number = _number_above(lines, at, number)
         following = cues[index + 1][0] if index + 1 < len(cues) else len(lines)
-        text = _text(_own_lines(lines[at + 1 : following], number, following < len(lines), is_vtt))
+        text = _text(_text_lines(lines[at + 1 : following], number, following < len(lines), is_vtt))
         if text:
             passages.append(Passage(text, start=start, end=max(start, end)))
     passages.sort(key=lambda passage: passage.start or 0.0)
@@ -103,7 +103,7 @@ def _next(number: str) -> str:
     return str(int(number[:9]) + 1) if number.isdigit() else "1"
 
 
-def _own_lines(lines: list[str], number: str, is_followed: bool, is_vtt: bool) -> list[str]:
+def _text_lines(lines: list[str], number: str, is_followed: bool, is_vtt: bool) -> list[str]:
     """The lines below a subtitle's times, without notes and without the number or name of the next subtitle."""
     if is_vtt:
         begins = next((at for at, line in enumerate(lines) if not line.strip()), len(lines))

@@ -195,10 +195,15 @@ def _tokens(words: Sequence[HeardWord], is_english: bool) -> list[HeardWord]:
                 at += 1
             words.append(HeardWord(*timed, raw[at].certainty))
         raw = words if len(words) == len(read_words) else raw
-    return [HeardWord(part, *word[1:]) for raw_word in raw for word in _apart(raw_word) for part in parts_of(word.text)]
+    return [
+        HeardWord(part, *word[1:])
+        for raw_word in raw
+        for word in _split_letters(raw_word)
+        for part in parts_of(word.text)
+    ]
 
 
-def _apart(word: HeardWord) -> list[HeardWord]:
+def _split_letters(word: HeardWord) -> list[HeardWord]:
     """The characters of a word in a script without spaces, each with its share of the time."""
     spans = words_in(word.text)
     if len(spans) < 2:

@@ -73,7 +73,7 @@ def check_take(
     sound = sound_figures(samples, take.sample_rate)
     findings, wrong_words = list[ProofFinding](), 0
     if text.tokens and sound.speech_s < SHORTEST_SPEECH:
-        findings, wrong_words = [_whole("no_speech", take)], len(text.words)
+        findings, wrong_words = [_whole_take("no_speech", take)], len(text.words)
     elif text.tokens:
         starts = _stored_starts(take, times)
         if recogniser is not None:
@@ -84,7 +84,7 @@ def check_take(
             comparison = compare(text, heard_words)
             differences = Verification(recogniser, language, pcm, text, comparison).differences()
             findings += [_finding(text, difference) for difference in differences]
-            wrong_words = sum(_words_wrong(difference) for difference in differences)
+            wrong_words = sum(_wrong_words(difference) for difference in differences)
             starts = [(start, text.places[word]) for word, (start, _) in comparison.times.items()]
         findings += _of_sound(text, take, sound, starts, findings)
     # A pace or level requested by the text, or of a runaway take, is not representative.
@@ -106,7 +106,7 @@ def check_take(
 def missing_audio(name: str, take: Take) -> Checked:
     """The result for a take whose audio file is gone."""
     words = len(TAG.sub(" ", take.text).split())
-    return Checked(VERSION, name, words, words if name else 0, 0.0, None, None, (_whole("no_speech", take),))
+    return Checked(VERSION, name, words, words if name else 0, 0.0, None, None, (_whole_take("no_speech", take),))
 
 
 def _text_of(take: Take, language: str) -> Text:
@@ -122,7 +122,7 @@ def _language(text: str, language: str) -> str:
     return language.partition("-")[0].lower() or guess_language(text) or ("en" if looks_english(text) else "")
 
 
-def _whole(kind: Kind, take: Take, share: float = 1.0) -> ProofFinding:
+def _whole_take(kind: Kind, take: Take, share: float = 1.0) -> ProofFinding:
     return ProofFinding(kind, round(WEIGHTS[kind] * share), 0.0, take.seconds, 0, len(take.text))
 
 
@@ -141,7 +141,7 @@ def _weight(text: Text, difference: Difference) -> int:
     return max(1, round(WEIGHTS[difference.kind] * share))
 
 
-def _words_wrong(difference: Difference) -> int:
+def _wrong_words(difference: Difference) -> int:
     return max(difference.last - difference.first, len(difference.heard.split()))
 
 
@@ -165,9 +165,9 @@ def _of_sound(
     shortest, longest = plausible_seconds(text.read)
     speech_seconds = sound.speech_s * float(take.parameters.get("speed") or 1.0)
     if speech_seconds > longest + TAGGED_SOUND * _directions(take.text):
-        yield _whole("too_long", take, min(1.0, speech_seconds / longest / FAR_TOO_LONG))
+        yield _whole_take("too_long", take, min(1.0, speech_seconds / longest / FAR_TOO_LONG))
     elif speech_seconds < shortest:
-        yield _whole("too_short", take)
+        yield _whole_take("too_short", take)
 
 
 def _stored_starts(take: Take, times: Sequence[Timed]) -> list[tuple[float, int]]:

@@ -63,11 +63,11 @@ class Verification:
         Raises the errors of Recogniser.likelihoods, TooCostly, Cancelled.
         """
         supported = [difference for difference in self._comparison.differences if self._is_supported(difference)]
-        supported += self._unheard(supported)
+        supported += self._missed_repetitions(supported)
         return sorted(supported, key=lambda difference: difference.start)
 
     def _is_supported(self, difference: Difference) -> bool:
-        text, first, last = self._text, *self._around(difference.first, difference.last)
+        text, first, last = self._text, *self._context(difference.first, difference.last)
         audio = self._audio(first, last)
         if audio is None:
             return True
@@ -78,7 +78,7 @@ class Verification:
         chances = self._recogniser.likelihoods(audio, self._language, texts)
         return max([chances[0], *chances[2:]]) - chances[1] < _needed(text, difference)
 
-    def _unheard(self, differences: Sequence[Difference]) -> Iterator[Difference]:
+    def _missed_repetitions(self, differences: Sequence[Difference]) -> Iterator[Difference]:
         """Words spoken twice and heard once; not beside other differences, which would explain them."""
         for start, end in repeated_spans(self._pcm):
             begin = start - (end - start)
@@ -90,7 +90,7 @@ class Verification:
 
     def _repetition(self, low: int, high: int, start: float, end: float) -> Iterator[Difference]:
         """The likeliest repetition of some of these words, if it is likely enough."""
-        text, first, last = self._text, *self._around(low, high)
+        text, first, last = self._text, *self._context(low, high)
         audio = self._audio(first, last)
         groups = [(at, at + size) for size in range(1, MOST_WORDS + 1) for at in range(low, high - size + 1)]
         if audio is None or not groups:
@@ -102,7 +102,7 @@ class Verification:
         if chance - baseline > (UNHEARD if over - at > 1 else UNHEARD_WORD):
             yield Difference("repeated", over, over, start, end, text.between(at, over), 1.0)
 
-    def _around(self, first: int, last: int) -> tuple[int, int]:
+    def _context(self, first: int, last: int) -> tuple[int, int]:
         return max(0, first - AROUND), min(len(self._text.words), last + AROUND)
 
     def _audio(self, first: int, last: int) -> np.ndarray | None:

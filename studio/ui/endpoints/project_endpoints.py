@@ -40,7 +40,7 @@ class ProjectEndpoints:
         """Generate texts or a file (.txt, .md, .epub, .docx, .pdf, .srt, .vtt, .csv) in the background, as a
         project."""
         source = _source(texts, document, notes)
-        pause, speed = _within(pause, 0, MAX_PAUSE, "pause"), _within(speed, MIN_SPEED, MAX_SPEED, "speed")
+        pause, speed = _check_range(pause, 0, MAX_PAUSE, "pause"), _check_range(speed, MIN_SPEED, MAX_SPEED, "speed")
         settings = ProjectSettings(voice=voice or None, speed=speed, pause=pause)
         return _project_json(await self._projects.create(caller.state.caller, source, title, settings, start=True))
 
@@ -105,7 +105,7 @@ def _source(texts: object, document: Upload | None, with_notes: bool) -> Documen
     return DocumentImport(Document(tuple(Passage(text) for text in texts), prose=False), "items")
 
 
-def _within(value: float, low: float, high: float, name: str) -> float:
+def _check_range(value: float, low: float, high: float, name: str) -> float:
     if not low <= value <= high:
         raise InvalidRequest(f"{name} must be from {low:g} to {high:g}", name)
     return value

@@ -46,7 +46,7 @@ class TakeEndpoints:
         if not facts["audio"]:
             return None, facts
         take, path = await self._history.sound(take_id, owner_filter)
-        pieces: Iterable[bytes] = _copied(path)
+        pieces: Iterable[bytes] = _chunks(path)
         if take.media_type != "audio/wav":
             pieces = await self._exports.run(name, list, encoded(path, take.media_type, STORED))
         return await self._files.add_result(f"{take.id}.{STORED}", pieces, owner_filter, name), facts
@@ -72,7 +72,7 @@ def add_take_endpoints(history: History, files: ClientFiles, exports: WorkQueue)
         )
 
 
-def _copied(path: Path) -> Iterator[bytes]:
+def _chunks(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
         while piece := file.read(PIECE):
             yield piece

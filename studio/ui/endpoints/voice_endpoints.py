@@ -39,7 +39,7 @@ class VoiceEndpoints:
 
     def voice_get(self, caller: gr.Request, *, voice: str) -> Json:
         """A voice by id, slug or name, optionally with "@" and a revision."""
-        return voice_json(self._seen(caller).voices.get(self._resolve(caller, voice)))
+        return voice_json(self._library_of(caller).voices.get(self._resolve(caller, voice)))
 
     async def voice_create(
         self,
@@ -61,7 +61,7 @@ class VoiceEndpoints:
             name=name, description=description, tags=tuple(tags.split(",")), language=language, licence=licence
         )
         recorded = NewConsent(name, language, consent) if consent.strip() else None
-        create = partial(self._seen(caller).voices.create, new, [intake.sample(text)], consent=recorded)
+        create = partial(self._library_of(caller).voices.create, new, [intake.sample(text)], consent=recorded)
         return voice_json(await self._speech.save_voice(to_thread.run_sync(create)))
 
     def voice_update(
@@ -90,18 +90,20 @@ class VoiceEndpoints:
             "defaults": defaults,
         }
         new = VoiceFields(**{field: value for field, value in changes.items() if value is not None})
-        voices = self._seen(caller).voices
+        voices = self._library_of(caller).voices
         return voice_json(voices.edit(voices.get(voice).id, new))
 
     def voice_delete(self, caller: gr.Request, *, voice: str) -> Json:
         """Delete a voice; for undo_seconds it can be restored by its id over HTTP."""
-        deleted = self._seen(caller).voices.delete(voice)
+        deleted = self._library_of(caller).voices.delete(voice)
         return {"id": deleted.id, "deleted": True, "undo_seconds": self._library.trash.seconds}
 
     async def voice_export(self, caller: gr.Request, *, voice: str) -> ClientFile:
         """A voice as one .fishvoice file."""
-        exported = await to_thread.run_sync(self._seen(caller).voices.get, voice)
-        pack = await self._queues.packs.run(caller.state.caller, export_voice, self._seen(caller), exported.address)
+        exported = await to_thread.run_sync(self._library_of(caller).voices.get, voice)
+        pack = await self._queues.packs.run(
+            caller.state.caller, export_voice, self._library_of(caller), exported.address
+        )
         name = f"{exported.slug}.fishvoice"
         return await self._files.add_result(name, [pack], caller.state.owner_filter, caller.state.caller)
 
@@ -110,12 +112,12 @@ class VoiceEndpoints:
         if pack is None:
             raise InvalidRequest("pack is missing: give a .fishvoice file", "pack")
         packs = self._queues.packs
-        saving = packs.run(caller.state.caller, import_pack, self._seen(caller), pack.data, name.strip() or None)
+        saving = packs.run(caller.state.caller, import_pack, self._library_of(caller), pack.data, name.strip() or None)
         return voice_json(await self._speech.save_voice(saving))
 
     async def voice_preview(self, caller: gr.Request, *, voice: str, sample: float) -> ClientFile:
         """A sample of a voice as the model gets it, with cut and gain applied: a WAV file."""
-        previewed = await to_thread.run_sync(lambda: self._seen(caller).voices.get(self._resolve(caller, voice)))
+        previewed = await to_thread.run_sync(lambda: self._library_of(caller).voices.get(self._resolve(caller, voice)))
         chosen = sample_at(previewed, int(sample))
         data = await to_thread.run_sync(self._library.voices.clip, chosen)
         wav = await self._clips.preview(caller.state.caller, data, chosen.cut)
@@ -143,7 +145,7 @@ class VoiceEndpoints:
             raise InvalidRequest("audio is missing: give a recording of 1 to 30 seconds", "audio")
         return await self._clips.suggest(caller.state.caller, audio.data, text, cut, "audio")
 
-    def _seen(self, caller: gr.Request) -> Library:
+    def _library_of(self, caller: gr.Request) -> Library:
         return self._library.seen_by(caller.state.owner_filter)
 
     def _resolve(self, caller: gr.Request, voice: str) -> str:

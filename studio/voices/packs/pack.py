@@ -132,7 +132,7 @@ def _pack_sample(library: Library, voice: Voice, position: int, entries: dict[st
     clip = f"clips/{position}.{sample.media_type.rpartition('/')[2].removeprefix('x-')}"
     entries[clip] = library.voices.clip(sample)
     return {
-        "clip": _named(clip, entries),
+        "clip": _file_entry(clip, entries),
         "text": sample.text,
         "speaker": sample.speaker,
         "cut": [sample.cut.start, sample.cut.end, sample.cut.gain_db, sample.cut.channel],
@@ -147,7 +147,7 @@ def _pack_consent(library: Library, voice: Voice, entries: dict[str, bytes]) -> 
     file = None
     if consent.recording:
         entries["consent/recording"] = library.files.read(consent.recording)
-        file = _named("consent/recording", entries)
+        file = _file_entry("consent/recording", entries)
     return {
         "name": consent.name,
         "language": consent.language,
@@ -157,7 +157,7 @@ def _pack_consent(library: Library, voice: Voice, entries: dict[str, bytes]) -> 
     }
 
 
-def _named(name: str, entries: dict[str, bytes]) -> dict[str, Any]:
+def _file_entry(name: str, entries: dict[str, bytes]) -> dict[str, Any]:
     data = entries[name]
     return {"name": name, "size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 

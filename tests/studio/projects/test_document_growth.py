@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from studio.errors import InvalidRequest
-from studio.projects.casting.cast import Casting, divided
+from studio.projects.casting.cast import Casting, split_by_speaker
 from studio.projects.documents import Document, Passage, into_parts, read_document
 from tests.growth import PIECES, check, pieces
 from tests.studio.documents import docx, epub, page, pdf
@@ -73,7 +73,7 @@ DIALOGUE = {name: PIECES[name] for name in ("sentences", "letters", "blanks", "n
 def test_speakers_are_found_in_linear_time(kind: str) -> None:
     def cast(text: str) -> object:
         passages = tuple(Passage(paragraph) for paragraph in text.split("\n\n"))
-        return divided(Document(passages, prose=True), Casting({}), find_speakers=True)
+        return split_by_speaker(Document(passages, prose=True), Casting({}), find_speakers=True)
 
     check(cast, pieces(DIALOGUE[kind]), 4096)
 

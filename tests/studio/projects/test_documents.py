@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from studio.errors import InvalidDocument
-from studio.projects.casting.cast import Casting, divided
+from studio.projects.casting.cast import Casting, split_by_speaker
 from studio.projects.documents import Passage, into_parts, kind_of, read_document
 from studio.projects.documents.parts import PartSplitting, SplitBy
 from studio.projects.documents.passages import SCENE_PAUSE
@@ -27,7 +27,7 @@ def parts_of(
 ) -> list[Passage]:
     data = text.encode() if isinstance(text, str) else text
     casting = Casting({voice: voice.lower() for voice in voices})
-    document = divided(read_document(data, kind), casting, find_speakers=False)
+    document = split_by_speaker(read_document(data, kind), casting, find_speakers=False)
     return into_parts(document, PartSplitting(split_by, part_bytes))
 
 

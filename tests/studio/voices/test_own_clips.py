@@ -72,7 +72,7 @@ async def until_begun(encoder: Encoder, number: int) -> None:
 
 
 async def until_shared(references: References) -> None:
-    while all(encoding.wanted_by < 2 for encoding in references._encodings.values()):
+    while all(encoding.waiters < 2 for encoding in references._encodings.values()):
         await asyncio.sleep(0.001)
 
 

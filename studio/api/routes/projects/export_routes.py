@@ -98,7 +98,7 @@ class ProjectFiles:
         if format not in FORMATS:
             raise InvalidRequest(f"{format[:20]!r} is not a format; use one of {', '.join(FORMATS)}", "format")
         _, standard, bitrate = await self._finish(project_id, request, loudness, bitrate, format)
-        timeline, tags = await self._whole(project_id, request, partial)
+        timeline, tags = await self._timeline_and_tags(project_id, request, partial)
         mastering = await self._mastering(request, timeline, standard)
         headers = saved_as(tags.title, format) | {"X-Missing-Parts": str(timeline.missing)}
         files = self._library.files
@@ -118,7 +118,7 @@ class ProjectFiles:
     ) -> JSONResponse:
         """Loudness of the whole, now and after adjustment to a standard: podcast or acx, by default the project's."""
         _, standard, _ = await self._finish(project_id, request, loudness)
-        timeline, _ = await self._whole(project_id, request, partial)
+        timeline, _ = await self._timeline_and_tags(project_id, request, partial)
         # The measurement before adjustment is the same for every standard.
         mastering = await self._mastering(request, timeline, standard or STANDARDS["podcast"])
         assert mastering is not None
@@ -137,7 +137,7 @@ class ProjectFiles:
         For acx, MP3 files have 192 kbit/s unless ``bitrate`` differs, and all files begin and end with silence."""
         _check_streamed(format, "chapters")
         _, standard, bitrate = await self._finish(project_id, request, loudness, bitrate, format)
-        timeline, tags = await self._whole(project_id, request, partial)
+        timeline, tags = await self._timeline_and_tags(project_id, request, partial)
         zipping = chapters_zipped(timeline, self._library.files, format, tags, self._masterings, standard, bitrate)
         headers = saved_as(f"{tags.title} {format}", "zip") | {"X-Missing-Parts": str(timeline.missing)}
         return await self._streamed(request, zipping, "application/zip", headers)
@@ -154,7 +154,7 @@ class ProjectFiles:
         if format not in TRACK_FORMATS:
             allowed = ", ".join(TRACK_FORMATS)
             raise InvalidRequest(f"{format[:20]!r} is not a format of tracks; use one of {allowed}", "format")
-        timeline, tags = await self._whole(project_id, request, partial)
+        timeline, tags = await self._timeline_and_tags(project_id, request, partial)
         cast = await to_thread.run_sync(self._library.cast.names, project_id, request.state.owner_filter)
         zipping = tracks_zipped(timeline, self._library.files, format, tags.title, speaker_in(cast))
         headers = saved_as(f"{tags.title} tracks", "zip") | {"X-Missing-Parts": str(timeline.missing)}
@@ -176,7 +176,7 @@ class ProjectFiles:
         default after the opening credits, and ends with the part ``last`` at the latest."""
         _check_streamed(format, "samples")
         project, standard, bitrate = await self._finish(project_id, request, loudness, bitrate, format)
-        book, tags = await self._whole(project_id, request, partial)
+        book, tags = await self._timeline_and_tags(project_id, request, partial)
         left_out = (project.settings.opening_part,)
         edges = (standard.head, standard.tail) if standard else (0.0, 0.0)
         cut = (book, self._library.files, self._library.takes.word_times, seconds, first, last, left_out, *edges)
@@ -197,7 +197,7 @@ class ProjectFiles:
         """An EPUB 3 with the text and the audio (media overlays): readers highlight each sentence as it is played.
         ``bitrate`` applies to its MP3 files; 64 by default."""
         project, standard, _ = await self._finish(project_id, request, loudness, bitrate)
-        timeline, tags = await self._whole(project_id, request, partial)
+        timeline, tags = await self._timeline_and_tags(project_id, request, partial)
         mastering = await self._mastering(request, timeline, standard)
         book = EpubMetadata(project.id, tags, project.changed, project.settings.chapter_pause)
         library = self._library
@@ -215,7 +215,7 @@ class ProjectFiles:
         standard = standard_of(settings.loudness if loudness is None else loudness)
         return project, standard, settings.bitrate if bitrate is None else bitrate
 
-    async def _whole(self, project_id: str, request: Request, partial: bool) -> tuple[Timeline, Tags]:
+    async def _timeline_and_tags(self, project_id: str, request: Request, partial: bool) -> tuple[Timeline, Tags]:
         """Raises NotFound, NotFinished."""
         timeline = await self._timeline(project_id, request, partial)
         return timeline, await to_thread.run_sync(self._service.tags, project_id, request.state.owner_filter, timeline)

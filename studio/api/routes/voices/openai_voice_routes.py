@@ -78,13 +78,13 @@ class OpenAIVoiceRoutes:
         )
         # Any other text is recorded as the statement of a new consent.
         recorded = NewConsent(form.text("name"), statement=consent) if consent and not is_consent_id else None
-        create = partial(self._seen(request).library.voices.create, new, [sample], consent=recorded)
+        create = partial(self._voices_of(request).library.voices.create, new, [sample], consent=recorded)
         voice = await self._speech.save_voice(to_thread.run_sync(create))
         return JSONResponse(openai_voice(voice) | {"success": True, "voice": uploaded_voice(voice)})
 
     def list_voices(self, request: Request, legacy: bool = False) -> JSONResponse:
         """The available voices; ``legacy=true`` lists only names, as some servers do."""
-        voices = self._seen(request)
+        voices = self._voices_of(request)
         uploaded = [uploaded_voice(voice) for voice in voices.library.voices.page(bundled=False)]
         available = voices.listed
         if legacy:
@@ -115,11 +115,11 @@ class OpenAIVoiceRoutes:
 
     def get_voice(self, voice_id: str, request: Request) -> JSONResponse:
         """One voice, by its id or name."""
-        return JSONResponse(openai_voice(self._seen(request).library.voices.get(voice_id)))
+        return JSONResponse(openai_voice(self._voices_of(request).library.voices.get(voice_id)))
 
     def delete_voice(self, voice_id: str, request: Request) -> JSONResponse:
         """Delete a voice by its id or name, ignoring case; POST /v1/voices/{id}/restore undoes it for a while."""
-        library = self._seen(request).library
+        library = self._voices_of(request).library
         voice = library.voices.get(voice_id)
         library.voices.delete(voice.id, expected_version(request, voice.id))
         return JSONResponse(
@@ -142,30 +142,32 @@ class OpenAIVoiceRoutes:
         recording = form.files.get("recording")
         media_type = MEDIA_TYPES[container_of(recording, "recording")] if recording is not None else ""
         new = NewConsent(form.text("name"), form.text("language"), form.text("statement"), recording, media_type)
-        return JSONResponse(consent_json(await to_thread.run_sync(self._seen(request).library.consents.create, new)))
+        return JSONResponse(
+            consent_json(await to_thread.run_sync(self._voices_of(request).library.consents.create, new))
+        )
 
     def list_consents(
         self, request: Request, after: str | None = None, limit: Annotated[int, Query(ge=1, le=100)] = 20
     ) -> JSONResponse:
         """Consents, newest first. With API keys, the caller's, and those of voices shared with it."""
-        consents = self._seen(request).library.consents.page(limit + 1, after)
+        consents = self._voices_of(request).library.consents.page(limit + 1, after)
         page = list_page(consents, limit, consent_json)
         return JSONResponse(page | {"first_id": page["data"][0]["id"] if page["data"] else None})
 
     def get_consent(self, consent_id: str, request: Request) -> JSONResponse:
         """One consent."""
-        return JSONResponse(consent_json(self._seen(request).library.consents.get(consent_id)))
+        return JSONResponse(consent_json(self._voices_of(request).library.consents.get(consent_id)))
 
     async def rename_consent(self, consent_id: str, request: Request) -> JSONResponse:
         """Rename a consent."""
         changes = as_model(await read_json(request), ConsentChanges)
-        consent = await to_thread.run_sync(self._seen(request).library.consents.rename, consent_id, changes.name)
+        consent = await to_thread.run_sync(self._voices_of(request).library.consents.rename, consent_id, changes.name)
         return JSONResponse(consent_json(consent))
 
     def delete_consent(self, consent_id: str, request: Request) -> JSONResponse:
         """Withdraw a consent."""
-        self._seen(request).library.consents.delete(consent_id)
+        self._voices_of(request).library.consents.delete(consent_id)
         return JSONResponse({"id": consent_id, "object": "audio.voice_consent", "deleted": True})
 
-    def _seen(self, request: Request) -> VoiceResolver:
+    def _voices_of(self, request: Request) -> VoiceResolver:
         return self._voices.seen_by(request.state.owner_filter)

@@ -122,25 +122,25 @@ class VoiceRoutes:
         ``tags``, ``genders``, ``accents`` and ``languages`` in the answer are from all voices of the library that the
         caller may see.
         """
-        voices = self._seen(request).voices
+        voices = self._library_of(request).voices
         filters: dict[str, Any] = {"tags": tag, "gender": gender, "accent": accent, "language": language}
         filters |= {"favourite": favourite, "deleted": deleted, "order": order, "limit": limit + 1, "after": after}
         return JSONResponse(list_page(voices.page(q, **filters), limit, voice_json) | voices.offered())
 
     def get_voice(self, reference: str, request: Request) -> Response:
         """A voice by id, slug or name; the revision after an "@", or the newest."""
-        return voice_response(request, self._seen(request).voices.get(reference))
+        return voice_response(request, self._library_of(request).voices.get(reference))
 
     async def edit_voice(self, reference: str, request: Request) -> Response:
         """Edit a voice's details: name, facts, favourite, licence, consent, defaults; its owner also ``sharing``."""
         changes = as_model(await read_json(request), VoiceBody)
         voice = await self._get(request, reference)
-        edit = partial(self._seen(request).voices.edit, voice.id, changes, expected_version(request, voice.id))
+        edit = partial(self._library_of(request).voices.edit, voice.id, changes, expected_version(request, voice.id))
         return voice_response(request, await to_thread.run_sync(edit))
 
     def delete_voice(self, reference: str, request: Request) -> JSONResponse:
         """Delete a voice; for ``undo_seconds`` POST …/restore with its id restores it."""
-        voices = self._seen(request).voices
+        voices = self._library_of(request).voices
         voice = voices.get(reference)
         voices.delete(voice.id, expected_version(request, voice.id))
         undo = self._library.trash.seconds
@@ -148,16 +148,16 @@ class VoiceRoutes:
 
     def restore_voice(self, reference: str, request: Request) -> Response:
         """Restore a deleted voice by its id."""
-        return voice_response(request, self._seen(request).voices.restore(reference))
+        return voice_response(request, self._library_of(request).voices.restore(reference))
 
     def list_revisions(self, reference: str, request: Request) -> JSONResponse:
         """All revisions of a voice with their samples, newest first."""
-        revisions = self._seen(request).voices.revisions(reference)
+        revisions = self._library_of(request).voices.revisions(reference)
         return JSONResponse({"object": "list", "data": [voice_json(voice) for voice in revisions]})
 
     def list_samples(self, reference: str, request: Request) -> JSONResponse:
         """The samples of a voice, in the order of the prompt."""
-        voice = self._seen(request).voices.get(reference)
+        voice = self._library_of(request).voices.get(reference)
         return JSONResponse({"object": "list", "data": [sample_json(sample) for sample in voice.samples]})
 
     async def add_sample(self, reference: str, request: Request) -> Response:
@@ -165,7 +165,7 @@ class VoiceRoutes:
         speaker. Without ref_text, the clip is transcribed, in ``language`` if that is given."""
         form = await read_form(request, FORM_LIMIT, "audio_sample")
         voice = await self._get(request, reference)
-        library, version = self._seen(request), expected_version(request, voice.id)
+        library, version = self._library_of(request), expected_version(request, voice.id)
 
         async def add() -> Voice:
             new = await sample_of(form, self._clips, request.state.caller)
@@ -199,7 +199,7 @@ class VoiceRoutes:
 
     def get_clip(self, reference: str, sample_id: str, request: Request) -> Response:
         """The clip of a sample as uploaded, or a range of it."""
-        sample = find_sample(self._seen(request).voices.get(reference), sample_id)
+        sample = find_sample(self._library_of(request).voices.get(reference), sample_id)
         clip = BytesIO(self._library.voices.clip(sample))
         headers = _GUARDED | {"Content-Disposition": "attachment"}
         return range_response(request, sample.size, sample.clip, partial(read_span, clip), sample.media_type, headers)
@@ -268,7 +268,7 @@ class VoiceRoutes:
         """The voice as a pack: one file with its clips, transcripts, licence and consent."""
         slug = (await self._get(request, reference)).slug
         headers = _GUARDED | {"Content-Disposition": f'attachment; filename="{slug}.fishvoice"'}
-        pack = await self._run(self._queues.packs, request, export_voice, self._seen(request), reference)
+        pack = await self._run(self._queues.packs, request, export_voice, self._library_of(request), reference)
         return Response(pack, media_type=PACK_TYPE, headers=headers)
 
     async def inspect(self, request: Request) -> JSONResponse:
@@ -290,9 +290,11 @@ class VoiceRoutes:
                 raise InvalidRequest(
                     f"{field} is for voice packs; the voices of a folder have the names of its subfolders", field
                 )
-            work = partial(_import_references, self._seen(request), several, data)
+            work = partial(_import_references, self._library_of(request), several, data)
             return _imported(await self._run(self._queues.packs, request, work))
-        save = self._queues.packs.run(request.state.caller, import_pack, self._seen(request), data, name, replaces)
+        save = self._queues.packs.run(
+            request.state.caller, import_pack, self._library_of(request), data, name, replaces
+        )
         return voice_response(request, await until_hangup(request, self._speech.save_voice(save)))
 
     async def _judge(self, form: Form, text: str, caller: str) -> Intake:
@@ -309,16 +311,16 @@ class VoiceRoutes:
         return await self._saved(request, revise, voice.id, change, expected_version(request, voice.id))
 
     async def _saved(self, request: Request, save: Callable[..., Voice], *values: Any) -> Response:
-        saving = self._queues.clips.run(request.state.caller, save, self._seen(request), *values)
+        saving = self._queues.clips.run(request.state.caller, save, self._library_of(request), *values)
         return voice_response(request, await until_hangup(request, self._speech.save_voice(saving)))
 
     async def _run(self, queue: WorkQueue, request: Request, work: Callable[..., Result], *values: Any) -> Result:
         return await until_hangup(request, queue.run(request.state.caller, work, *values))
 
     async def _get(self, request: Request, reference: str) -> Voice:
-        return await to_thread.run_sync(self._seen(request).voices.get, reference)
+        return await to_thread.run_sync(self._library_of(request).voices.get, reference)
 
-    def _seen(self, request: Request) -> Library:
+    def _library_of(self, request: Request) -> Library:
         return self._library.seen_by(request.state.owner_filter)
 
 

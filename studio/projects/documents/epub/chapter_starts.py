@@ -40,7 +40,9 @@ def with_chapters(pages: Sequence[ReadPage], entries: Sequence[Entry], book: str
     starts = headings
     if len(entry_titles) >= MIN_ENTRIES or not headings:
         # Headings such as "Chapter 3" count even if the table lists only the parts of the book.
-        heading_titles = {at: title for at, title in headings.items() if is_heading(title) and _at(pages, at).level}
+        heading_titles = {
+            at: title for at, title in headings.items() if is_heading(title) and _paragraph_at(pages, at).level
+        }
         starts = heading_titles | entry_titles
     for number, page in enumerate(pages):
         is_title = False
@@ -54,7 +56,7 @@ def with_chapters(pages: Sequence[ReadPage], entries: Sequence[Entry], book: str
             yield Passage(paragraph.text, chapter=chapter, is_title=is_title) if paragraph.text else None
 
 
-def _at(pages: Sequence[ReadPage], place: _Place) -> Paragraph:
+def _paragraph_at(pages: Sequence[ReadPage], place: _Place) -> Paragraph:
     return pages[place[0]].paragraphs[place[1]]
 
 

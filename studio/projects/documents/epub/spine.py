@@ -53,7 +53,7 @@ class _EpubReader:
         self._package = package
         self._with_notes = with_notes
         self._skipped = Skipped()
-        self._unpacked = self._markup = self._characters = self._paragraphs = 0
+        self._unpacked_bytes = self._markup = self._characters = self._paragraphs = 0
         self._marks: dict[tuple[str, str], str] = {}
         """Note marks by target (path and id)."""
 
@@ -150,8 +150,8 @@ class _EpubReader:
             raise
         except InvalidArchive as error:
             return b"", str(error)
-        self._unpacked += len(data)
-        if self._unpacked > MAX_UNPACKED:
+        self._unpacked_bytes += len(data)
+        if self._unpacked_bytes > MAX_UNPACKED:
             self._refuse(f"{MAX_UNPACKED} bytes of pages")
         if not data.strip(b" \t\r\n\0\xef\xbb\xbf"):
             return b"", "it is empty"

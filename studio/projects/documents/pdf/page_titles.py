@@ -38,9 +38,9 @@ class PageTitles:
         if not self._by_letters:
             return "", 0
         number = _LEADING.match(lines[0]) if lines else None
-        return self._from(lines) or (self._from([lines[0][number.end() :], *lines[1:]]) if number else None) or ("", 0)
+        return self._find(lines) or (self._find([lines[0][number.end() :], *lines[1:]]) if number else None) or ("", 0)
 
-    def _from(self, lines: Sequence[str]) -> tuple[str, int] | None:
+    def _find(self, lines: Sequence[str]) -> tuple[str, int] | None:
         letters, title = "", None
         for count, line in enumerate(lines[:TITLE_LINES], start=1):
             letters += _letters(line)

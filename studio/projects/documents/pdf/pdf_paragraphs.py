@@ -18,12 +18,12 @@ class PdfParagraphs:
     def __init__(self, pages: Sequence[list[Line]], titles: Mapping[int, PageTitles]) -> None:
         self._pages = pages
         self._titles = titles
-        self._usual = usual_length(pages)
+        self._line_length = usual_length(pages)
         self._size = usual_size(pages)
         self._by_outline = sum(len(page.all) for page in titles.values()) > 1
         """Whether the outline determines the chapters; a single bookmark is often the cover."""
         self._half_words = HalfWords(line.text for page in pages for line in page)
-        self._held: list[Line] = []
+        self._lines: list[Line] = []
         self._chapter = ""
 
     def passages(self) -> Iterator[Passage | None]:
@@ -50,15 +50,15 @@ class PdfParagraphs:
                 was_bare = bool(title) and (is_bare_heading(line.text) or (was_bare and self._is_large(line)))
                 if title:
                     yield from self._flush()
-                    self._held, self._chapter, skip = page[at : at + count], title, count - 1
+                    self._lines, self._chapter, skip = page[at : at + count], title, count - 1
                     yield from self._flush()
                 elif is_scene_break(line.text):
                     yield from self._flush()
                     yield None
                 else:
-                    if self._held and self._ends_before(line):
+                    if self._lines and self._ends_before(line):
                         yield from self._flush()
-                    self._held.append(line)
+                    self._lines.append(line)
         yield from self._flush()
 
     def _is_large(self, line: Line) -> bool:
@@ -68,34 +68,34 @@ class PdfParagraphs:
         """Whether a line below a bare heading is its title, and not the first line of a paragraph."""
         if self._by_outline or not is_title(line.text):
             return False
-        return self._is_large(line) or (len(line.text) < 0.7 * self._usual and not following[:1].islower())
+        return self._is_large(line) or (len(line.text) < 0.7 * self._line_length and not following[:1].islower())
 
     def _is_chapter(self, line: Line, is_first: bool) -> bool:
         """Whether a line is a heading, and not the middle of a sentence."""
         if self._by_outline or not is_heading(line.text):
             return False
-        before = self._held[-1] if self._held else None
+        before = self._lines[-1] if self._lines else None
         if not before or is_first or line.size > 1.1 * before.size or SENTENCE_END.search(before.text):
             return True
-        return len(before.text) < 0.85 * self._usual
+        return len(before.text) < 0.85 * self._line_length
 
     def _ends_before(self, line: Line) -> bool:
         """Whether the paragraph ends before ``line``: its last line is short, or a gap or an indent follows."""
-        last = self._held[-1]
+        last = self._lines[-1]
         if line.text[:1].islower() or ends_in_half_word(last.text):
             return False
         if not SENTENCE_END.search(last.text):
-            return len(last.text) < 0.6 * self._usual
+            return len(last.text) < 0.6 * self._line_length
         return (
-            len(last.text) < 0.85 * self._usual
+            len(last.text) < 0.85 * self._line_length
             or last.y - line.y > 1.8 * max(last.size, line.size) > 0
-            or 0.8 * line.size < line.x - self._held[-1].x < 6 * line.size
+            or 0.8 * line.size < line.x - self._lines[-1].x < 6 * line.size
         )
 
     def _flush(self) -> Iterator[Passage]:
         """Yield the current paragraph, if it has text, and begin the next one."""
         pieces: list[str] = []
-        for line in self._held:
+        for line in self._lines:
             if pieces and self._half_words.are_one(pieces[-1], line.text):
                 pieces[-1] = self._half_words.unhyphenated(pieces[-1], line.text)
             elif pieces:
@@ -105,4 +105,4 @@ class PdfParagraphs:
         if any(sign.isalnum() for sign in text):
             yield Passage(text, chapter=self._chapter)
             self._chapter = ""
-        self._held = []
+        self._lines = []
