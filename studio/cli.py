@@ -115,8 +115,8 @@ def _add(library: Library, options: argparse.Namespace) -> None:
         intake = take_in(data, text, intake.advice.fixed)
     for finding in intake.advice.findings:
         print(f"{finding.severity}: {finding.message}", file=sys.stderr)
-    new = VoiceFields(tags=tuple(options.tag), **{name: getattr(options, name) for name in ("name", *TEXTS)})
-    _print(library.voices.create(new, [intake.sample(text)]), options)
+    fields = VoiceFields(tags=tuple(options.tag), **{name: getattr(options, name) for name in ("name", *TEXTS)})
+    _print(library.voices.create(fields, [intake.sample(text)]), options)
 
 
 def _list(library: Library, options: argparse.Namespace) -> None:

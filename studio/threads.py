@@ -32,11 +32,11 @@ async def run_uninterrupted(
     A running generator cannot be closed, and a file must not be written to after its end.
     ``on_cancel`` is called immediately on cancellation; it may make the function end sooner.
     """
-    calling = asyncio.ensure_future(to_thread.run_sync(function, *values, limiter=limiter))
+    task = asyncio.ensure_future(to_thread.run_sync(function, *values, limiter=limiter))
     try:
-        return await asyncio.shield(calling)
+        return await asyncio.shield(task)
     except asyncio.CancelledError:
         on_cancel()
         with CancelScope(shield=True):
-            await asyncio.gather(calling, return_exceptions=True)
+            await asyncio.gather(task, return_exceptions=True)
         raise

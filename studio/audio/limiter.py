@@ -54,9 +54,9 @@ class Limiter:
         peaks = _between(sound)
         if peaks.max() <= self._ceiling:
             return inner
-        needed = np.minimum(1.0, self._ceiling / np.maximum(peaks, 1e-9))
+        gain = np.minimum(1.0, self._ceiling / np.maximum(peaks, 1e-9))
         width = 2 * self._reach + 1
-        lowest = _running_min(needed, width)
+        lowest = _running_min(gain, width)
         sums = np.concatenate([[0.0], np.cumsum(lowest, dtype=np.float64)])
         gains = (sums[width:] - sums[:-width]) / width
         return inner * gains[TAPS : TAPS + len(inner)].astype(np.float32)

@@ -122,8 +122,8 @@ def read_clip(
         raise InvalidClip("the file has no audio", param)
     pcm = np.concatenate(pieces).astype(np.float32, copy=False)
     levels = np.sqrt(squares / len(pcm))
-    mixed = float(np.sqrt(np.mean(np.square(pcm, dtype=np.float64))))
-    if channel is None and mixed < CANCELLED * float(np.linalg.norm(levels)) / len(levels):
+    mix_level = float(np.sqrt(np.mean(np.square(pcm, dtype=np.float64))))
+    if channel is None and mix_level < CANCELLED * float(np.linalg.norm(levels)) / len(levels):
         return read_clip(data, param, start, end, int(levels.argmax()))
     clip = Clip(pcm, rate, channel)
     _check(clip, param)

@@ -67,8 +67,8 @@ class Timeline:
 
         ``head`` and ``tail`` are seconds of silence before and after each.
         """
-        begins = [number for number, placed in enumerate(self.placed) if placed.part.chapter][1:]
-        spans = zip([0, *begins], [*begins, len(self.placed)], strict=True)
+        starts = [number for number, placed in enumerate(self.placed) if placed.part.chapter][1:]
+        spans = zip([0, *starts], [*starts, len(self.placed)], strict=True)
 
         def title(placed: Sequence[Placed]) -> str:
             return next((take.part.chapter for take in placed if take.part.chapter), "")

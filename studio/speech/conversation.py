@@ -109,8 +109,8 @@ class Conversation:
         if self._budget is not None:
             self._budget -= sound.frames
         self._is_cut |= sound.finish_reason == "length"
-        ends = sound.finish_reason is not None and number == len(self._parts) - 1
-        reason = ("length" if self._is_cut else "stop") if ends else None
+        is_last = sound.finish_reason is not None and number == len(self._parts) - 1
+        reason = ("length" if self._is_cut else "stop") if is_last else None
         return Sound(
             pcm,
             sound.frames,

@@ -37,19 +37,19 @@ class Beginning:
     def frames(self) -> int:
         return sum(part.codes.shape[1] for part in self.parts)
 
-    async def followed_by(self, new: AsyncGenerator[Sound, None]) -> AsyncGenerator[Sound, None]:
+    async def followed_by(self, sounds: AsyncGenerator[Sound, None]) -> AsyncGenerator[Sound, None]:
         """The earlier audio, then the new. The first new piece must exist before anything is returned.
 
         An engine's refusal therefore comes before the first byte.
         """
-        async with aclosing(new):
-            first = await next_sound(new)
+        async with aclosing(sounds):
+            first = await next_sound(sounds)
             if first is None:
                 raise CannotContinue("it is already complete", "take_id")
             frames = self.frames
             resumed_at = frames if self.take.resumed_at is None else self.take.resumed_at
-            ended = len(self.parts) - sum(not part.is_whole for part in self.parts[-1:])
-            parts = self.parts[:ended]
+            complete = len(self.parts) - sum(not part.is_whole for part in self.parts[-1:])
+            parts = self.parts[:complete]
             async with aclosing(in_threads(_seconds(self.sound))) as pieces:
                 async for pcm in pieces:
                     yield Sound(
@@ -63,7 +63,7 @@ class Beginning:
                     )
                     frames, parts = 0, ()
             yield first
-            async for sound in new:
+            async for sound in sounds:
                 yield sound
 
 

@@ -109,12 +109,12 @@ class ScriptStream:
                 async for chunk in chunks:
                     self._waited = waited + chunk.timing.admitted
                     self._worked = worked + chunk.timing.now - chunk.timing.admitted
-                    ends = is_last and chunk.finish_reason is not None
-                    after = _silences(tail, rate) if ends and chunk.finish_reason == "stop" else []
+                    is_end = is_last and chunk.finish_reason is not None
+                    after = _silences(tail, rate) if is_end and chunk.finish_reason == "stop" else []
                     for pcm in _silences(silence, rate):
                         yield Sound(pcm, 0, self._waited, self._worked)
                     silence = 0.0
-                    reason = ("length" if self._is_cut else "stop") if ends else None
+                    reason = ("length" if self._is_cut else "stop") if is_end else None
                     yield Sound(
                         chunk.pcm,
                         chunk.frames,
@@ -123,7 +123,7 @@ class ScriptStream:
                         None if after else reason,
                         parts=(self._parts[-1],) if chunk.finish_reason else (),
                         resumed_at=None if chunk.resumed_at is None else before + chunk.resumed_at,
-                        is_unfinished=ends and chunk.finish_reason == "length",
+                        is_unfinished=is_end and chunk.finish_reason == "length",
                     )
                     for number_after, pcm in enumerate(after, 1):
                         yield Sound(pcm, 0, self._waited, self._worked, reason if number_after == len(after) else None)

@@ -219,12 +219,12 @@ class SpeechService:
         self.register.add(live)
         return live
 
-    async def save_voice(self, saving: Awaitable[Voice]) -> Voice:
-        """Return the voice that ``saving`` stores in the library. Encodes it if the engine is ready, else on first use.
+    async def save_voice(self, work: Awaitable[Voice]) -> Voice:
+        """Return the voice that ``work`` stores in the library. Encodes it if the engine is ready, else on first use.
 
-        Raises the errors of ``saving``.
+        Raises the errors of ``work``.
         """
-        voice = await saving
+        voice = await work
         if self.status.state == "ready":
             try:
                 await self.voices.references(self.host.engine(), voice, self.queues.encodings)
@@ -293,7 +293,7 @@ class SpeechService:
         """
         if not await self.host.wait_until_ready():
             return
-        favourites, troubles = 0, 0
+        favourites, failures = 0, 0
         if self.host.engine().info.card.normalize:
             await to_thread.run_sync(normalised, "It is 5 pm.")  # compiles its rules
         for voice in await to_thread.run_sync(self.voices.first_choices):
@@ -304,9 +304,9 @@ class SpeechService:
             except LibraryUnavailable:
                 raise
             except (StudioError, InvalidUtterance) as error:
-                troubles += 1
+                failures += 1
                 self.warming.report_failure(f"the voice {voice.name} cannot be prepared", error)
-        if not troubles:
+        if not failures:
             self.warming.report_success()
 
     async def _prepare(self, voice: Voice, is_cached: bool) -> None:

@@ -112,8 +112,8 @@ class StudioBlocks(gr.Blocks):
         """The inputs, with uploads in place of references to them. Raises gr.Error, InvalidRequest."""
         if function.fn is None or isinstance(request, list):
             raise _refusal("this endpoint cannot be called this way; GET /gradio_api/info describes all endpoints")
-        if len(inputs) < (needed := len(function.inputs)):
-            raise _refusal(f"{needed} values are needed, not {len(inputs)}; GET /gradio_api/info describes them")
+        if len(inputs) < (count := len(function.inputs)):
+            raise _refusal(f"{count} values are needed, not {len(inputs)}; GET /gradio_api/info describes them")
         owner = request.state.owner_filter if request else None
         return [self._checked_value(*pair, owner) for pair in zip(function.inputs, inputs, strict=False)]
 

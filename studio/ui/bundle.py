@@ -73,7 +73,7 @@ class PageFiles:
 
     def app(self) -> Router:
         """An app that serves the files; mount it at "/page"."""
-        packed = {name: gzip.compress(data, mtime=0) for name, data in self.files.items()}
+        compressed = {name: gzip.compress(data, mtime=0) for name, data in self.files.items()}
 
         async def serve(request: Request) -> Response:
             name = request.path_params["name"]
@@ -81,7 +81,7 @@ class PageFiles:
                 return PlainTextResponse("Not Found", 404)
             kind = KINDS[PurePosixPath(name).suffix]
             if "gzip" in request.headers.get("accept-encoding", ""):
-                return Response(packed[name], headers=CACHED | {"Content-Encoding": "gzip"}, media_type=kind)
+                return Response(compressed[name], headers=CACHED | {"Content-Encoding": "gzip"}, media_type=kind)
             return Response(self.files[name], headers=CACHED, media_type=kind)
 
         return Router([Route(f"/{self.digest}/{{name:path}}", serve)])
@@ -106,8 +106,8 @@ def bundled(sources: dict[str, str], start: str) -> tuple[str, str]:
         mapped = {"version": 3, "sources": [name], "names": [], "mappings": "AAAA" + ";AACA" * (len(body) - 1)}
         lines.append(f"const module{number} = (() => {{ // {name}")
         sections.append({"offset": {"line": len(lines), "column": 0}, "map": mapped})
-        exported = ", ".join(match[2] for match in _EXPORT.finditer(sources[name]))
-        lines += [*body, f"return {{ {exported} }};", "})();"]
+        names = ", ".join(match[2] for match in _EXPORT.finditer(sources[name]))
+        lines += [*body, f"return {{ {names} }};", "})();"]
     lines.append(f"//# sourceMappingURL={SCRIPT}.map\n")
     return "\n".join(lines), json.dumps({"version": 3, "file": SCRIPT, "sections": sections})
 

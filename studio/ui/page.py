@@ -106,8 +106,10 @@ def serve_files(app: FastAPI, studio: Studio) -> PageFiles:
     app.add_api_route(f"/{ENDPOINTS}", lambda: RedirectResponse(f"{settings.root_path}/"), include_in_schema=False)
     files = PageFiles.read(PAGE_FILES, STYLE_SHEETS, phrases.texts)
     app.mount("/page", files.app(), name="page")
-    inside = Middleware(FrontPage, root_path=settings.root_path, files=files, phrases=phrases, model=lambda: host.model)
-    app.user_middleware.append(inside)  # `add_middleware` would put it outside the access layers
+    middleware = Middleware(
+        FrontPage, root_path=settings.root_path, files=files, phrases=phrases, model=lambda: host.model
+    )
+    app.user_middleware.append(middleware)  # `add_middleware` would put it outside the access layers
     return files
 
 

@@ -95,7 +95,7 @@ class ClipFetcher:
         host, port = parts.hostname, parts.port or PORTS[parts.scheme]
         address = await self._checked_address(host, port)
         literal = f"[{address}]" if address.version == 6 else str(address)
-        pinned = httpx.URL(url).copy_with(host=literal)
+        pinned_url = httpx.URL(url).copy_with(host=literal)
         name = f"[{host}]" if ":" in host else host
         headers = {"Host": name if port == PORTS[parts.scheme] else f"{name}:{port}", "Accept-Encoding": "identity"}
         extensions = {"sni_hostname": host}
@@ -103,7 +103,7 @@ class ClipFetcher:
         # Environment proxies are ignored: they would resolve the name again.
         async with (
             httpx.AsyncClient(verify=tls, trust_env=False, follow_redirects=False, timeout=TIMEOUT) as client,
-            client.stream("GET", pinned, headers=headers, extensions=extensions) as answer,
+            client.stream("GET", pinned_url, headers=headers, extensions=extensions) as answer,
         ):
             if answer.is_redirect:
                 return answer.headers.get("location", "")

@@ -26,9 +26,9 @@ def sample_at(voice: Voice, number: int) -> Sample:
     return voice.samples[number]
 
 
-def add_sample(library: Library, reference: str, new: NewSample, version: int | None = None) -> Voice:
+def add_sample(library: Library, reference: str, sample: NewSample, version: int | None = None) -> Voice:
     """Blocking. Raises NotFound, EditConflict, InvalidRequest."""
-    return library.voices.revise(reference, lambda samples: [*samples, new], version)
+    return library.voices.revise(reference, lambda samples: [*samples, sample], version)
 
 
 def edit_sample(
@@ -96,8 +96,8 @@ def choose_samples(library: Library, reference: str, sample_ids: Sequence[str], 
 def restore_revision(library: Library, reference: str, revision: int, version: int | None = None) -> Voice:
     """Create a new revision with the samples of an old one. Blocking. Raises NotFound, EditConflict."""
     voice = library.voices.get(reference)
-    old = library.voices.get(f"{voice.id}@{revision}")
-    return library.voices.revise(voice.id, lambda samples: old.samples, version)
+    old_voice = library.voices.get(f"{voice.id}@{revision}")
+    return library.voices.revise(voice.id, lambda samples: old_voice.samples, version)
 
 
 def duplicate(library: Library, reference: str, name: str) -> Voice:

@@ -49,7 +49,7 @@ async def in_child(
 
     Raises the StudioError that the function raises, and TooCostly for more than the job's seconds or ``memory`` bytes.
     """
-    called = await run_uninterrupted(pickle.dumps, (function, values))
+    payload = await run_uninterrupted(pickle.dumps, (function, values))
     command = [sys.executable, "-m", "studio.work.child", str(memory), str(math.ceil(job.seconds))]
     child = await asyncio.create_subprocess_exec(
         *command,
@@ -60,7 +60,7 @@ async def in_child(
         start_new_session=True,  # Ctrl-C reaches only the studio; its own children are killed with it
     )
     try:
-        answer = await asyncio.wait_for(_call(child, called), job.seconds)
+        answer = await asyncio.wait_for(_call(child, payload), job.seconds)
     except TimeoutError:
         raise TooCostly(job.too_long) from None
     finally:
@@ -76,11 +76,11 @@ async def in_child(
     raise result
 
 
-async def _call(child: asyncio.subprocess.Process, called: bytes) -> bytes:
+async def _call(child: asyncio.subprocess.Process, payload: bytes) -> bytes:
     """The answer to a call; empty without one. The input stays open, because the child ends with it."""
     assert child.stdin is not None and child.stdout is not None
     with contextlib.suppress(ConnectionError):
-        child.stdin.write(LENGTH.pack(len(called)) + called)
+        child.stdin.write(LENGTH.pack(len(payload)) + payload)
         await child.stdin.drain()
     return await child.stdout.read()
 

@@ -173,12 +173,12 @@ class WorkQueue:
         if self._running.total() < self._kind.at_once:
             self._running[caller] += 1
         else:
-            granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append(entry := (caller, granted))
+            grant: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(entry := (caller, grant))
             try:
-                await granted
+                await grant
             except asyncio.CancelledError:
-                if granted.cancelled():
+                if grant.cancelled():
                     with contextlib.suppress(ValueError):
                         self._waiting.remove(entry)
                 else:

@@ -36,7 +36,7 @@ async def read_fields(request: Request, limit: int = MAX_BODY) -> dict[str, Any]
     if (fields := await _read_object(request, limit)) is not None:
         return fields
     form = await _read_form(request, limit, "references", 1)
-    return _nested({name: several[-1] for name, several in form.lists.items()})
+    return _nested({name: values[-1] for name, values in form.lists.items()})
 
 
 async def read_files(request: Request, limit: int, file: str, max_files: int) -> Form:

@@ -44,9 +44,9 @@ def _check(data: bytes) -> None:
         values += 1
         if values > MAX_VALUES:
             raise ValueError(f"it has more than {MAX_VALUES} values")
-        at, inside = _after(data, at)
-        if inside:
-            open_values.append(inside)
+        at, children = _after(data, at)
+        if children:
+            open_values.append(children)
             if len(open_values) > MAX_DEPTH:
                 raise ValueError(f"it is nested more than {MAX_DEPTH} deep")
     if at != len(data):
@@ -57,11 +57,11 @@ def _after(data: bytes, at: int) -> tuple[int, int]:
     """End of the value or header at an offset, and the number of values inside it, which follow. Raises ValueError."""
     if at >= len(data):
         raise ValueError("it is truncated")
-    head, at, inside = data[at], at + 1, 0
+    head, at, children = data[at], at + 1, 0
     if 0x80 <= head <= 0x8F:
-        inside = 2 * (head & 0x0F)
+        children = 2 * (head & 0x0F)
     elif 0x90 <= head <= 0x9F:
-        inside = head & 0x0F
+        children = head & 0x0F
     elif 0xA0 <= head <= 0xBF:
         at += head & 0x1F
     elif head in _WIDTHS:
@@ -71,9 +71,9 @@ def _after(data: bytes, at: int) -> tuple[int, int]:
         at += size + int.from_bytes(data[at : at + size], "big")
     elif head in _COUNTS:
         size, per_entry = _COUNTS[head]
-        inside, at = per_entry * int.from_bytes(data[at : at + size], "big"), at + size
+        children, at = per_entry * int.from_bytes(data[at : at + size], "big"), at + size
     elif 0x80 <= head < 0xE0 and head not in _PLAIN:
         raise ValueError(f"values of type 0x{head:02x} are not supported")
     if at > len(data):
         raise ValueError("it is truncated")
-    return at, inside
+    return at, children

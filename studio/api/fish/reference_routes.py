@@ -83,15 +83,15 @@ class ReferenceRoutes:
     async def update(self, request: Request) -> Response:
         """Rename the voice ``old_reference_id`` to ``new_reference_id``."""
         form = await read_files(request, LIMIT, "audio", 1)
-        old, new = form.text("old_reference_id"), form.text("new_reference_id")
+        old_id, new_id = form.text("old_reference_id"), form.text("new_reference_id")
 
         def rename() -> None:
-            if old == new:
+            if old_id == new_id:
                 raise InvalidRequest("the new name is the same as the old one", "new_reference_id")
-            changes = VoiceFields(name=_check_id("new_reference_id", new))
-            self._library_of(request).voices.edit(_check_id("old_reference_id", old), changes)
+            changes = VoiceFields(name=_check_id("new_reference_id", new_id))
+            self._library_of(request).voices.edit(_check_id("old_reference_id", old_id), changes)
 
-        names = {"old_reference_id": old, "new_reference_id": new}
+        names = {"old_reference_id": old_id, "new_reference_id": new_id}
         return await _answer(request, "renamed", to_thread.run_sync(rename), **names)
 
     def _library_of(self, request: Request) -> Library:

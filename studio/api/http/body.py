@@ -51,8 +51,8 @@ async def read_body(request: Request, limit: int = MAX_BODY, param: str | None =
 
     A body with a larger Content-Length is refused before it arrives.
     """
-    announced = request.headers.get("content-length", "")
-    if announced.isdecimal() and (len(announced) > MAX_DIGITS or int(announced) > limit):
+    content_length = request.headers.get("content-length", "")
+    if content_length.isdecimal() and (len(content_length) > MAX_DIGITS or int(content_length) > limit):
         raise _too_large(limit, param)
     body, seconds = bytearray(), max(BODY_SECONDS, BODY_SECONDS * limit // MAX_BODY)
     try:

@@ -40,8 +40,8 @@ def install_docs_page(app: FastAPI, root_path: str) -> None:
     async def file(name: str, request: Request) -> Response:
         if name not in FILES:
             return PlainTextResponse("There is no such file.", 404)
-        packed = await to_thread.run_sync((ASSETS / "swagger-ui" / f"{name}.gz").read_bytes)
+        compressed = await to_thread.run_sync((ASSETS / "swagger-ui" / f"{name}.gz").read_bytes)
         headers = CACHE | {"Vary": "Accept-Encoding"}
         if "gzip" in request.headers.get("accept-encoding", ""):
-            return Response(packed, media_type=FILES[name], headers=headers | {"Content-Encoding": "gzip"})
-        return Response(await to_thread.run_sync(gzip.decompress, packed), media_type=FILES[name], headers=headers)
+            return Response(compressed, media_type=FILES[name], headers=headers | {"Content-Encoding": "gzip"})
+        return Response(await to_thread.run_sync(gzip.decompress, compressed), media_type=FILES[name], headers=headers)

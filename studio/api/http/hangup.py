@@ -24,12 +24,12 @@ async def until_hangup(request: Request, work: Coroutine[Any, Any, Result]) -> R
     The request's body must have been read.
     """
     hangup = CancelToken(ClientDisconnect)
-    watching = asyncio.ensure_future(_hangup(request))
-    watching.add_done_callback(lambda _: hangup.cancel())
+    watcher = asyncio.ensure_future(_hangup(request))
+    watcher.add_done_callback(lambda _: hangup.cancel())
     try:
         return await hangup.run(work)
     finally:
-        watching.cancel()
+        watcher.cancel()
 
 
 async def streamed(

@@ -39,17 +39,17 @@ class Form:
     @property
     def fields(self) -> dict[str, Any]:
         """The last value of each field."""
-        return {name: several[-1] for name, several in self.lists.items() if several}
+        return {name: values[-1] for name, values in self.lists.items() if values}
 
     @property
     def files(self) -> dict[str, bytes]:
         """The last file of each field."""
-        return {name: several[-1].data for name, several in self.uploads.items()}
+        return {name: uploads[-1].data for name, uploads in self.uploads.items()}
 
     @property
     def names(self) -> dict[str, str]:
         """The client's names of these files."""
-        return {name: several[-1].name for name, several in self.uploads.items()}
+        return {name: uploads[-1].name for name, uploads in self.uploads.items()}
 
     def text(self, *names: str) -> str:
         """The first of these fields that is not blank, else a blank. Raises InvalidRequest for another type."""
@@ -112,7 +112,7 @@ async def read_form(request: Request, limit: int, file: str, max_files: int = MA
         raise ApiError(400, f"We could not parse the multipart body of your request: {reason}") from None
     read = await _contents(form)
     check_strings(read.lists)
-    check_strings({name: [upload.name for upload in several] for name, several in read.uploads.items()})
+    check_strings({name: [upload.name for upload in uploads] for name, uploads in read.uploads.items()})
     return read
 
 

@@ -55,9 +55,9 @@ def system_routes(service: SpeechService, library: Library, clips: ClipService) 
             name: {"ok": status.error is None, "failures": status.failures} for name, status in work.items()
         }
         if (backup := library.backup) is not None:
-            now = backup.status
-            answer["backup"] = {"last": now.last, "pending": now.pending, "failed": now.error is not None} | {
-                "left_out": len(now.left_out)
+            state = backup.status
+            answer["backup"] = {"last": state.last, "pending": state.pending, "failed": state.error is not None} | {
+                "left_out": len(state.left_out)
             }
         return JSONResponse(answer)
 

@@ -151,8 +151,8 @@ class TakeRoutes:
         form = await read_form(request, FORM_LIMIT, "audio_sample")
         data, cut = form.file("audio_sample", "file"), cut_of(form)
         take, path = await self._history.sound(take_id, request.state.owner_filter)
-        compared = self._likeness.to_clip(take, path, request.state.caller, data, cut, "audio_sample")
-        likeness = await until_hangup(request, compared)
+        comparison = self._likeness.to_clip(take, path, request.state.caller, data, cut, "audio_sample")
+        likeness = await until_hangup(request, comparison)
         return JSONResponse({"object": "audio.take.likeness", "take_id": take.id} | likeness.as_json())
 
     async def mend_take(self, take_id: str, request: Request) -> JSONResponse:

@@ -303,7 +303,9 @@ class _Turns:
             return (candidates[0], "mention", CONFIDENCE["mention"]) if candidates else (None, "unknown", 0.0)
         index, previous = self.last_speeches[-1]
         gap = paragraph.index - index
-        answering = [person for person in self._excluded_at(index) if person is not previous and person not in excluded]
+        respondents = [
+            person for person in self._excluded_at(index) if person is not previous and person not in excluded
+        ]
         partner = next(
             (
                 person
@@ -312,12 +314,12 @@ class _Turns:
             ),
             None,
         )
-        if partner is not None and partner not in excluded and (not answering or partner in answering):
+        if partner is not None and partner not in excluded and (not respondents or partner in respondents):
             pair = {previous.name, partner.name}
             has_third_person = any(self.now - at <= _COMPANY for name, at in self.named_at.items() if name not in pair)
             return partner, "turns", CONFIDENCE["turns"] - 0.15 * (gap - 1) - 0.2 * has_third_person
-        if answering:
-            return answering[0], "answer", CONFIDENCE["answer"] + 0.15
+        if respondents:
+            return respondents[0], "answer", CONFIDENCE["answer"] + 0.15
         candidates = [person for person in self.recent if person is not previous and person not in excluded]
         if candidates:
             return candidates[0], "mention", CONFIDENCE["mention"]

@@ -41,10 +41,10 @@ class CastService:
         self._cast = library.cast
         self._speech = speech
 
-    def add(self, project_id: str, owner_filter: str | None, new: NewCharacter) -> CastMember:
+    def add(self, project_id: str, owner_filter: str | None, character: NewCharacter) -> CastMember:
         """Raises NotFound, InvalidRequest, UnknownVoice, NotAllowed."""
-        self._speech.voices.check_for_project(project_id, owner_filter, new.voice)
-        return self._cast.add(project_id, owner_filter, new)
+        self._speech.voices.check_for_project(project_id, owner_filter, character.voice)
+        return self._cast.add(project_id, owner_filter, character)
 
     def edit(
         self, project_id: str, owner_filter: str | None, character_id: str, changes: CharacterChanges

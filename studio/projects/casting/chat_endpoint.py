@@ -157,5 +157,5 @@ def _proposal(line: Mapping[str, object], tags: Sequence[str] | None) -> Proposa
         return None
     allowed = None if tags is None else {tag.lower() for tag in tags}
     names = [tag.strip("[] ") for tag in raw_tags if isinstance(tag, str)] if isinstance(raw_tags, list) else []
-    fitting = [tag for tag in names if _TAG.fullmatch(tag) and (allowed is None or tag.lower() in allowed)]
-    return Proposal(" ".join(speaker.split()), tuple(fitting[:MAX_PROPOSED_TAGS]))
+    valid = [tag for tag in names if _TAG.fullmatch(tag) and (allowed is None or tag.lower() in allowed)]
+    return Proposal(" ".join(speaker.split()), tuple(valid[:MAX_PROPOSED_TAGS]))

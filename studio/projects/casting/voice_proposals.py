@@ -55,7 +55,7 @@ def proposed_voices(
             proposals.append(role)
             continue
         gender = role.character.gender
-        fitting = [voice for voice in pool if voice.gender in (gender, "")] if gender in ("female", "male") else pool
+        candidates = [voice for voice in pool if voice.gender in (gender, "")] if gender in ("female", "male") else pool
         neighbours = Counter[str]()
         for name, count in role.neighbours.items():
             if name in chosen:
@@ -64,7 +64,7 @@ def proposed_voices(
         def cost(voice: Voice, neighbours: Counter[str] = neighbours, gender: str = gender) -> tuple[int, int, bool]:
             return neighbours[voice.slug], uses[voice.slug], voice.gender != gender
 
-        best = min(fitting or pool, key=cost, default=None)
+        best = min(candidates or pool, key=cost, default=None)
         if best is not None:
             uses[best.slug] += 1
             chosen[role.character.name] = best.slug

@@ -24,10 +24,10 @@ _OTHERS = (
 
 def check_signature(data: bytes, kind: str) -> None:
     """Raises InvalidDocument, with a remedy, for a file that begins like files of another kind."""
-    begins = _kind_of(data)
-    if begins == kind or (kind in ("epub", "docx") and not begins and data.startswith(_ZIP)):
+    actual_kind = _kind_of(data)
+    if actual_kind == kind or (kind in ("epub", "docx") and not actual_kind and data.startswith(_ZIP)):
         return
-    description = f"{_KINDS[begins]}: rename it to end in .{begins}" if begins else ""
+    description = f"{_KINDS[actual_kind]}: rename it to end in .{actual_kind}" if actual_kind else ""
     description = description or next((name for pattern, name in _OTHERS if re.match(pattern, data, re.DOTALL)), "")
     if description:
         raise InvalidDocument(f"this is {description}", "file")

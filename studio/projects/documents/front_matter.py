@@ -118,26 +118,26 @@ def without_contents(blocks: list[Block]) -> tuple[list[Block], frozenset[Key]]:
 
     The table ends where its first entry is repeated, as the heading of a chapter.
     """
-    begins = next((at for at, block in enumerate(blocks[:WITHIN]) if _starts_list(block)), None)
-    if begins is None:
+    start = next((at for at, block in enumerate(blocks[:WITHIN]) if _starts_list(block)), None)
+    if start is None:
         return blocks, frozenset()
-    prose = next((at for at in range(begins, len(blocks)) if _is_prose(blocks[at])), len(blocks))
+    prose = next((at for at in range(start, len(blocks)) if _is_prose(blocks[at])), len(blocks))
     first, seen = set[Key](), set[Key]()
     repeats: list[tuple[int, bool]] = []
-    for at in range(begins, prose):
-        lines = blocks[at][1:] if at == begins and begins_contents(blocks[at][0]) else blocks[at]
+    for at in range(start, prose):
+        lines = blocks[at][1:] if at == start and begins_contents(blocks[at][0]) else blocks[at]
         entries = [keys for line in lines if not _COLUMNS.fullmatch(line) and (keys := _keys(line))]
-        if at > begins and entries and entries[0][0] in seen:
+        if at > start and entries and entries[0][0] in seen:
             repeats.append((at, entries[0][0] in first))
         first = first or {key for keys in entries[:1] for key in keys}
         seen.update(key for keys in entries for key in keys)
     # Chapters may be numbered from one in each part, so the last repeat of the first entry counts.
-    ends = max((at for at, is_first in repeats if is_first), default=repeats[-1][0] if repeats else 0)
-    ends = ends or begins + _entry_blocks(blocks[begins:prose])
-    if ends >= len(blocks):  # the whole document is a list, so keep it
+    end = max((at for at, is_first in repeats if is_first), default=repeats[-1][0] if repeats else 0)
+    end = end or start + _entry_blocks(blocks[start:prose])
+    if end >= len(blocks):  # the whole document is a list, so keep it
         return blocks, frozenset()
-    entry_lines = [line for block in blocks[begins:ends] for line in block]
-    return blocks[:begins] + blocks[ends:], frozenset(keys[0] for line in entry_lines if (keys := _keys(line)))
+    entry_lines = [line for block in blocks[start:end] for line in block]
+    return blocks[:start] + blocks[end:], frozenset(keys[0] for line in entry_lines if (keys := _keys(line)))
 
 
 def key_of(line: str) -> Key:

@@ -127,10 +127,10 @@ def _before_headings(passages: Sequence[Passage], numbers: Sequence[_Number]) ->
     before = None
     for number, following in zip(numbers, [*numbers[1:], None], strict=True):
         count = bisect(headings, number.at)  # of the headings above
-        ends = min([*headings[count : count + 1], following.at if following else len(passages)])
+        end = min([*headings[count : count + 1], following.at if following else len(passages)])
         has_prose = any(
             len(text) > MAX_TITLE
-            for text in (number.rest, *(passage.text for passage in passages[number.at + 1 : ends]))
+            for text in (number.rest, *(passage.text for passage in passages[number.at + 1 : end]))
         )
         is_next = number.value - count == before if before is not None else not count
         if not is_next or not has_prose or number.is_page or number.is_roman != numbers[0].is_roman:

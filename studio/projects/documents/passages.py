@@ -103,8 +103,8 @@ class Skipped:
         """The sentences, at most MAX_SKIPPED."""
         counts = []
         if self.notes:
-            some = "1 footnote or endnote is" if self.notes == 1 else f"{self.notes} footnotes and endnotes are"
-            counts.append(f"{some} left out.")
+            subject = "1 footnote or endnote is" if self.notes == 1 else f"{self.notes} footnotes and endnotes are"
+            counts.append(f"{subject} left out.")
         if self._more:
             counts.append(f"{self._more} more {'thing is' if self._more == 1 else 'things are'} left out.")
         return (*self._sentences, *counts)

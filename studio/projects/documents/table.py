@@ -30,7 +30,7 @@ def read_csv(data: bytes) -> Document:
     return Document(tuple(passages), prose=False)
 
 
-def rows_of(data: bytes, needed: Sequence[str]) -> Iterator[tuple[dict[str, str], int]]:
+def rows_of(data: bytes, required: Sequence[str]) -> Iterator[tuple[dict[str, str], int]]:
     """Yield each row as a dict by lowercase column name, with the line in which it ends.
 
     Excel's first line ``sep=;`` is respected. Raises InvalidDocument with the line if the text is not CSV, a column is
@@ -46,9 +46,9 @@ def rows_of(data: bytes, needed: Sequence[str]) -> Iterator[tuple[dict[str, str]
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
         names = [name.strip().lower() for name in next(rows, [])]
-        if not set(needed) <= set(names):
+        if not set(required) <= set(names):
             raise InvalidDocument(
-                f"line {1 + skipped}: the first line must name the columns, among them {' and '.join(needed)}", "file"
+                f"line {1 + skipped}: the first line must name the columns, among them {' and '.join(required)}", "file"
             )
         for row in rows:
             line = rows.line_num + skipped

@@ -66,10 +66,10 @@ class ReadAlongPage:
     def clips(self) -> list[OverlayClip]:
         """The clips in order. Each lasts at least a millisecond; together they last as long as the chapter."""
         ends = [*(start for _, start in self._starts[1:]), self._milliseconds(self._chapter.samples)]
-        begins = [0, *ends]
+        starts = [0, *ends]
         return [
             OverlayClip(element, begin, end)
-            for (element, _), begin, end in zip(self._starts, begins, ends, strict=False)
+            for (element, _), begin, end in zip(self._starts, starts, ends, strict=False)
         ]
 
     @property

@@ -236,9 +236,9 @@ def _align(tokens: Sequence[_Token], words: Sequence[HeardWord]) -> list[_Pair]:
 def _path(cost: list[list[float]], tokens: Sequence[_Token], words: Sequence[HeardWord]) -> list[_Pair]:
     pairs, i, j = list[_Pair](), len(tokens), len(words)
     while i or j:
-        now = cost[i][j]
+        current = cost[i][j]
         for di, dj, price in _steps(tokens, words, i, j):
-            if abs(cost[i - di][j - dj] + price - now) < 1e-6:
+            if abs(cost[i - di][j - dj] + price - current) < 1e-6:
                 is_match = bool(di and dj) and price < SUBSTITUTED
                 pairs.append(_Pair(range(i - di, i), range(j - dj, j), is_match))
                 i, j = i - di, j - dj

@@ -49,15 +49,15 @@ def sound_figures(samples: np.ndarray, sample_rate: int) -> SoundFigures:
     levels = _levels(samples, window)
     loud = float(np.percentile(levels, LOUD)) if len(levels) else -np.inf
     is_sound = _without_clicks(levels > max(QUIET_DB, loud - BELOW_SPEECH_DB))
-    sounding = np.flatnonzero(is_sound)
-    if not len(sounding):
+    indices = np.flatnonzero(is_sound)
+    if not len(indices):
         return SoundFigures(len(samples) / sample_rate, 0.0, -np.inf, (), False)
-    power = float(np.mean(10 ** (levels[sounding] / 10)))
-    edges = np.concatenate([[-1], sounding, [len(levels)]])
+    power = float(np.mean(10 ** (levels[indices] / 10)))
+    edges = np.concatenate([[-1], indices, [len(levels)]])
     gaps = np.flatnonzero(np.diff(edges) > 1)
     silences = tuple((float(edges[at] + 1) * WINDOW, float(edges[at + 1]) * WINDOW) for at in gaps)
     is_cut = bool((levels[-END_WINDOWS:] > loud - END_BELOW_DB).all())
-    speech = len(sounding) * WINDOW
+    speech = len(indices) * WINDOW
     return SoundFigures(len(samples) / sample_rate, speech, 10 * float(np.log10(power)), silences, is_cut)
 
 

@@ -42,14 +42,14 @@ class Planner:
         normalizes = card.normalize if request.normalize is None else request.normalize
         is_short = len(request.text) <= SHORT and normalizes in self._warm_for
         if is_short and time.monotonic() >= self._slow_until:
-            began = time.thread_time()
+            start = time.thread_time()
             try:
                 with voices.library.store.one_view():
                     return plan_of(request, voices, card)
             except LibraryUnavailable:
                 pass  # planned in a thread, which can wait
             finally:
-                if time.thread_time() - began > QUICK_SECONDS:
+                if time.thread_time() - start > QUICK_SECONDS:
                     self._slow_until = time.monotonic() + SLOW_SECONDS
         async with self._queue.turn(caller, patient) as turn:
             plan = await turn.run(plan_of, request, voices, card)

@@ -68,12 +68,12 @@ _SENTENCE_START = re.compile(r"(?:^|[.!?…][\"'”’)\]]{0,2}\s+)[\"'“‘(\[
 """Text before the first word of a sentence."""
 
 
-def in_small_letters(text: str, *, begins: bool = True) -> str:
+def in_small_letters(text: str, *, is_start: bool = True) -> str:
     """Lowercase words in capitals, except for the first letter of sentences and of names that other rules know.
 
-    Acronyms, Roman numerals and other words stay as they are. ``begins``: whether the text begins a sentence.
+    Acronyms, Roman numerals and other words stay as they are. ``is_start``: whether the text begins a sentence.
     """
-    if not begins:
+    if not is_start:
         return in_small_letters(f"-{text}")[1:]
     read, at = list[str](), 0
     for run in _runs(text):

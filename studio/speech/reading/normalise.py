@@ -58,25 +58,25 @@ def normalised(text: str) -> str:
 def _paragraph(text: str) -> str:
     if not (_TO_READ.search(text) or _IN_CAPITALS.search(text)) or not looks_english(TAG.sub(" ", text)):
         return text
-    read, at, begins = list[str](), 0, True
+    read, at, is_start = list[str](), 0, True
     for tag in (*_PROTECTED.finditer(text), None):
         for sentences in _SENTENCES.findall(text[at : tag.start() if tag else len(text)]):
-            read.append(_read(sentences, begins))
-            begins = sentences.rstrip().endswith(_STOPS) if sentences.strip() else begins
+            read.append(_read(sentences, is_start))
+            is_start = sentences.rstrip().endswith(_STOPS) if sentences.strip() else is_start
         if tag:
             read.append(tag[0])
             at = tag.end()
     return "".join(read)
 
 
-def _read(sentences: str, begins: bool) -> str:
+def _read(sentences: str, is_start: bool) -> str:
     """Normalise sentences; spaces at both ends stay, as a tag may come before or after."""
     inner = sentences.strip()
     start = sentences.index(inner)
-    read = in_small_letters(inner, begins=begins) if _IN_CAPITALS.search(inner) else inner
+    read = in_small_letters(inner, is_start=is_start) if _IN_CAPITALS.search(inner) else inner
     if _TO_READ.search(read):
         read = _normalizer().normalize(apply_rules(_RULES, _FIGURE.sub(_plain_figure, read))).translate(_AS_WRITTEN)
-        read = _BEGUN.sub(_capital, read if begins else read.removeprefix(SENTENCE))
+        read = _BEGUN.sub(_capital, read if is_start else read.removeprefix(SENTENCE))
     return sentences[:start] + read + sentences[start + len(inner) :]
 
 

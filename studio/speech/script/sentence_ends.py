@@ -100,11 +100,11 @@ def find_ends(text: str, start: int = 0, has_word: bool = False, is_whole: bool 
     for end in _END.finditer(masked, start - begin):
         if end.start() >= limit:
             break
-        ends = _ends_sentence(masked, end, limit, is_whole or len(masked) - end.start() > FAR)
-        if ends is None:
+        is_end = _ends_sentence(masked, end, limit, is_whole or len(masked) - end.start() > FAR)
+        if is_end is None:
             settled = end.start()
             break
-        if ends:
+        if is_end:
             has_word = has_word or bool(_WORD.search(masked, seen, end.end()))
             seen = end.end()
             if has_word:

@@ -51,9 +51,9 @@ def as_json(times: Sequence[Timed]) -> list[dict[str, object]]:
 def _words(part: SpokenPart, times: np.ndarray, speed: float) -> list[Timed]:
     """The words of a part; if it was cut off, those that had started."""
     assert part.end is not None, "the part has ended"
-    begins, end_time = part.end - times[-1] / speed, times[-1]
+    offset, end_time = part.end - times[-1] / speed, times[-1]
     spans = [(start, end) for start, end in words_in(part.text) if part.is_whole or times[start] < end_time]
     return [
-        Timed(part.text[start:end], float(begins + times[start] / speed), float(begins + times[end] / speed))
+        Timed(part.text[start:end], float(offset + times[start] / speed), float(offset + times[end] / speed))
         for start, end in spans
     ]

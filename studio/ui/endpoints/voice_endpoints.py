@@ -57,11 +57,11 @@ class VoiceEndpoints:
     ) -> Json:
         """Create a voice from a clip and its transcript; the text of a consent is recorded with it."""
         intake = await self._judge(caller, audio, text, _cut(**cut))
-        new = VoiceFields(
+        fields = VoiceFields(
             name=name, description=description, tags=tuple(tags.split(",")), language=language, licence=licence
         )
         recorded = NewConsent(name, language, consent) if consent.strip() else None
-        create = partial(self._library_of(caller).voices.create, new, [intake.sample(text)], consent=recorded)
+        create = partial(self._library_of(caller).voices.create, fields, [intake.sample(text)], consent=recorded)
         return voice_json(await self._speech.save_voice(to_thread.run_sync(create)))
 
     def voice_update(
@@ -89,9 +89,9 @@ class VoiceEndpoints:
             "favourite": favourite,
             "defaults": defaults,
         }
-        new = VoiceFields(**{field: value for field, value in changes.items() if value is not None})
+        fields = VoiceFields(**{field: value for field, value in changes.items() if value is not None})
         voices = self._library_of(caller).voices
-        return voice_json(voices.edit(voices.get(voice).id, new))
+        return voice_json(voices.edit(voices.get(voice).id, fields))
 
     def voice_delete(self, caller: gr.Request, *, voice: str) -> Json:
         """Delete a voice; for undo_seconds it can be restored by its id over HTTP."""
@@ -100,11 +100,11 @@ class VoiceEndpoints:
 
     async def voice_export(self, caller: gr.Request, *, voice: str) -> ClientFile:
         """A voice as one .fishvoice file."""
-        exported = await to_thread.run_sync(self._library_of(caller).voices.get, voice)
+        library_voice = await to_thread.run_sync(self._library_of(caller).voices.get, voice)
         pack = await self._queues.packs.run(
-            caller.state.caller, export_voice, self._library_of(caller), exported.address
+            caller.state.caller, export_voice, self._library_of(caller), library_voice.address
         )
-        name = f"{exported.slug}.fishvoice"
+        name = f"{library_voice.slug}.fishvoice"
         return await self._files.add_result(name, [pack], caller.state.owner_filter, caller.state.caller)
 
     async def voice_import(self, caller: gr.Request, *, pack: Upload | None = None, name: str) -> Json:
@@ -112,17 +112,19 @@ class VoiceEndpoints:
         if pack is None:
             raise InvalidRequest("pack is missing: give a .fishvoice file", "pack")
         packs = self._queues.packs
-        saving = packs.run(caller.state.caller, import_pack, self._library_of(caller), pack.data, name.strip() or None)
-        return voice_json(await self._speech.save_voice(saving))
+        work = packs.run(caller.state.caller, import_pack, self._library_of(caller), pack.data, name.strip() or None)
+        return voice_json(await self._speech.save_voice(work))
 
     async def voice_preview(self, caller: gr.Request, *, voice: str, sample: float) -> ClientFile:
         """A sample of a voice as the model gets it, with cut and gain applied: a WAV file."""
-        previewed = await to_thread.run_sync(lambda: self._library_of(caller).voices.get(self._resolve(caller, voice)))
-        chosen = sample_at(previewed, int(sample))
+        library_voice = await to_thread.run_sync(
+            lambda: self._library_of(caller).voices.get(self._resolve(caller, voice))
+        )
+        chosen = sample_at(library_voice, int(sample))
         data = await to_thread.run_sync(self._library.voices.clip, chosen)
         wav = await self._clips.preview(caller.state.caller, data, chosen.cut)
         return await self._files.add_result(
-            f"{previewed.slug}.wav", [wav], caller.state.owner_filter, caller.state.caller
+            f"{library_voice.slug}.wav", [wav], caller.state.owner_filter, caller.state.caller
         )
 
     async def analyze_reference(
@@ -150,10 +152,10 @@ class VoiceEndpoints:
 
     def _resolve(self, caller: gr.Request, voice: str) -> str:
         """The library's reference for a voice, which may be one of OpenAI's names or "default"."""
-        resolved = self._voices.seen_by(caller.state.owner_filter).find(voice)
-        if resolved is None:
+        library_voice = self._voices.seen_by(caller.state.owner_filter).find(voice)
+        if library_voice is None:
             raise NotFound(f"{voice!r} is a different voice in every take; there is nothing to show", "voice")
-        return f"{resolved.id}@{resolved.revision}"
+        return f"{library_voice.id}@{library_voice.revision}"
 
 
 def add_voice_endpoints(studio: Studio) -> None:

@@ -61,13 +61,13 @@ class Pack:
             },
             "samples": [
                 {
-                    "text": new.text,
-                    "speaker": new.speaker,
-                    "seconds": new.seconds,
-                    "score": new.score,
-                    "sha256": new.clip,
+                    "text": sample.text,
+                    "speaker": sample.speaker,
+                    "seconds": sample.seconds,
+                    "score": sample.score,
+                    "sha256": sample.clip,
                 }
-                for new in self.samples
+                for sample in self.samples
             ],
         }
 

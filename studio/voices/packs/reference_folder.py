@@ -135,9 +135,9 @@ def _posix(path: str) -> PurePosixPath:
 
 def _voice(library: Library, name: str, paths: list[str], files: Files, refused: dict[str, str]) -> Voice:
     """Raises InvalidRequest, and TooCostly when the time for the whole import is over."""
-    new = VoiceFields(name=name)
-    if library.voices.exists(new.name):
-        raise NameTaken(f"a voice named {new.name!r} already exists; rename the folder", "name")
+    fields = VoiceFields(name=name)
+    if library.voices.exists(fields.name):
+        raise NameTaken(f"a voice named {fields.name!r} already exists; rename the folder", "name")
     samples: list[NewSample] = []
     for path in paths:
         try:
@@ -154,7 +154,7 @@ def _voice(library: Library, name: str, paths: list[str], files: Files, refused:
             samples.append(sample)
     if not samples:
         raise InvalidRequest("none of its recordings can be used")
-    return library.voices.create(new, samples, "voice.import")
+    return library.voices.create(fields, samples, "voice.import")
 
 
 def _sample(path: str, files: Files) -> NewSample:

@@ -138,9 +138,9 @@ class ProjectFiles:
         _check_streamed(format, "chapters")
         _, standard, bitrate = await self._finish(project_id, request, loudness, bitrate, format)
         timeline, tags = await self._timeline_and_tags(project_id, request, partial)
-        zipping = chapters_zipped(timeline, self._library.files, format, tags, self._masterings, standard, bitrate)
+        chunks = chapters_zipped(timeline, self._library.files, format, tags, self._masterings, standard, bitrate)
         headers = saved_as(f"{tags.title} {format}", "zip") | {"X-Missing-Parts": str(timeline.missing)}
-        return await self._streamed(request, zipping, "application/zip", headers)
+        return await self._streamed(request, chunks, "application/zip", headers)
 
     async def tracks(
         self,
@@ -156,9 +156,9 @@ class ProjectFiles:
             raise InvalidRequest(f"{format[:20]!r} is not a format of tracks; use one of {allowed}", "format")
         timeline, tags = await self._timeline_and_tags(project_id, request, partial)
         cast = await to_thread.run_sync(self._library.cast.names, project_id, request.state.owner_filter)
-        zipping = tracks_zipped(timeline, self._library.files, format, tags.title, speaker_in(cast))
+        chunks = tracks_zipped(timeline, self._library.files, format, tags.title, speaker_in(cast))
         headers = saved_as(f"{tags.title} tracks", "zip") | {"X-Missing-Parts": str(timeline.missing)}
-        return await self._streamed(request, zipping, "application/zip", headers)
+        return await self._streamed(request, chunks, "application/zip", headers)
 
     async def sample(
         self,

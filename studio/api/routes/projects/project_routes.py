@@ -197,8 +197,8 @@ class ProjectRoutes:
         """Create a project. Errors name the document's field in the request. Raises InvalidRequest, QueueFull."""
         settings = body.settings(ProjectSettings())
         with _field_named(source):
-            new = await self._import_of(caller, source, body)
-            return await self._service.create(caller, new, body.title or "", settings, body.start)
+            document_import = await self._import_of(caller, source, body)
+            return await self._service.create(caller, document_import, body.title or "", settings, body.start)
 
     async def _characters(self, caller: str, source: _Source, body: ProjectBody) -> list[Role]:
         with _field_named(source):

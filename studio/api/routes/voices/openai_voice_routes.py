@@ -69,7 +69,7 @@ class OpenAIVoiceRoutes:
         is_consent_id = consent.startswith("cons_")
         plain = ("name", "language", "gender", "accent", "colour", "licence")
         texts: dict[str, Any] = {name: form.text(name) for name in plain}
-        new = VoiceFields(
+        fields = VoiceFields(
             **texts,
             description=form.text("speaker_description", "description"),
             tags=tuple(form.text("tags").split(",")),
@@ -78,7 +78,7 @@ class OpenAIVoiceRoutes:
         )
         # Any other text is recorded as the statement of a new consent.
         recorded = NewConsent(form.text("name"), statement=consent) if consent and not is_consent_id else None
-        create = partial(self._voices_of(request).library.voices.create, new, [sample], consent=recorded)
+        create = partial(self._voices_of(request).library.voices.create, fields, [sample], consent=recorded)
         voice = await self._speech.save_voice(to_thread.run_sync(create))
         return JSONResponse(openai_voice(voice) | {"success": True, "voice": uploaded_voice(voice)})
 
@@ -141,9 +141,9 @@ class OpenAIVoiceRoutes:
                 raise InvalidRequest(f"{name} is missing", name, "missing_required_parameter")
         recording = form.files.get("recording")
         media_type = MEDIA_TYPES[container_of(recording, "recording")] if recording is not None else ""
-        new = NewConsent(form.text("name"), form.text("language"), form.text("statement"), recording, media_type)
+        consent = NewConsent(form.text("name"), form.text("language"), form.text("statement"), recording, media_type)
         return JSONResponse(
-            consent_json(await to_thread.run_sync(self._voices_of(request).library.consents.create, new))
+            consent_json(await to_thread.run_sync(self._voices_of(request).library.consents.create, consent))
         )
 
     def list_consents(

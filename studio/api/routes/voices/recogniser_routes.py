@@ -16,7 +16,7 @@ def recogniser_routes(transcriber: Transcriber, download: RecogniserDownload, se
     routes = APIRouter(tags=["voices"])
 
     def as_json(request: Request) -> dict[str, object]:
-        now = download.status
+        status = download.status
         return {
             "object": "recogniser",
             "name": transcriber.name,
@@ -24,8 +24,8 @@ def recogniser_routes(transcriber: Transcriber, download: RecogniserDownload, se
             "install": COMMAND,
             "offered": {"model": MODEL, "licence": LICENCE, "bytes": ABOUT},
             "may_fetch": is_owner(settings, request),
-            "fetching": {"bytes": now.done, "total": now.total} if now.is_running else None,
-            "error": now.error,
+            "fetching": {"bytes": status.done, "total": status.total} if status.is_running else None,
+            "error": status.error,
         }
 
     @routes.get("/v1/recogniser")

@@ -168,8 +168,8 @@ class VoiceRoutes:
         library, version = self._library_of(request), expected_version(request, voice.id)
 
         async def add() -> Voice:
-            new = await sample_of(form, self._clips, request.state.caller)
-            return await to_thread.run_sync(add_sample, library, voice.id, new, version)
+            sample = await sample_of(form, self._clips, request.state.caller)
+            return await to_thread.run_sync(add_sample, library, voice.id, sample, version)
 
         return voice_response(request, await until_hangup(request, self._speech.save_voice(add())))
 
@@ -283,14 +283,14 @@ class VoiceRoutes:
         their paths in it: then the response lists the voices."""
         form = await read_form(request, PACK_LIMIT, "file", MAX_FILES)
         name, replaces = form.text("name") or None, form.text("replaces") or None
-        data, several = form.file("file", "pack"), form.uploads.get("file", [])
-        if len(several) > 1 or await self._run(self._queues.packs, request, is_reference_archive, data):
+        data, uploads = form.file("file", "pack"), form.uploads.get("file", [])
+        if len(uploads) > 1 or await self._run(self._queues.packs, request, is_reference_archive, data):
             if name or replaces:
                 field = "name" if name else "replaces"
                 raise InvalidRequest(
                     f"{field} is for voice packs; the voices of a folder have the names of its subfolders", field
                 )
-            work = partial(_import_references, self._library_of(request), several, data)
+            work = partial(_import_references, self._library_of(request), uploads, data)
             return _imported(await self._run(self._queues.packs, request, work))
         save = self._queues.packs.run(
             request.state.caller, import_pack, self._library_of(request), data, name, replaces
@@ -311,8 +311,8 @@ class VoiceRoutes:
         return await self._saved(request, revise, voice.id, change, expected_version(request, voice.id))
 
     async def _saved(self, request: Request, save: Callable[..., Voice], *values: Any) -> Response:
-        saving = self._queues.clips.run(request.state.caller, save, self._library_of(request), *values)
-        return voice_response(request, await until_hangup(request, self._speech.save_voice(saving)))
+        work = self._queues.clips.run(request.state.caller, save, self._library_of(request), *values)
+        return voice_response(request, await until_hangup(request, self._speech.save_voice(work)))
 
     async def _run(self, queue: WorkQueue, request: Request, work: Callable[..., Result], *values: Any) -> Result:
         return await until_hangup(request, queue.run(request.state.caller, work, *values))
@@ -324,10 +324,10 @@ class VoiceRoutes:
         return self._library.seen_by(request.state.owner_filter)
 
 
-def _import_references(library: Library, several: list[Upload], data: bytes) -> ImportedReferences:
+def _import_references(library: Library, uploads: list[Upload], data: bytes) -> ImportedReferences:
     """Import several files by their paths, or an archive. Blocking."""
-    if len(several) > 1:
-        return import_references(library, {file.name: partial(_truncated, file.data) for file in several})
+    if len(uploads) > 1:
+        return import_references(library, {file.name: partial(_truncated, file.data) for file in uploads})
     return import_archive(library, data)
 
 

@@ -78,11 +78,11 @@ class Package:
     def contents(self) -> list[str]:
         """Paths of the tables of contents: of EPUB 3, then of EPUB 2."""
         items = list(self._items.values())
-        new = [item for item in items if "nav" in (item.get("properties") or "").split()]
+        nav_items = [item for item in items if "nav" in (item.get("properties") or "").split()]
         spine = next(self._root.iter(f"{_PACKAGE}spine"), None)
         named = self._items.get(spine.get("toc")) if spine is not None else None
-        old = [item for item in items if item.get("media-type") == _NCX or item is named]
-        return list(dict.fromkeys(self._resolved(item.get("href", "")) for item in (*new[:1], *old[:1])))
+        ncx_items = [item for item in items if item.get("media-type") == _NCX or item is named]
+        return list(dict.fromkeys(self._resolved(item.get("href", "")) for item in (*nav_items[:1], *ncx_items[:1])))
 
     def guide(self) -> dict[str, str]:
         """Names of front matter in the guide of EPUB 2, such as "title page", by page path."""

@@ -77,7 +77,7 @@ class Paragraph:
 class _Link:
     """An open link."""
 
-    begins: int
+    start: int
     """Index in the pieces of text."""
     is_mark: bool
     """Whether the markup says that it links to a note or back from one."""
@@ -287,49 +287,49 @@ class PageReader(MarkupParser):
         link, self._link = self._link, None
         if not link:
             return
-        text = "".join(self._text[link.begins :])
+        text = "".join(self._text[link.start :])
         is_mark = link.is_mark or (
             link.target != ""
             and (
                 (link.is_raised and _MARK.fullmatch(text) is not None)
                 or (_ALONE.fullmatch(text) is not None and not text.isspace())
-                or (_ATTACHED.fullmatch(text) is not None and is_note_mark(self._before(link.begins), text))
+                or (_ATTACHED.fullmatch(text) is not None and is_note_mark(self._before(link.start), text))
             )
         )
         if is_mark:
-            self._drop(link.begins)
+            self._drop(link.start)
             self._has_mark = self._raised is not None
             self.page.marks.append((link.target, text.strip(" []()\n\t")))
         elif link.is_raised and self._raised is None:
-            self._settle_raised(link.begins)
+            self._settle_raised(link.start)
         elif link.leads_into_book:
             self._linked += sum(sign.isalnum() for sign in text)
 
     def _leave_raised(self) -> None:
         """Close raised text: drop note marks, and brackets and commas around links to notes."""
-        begins, self._raised = self._raised, None
-        if begins is not None and not (self._link and self._link.begins <= begins):
-            if self._has_mark and _BETWEEN_MARKS.fullmatch("".join(self._text[begins:])):
-                self._drop(begins)
+        start, self._raised = self._raised, None
+        if start is not None and not (self._link and self._link.start <= start):
+            if self._has_mark and _BETWEEN_MARKS.fullmatch("".join(self._text[start:])):
+                self._drop(start)
             else:
-                self._settle_raised(begins)
+                self._settle_raised(start)
         self._has_mark = False
 
-    def _settle_raised(self, begins: int) -> None:
-        text = "".join(self._text[begins:])
-        if is_note_mark(self._before(begins), text.strip()):
-            self._drop(begins)
+    def _settle_raised(self, start: int) -> None:
+        text = "".join(self._text[start:])
+        if is_note_mark(self._before(start), text.strip()):
+            self._drop(start)
         else:
-            self._text[begins:] = [as_raised(text.strip()) if text.strip() else text]
+            self._text[start:] = [as_raised(text.strip()) if text.strip() else text]
 
-    def _drop(self, begins: int) -> None:
-        del self._text[begins:]
+    def _drop(self, start: int) -> None:
+        del self._text[start:]
         if len(self._text) < _CONTEXT and not "".join(piece[:BEFORE] for piece in self._text).strip():
             self._opens_with_mark = True
 
-    def _before(self, begins: int) -> str:
+    def _before(self, start: int) -> str:
         """The context before this index."""
-        return "".join(piece[-BEFORE:] for piece in self._text[max(0, begins - _CONTEXT) : begins])[-BEFORE:]
+        return "".join(piece[-BEFORE:] for piece in self._text[max(0, start - _CONTEXT) : start])[-BEFORE:]
 
     def _flush(self) -> None:
         self._leave_link()

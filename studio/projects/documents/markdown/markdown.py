@@ -86,9 +86,9 @@ def _passages(tokens: Sequence[Token], levels: Sequence[str], notes: dict[str, s
                 yield None
             elif text:
                 text = _ATTRIBUTES.sub("", text) if is_title else number + _TASK.sub("", text, count=1)
-                begins = opened.tag in levels if is_title else not levels and is_heading(text)
-                chapter = text.replace("\\[", "[") if begins else ""
-                yield Passage(text, chapter=chapter, is_title=begins and chapter != text)
+                is_chapter = opened.tag in levels if is_title else not levels and is_heading(text)
+                chapter = text.replace("\\[", "[") if is_chapter else ""
+                yield Passage(text, chapter=chapter, is_title=is_chapter and chapter != text)
             number = ""
             for label in _NOTE_MARK.findall(token.content) if notes else ():
                 yield from _passages(_PARSER.parse(notes.pop(label, "")), _NO_LEVELS, {})
@@ -143,14 +143,14 @@ def _without_notes(lines: Iterable[str]) -> tuple[str, dict[str, str]]:
         match = _FENCE.match(line)
         if match and (not fence or (match[1].startswith(fence) and not line.strip(" `~"))):
             fence = "" if fence else match[1]
-        begins = None if fence else _NOTE.match(line)
-        if begins:
-            note = notes.setdefault(begins[1], [])
+        note_start = None if fence else _NOTE.match(line)
+        if note_start:
+            note = notes.setdefault(note_start[1], [])
         elif note is not None and line.strip():  # a paragraph of the note after a blank line is indented
             note = note if not match and (not after_blank or line.startswith(("    ", "\t"))) else None
         after_blank = not line.strip()
         if note is not None:
-            note.append(line[begins.end() if begins else 0 :].strip())
+            note.append(line[note_start.end() if note_start else 0 :].strip())
         if note is None or after_blank:
             body_lines.append(line)
     return "\n".join(body_lines), {label: "\n".join(texts) for label, texts in notes.items()}

@@ -118,8 +118,8 @@ def _without_contents(pages: Sequence[list[Line]]) -> tuple[list[list[Line]], bo
     remaining, is_list, had_list = list[list[Line]](), False, False
     for number, page in enumerate(pages):
         entries = [ends_with_page(line.text) for line in page]
-        begins = number < 50 and any(begins_contents(line.text) for line in page[:3])
-        is_list = (begins or is_list) and sum(entries) >= max(2, len(page) / 2)
+        is_start = number < 50 and any(begins_contents(line.text) for line in page[:3])
+        is_list = (is_start or is_list) and sum(entries) >= max(2, len(page) / 2)
         had_list |= is_list
         remaining.append([] if is_list else page)
     return remaining, had_list

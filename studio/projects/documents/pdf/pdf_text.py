@@ -146,8 +146,8 @@ class _Page:
         """The lines in reading order."""
         rows: list[list[_Piece]] = [[]]
         for piece in self.pieces:
-            *ended, rest = piece.text.split("\n")
-            for text in ended:
+            *lines, rest = piece.text.split("\n")
+            for text in lines:
                 rows[-1].append(replace(piece, text=text))
                 rows.append([])
             if rest:

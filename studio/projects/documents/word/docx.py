@@ -130,23 +130,25 @@ class _DocxReader:
     def _passages(
         self, body: list[WordParagraph], notes: dict[str, list[str]], levels: set[int]
     ) -> Iterator[Passage | None]:
-        begins = was_bare = False
+        is_chapter = was_bare = False
         for paragraph in body:
             text = paragraph.text
             if self._styles.find(paragraph.style).name.startswith("toc "):
                 self._has_contents = self._has_contents or bool(text)
                 continue
             if is_scene_break(text):
-                begins = was_bare = False
+                is_chapter = was_bare = False
                 yield None
             elif any(map(str.isalnum, text)):
                 text = f"{self._number(paragraph)} {text}".strip()
                 line = " ".join(text.split())
                 level = self._level(paragraph)
                 # A heading of any level directly below a chapter's heading continues its title.
-                begins = level in levels or is_heading(line) or (begins and level > 0) or (was_bare and is_title(line))
-                was_bare = begins and is_bare_heading(line)
-                yield Passage(line, chapter=line) if begins else Passage(text)
+                is_chapter = (
+                    level in levels or is_heading(line) or (is_chapter and level > 0) or (was_bare and is_title(line))
+                )
+                was_bare = is_chapter and is_bare_heading(line)
+                yield Passage(line, chapter=line) if is_chapter else Passage(text)
             for note in paragraph.notes:
                 for words in notes.get(note, ()):
                     if any(map(str.isalnum, words)):
