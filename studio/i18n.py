@@ -1,4 +1,4 @@
-"""The page's phrases by language and key, from one file a language in assets/page/words."""
+"""The page's phrases by language and key, from one file per language in assets/page/words."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ COMPRESSIONS = {
     # Pages of 20 ms (in µs): a default page has a second or more, and is written only when full.
     "opus": Compression("audio/ogg", "ogg", "libopus", "flt", 64_000, {"page_duration": "20000"}),
     "aac": Compression("audio/aac", "adts", "aac", "fltp", 96_000),
-    # Blocks of 1024 samples instead of 4608, so that already the first chunk gives bytes.
+    # Blocks of 1024 samples instead of 4608, so that even the first chunk produces bytes.
     "flac": Compression("audio/flac", "flac", "flac", "s16", codec_options={"frame_size": "1024"}),
 }
 FLAC_LENGTH = slice(18, 26)

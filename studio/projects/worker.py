@@ -111,7 +111,7 @@ class ProjectWorker:
                     await self._keep_leases()
 
     async def _start_parts(self) -> float:
-        """Start as many parts as there are free rows; returns the seconds until the next look, unless woken."""
+        """Start as many parts as there are free rows; returns the seconds until the next check, unless woken."""
         while True:
             try:
                 if self._abandoned or time.monotonic() >= self._renew_at:

@@ -137,7 +137,7 @@ class Conversation:
         return (self._parts[number].sampling.seed + number * TURN_STEP) % (MAX_SEED + 1)
 
     def _is_due(self, number: int) -> bool:
-        """Whether the next turn must start beside this one, because the audio so far and to come will not last.
+        """Whether the next turn must start alongside this one, because the audio so far and to come will not last.
 
         A turn that may be cut off, or that uses this one as context, starts after it, so that its seed is reproducible.
         """

@@ -57,5 +57,5 @@ class QualityCheck:
 
 
 def _bytes_of(codes: np.ndarray) -> bytes:
-    """Frames as bytes, which compare ten times as fast as arrays of so few numbers."""
+    """Frames as bytes, which compare ten times as fast as such small arrays."""
     return codes.T.tobytes()

@@ -65,7 +65,7 @@ class Sessions:
                 self._write()
 
     def _catch_up(self) -> None:
-        """Read the file, of some kB, again if another process has written it: at a sign-in or sign-out there."""
+        """Read the file again, a few kB, if another process has written it: at a sign-in or sign-out there."""
         if (now := _version(self._file)) != self._file_version:
             self._file_version = now
             self._open = _read(self._file, self._keys)

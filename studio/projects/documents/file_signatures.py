@@ -1,4 +1,4 @@
-"""Recognises by their first bytes files that are not of the kind as which they are sent."""
+"""Recognises, by their first bytes, files that are not of the kind that their sender claims."""
 
 from __future__ import annotations
 

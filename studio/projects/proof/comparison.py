@@ -76,7 +76,7 @@ class _Token(NamedTuple):
 
 
 class _Pair(NamedTuple):
-    """Aligned tokens; one of both may be empty."""
+    """Indices of aligned tokens and heard words; one of the two ranges may be empty."""
 
     tokens: range
     words: range
@@ -295,7 +295,8 @@ def _is_same(text: Text, words: Sequence[HeardWord], span: range, heard_span: ra
     is_name = any(text.tokens[at].is_name for at in span)
     if is_one_piece("".join(expected), joined, is_name) or is_one_piece(typed, joined, is_name):
         return True
-    return not text.is_english and any(map(str.isdigit, typed)) != any(map(str.isdigit, joined))  # read in any way
+    # Figures may be read in several ways.
+    return not text.is_english and any(map(str.isdigit, typed)) != any(map(str.isdigit, joined))
 
 
 def _difference(

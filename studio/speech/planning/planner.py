@@ -13,13 +13,13 @@ from studio.work.work_queue import WorkQueue
 
 SHORT = 500
 """Characters of a text that is planned in the event loop: a millisecond's work, or three with numbers to read. A
-thread exchanges the interpreter's lock with the loop at every look into the library; when 64 requests arrive at once,
+thread exchanges the interpreter's lock with the loop at every access to the library; when 64 requests arrive at once,
 they would wait longer for that than for everything else."""
 QUICK_SECONDS = 0.01
-"""Seconds of CPU time, not of the clock: under load some plans wait, and would then be sent to the threads. If a plan
+"""Seconds of CPU time, not of wall time: under load some plans wait, and would then be sent to the threads. If a plan
 takes more, as with a dictionary of thousands of entries …"""
 SLOW_SECONDS = 10.0
-"""… all plans are made in threads for so many seconds."""
+"""… all plans are made in threads for this many seconds."""
 
 
 class Planner:

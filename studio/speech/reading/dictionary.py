@@ -76,7 +76,7 @@ def _lengths(phrase: str) -> list[int]:
 
 
 class _Joined:
-    """Tokens joined to one string, with fast access to any run of tokens."""
+    """Tokens joined into one string, with fast access to any run of tokens."""
 
     def __init__(self, tokens: list[str]) -> None:
         self._whole, self._ends = "".join(tokens), [0, *accumulate(map(len, tokens))]

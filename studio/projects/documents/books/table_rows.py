@@ -1,4 +1,4 @@
-"""Joins the short cells of a table row to one line, which is spoken without pauses between paragraphs."""
+"""Joins the short cells of a table row into one line, which is spoken without pauses between paragraphs."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def _at_entries(pages: Sequence[ReadPage], entries: Sequence[Entry], book: str) 
 
 
 class _Targets:
-    """Resolves entries to the starts of chapters; ``pointed`` are the indices of pages that have entries."""
+    """Resolves entries to the starts of chapters; ``linked_pages``: indices of the pages that have entries."""
 
     def __init__(self, pages: Sequence[ReadPage], linked_pages: set[int], book: str) -> None:
         self._pages = pages

@@ -20,7 +20,7 @@ _PROGRAM = re.compile(r"\AMicrosoft Word - ")
 
 
 def read_pdf(data: bytes) -> Document:
-    """Join lines to paragraphs; the first two levels of the outline, or else headings, begin chapters.
+    """Join lines into paragraphs; the first two levels of the outline, or else headings, begin chapters.
 
     Raises InvalidDocument for a scan without text, a password, and a file that takes too much memory.
     """

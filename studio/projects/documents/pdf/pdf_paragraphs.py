@@ -1,4 +1,4 @@
-"""Joins the lines of a PDF to paragraphs, by their lengths and positions, and finds the starts of chapters."""
+"""Joins the lines of a PDF into paragraphs, by their lengths and positions, and finds the starts of chapters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from studio.projects.documents.pdf.pdf_text import Line
 
 
 class PdfParagraphs:
-    """Joins lines to paragraphs, which may span pages but not chapters."""
+    """Joins lines into paragraphs, which may span pages but not chapters."""
 
     def __init__(self, pages: Sequence[list[Line]], titles: Mapping[int, PageTitles]) -> None:
         self._pages = pages
