@@ -116,10 +116,10 @@ def install_api(app: FastAPI, studio: Studio) -> None:
         routers.append(gradio_file_routes(studio.client_files))
     for router in routers:  # not included: FastAPI would build each route a second time, at the first request
         app.router.routes.extend(router.routes)
-    unknown = UnknownRoute(routers)
-    own_paths = [path for path in unknown.paths if not path.startswith(("/v1/", "/gradio_api/"))]
+    unknown_route = UnknownRoute(routers)
+    own_paths = [path for path in unknown_route.paths if not path.startswith(("/v1/", "/gradio_api/"))]
     for path in own_paths + [path for prefix in PREFIXES for path in (prefix, f"{prefix}/{{path:path}}")]:
-        app.router.routes.append(Route(path, unknown, include_in_schema=False))
+        app.router.routes.append(Route(path, unknown_route, include_in_schema=False))
 
 
 class UnknownRoute:

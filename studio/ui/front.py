@@ -63,13 +63,13 @@ class _Answer:
     """An answer of Gradio's, plain and compressed."""
 
     start: Message
-    whole: bytes
+    plain: bytes
     compressed: bytes
 
     async def send_to(self, request: Request, send: Send) -> None:
         headers = MutableHeaders(raw=list(self.start["headers"]))
         headers.add_vary_header("Accept-Encoding, Accept-Language, Cookie")
-        body = self.whole
+        body = self.plain
         if "gzip" in request.headers.get("accept-encoding", ""):
             body = self.compressed
             headers["content-encoding"] = "gzip"

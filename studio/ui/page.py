@@ -186,9 +186,9 @@ def _voice_fields(voices: VoiceResolver) -> tuple[gr.Radio, gr.Dropdown, gr.Text
         label=marked("speak.source"),
         elem_id="source",
     )
-    shared = voices.seen_by(NOBODY)  # the same page is served to every key
-    available = shared.listed
-    choices, first = [(_label(voice), voice.slug) for voice in available], shared.first_choice(available)
+    resolver = voices.seen_by(NOBODY)  # the same page is served to every key
+    available = resolver.listed
+    choices, first = [(_label(voice), voice.slug) for voice in available], resolver.first_choice(available)
     voice = gr.Dropdown(choices, value=first, label=marked("speak.voice"), elem_id="voice", filterable=True)
     _part("speak/voice-preview")
     with gr.Column(elem_id="own-clip"):

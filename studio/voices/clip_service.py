@@ -42,9 +42,9 @@ class ClipService:
         intake = await self._queue.run(caller, take_in_best, data, text, cut, param, self._library_prints.prints)
         if not without_noise:
             return intake
-        clean = await self.denoiser.denoise(intake.clip, caller)
-        advice = await self._queue.run(caller, advise, clean, text, intake.cut, intake.spans)
-        return replace(intake, clip=clean, advice=advice)
+        denoised = await self.denoiser.denoise(intake.clip, caller)
+        advice = await self._queue.run(caller, advise, denoised, text, intake.cut, intake.spans)
+        return replace(intake, clip=denoised, advice=advice)
 
     async def closest(self, caller: str, intake: Intake) -> ClosestVoice | None:
         """The bundled voice that a clip sounds most like; see `LibraryPrints.closest`."""

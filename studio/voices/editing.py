@@ -83,8 +83,8 @@ def choose_samples(library: Library, reference: str, sample_ids: Sequence[str], 
         latest = {sample.id: sample for sample in revision.samples} | latest
     missing = [sample_id for sample_id in sample_ids if sample_id not in latest]
     if missing or len(set(sample_ids)) < len(sample_ids):
-        unknown = f"the voice {voice.name!r} never had a sample {(missing or [''])[0][:80]!r}"
-        raise InvalidRequest(unknown if missing else "a sample is named twice", "samples")
+        message = f"the voice {voice.name!r} never had a sample {(missing or [''])[0][:80]!r}"
+        raise InvalidRequest(message if missing else "a sample is named twice", "samples")
 
     def change(samples: tuple[Sample, ...]) -> Sequence[Sample]:
         current = {sample.id: sample for sample in samples}

@@ -104,11 +104,11 @@ def suggest_span(data: bytes, param: str | None = None) -> Cut:
         return Cut()
     levels = np.nan_to_num(levels)
     window = round(0.2 / STEP)
-    smooth = np.convolve(levels, np.ones(window) / window, mode="same")
-    quiet = smooth < np.percentile(smooth, 95) * 0.1
-    pauses = np.flatnonzero(quiet[1:-1] & ~quiet[2:]) + 1  # the last quiet step before each stretch of speech
+    smoothed = np.convolve(levels, np.ones(window) / window, mode="same")
+    is_quiet = smoothed < np.percentile(smoothed, 95) * 0.1
+    pauses = np.flatnonzero(is_quiet[1:-1] & ~is_quiet[2:]) + 1  # the last quiet step before each stretch of speech
     length = round(_SUGGESTED / STEP)
-    cumulative = np.concatenate([[0], np.cumsum(~quiet)])
+    cumulative = np.concatenate([[0], np.cumsum(~is_quiet)])
     best = (-1, 0, length)
     for start in [0, *pauses.tolist()]:
         ends = pauses[(pauses > start + length // 2) & (pauses <= start + length)]

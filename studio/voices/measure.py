@@ -55,20 +55,20 @@ class Figures:
 def measure(pcm: np.ndarray, rate: int) -> Figures:
     """Measure float32 mono samples (samples,) of at least a second."""
     levels = frame_levels(pcm, rate)
-    speaking, loud = speaking_frames(levels)
-    indices = np.flatnonzero(speaking)
-    quiet = np.sort(levels)[: max(1, len(levels) // 10)]
+    is_speech, loud_db = speaking_frames(levels)
+    indices = np.flatnonzero(is_speech)
+    quiet_levels = np.sort(levels)[: max(1, len(levels) // 10)]
     return Figures(
         seconds=len(pcm) / rate,
         peak_db=to_decibels(float(np.abs(pcm).max())),
-        speech_db=_mean_db(levels[speaking]),
-        noise_db=_mean_db(quiet),
+        speech_db=_mean_db(levels[is_speech]),
+        noise_db=_mean_db(quiet_levels),
         clipped=_clipped(pcm),
-        bandwidth=_bandwidth(pcm, rate, speaking),
+        bandwidth=_bandwidth(pcm, rate, is_speech),
         head=float(indices[0]) * FRAME_SECONDS,
         tail=max(len(pcm) / rate - float(indices[-1] + 1) * FRAME_SECONDS, 0.0),
-        hum=_hum(pcm, rate, loud),
-        voiced=_voiced(pcm, rate, speaking),
+        hum=_hum(pcm, rate, loud_db),
+        voiced=_voiced(pcm, rate, is_speech),
     )
 
 
@@ -109,17 +109,17 @@ def _clipped(pcm: np.ndarray) -> float:
     return float(runs[runs >= 3].sum()) / len(pcm)
 
 
-def _bandwidth(pcm: np.ndarray, rate: int, speaking: np.ndarray) -> float:
+def _bandwidth(pcm: np.ndarray, rate: int, is_speech: np.ndarray) -> float:
     """The highest frequency at which the mean spectrum of speech is within 60 dB of its top and above its noise."""
     size = 2 * round(FRAME_SECONDS * rate)
-    starts = np.flatnonzero(speaking) * (size // 2)
+    starts = np.flatnonzero(is_speech) * (size // 2)
     starts = starts[starts + size <= len(pcm)][:500]
     if not len(starts):
         return rate / 2
     frames = pcm[starts[:, None] + np.arange(size)] * np.hanning(size)
     power = np.square(np.abs(np.fft.rfft(frames, axis=1))).mean(axis=0)
-    smooth = np.convolve(power, np.ones(9) / 9, mode="same")
-    decibels = 10 * np.log10(smooth + 1e-20)
+    smoothed = np.convolve(power, np.ones(9) / 9, mode="same")
+    decibels = 10 * np.log10(smoothed + 1e-20)
     floor = float(np.percentile(decibels, 5)) + 6
     audible = np.flatnonzero(decibels > max(float(decibels.max()) - 60, floor))
     return float(audible[-1]) * rate / size if len(audible) else rate / 2  # a flat spectrum, as of noise
@@ -146,9 +146,9 @@ def _hum(pcm: np.ndarray, rate: int, loud_db: float) -> int:
     return 0
 
 
-def _voiced(pcm: np.ndarray, rate: int, speaking: np.ndarray) -> float:
+def _voiced(pcm: np.ndarray, rate: int, is_speech: np.ndarray) -> float:
     size = 2 * round(FRAME_SECONDS * rate)
-    starts = np.flatnonzero(speaking) * (size // 2)
+    starts = np.flatnonzero(is_speech) * (size // 2)
     starts = starts[starts + size <= len(pcm)]
     if not len(starts):
         return 1.0

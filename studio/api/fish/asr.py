@@ -77,11 +77,11 @@ def split_recording(levels: np.ndarray, seconds: float) -> list[tuple[float, flo
 
 def _ends(levels: np.ndarray, seconds: float) -> Iterator[float]:
     """End of each piece except the last, in seconds."""
-    smooth = np.convolve(np.nan_to_num(levels), np.ones(PAUSE) / PAUSE, mode="same")
+    smoothed = np.convolve(np.nan_to_num(levels), np.ones(PAUSE) / PAUSE, mode="same")
     start = 0.0
     while seconds - start > MAX_SECONDS:
         first, last = (round((start + length) / STEP) for length in PIECE)
         # The last piece must not be too short.
         last = min(last, round((seconds - MIN_SECONDS) / STEP))
-        start = (first + int(smooth[first:last].argmin())) * STEP
+        start = (first + int(smoothed[first:last].argmin())) * STEP
         yield start

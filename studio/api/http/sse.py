@@ -44,17 +44,17 @@ async def events(speech: Speech, characters: int, unit: Unit | None = None) -> A
 
 
 async def late_events(
-    speaking: asyncio.Future[Speech], characters: int, unit: Unit | None = None
+    task: asyncio.Future[Speech], characters: int, unit: Unit | None = None
 ) -> AsyncGenerator[bytes, None]:
     """Pings until the speech begins, then its events. An error is an event too, because it is too late for a status.
 
-    The caller must release ``speaking`` afterwards: an iteration that never started does not end it.
+    The caller must release ``task`` afterwards: an iteration that never started does not end it.
     """
     try:
-        while not speaking.done():
+        while not task.done():
             yield PING
-            await asyncio.wait({speaking}, timeout=PING_SECONDS)
-        async for line in events(speaking.result(), characters, unit):
+            await asyncio.wait({task}, timeout=PING_SECONDS)
+        async for line in events(task.result(), characters, unit):
             yield line
     except (EngineError, StudioError) as error:
         yield event("error", envelope(describe(error)))

@@ -66,10 +66,10 @@ def proposal_json(part: str, character: str | None, proposal: Proposal) -> dict[
     return {"part": part, "character": character, "name": proposal.speaker, "tags": list(proposal.tags)}
 
 
-def cast_json(members: list[CastMember], unsure: int, assistant: str | None) -> dict[str, Any]:
+def cast_json(members: list[CastMember], unsure_count: int, assistant: str | None) -> dict[str, Any]:
     """``assistant``: the model that may be asked for proposals."""
     narrator, *characters = map(member_json, members)
-    answer = {"object": "project.cast", "narrator": narrator, "data": characters, "unsure": unsure}
+    answer = {"object": "project.cast", "narrator": narrator, "data": characters, "unsure": unsure_count}
     return answer | {"assistant": assistant}
 
 

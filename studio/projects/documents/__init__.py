@@ -56,8 +56,8 @@ def kind_of(file_name: str) -> str:
     if suffix == "doc":
         raise InvalidDocument("old Word documents (.doc) cannot be read: save it as .docx", "file")
     if suffix not in _SUFFIXES:
-        readable = ".txt, .md, .epub, .docx, .pdf, .srt, .vtt or .csv"
-        raise InvalidDocument(f"{file_name[-80:]!r} cannot be read; send {readable}", "file")
+        extensions = ".txt, .md, .epub, .docx, .pdf, .srt, .vtt or .csv"
+        raise InvalidDocument(f"{file_name[-80:]!r} cannot be read; send {extensions}", "file")
     return _SUFFIXES[suffix]
 
 

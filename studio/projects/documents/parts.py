@@ -74,11 +74,11 @@ def _prose(passages: Iterable[Passage], splitting: PartSplitting) -> Iterator[Pa
         yield from _cut(current, MAX_PART_BYTES)
 
 
-def _pieces(passages: Iterable[Passage], by: SplitBy) -> Iterator[Passage]:
+def _pieces(passages: Iterable[Passage], split_by: SplitBy) -> Iterator[Passage]:
     for passage in passages:
-        texts = sentences_of(passage.text) if by == "sentence" else [passage.text]
+        texts = sentences_of(passage.text) if split_by == "sentence" else [passage.text]
         pieces = [text.strip() for text in texts if not is_blank(text)]
-        yield from _divided(passage, pieces, within=None)
+        yield from _divided(passage, pieces, inner_pause=None)
 
 
 def _continues(previous: Passage, passage: Passage) -> bool:
@@ -111,17 +111,17 @@ def _joined(passages: list[Passage]) -> Passage:
 
 
 def _cut(passage: Passage, part_bytes: int) -> Iterator[Passage]:
-    return _divided(passage, split_text(passage.text, part_bytes, apart=True), within=PAUSE_WITHIN)
+    return _divided(passage, split_text(passage.text, part_bytes, apart=True), inner_pause=PAUSE_WITHIN)
 
 
-def _divided(passage: Passage, texts: Sequence[str], within: float | None) -> Iterator[Passage]:
-    """Pieces of a passage: the first keeps the chapter, the last the pause; ``within``: the pause inside paragraphs."""
+def _divided(passage: Passage, texts: Sequence[str], inner_pause: float | None) -> Iterator[Passage]:
+    """Pieces of a passage: the first keeps the chapter, the last the pause; ``inner_pause``: within paragraphs."""
     continues, end = list[bool](), 0
     for text in texts:
         start = passage.text.index(text, end)
         continues.append(not PARAGRAPH_END.search(passage.text, end, start) if end else bool(passage.continues))
         end = start + len(text)
-    pauses = [*(within if is_continued else None for is_continued in continues[1:]), passage.pause]
+    pauses = [*(inner_pause if is_continued else None for is_continued in continues[1:]), passage.pause]
     for number, (text, pause) in enumerate(zip(texts, pauses, strict=False)):
         chapter = passage.chapter if number == 0 else ""
         yield replace(passage, text=text, chapter=chapter, pause=pause, continues=continues[number])

@@ -174,30 +174,33 @@ def compare(text: Text, words: Sequence[HeardWord]) -> Comparison:
 
 def _tokens(words: Sequence[HeardWord], is_english: bool) -> list[HeardWord]:
     """The parts of the words heard, folded, with figures as words if the text has them as words."""
-    raw = list[HeardWord]()
+    raw_words = list[HeardWord]()
     for word in words:
-        if raw and _CONTINUES.match(word.text):
-            raw[-1] = HeardWord(
-                raw[-1].text + word.text, raw[-1].start, word.end, min(raw[-1].certainty, word.certainty)
+        if raw_words and _CONTINUES.match(word.text):
+            raw_words[-1] = HeardWord(
+                raw_words[-1].text + word.text,
+                raw_words[-1].start,
+                word.end,
+                min(raw_words[-1].certainty, word.certainty),
             )
         elif fold(word.text):
-            raw.append(word)
-    text = " ".join(word.text for word in raw)
+            raw_words.append(word)
+    text = " ".join(word.text for word in raw_words)
     read = normalised(text) if is_english else text
     if read != text:
         read_words = [read[start:end] for start, end in words_in(read)]
         timed_words = with_times_as_written(
-            read, [Timed(word.text.strip(".,;:!?…\"'"), word.start, word.end) for word in raw]
+            read, [Timed(word.text.strip(".,;:!?…\"'"), word.start, word.end) for word in raw_words]
         )
         at, words = 0, list[HeardWord]()
         for timed in timed_words:
-            while at + 1 < len(raw) and raw[at].end <= timed.start:
+            while at + 1 < len(raw_words) and raw_words[at].end <= timed.start:
                 at += 1
-            words.append(HeardWord(*timed, raw[at].certainty))
-        raw = words if len(words) == len(read_words) else raw
+            words.append(HeardWord(*timed, raw_words[at].certainty))
+        raw_words = words if len(words) == len(read_words) else raw_words
     return [
         HeardWord(part, *word[1:])
-        for raw_word in raw
+        for raw_word in raw_words
         for word in _split_letters(raw_word)
         for part in parts_of(word.text)
     ]
@@ -300,7 +303,7 @@ def _is_same(text: Text, words: Sequence[HeardWord], span: range, heard_span: ra
 
 
 def _difference(
-    text: Text, raw: Sequence[HeardWord], words: Sequence[HeardWord], span: range, heard_span: range
+    text: Text, raw_words: Sequence[HeardWord], words: Sequence[HeardWord], span: range, heard_span: range
 ) -> Difference:
     before = words[heard_span.start - 1].end if heard_span.start else 0.0
     after = words[heard_span.stop].start if heard_span.stop < len(words) else words[-1].end if words else 0.0
@@ -311,7 +314,7 @@ def _difference(
     certainty = sum(words[at].certainty for at in heard_span) / len(heard_span) if heard_span else 1.0
     kind = _kind(text, words, span, heard_span)
     bounds = start + SLACK, end - SLACK
-    heard = " ".join(word.text for word in raw if heard_span and word.end > bounds[0] and word.start < bounds[1])
+    heard = " ".join(word.text for word in raw_words if heard_span and word.end > bounds[0] and word.start < bounds[1])
     return Difference(kind, first, last, start, end, heard, certainty)
 
 

@@ -76,17 +76,17 @@ class ProofRuns:
         """The current run, or the last one."""
         return self._runs.get(project_id) or ProofRun()
 
-    async def start(self, project_id: str, owner_filter: str | None, caller: str, again: bool = False) -> None:
+    async def start(self, project_id: str, owner_filter: str | None, caller: str, recheck: bool = False) -> None:
         """Check all unchecked parts with audio of their current text; does nothing if a run is in progress.
 
-        ``again``: checked parts too. Raises NotFound, QueueFull, TooManyRequests.
+        ``recheck``: checked parts too. Raises NotFound, QueueFull, TooManyRequests.
         """
         await to_thread.run_sync(self._library.projects.check, project_id, owner_filter, "edit")
         if self.run_of(project_id).is_under_way:
             return
         run = self._runs[project_id] = ProofRun("waiting")
         try:
-            if again:
+            if recheck:
                 await to_thread.run_sync(self._library.proofs.forget, project_id, owner_filter, self.has_recogniser)
         except BaseException:
             del self._runs[project_id]

@@ -41,7 +41,7 @@ def repeated_spans(pcm: np.ndarray) -> list[tuple[float, float]]:
             candidates.append((float(means[at]), at, lag))
     best = list[tuple[float, float]]()
     for likeness, at, lag in sorted(candidates, reverse=True):
-        start, end = ((at + by) * HOP / RATE for by in (lag, 2 * lag))
+        start, end = ((at + shift) * HOP / RATE for shift in (lag, 2 * lag))
         if likeness < LIKENESS or len(best) == MOST:
             break
         if all(end <= other_start or start >= other_end for other_start, other_end in best):

@@ -47,8 +47,8 @@ def sound_figures(samples: np.ndarray, sample_rate: int) -> SoundFigures:
     """The figures of int16 mono samples (samples,). Blocking. Raises TooCostly, Cancelled."""
     window = max(1, round(WINDOW * sample_rate))
     levels = _levels(samples, window)
-    loud = float(np.percentile(levels, LOUD)) if len(levels) else -np.inf
-    is_sound = _without_clicks(levels > max(QUIET_DB, loud - BELOW_SPEECH_DB))
+    loud_level = float(np.percentile(levels, LOUD)) if len(levels) else -np.inf
+    is_sound = _without_clicks(levels > max(QUIET_DB, loud_level - BELOW_SPEECH_DB))
     indices = np.flatnonzero(is_sound)
     if not len(indices):
         return SoundFigures(len(samples) / sample_rate, 0.0, -np.inf, (), False)
@@ -56,7 +56,7 @@ def sound_figures(samples: np.ndarray, sample_rate: int) -> SoundFigures:
     edges = np.concatenate([[-1], indices, [len(levels)]])
     gaps = np.flatnonzero(np.diff(edges) > 1)
     silences = tuple((float(edges[at] + 1) * WINDOW, float(edges[at + 1]) * WINDOW) for at in gaps)
-    is_cut = bool((levels[-END_WINDOWS:] > loud - END_BELOW_DB).all())
+    is_cut = bool((levels[-END_WINDOWS:] > loud_level - END_BELOW_DB).all())
     speech = len(indices) * WINDOW
     return SoundFigures(len(samples) / sample_rate, speech, 10 * float(np.log10(power)), silences, is_cut)
 

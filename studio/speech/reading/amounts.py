@@ -81,8 +81,8 @@ def _fraction(match: re.Match[str]) -> str:
         return f"{ENGLISH.cardinal(top)}-{ENGLISH.cardinal(top)}"
     if _IN_MARKS.match(match.string, match.end()) and top <= bottom:
         return f"{top} out of {bottom}"
-    of_something = match.string.startswith((" of ", " cup", " inch", " mile"), match.end())
-    if bottom in (10, 100, top) and not of_something:
+    is_quantity = match.string.startswith((" of ", " cup", " inch", " mile"), match.end())
+    if bottom in (10, 100, top) and not is_quantity:
         return f"{top} out of {bottom}"
     return match[0] if top < bottom and bottom in _DENOMINATORS else f"{top} over {bottom}"
 

@@ -52,9 +52,9 @@ def _month(name: str) -> str:
     return next(month for month in _MONTHS if month.startswith(name[:3]))
 
 
-def _day(day: int, month: int, in_year: str, otherwise: str) -> str:
+def _day(day: int, month: int, in_year: str, default: str) -> str:
     if not (1 <= month <= 12 and 1 <= day <= 31):
-        return otherwise
+        return default
     return f"{_MONTHS[month - 1]} {ENGLISH.ordinal(day)}, {year(in_year)}"
 
 

@@ -84,8 +84,8 @@ class ArrangementRoutes:
     async def merge_parts(self, project_id: str, part_id: str, request: Request) -> JSONResponse:
         """Merge a part with the following one, in its own voice; the takes of both can still be chosen."""
         body = as_model(await read_json(request), MergeBody)
-        of = project_id, request.state.owner_filter, part_id
-        merge = partial(self._arrangement.merge, *of, body.following, body.text)
+        args = project_id, request.state.owner_filter, part_id
+        merge = partial(self._arrangement.merge, *args, body.following, body.text)
         return JSONResponse((await self._as_json(request, await to_thread.run_sync(merge)))[0])
 
     async def move_part(self, project_id: str, part_id: str, request: Request) -> JSONResponse:

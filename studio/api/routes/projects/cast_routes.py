@@ -124,5 +124,5 @@ class CastRoutes:
     def _listed(self, project_id: str, request: Request) -> JSONResponse:
         owner_filter = request.state.owner_filter
         members = self._cast.members(project_id, owner_filter)
-        unsure = self._library.projects.count_parts(project_id, owner_filter, PartFilter(is_unsure=True))
-        return JSONResponse(cast_json(members, unsure, self._service.assistant))
+        unsure_count = self._library.projects.count_parts(project_id, owner_filter, PartFilter(is_unsure=True))
+        return JSONResponse(cast_json(members, unsure_count, self._service.assistant))

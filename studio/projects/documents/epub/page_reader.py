@@ -350,15 +350,15 @@ class PageReader(MarkupParser):
         self._linked, self._opens_with_mark = 0, False
 
     def _keep_text(self, text: str) -> None:
-        bare = without_first_mark(text)
+        unmarked = without_first_mark(text)
         level = _HEADINGS.get(self._heading, 0)
         # An id at the very end of a paragraph belongs to the next one, unless the paragraph is a heading.
         last_index = next(at for at in range(len(self._text) - 1, -1, -1) if self._text[at].strip())
         own_ids = [name for name, at in self._ids if level or at <= last_index]
         ids = (*self._earlier_ids, *own_ids)
         self._earlier_ids = [name for name, at in self._ids if not level and at > last_index]
-        opens_with_mark = self._opens_with_mark or bare != text
-        text = self._lists.numbered(bare)
+        opens_with_mark = self._opens_with_mark or unmarked != text
+        text = self._lists.numbered(unmarked)
         self._keep(Paragraph(text, level, self._linked, ids, opens_with_mark))
 
     def _keep(self, paragraph: Paragraph) -> None:

@@ -34,14 +34,14 @@ class PdfParagraphs:
             texts = [line.text for line in page]
             shown_titles = [titles.of(texts[at : at + TITLE_LINES]) for at in range(len(page))]
             shown = {title for title, _ in shown_titles}
-            hidden = next((title for title in titles.all if title not in shown), "")
-            if hidden:  # a chapter without a visible title begins with its page
+            hidden_title = next((title for title in titles.all if title not in shown), "")
+            if hidden_title:  # a chapter without a visible title begins with its page
                 yield from self._flush()
-                self._chapter = hidden
-            skip = 0
+                self._chapter = hidden_title
+            skip_count = 0
             for at, line in enumerate(page):
-                if skip:
-                    skip -= 1
+                if skip_count:
+                    skip_count -= 1
                     continue
                 title, count = shown_titles[at]
                 below = page[at + 1].text if at + 1 < len(page) else ""
@@ -50,7 +50,7 @@ class PdfParagraphs:
                 was_bare = bool(title) and (is_bare_heading(line.text) or (was_bare and self._is_large(line)))
                 if title:
                     yield from self._flush()
-                    self._lines, self._chapter, skip = page[at : at + count], title, count - 1
+                    self._lines, self._chapter, skip_count = page[at : at + count], title, count - 1
                     yield from self._flush()
                 elif is_scene_break(line.text):
                     yield from self._flush()

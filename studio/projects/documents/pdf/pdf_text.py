@@ -234,8 +234,11 @@ def _in_reading_order(lines: list[Line]) -> list[Line]:
     margins = Counter(round(line.x / _STEP) for line in lines if line.x - left > 0.3 * width)
     if not margins:
         return lines
-    right = margins.most_common(1)[0][0] * _STEP - _STEP
-    sides = ["right" if line.x >= right else "left" if line.end <= right + 0.1 * width else "both" for line in lines]
+    right_margin = margins.most_common(1)[0][0] * _STEP - _STEP
+    sides = [
+        "right" if line.x >= right_margin else "left" if line.end <= right_margin + 0.1 * width else "both"
+        for line in lines
+    ]
     columns = [[line for line, side in zip(lines, sides, strict=True) if side == name] for name in ("left", "right")]
     turns = sum(pair == ("right", "left") for pair in itertools.pairwise(sides))
     if min(map(len, columns)) < 3 or turns < max(2, len(columns[1]) / 2 - 1):
