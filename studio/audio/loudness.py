@@ -36,7 +36,7 @@ class Loudness:
     rms: float
     noise_floor: float
 
-    def louder(self, gain: float) -> Loudness:
+    def with_gain(self, gain: float) -> Loudness:
         """The audio with a gain in dB applied."""
         integrated = None if self.integrated is None else self.integrated + gain
         levels = (self.true_peak, self.peak, self.rms, self.noise_floor)

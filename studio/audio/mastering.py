@@ -109,7 +109,7 @@ def find_mastering(
         return
     gain = min(MOST_GAIN, standard.target - level)
     if before.true_peak + gain <= standard.limit:
-        yield Mastering(standard, gain, False, before, before.louder(gain))
+        yield Mastering(standard, gain, False, before, before.with_gain(gain))
         return
     previous = 0.0, level
     for _ in range(PASSES):  # the limiter removes part of the gain, and more of a higher one

@@ -37,7 +37,7 @@ class Beginning:
     def frames(self) -> int:
         return sum(part.codes.shape[1] for part in self.parts)
 
-    async def followed_by(self, sounds: AsyncGenerator[Sound, None]) -> AsyncGenerator[Sound, None]:
+    async def continued_by(self, sounds: AsyncGenerator[Sound, None]) -> AsyncGenerator[Sound, None]:
         """The earlier audio, then the new. The first new piece must exist before anything is returned.
 
         An engine's refusal therefore comes before the first byte.

@@ -180,7 +180,7 @@ class SpeechService:
             references = await live.run(self._references_of(request, plan, engine, origin))
             parts = beginning.parts if beginning else ()
             sounds = Conversation(engine, plan, references, history, origin.patient, parts).sounds()
-            sounds = beginning.followed_by(sounds) if beginning else sounds
+            sounds = beginning.continued_by(sounds) if beginning else sounds
             file = OutputFile(request.format, request.sample_rate, request.speed, request.bit_rate, request.volume)
             delivery = await Delivery.open(live, sounds, file)
         except EngineFull as error:

@@ -55,7 +55,7 @@ class Casting:
             self._by_name[fold_speaker(alias)] = character
         return character
 
-    def among(self, passages: Iterable[Passage]) -> tuple[NewCharacter, ...]:
+    def speakers_of(self, passages: Iterable[Passage]) -> tuple[NewCharacter, ...]:
         """The characters who speak in passages, those with most lines first."""
         lines = Counter(passage.speaker for passage in passages if passage.speaker)
         return tuple(self.character(name) for name, _ in lines.most_common())
@@ -86,7 +86,7 @@ def split_by_speaker(document: Document, casting: Casting, find_speakers: bool) 
     if find_speakers and document.prose:
         passages = _split_quotations(passages, casting)
     passages = [_voiced(passage, casting) if passage.speaker else passage for passage in passages]
-    cast = casting.among(passages)
+    cast = casting.speakers_of(passages)
     if len(cast) > MAX_CAST_CHARACTERS:
         raise InvalidDocument(
             f"the document has {len(cast)} characters; at most {MAX_CAST_CHARACTERS} are allowed", "file"

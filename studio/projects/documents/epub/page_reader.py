@@ -155,7 +155,7 @@ class PageReader(MarkupParser):
                 return
             self._keep_ids(values)
         if tag == "a":
-            self._leave_link()
+            self._close_link()
             self._link = self._open_link(values)
         elif tag == "sup":
             self._raised = len(self._text)
@@ -179,9 +179,9 @@ class PageReader(MarkupParser):
                 self._mute = self._mute if self._depth else ""
             return
         if tag == "a":
-            self._leave_link()
+            self._close_link()
         elif tag == "sup":
-            self._leave_raised()
+            self._close_raised()
         elif tag in _BLOCKS:
             if self._heading and tag in _IN_HEADINGS:
                 self._text.append(_LINE)
@@ -282,7 +282,7 @@ class PageReader(MarkupParser):
             if line is not None:
                 paragraphs[starts[0] :] = [Paragraph(line, ids=tuple(name for cell in cells for name in cell.ids))]
 
-    def _leave_link(self) -> None:
+    def _close_link(self) -> None:
         """Close the link, and drop its text if it is a note mark."""
         link, self._link = self._link, None
         if not link:
@@ -301,21 +301,21 @@ class PageReader(MarkupParser):
             self._has_mark = self._raised is not None
             self.page.marks.append((link.target, text.strip(" []()\n\t")))
         elif link.is_raised and self._raised is None:
-            self._settle_raised(link.start)
+            self._finish_raised(link.start)
         elif link.leads_into_book:
             self._linked += sum(sign.isalnum() for sign in text)
 
-    def _leave_raised(self) -> None:
+    def _close_raised(self) -> None:
         """Close raised text: drop note marks, and brackets and commas around links to notes."""
         start, self._raised = self._raised, None
         if start is not None and not (self._link and self._link.start <= start):
             if self._has_mark and _BETWEEN_MARKS.fullmatch("".join(self._text[start:])):
                 self._drop(start)
             else:
-                self._settle_raised(start)
+                self._finish_raised(start)
         self._has_mark = False
 
-    def _settle_raised(self, start: int) -> None:
+    def _finish_raised(self, start: int) -> None:
         text = "".join(self._text[start:])
         if is_note_mark(self._before(start), text.strip()):
             self._drop(start)
@@ -332,8 +332,8 @@ class PageReader(MarkupParser):
         return "".join(piece[-BEFORE:] for piece in self._text[max(0, start - _CONTEXT) : start])[-BEFORE:]
 
     def _flush(self) -> None:
-        self._leave_link()
-        self._leave_raised()
+        self._close_link()
+        self._close_raised()
         text = ""
         if self._text:
             lines = (" ".join(line.split()) for line in "".join(self._text).split(_LINE))
