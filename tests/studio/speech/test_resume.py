@@ -229,7 +229,7 @@ async def test_leaving_while_the_stored_sound_is_read_leaves_no_open_file(
 
     monkeypatch.setattr(resume, "_seconds", slow)
     beginning = Beginning(stored_take("req_1", "words", "anna"), tmp_path / "sound.wav", ())
-    leaving = asyncio.ensure_future(anext(beginning.followed_by(new())))
+    leaving = asyncio.ensure_future(anext(beginning.continued_by(new())))
     await asyncio.to_thread(is_reading.wait, 60)
     leaving.cancel()
     await asyncio.sleep(0)
