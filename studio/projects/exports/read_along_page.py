@@ -140,12 +140,12 @@ class ReadAlongPage:
         """The sentences in lines, which end at this many line breaks or more."""
         lines, gap = [""], ""
         for sentence in sentences:
-            gap += sentence.written[: len(sentence.written) - len(sentence.written.lstrip())]
+            gap += sentence.raw[: len(sentence.raw) - len(sentence.raw.lstrip())]
             if lines[-1] and gap.count("\n") >= breaks:
                 lines.append("")
             elif lines[-1] and gap:
                 lines[-1] += "<br/>" if "\n" in gap else " "
-            gap = sentence.written[len(sentence.written.rstrip()) :]
+            gap = sentence.raw[len(sentence.raw.rstrip()) :]
             lines[-1] += self._sentence(placed, sentence)
         return [line for line in lines if line]
 

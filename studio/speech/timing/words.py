@@ -74,7 +74,7 @@ def are_all(text: str, words: Sequence[str]) -> bool:
 class TimedSentence:
     """A sentence of a text; times in seconds, None if none of its words has a time."""
 
-    written: str
+    raw: str
     """As in the text, with the white space around it: joined, all sentences are the text."""
     text: str
     """Without tags."""

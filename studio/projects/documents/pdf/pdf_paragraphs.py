@@ -32,9 +32,9 @@ class PdfParagraphs:
         for number, page in enumerate(self._pages):
             titles = self._titles.get(number, PageTitles())
             texts = [line.text for line in page]
-            shown_titles = [titles.of(texts[at : at + TITLE_LINES]) for at in range(len(page))]
-            shown = {title for title, _ in shown_titles}
-            hidden_title = next((title for title in titles.all if title not in shown), "")
+            line_titles = [titles.of(texts[at : at + TITLE_LINES]) for at in range(len(page))]
+            visible_titles = {title for title, _ in line_titles}
+            hidden_title = next((title for title in titles.all if title not in visible_titles), "")
             if hidden_title:  # a chapter without a visible title begins with its page
                 yield from self._flush()
                 self._chapter = hidden_title
@@ -43,7 +43,7 @@ class PdfParagraphs:
                 if skip_count:
                     skip_count -= 1
                     continue
-                title, count = shown_titles[at]
+                title, count = line_titles[at]
                 below = page[at + 1].text if at + 1 < len(page) else ""
                 if not title and (self._is_chapter(line, at == 0) or (was_bare and self._is_below(line, below))):
                     title, count = line.text, 1
