@@ -69,8 +69,8 @@ class RemoteTakes:
     def _enter(self, take: Take, question: int | None) -> None:
         try:
             self._register.count_in(take)
-        except TooManyRequests as refusal:
-            self._answer(question, str(refusal), refusal.retry_after)
+        except TooManyRequests as error:
+            self._answer(question, str(error), error.retry_after)
             return
         entry = self._takes[take.id] = RemoteTake(take, partial(self._cancel, take.id))
         self._register.add(entry)

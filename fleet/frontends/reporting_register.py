@@ -83,8 +83,8 @@ class ReportingRegister(Register):
         """Report the progress of active takes, until cancelled."""
         while True:
             await asyncio.sleep(REPORT_SECONDS)
-            changed, self._changed = self._changed, {}
-            self._channel.send(TakesChanged(() if self._channel.is_full else tuple(changed.values())))
+            takes, self._changed = self._changed, {}
+            self._channel.send(TakesChanged(() if self._channel.is_full else tuple(takes.values())))
 
 
 class WarningsToStudio(logging.Handler):
@@ -98,7 +98,7 @@ class WarningsToStudio(logging.Handler):
         if self._loop.is_closed():
             return
         try:
-            warned = LogLine(f"{record.levelname} {record.name}: {record.getMessage()}")
-            self._loop.call_soon_threadsafe(self._channel.send, warned)
+            line = LogLine(f"{record.levelname} {record.name}: {record.getMessage()}")
+            self._loop.call_soon_threadsafe(self._channel.send, line)
         except (RuntimeError, TypeError, ValueError, KeyError):  # closed meanwhile; arguments that do not fit
             self.handleError(record)
