@@ -21,7 +21,7 @@ from torch import Tensor
 from engine.model.prompt import PrefillChunk
 
 if TYPE_CHECKING:
-    from engine.kernels.compilation.processes import KeptKernels
+    from engine.kernels.compilation.processes import CachedKernels
 
 log = logging.getLogger(__name__)
 
@@ -170,7 +170,7 @@ class GraphSet(Generic[Size]):
 def capture(
     *sets: GraphSet[Any],
     progress: Callable[[float], None] = lambda fraction: None,
-    kernels: KeptKernels | None = None,
+    kernels: CachedKernels | None = None,
     only_first: bool = False,
 ) -> None:
     """Capture all sizes of these sets, or only those without which nothing can be generated.

@@ -37,7 +37,7 @@ from engine.transfer import reserve
 from engine.types import EngineInfo, Gpu
 
 if TYPE_CHECKING:
-    from engine.kernels.compilation.processes import KeptKernels
+    from engine.kernels.compilation.processes import CachedKernels
 
 Progress = Callable[[str, float], None]
 """Called with the current step and its progress, 0 to 1, while the engine starts."""
@@ -261,14 +261,14 @@ def _info(config: EngineConfig, plan: _Plan, checkpoint: Checkpoint, card: Model
 
 
 @contextmanager
-def _cached_kernels(plan: _Plan) -> Iterator[KeptKernels | None]:
+def _cached_kernels(plan: _Plan) -> Iterator[CachedKernels | None]:
     """The kernels in Triton's cache; None if none are used."""
     if plan.fallback_reason is not None:
         yield None
         return
-    from engine.kernels.compilation.processes import kept_kernels  # imported only here because it needs Triton
+    from engine.kernels.compilation.processes import cached_kernels  # imported only here because it needs Triton
 
-    with torch.cuda.device(plan.device), kept_kernels(plan.kernel_settings) as kernels:
+    with torch.cuda.device(plan.device), cached_kernels(plan.kernel_settings) as kernels:
         yield kernels
 
 
