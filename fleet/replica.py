@@ -34,7 +34,7 @@ Item: TypeAlias = str | PackedChunk | None
 """An item of a streamed take: the replica's name first, then chunks, and None for a heartbeat."""
 
 
-def packed(chunk: AudioChunk) -> PackedChunk:
+def pack(chunk: AudioChunk) -> PackedChunk:
     timing = chunk.timing
     return (
         chunk.pcm,
@@ -46,7 +46,7 @@ def packed(chunk: AudioChunk) -> PackedChunk:
     )
 
 
-def unpacked(item: PackedChunk) -> AudioChunk:
+def unpack(item: PackedChunk) -> AudioChunk:
     pcm, codes, first_frame, timing, reason, resumed_at = item
     return AudioChunk(pcm, codes, first_frame, Timing(*timing), reason, resumed_at)  # type: ignore[arg-type]
 
@@ -96,7 +96,7 @@ class Replica:
                     chunk = next_chunk.result()
                     if chunk is None:
                         return
-                    yield packed(chunk)
+                    yield pack(chunk)
         finally:
             self._open -= 1
 

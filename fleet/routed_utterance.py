@@ -14,7 +14,7 @@ import numpy as np
 
 from engine import AudioChunk, EngineFull, EngineStopped, Timing, Utterance
 from fleet.membership import PATIENCE_SECONDS, Membership, ReplicaLost, Stream
-from fleet.replica import HEARTBEAT_SECONDS, unpacked
+from fleet.replica import HEARTBEAT_SECONDS, unpack
 from fleet.routing import voice_of
 
 log = logging.getLogger(__name__)
@@ -112,7 +112,7 @@ class RoutedUtterance:
                     delay = time.monotonic() - request_time - HEARTBEAT_SECONDS
                     timeout = max(STALL_SECONDS * self._patience, LATE_TIMES * delay)
                     if isinstance(item, tuple):
-                        yield self._retimed(unpacked(item), offset)
+                        yield self._retimed(unpack(item), offset)
             finally:
                 stream.cancel()
 

@@ -121,7 +121,7 @@ class _Process:
         elif isinstance(message, Stop):
             self._leave.set()
         elif isinstance(message, Answer) and self._register is not None:
-            self._register.answered(message)
+            self._register.handle_answer(message)
         elif isinstance(message, Cancel) and self._register is not None:
             with suppress(NotFound):  # has ended meanwhile
                 self._register.cancel(message.request_id)

@@ -63,7 +63,7 @@ class History:
         """Time for which a deleted take can be restored."""
         return self._library.trash.seconds
 
-    async def by_id(self, filters: TakeFilter) -> TakeFilter:
+    async def with_voice_id(self, filters: TakeFilter) -> TakeFilter:
         """The same filter with the voice's id, so that renaming the voice does not matter."""
         if filters.voice is None:
             return filters
@@ -83,12 +83,12 @@ class History:
     async def get(self, take_id: str, owner_filter: str | None) -> TakeJson:
         """A take with all details. Raises NotFound."""
         try:
-            take = await self.stored(take_id, owner_filter)
+            take = await self.stored_take(take_id, owner_filter)
         except (NotFound, InProgress):
             return await to_thread.run_sync(listed_json, self._recent.get(take_id, owner_filter), None)
         return await to_thread.run_sync(whole_json, take, self._library.seen_by(owner_filter))
 
-    async def stored(self, take_id: str, owner_filter: str | None) -> Take:
+    async def stored_take(self, take_id: str, owner_filter: str | None) -> Take:
         """A take of the library. Raises NotFound, InProgress."""
         self._check(take_id, owner_filter)
         await self._settle(take_id)
@@ -96,7 +96,7 @@ class History:
 
     async def sound(self, take_id: str, owner_filter: str | None) -> tuple[Take, Path]:
         """A take and its audio file. Raises NotFound without one, InProgress."""
-        take = await self.stored(take_id, owner_filter)
+        take = await self.stored_take(take_id, owner_filter)
         path = self._library.files.path(take.audio) if take.audio else None
         if path is None or not await to_thread.run_sync(path.exists):
             raise NotFound(
@@ -117,7 +117,7 @@ class History:
 
     async def star(self, take_id: str, starred: bool, owner_filter: str | None) -> TakeJson:
         """Star or unstar a take. Raises NotFound, InProgress."""
-        await self.stored(take_id, owner_filter)
+        await self.stored_take(take_id, owner_filter)
         take = await to_thread.run_sync(self._library.takes.star, take_id, starred, owner_filter)
         return await to_thread.run_sync(whole_json, take, self._library.seen_by(owner_filter))
 

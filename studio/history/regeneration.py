@@ -17,7 +17,7 @@ from studio.errors import CannotRegenerate, EditConflict, InvalidRequest, Unknow
 from studio.history.history import History, TakeJson
 from studio.history.sentence_replacement import ReplacementResult, replace_sentences
 from studio.history.sentence_selection import Selection, check_span, no_sentence, select
-from studio.history.take_json import address_now, request_again
+from studio.history.take_json import current_address, request_again
 from studio.history.take_word_times import TakeWordTimes
 from studio.library import Library
 from studio.library.records import OWN_CLIP, RANDOM
@@ -169,7 +169,7 @@ class Regeneration:
             )
         if voice == RANDOM:
             raise CannotRegenerate("its random voice was chosen by its seed; another seed has another voice", "take_id")
-        return sentences, partial(_request, take, address_now(take, voice, self._library.seen_by(take.caller)))
+        return sentences, partial(_request, take, current_address(take, voice, self._library.seen_by(take.caller)))
 
 
 def _has_all(take: Take, words: Sequence[Timed]) -> bool:

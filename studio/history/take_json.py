@@ -59,11 +59,11 @@ def request_again(take: Take, library: Library) -> dict[str, object] | None:
     fits = len(text) <= MAX_INPUT
     request.pop("voice_ids", None)
     if "cast" in request:
-        request["cast"] = {name: address_now(take, voice, library) for name, voice in request["cast"].items()}
+        request["cast"] = {name: current_address(take, voice, library) for name, voice in request["cast"].items()}
     else:
         request["voice"] = take.voice
     if "voice" in request:
-        request["voice"] = address_now(take, request["voice"], library)
+        request["voice"] = current_address(take, request["voice"], library)
     if request.get("voice") == OWN_CLIP:
         return None
     return {
@@ -85,7 +85,7 @@ def _audio_json(take: Take, library: Library) -> dict[str, object] | None:
     }
 
 
-def address_now(take: Take, address: str, library: Library) -> str:
+def current_address(take: Take, address: str, library: Library) -> str:
     """The voice in the revision that was used, under its present name; ``address`` is the take's own reference.
 
     A deleted voice is named by its id, which finds nothing: another voice may have its name now.

@@ -104,7 +104,7 @@ class Store:
         self._idle: dict[bool, list[_Connection]] = {True: [], False: []}
         """By whether they wait for another program's lock. Views that never wait open no connection either."""
         self._writers = threading.Semaphore(MOST_WRITERS)
-        with self._reserve.borrowed(), self.explained():
+        with self._reserve.borrowed(), self.explain_errors():
             make_private_file(self.path)  # SQLite gives its log the permissions of the database
             make_library_private(home)
             self._stay_open()
@@ -114,7 +114,7 @@ class Store:
                 self._clear_orphans(db)
 
     @contextlib.contextmanager
-    def explained(self) -> Iterator[None]:
+    def explain_errors(self) -> Iterator[None]:
         """Raise an error that says what is wrong and what to do, instead of SQLite's message; only the log has the
         path.
 
@@ -146,7 +146,7 @@ class Store:
         if store is self and view is not None:
             yield view
             return
-        with self.explained(), self._connection("begin") as connection:
+        with self.explain_errors(), self._connection("begin") as connection:
             yield Database(connection, recursive_triggers=False)
 
     @contextlib.contextmanager
@@ -155,7 +155,7 @@ class Store:
 
         Raises LibraryUnavailable, at once if another program has locked the library.
         """
-        with self.explained(), self._connection("begin", waits=False) as connection:
+        with self.explain_errors(), self._connection("begin", waits=False) as connection:
             token = _VIEW.set((self, Database(connection, recursive_triggers=False)))
             try:
                 yield
@@ -179,7 +179,7 @@ class Store:
         """
         with (
             self._making_room(),
-            self.explained(),
+            self.explain_errors(),
             self.files.drafted(contents) as drafts,
             self._transaction() as db,
         ):
@@ -208,7 +208,7 @@ class Store:
     def _transaction(self) -> Iterator[Database]:
         added: list[str] = []
         try:
-            with self.explained(), self._writer(), self._connection(_WRITING) as connection:
+            with self.explain_errors(), self._writer(), self._connection(_WRITING) as connection:
                 self.files.added.clear()
                 try:
                     yield Database(connection, recursive_triggers=False)

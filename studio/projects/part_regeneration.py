@@ -56,7 +56,7 @@ class PartRegeneration:
         if changed.text != part.text:
             changed = replace(changed, recipe=settings.recipe(changed.text, part.voice))
         new = replace(result.new_take, take=changed)
-        await to_thread.run_sync(self._library.part_queue.regenerated, new, take.id, len(request.text), part.text)
+        await to_thread.run_sync(self._library.part_queue.add_regenerated, new, take.id, len(request.text), part.text)
         return await to_thread.run_sync(self._library.projects.part, project_id, owner_filter, part_id)
 
     def _load(self, project_id: str, owner_filter: str | None, part_id: str, text: str) -> tuple[Project, Part, Take]:

@@ -103,7 +103,7 @@ class ProjectService:
 
     def _checked_voices(self, owner: str, *names: str | None) -> KnownVoices:
         self._voices.check_for_owner(owner, owner, *names)
-        return self.library.seen_by(owner).voices.known_now()
+        return self.library.seen_by(owner).voices.known_voices()
 
     def _store(
         self,

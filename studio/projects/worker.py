@@ -187,7 +187,7 @@ class ProjectWorker:
         try:
             outcome = await self._attempt(part)
         except Exception as error:
-            await to_thread.run_sync(self._queue.failed, part, f"internal error: {type(error).__name__}: {error}")
+            await to_thread.run_sync(self._queue.fail, part, f"internal error: {type(error).__name__}: {error}")
             raise
         await to_thread.run_sync(outcome)
 
@@ -199,15 +199,15 @@ class ProjectWorker:
             await asyncio.sleep(RETRY_SECONDS)
             return partial(self._queue.release, part)
         except Cancelled:
-            return partial(self._queue.dropped, part)
+            return partial(self._queue.drop, part)
         except (StudioError, EngineError) as error:
-            return partial(self._queue.failed, part, str(error))
+            return partial(self._queue.fail, part, str(error))
         return await self._store(part, new)
 
     async def _store(self, part: ClaimedPart, new: NewTake) -> Outcome:
         """Store the take; returns the outcome that is still to be written."""
         try:
-            await to_thread.run_sync(self._queue.done, part, new)
+            await to_thread.run_sync(self._queue.complete, part, new)
         except (sqlite3.Error, OSError) as error:
             self._back_off("the audio of a part could not be stored", error)
             return partial(self._queue.release, part, f"the audio could not be stored: {error}")

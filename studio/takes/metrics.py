@@ -55,11 +55,11 @@ class Metrics:
             registry=self._registry,
         )
 
-    def recorded(self, outcome: str) -> None:
+    def count_outcome(self, outcome: str) -> None:
         """Count a take by its outcome in the library. Any thread may call it."""
         self._outcomes.labels(outcome).inc()
 
-    def ended(self, take: Take) -> None:
+    def count_take(self, take: Take) -> None:
         """Count an ended take, however it ended."""
         self._takes.labels(take.state).inc()
         self._audio.inc(take.audio_s)

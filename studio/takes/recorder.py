@@ -76,11 +76,11 @@ class Recorder:
         return recording
 
     def expect(self, take_id: str) -> None:
-        """Another process writes this take; `wait_until_written` waits for it too, until it `was_written`."""
+        """Another process writes this take; `wait_until_written` waits for it too, until `mark_written`."""
         with self._lock:
             self._pending[take_id] = Future()
 
-    def was_written(self, take_id: str) -> None:
+    def mark_written(self, take_id: str) -> None:
         """End the wait for a take whose outcome is known, written or not."""
         with self._lock:
             future = self._pending.pop(take_id, None)
@@ -104,7 +104,7 @@ class Recorder:
             if unwritten := len(self._pending):
                 log.error("%d takes were not saved: the disk was too slow at shutdown", unwritten)
 
-    def hold(self, size: int) -> bool:
+    def reserve(self, size: int) -> bool:
         """Reserve memory, in bytes; False when none is left."""
         with self._lock:
             if self._audio_bytes + size > MAX_HELD:
@@ -172,7 +172,7 @@ class Recorder:
             if self.watch.status.failures == failures:
                 self.watch.report_success()
             for recording in recordings:
-                self.was_written(recording.take.id)
+                self.mark_written(recording.take.id)
             self.check()
 
     def _next_batch(self) -> list[Recording]:
@@ -186,7 +186,7 @@ class Recorder:
                 recordings = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
             for recording in superseded:
                 self._end(recording, "kept")  # as if written, then removed for the newer ones
-                self.was_written(recording.take.id)
+                self.mark_written(recording.take.id)
             if recordings:
                 return recordings
 
@@ -250,7 +250,7 @@ class Recording:
         piece = pcm16(pcm) if self._is_whole else b""
         if not piece:
             return
-        if self._recorder.hold(len(piece)):
+        if self._recorder.reserve(len(piece)):
             self._sound.append(piece)
             self.size += len(piece)
         else:  # half a take would sound like a fault of the model, so drop the audio

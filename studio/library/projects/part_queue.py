@@ -105,7 +105,7 @@ class PartQueue:
         return None
 
     @once_more_with_room
-    def done(self, part: ClaimedPart, new_take: NewTake) -> None:
+    def complete(self, part: ClaimedPart, new_take: NewTake) -> None:
         """Store a take and choose it; if the part has changed meanwhile, the part is stale. Ignores a deleted part."""
         dropped: list[str] = []
         with self._store.writing() as db:
@@ -121,7 +121,7 @@ class PartQueue:
         self._store.drop_unreferred(dropped)
 
     @once_more_with_room
-    def regenerated(self, new_take: NewTake, old_take_id: str, characters: int, text: str) -> None:
+    def add_regenerated(self, new_take: NewTake, old_take_id: str, characters: int, text: str) -> None:
         """Keep a take of which ``characters`` were regenerated, and choose it if ``old_take_id`` is still chosen.
 
         If the take's text differs from ``text``, the part's, the part gets it too. Raises NotFound if the part or the
@@ -151,7 +151,7 @@ class PartQueue:
         update = "update parts set work_s = work_s + ?, worked = worked + ? where id = ?"
         db.execute(update, [new_take.take.work_s, characters, new_take.take.part_id])
 
-    def failed(self, part: ClaimedPart, reason: str) -> None:
+    def fail(self, part: ClaimedPart, reason: str) -> None:
         """Store the reason; after the first failure, queue the part again."""
         attempts = part.attempts + 1
         state = "queued" if attempts < MAX_ATTEMPTS else "failed"
@@ -166,7 +166,7 @@ class PartQueue:
             update = "update parts set state = 'queued', error = coalesce(?, error) where"
             db.execute(f"{update} {_MINE}", [reason and reason[:1000], part.part_id, part.lease])
 
-    def dropped(self, part: ClaimedPart) -> None:
+    def drop(self, part: ClaimedPart) -> None:
         """Remove a part from the queue after its request or the project was cancelled."""
         with self._store.writing() as db:
             for row in db.table("projects").rows_where("id = ?", [part.project_id]):

@@ -108,7 +108,7 @@ class Voices:
         with self._store.reading() as db:
             return self._find(db, split_revision(reference)[0]) is not None
 
-    def known_now(self) -> KnownVoices:
+    def known_voices(self) -> KnownVoices:
         """The voices as of now, for callers that ask often."""
         with self._store.reading() as db:
             query = f"select id, slug, folded from voices where deleted is null and {readable('?1')}"
