@@ -207,7 +207,7 @@ class ProjectWorker:
     async def _store(self, part: ClaimedPart, new: NewTake) -> Outcome:
         """Store the take; returns the outcome that is still to be written."""
         try:
-            await to_thread.run_sync(self._queue.complete, part, new)
+            await to_thread.run_sync(self._queue.done, part, new)
         except (sqlite3.Error, OSError) as error:
             self._back_off("the audio of a part could not be stored", error)
             return partial(self._queue.release, part, f"the audio could not be stored: {error}")

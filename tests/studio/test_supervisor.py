@@ -99,14 +99,14 @@ def test_part_does_not_stay_in_progress_if_its_end_cannot_be_stored(
 
 def test_parts_wait_for_disk_space_and_show_it(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
     goes_on = threading.Event()
-    complete = PartQueue.complete
+    done = PartQueue.done
 
     def full(self: PartQueue, *arguments: Any) -> None:
         if not goes_on.is_set():
             raise LibraryFull("the library has no room left on its disk")
-        complete(self, *arguments)
+        done(self, *arguments)
 
-    monkeypatch.setattr(PartQueue, "complete", full)
+    monkeypatch.setattr(PartQueue, "done", full)
     served, _ = steered()
     project = create_project(served, items=[{"input": "One."}, {"input": "Two."}], start=True)
     wait_until(lambda work: work["projects"]["failures"] >= 3, lambda: background(served))

@@ -105,7 +105,7 @@ class PartQueue:
         return None
 
     @once_more_with_room
-    def complete(self, part: ClaimedPart, new_take: NewTake) -> None:
+    def done(self, part: ClaimedPart, new_take: NewTake) -> None:
         """Store a take and choose it; if the part has changed meanwhile, the part is stale. Ignores a deleted part."""
         dropped: list[str] = []
         with self._store.writing() as db:

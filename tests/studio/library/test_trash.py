@@ -52,7 +52,7 @@ def project(library: Library, owner: str, *texts: str, takes: int = 0) -> Projec
             recipe=claimed.recipe,
             work_s=1.0,
         )
-        library.part_queue.complete(claimed, NewTake(spoken, [b"sound %d" % number]))
+        library.part_queue.done(claimed, NewTake(spoken, [b"sound %d" % number]))
     return library.projects.get(new_project.id, owner)
 
 

@@ -149,7 +149,7 @@ def test_expired_lease_ends_and_its_late_worker_changes_nothing(tmp_path: Path, 
     assert taken is not None and taken.part_id == part.part_id and taken.lease != part.lease
     assert library.part_queue.renew([part.lease]) == set()
     take = Take("late", 1.0, "anna", 1, "finished", part_id=part.part_id, recipe=part.recipe, work_s=1.0)
-    library.part_queue.complete(part, NewTake(take, [b"sound"]))
+    library.part_queue.done(part, NewTake(take, [b"sound"]))
     library.part_queue.fail(part, "late")
     library.part_queue.release(part)
     library.part_queue.drop(part)

@@ -194,7 +194,7 @@ def of_anna(served: Served, sharing: str) -> Ids:
     spoken_part = Take(f"ptake_{part}", 1.0, "anna", 1, part_id=part, recipe=claimed.recipe, work_s=1.0, seconds=0.5)
     spoken_part = replace(spoken_part, text="Two words.", media_type="audio/wav", sample_rate=44_100)
     words = [Timed("Two", 0.0, 0.2), Timed("words.", 0.2, 0.5)]
-    library.part_queue.complete(claimed, NewTake(spoken_part, [sound], None, words))
+    library.part_queue.done(claimed, NewTake(spoken_part, [sound], None, words))
     library.arrangement.delete(project, None, gone)
     library.replacements.replace(project, None, TextReplacement("Third", "Last"))
     spot = library.proofs.add_note(project, None, spoken_part.id, 0.0, "Listen.")
