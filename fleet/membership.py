@@ -248,7 +248,7 @@ class Membership:
         self._change.set()
 
 
-def difference_between(one: EngineInfo, other: EngineInfo) -> str | None:
+def difference_between(info: EngineInfo, other_info: EngineInfo) -> str | None:
     """The first difference that would change a take; None if there is none."""
     for label, field_name in (
         ("checkpoint", "fingerprint"),
@@ -257,7 +257,7 @@ def difference_between(one: EngineInfo, other: EngineInfo) -> str | None:
         ("kind of weights", "weights"),
         ("context", "max_context"),
     ):
-        value, other_value = getattr(one, field_name), getattr(other, field_name)
+        value, other_value = getattr(info, field_name), getattr(other_info, field_name)
         if value != other_value:
             advice = "set the same STUDIO_MODEL, STUDIO_WEIGHTS and STUDIO_MAX_CONTEXT"
             return f"its {label} is {other_value}, but {value} at the others: {advice} for all"

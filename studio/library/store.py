@@ -155,7 +155,7 @@ class Store:
 
         Raises LibraryUnavailable, at once if another program has locked the library.
         """
-        with self.explain_errors(), self._connection("begin", waits=False) as connection:
+        with self.explain_errors(), self._connection("begin", may_wait=False) as connection:
             token = _VIEW.set((self, Database(connection, recursive_triggers=False)))
             try:
                 yield
@@ -269,15 +269,15 @@ class Store:
         connection.execute("select 1 from sqlite_master").fetchone()
 
     @contextlib.contextmanager
-    def _connection(self, begin: str = "", waits: bool = True) -> Iterator[sqlite3.Connection]:
+    def _connection(self, begin: str = "", may_wait: bool = True) -> Iterator[sqlite3.Connection]:
         """A connection for exclusive use; ``begin`` starts a transaction, which ends with the context.
 
-        ``waits``: for BUSY_SECONDS, if another program has locked the library.
+        ``may_wait``: for BUSY_SECONDS, if another program has locked the library.
         """
         if self._file_identity() != self._opened_file:  # writes to a deleted file would be lost silently
             raise sqlite3.OperationalError("unable to open database file: it was removed or replaced")
-        idle = self._idle[waits]
-        connection = self._idle_connection(begin, waits)
+        idle = self._idle[may_wait]
+        connection = self._idle_connection(begin, may_wait)
         connection.is_writing = begin == _WRITING
         is_usable = True
         try:
@@ -293,17 +293,17 @@ class Store:
                 idle.append(connection)
             else:
                 connection.close()
-            if waits and is_usable and not self._idle[False]:
+            if may_wait and is_usable and not self._idle[False]:
                 with contextlib.suppress(sqlite3.Error):
-                    self._idle[False].append(self._connect(waits=False))
+                    self._idle[False].append(self._connect(may_wait=False))
 
-    def _idle_connection(self, begin: str, waits: bool) -> _Connection:
+    def _idle_connection(self, begin: str, may_wait: bool) -> _Connection:
         """An idle connection if it is usable, else a new one."""
         while True:
             try:
-                connection = self._idle[waits].pop()
+                connection = self._idle[may_wait].pop()
             except IndexError:
-                if not waits:
+                if not may_wait:
                     raise sqlite3.OperationalError("database is locked: no connection is open") from None
                 return self._connect()
             if connection.can_write or begin != _WRITING:
@@ -318,8 +318,8 @@ class Store:
             return None
         return status.st_dev, status.st_ino
 
-    def _connect(self, waits: bool = True) -> _Connection:
-        seconds = BUSY_SECONDS if waits else 0.0
+    def _connect(self, may_wait: bool = True) -> _Connection:
+        seconds = BUSY_SECONDS if may_wait else 0.0
         connection = sqlite3.connect(self.path, timeout=seconds, check_same_thread=False, factory=_Connection)
         connection.can_write = os.access(self.path, os.W_OK)
         connection.execute(f"pragma synchronous = {SYNCHRONOUS}")

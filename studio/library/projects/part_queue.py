@@ -51,8 +51,8 @@ class PartQueue:
             if not abandoned and not db.execute(f"select exists ({_LOST})", [now, now + LEASE_SECONDS]).fetchone()[0]:
                 return 0
         with self._store.writing() as db:
-            shorten = "update parts set leased_until = ?1 where state = 'speaking' and leased_until > ?1"
-            db.execute(shorten, [now + LEASE_SECONDS])
+            update = "update parts set leased_until = ?1 where state = 'speaking' and leased_until > ?1"
+            db.execute(update, [now + LEASE_SECONDS])
             query = (
                 "update parts set state = 'queued' where state = 'speaking' and (leased_until is null "
                 "or leased_until <= ? or lease in (select value from json_each(?)))"

@@ -58,7 +58,7 @@ MAX_PAGE = 500
 MAX_PROJECTS = 500
 """Projects of one owner."""
 
-Which = Literal["missing", "stale", "all"] | Sequence[str]
+PartSelection = Literal["missing", "stale", "all"] | Sequence[str]
 """missing: parts that are new, stale or failed; else the ids of parts to generate again."""
 _CONDITIONS = {
     "missing": "state in ('new', 'stale', 'failed')",
@@ -279,31 +279,31 @@ class Projects:
             return part_of(db, project_id, part_id)
 
     def edit_parts(
-        self, project_id: str, owner_filter: str | None, which: Sequence[str] | PartRange, changes: PartChanges
+        self, project_id: str, owner_filter: str | None, selection: Sequence[str] | PartRange, changes: PartChanges
     ) -> int:
         """Change all these parts, or none; returns their number. Raises NotFound, InvalidRequest."""
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
-            part_ids = _ids_of(db, project_id, which)
+            part_ids = _ids_of(db, project_id, selection)
             _change(db, row, part_ids, changes)
             return len(part_ids)
 
     def queue_parts(
-        self, project_id: str, owner_filter: str | None, which: Which, chapter: str | None = None
+        self, project_id: str, owner_filter: str | None, selection: PartSelection, chapter: str | None = None
     ) -> Project:
         """Queue parts and resume the project; ``chapter``: only of the chapter that begins with it. Raises NotFound."""
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
             update = "update parts set state = 'queued', attempts = 0, error = null where project_id = ?"
-            if isinstance(which, str):
+            if isinstance(selection, str):
                 bounds = (0, 2**31) if chapter is None else positions_of_chapter(db, project_id, chapter)
-                condition = f"{_CONDITIONS[which]} and position >= ? and position < ?"
+                condition = f"{_CONDITIONS[selection]} and position >= ? and position < ?"
                 db.execute(f"{update} and {condition}", [project_id, *bounds])
             elif chapter is not None:
                 raise InvalidRequest("parts already lists ids; leave out chapter", "chapter")
             else:
-                values = [project_id, json.dumps(list(dict.fromkeys(which)))]
-                _ids_of(db, project_id, which)
+                values = [project_id, json.dumps(list(dict.fromkeys(selection)))]
+                _ids_of(db, project_id, selection)
                 db.execute(f"{update} and id in (select value from json_each(?)) and state != 'speaking'", values)
             touch(db, row | {"paused": 0})
             return project_of(db, project_id, owner_filter)
@@ -323,15 +323,15 @@ class Projects:
             return project_of(db, project_id, owner_filter)
 
 
-def _ids_of(db: Database, project_id: str, which: Sequence[str] | PartRange) -> list[str]:
+def _ids_of(db: Database, project_id: str, selection: Sequence[str] | PartRange) -> list[str]:
     """The ids of parts. Raises NotFound for an unknown part."""
-    if isinstance(which, PartRange):
-        ends = sorted(part_of(db, project_id, part_id).position for part_id in (which.first, which.last))
+    if isinstance(selection, PartRange):
+        ends = sorted(part_of(db, project_id, part_id).position for part_id in (selection.first, selection.last))
         query = "select id from parts where project_id = ? and position between ? and ?"
         return [part_id for [part_id] in db.execute(query, [project_id, *ends]).fetchall()]
     query = "select id from parts where project_id = ? and id in (select value from json_each(?))"
-    existing = {part_id for [part_id] in db.execute(query, [project_id, json.dumps(list(which))]).fetchall()}
-    for part_id in which:
+    existing = {part_id for [part_id] in db.execute(query, [project_id, json.dumps(list(selection))]).fetchall()}
+    for part_id in selection:
         if part_id not in existing:
             raise NotFound(f"the project has no part {part_id[:80]!r}", "part")
     return list(existing)
