@@ -147,7 +147,7 @@ class ClipEncoder:
         return batch
 
     def _encode_within_memory(self, batch: list[Clip]) -> list[EncodedClip]:
-        """`_together`; if the GPU's memory runs out, again without what the allocator keeps for later.
+        """`_encode_batch`; if the GPU's memory runs out, again without what the allocator keeps for later.
 
         Raises EngineFull if it still does not suffice for a single clip.
         """
