@@ -28,10 +28,10 @@ class Aligner:
     async def align(self, text: str, codes: np.ndarray) -> np.ndarray:
         """As `Engine.align`."""
         try:
-            work = self._thread.submit(self.now, text, codes)
+            future = self._thread.submit(self.now, text, codes)
         except RuntimeError as error:  # the thread has ended
             raise EngineStopped(self._stop_reason() or STOPPED) from error
-        return await asyncio.wrap_future(work)
+        return await asyncio.wrap_future(future)
 
     @torch.inference_mode()
     def now(self, text: str, codes: np.ndarray) -> np.ndarray:
@@ -51,8 +51,8 @@ class Aligner:
                 f"{self._checkpoint.config.max_context}; they cannot be aligned"
             )
         spans = tokenizer.spans(text)
-        drawing = slice(steps - frames - 1, steps - 1)  # a frame is sampled at the step before it
-        alignment = AttentionPath(drawing, slice(prompt.prefix, prompt.prefix + len(spans)))
+        frame_steps = slice(steps - frames - 1, steps - 1)  # a frame is sampled at the step before it
+        alignment = AttentionPath(frame_steps, slice(prompt.prefix, prompt.prefix + len(spans)))
         x = model.embed(torch.from_numpy(prompt.ids)[None], torch.from_numpy(prompt.codes).to(self._device)[None])
         model.slow(x, torch.arange(steps, device=self._device)[None], alignment)
         starts = token_starts(alignment.path, len(spans))

@@ -52,7 +52,7 @@ class DirectEngine(Engine):
         self._turn = threading.Lock()
         self._pullers = ThreadPoolExecutor(1 + info.max_waiting, thread_name_prefix="take")
         self._open = self._finished = self._cancelled = self._frames = 0
-        self._left: set[Future[AudioChunk | None]] = set()  # pulls whose caller has left, still running in a thread
+        self._abandoned: set[Future[AudioChunk | None]] = set()  # pulls without a caller, still running in a thread
 
     @classmethod
     def start(cls, config: EngineConfig, progress: Progress | None = None, on_gpu: OnGpu | None = None) -> DirectEngine:
@@ -96,25 +96,25 @@ class DirectEngine(Engine):
         """Like `Engine.speak`; leaving the iteration ends the take after the current chunk."""
         if self._loop.stop_reason is not None:
             raise EngineStopped(self._loop.stop_reason)
-        if self._open + len(self._left) > self.info.max_waiting:  # else an active take might get no thread
+        if self._open + len(self._abandoned) > self.info.max_waiting:  # else an active take might get no thread
             raise EngineFull(
                 f"one utterance is spoken at a time and {self.info.max_waiting} are waiting; try again later"
             )
         self._row(utterance, lambda item: None)  # refuse an invalid utterance before requesting a GPU
         self._open += 1
-        take, ended = self._speak_on_gpu(utterance), False
+        take, is_finished = self._speak_on_gpu(utterance), False
         pull = self._pull(take)
         try:
-            while chunk := await self._pulled(pull):
+            while chunk := await self._await_pull(pull):
                 self._frames += chunk.codes.shape[1]
-                ended = chunk.finish_reason is not None
+                is_finished = chunk.finish_reason is not None
                 pull = self._pull(take)
                 yield chunk
         finally:
             self._open -= 1
-            self._finished += ended
-            self._cancelled += not ended
-            self._left.add(pull)
+            self._finished += is_finished
+            self._cancelled += not is_finished
+            self._abandoned.add(pull)
             pull.add_done_callback(lambda _: self._close(take, pull))
 
     async def align(self, text: str, codes: np.ndarray) -> np.ndarray:
@@ -133,7 +133,7 @@ class DirectEngine(Engine):
         try:
             take.close()
         finally:
-            self._left.discard(pull)
+            self._abandoned.discard(pull)
 
     def _pull(self, take: Chunks) -> Future[AudioChunk | None]:
         """The next chunk, or None after the last, from a thread with the request's context."""
@@ -141,21 +141,21 @@ class DirectEngine(Engine):
         try:
             return self._pullers.submit(lambda: context.run(lambda: next(take, None)))
         except RuntimeError:  # the threads have been shut down
-            never: Future[AudioChunk | None] = Future()
-            never.cancel()
-            return never
+            cancelled: Future[AudioChunk | None] = Future()
+            cancelled.cancel()
+            return cancelled
 
-    async def _pulled(self, pull: Future[AudioChunk | None]) -> AudioChunk | None:
+    async def _await_pull(self, pull: Future[AudioChunk | None]) -> AudioChunk | None:
         """The result of a pull. If the pull was cancelled but its waiter was not, the engine has stopped."""
-        chunk = asyncio.wrap_future(pull)
+        future = asyncio.wrap_future(pull)
         try:
-            await asyncio.wait({chunk})
+            await asyncio.wait({future})
         except asyncio.CancelledError:
-            chunk.cancel()
+            future.cancel()
             raise
-        if chunk.cancelled():
+        if future.cancelled():
             raise EngineStopped(self._loop.stop_reason or STOPPED)
-        return chunk.result()
+        return future.result()
 
     def stop(self) -> None:
         self._loop.stop()

@@ -105,8 +105,8 @@ class Engine:
         the frames begin at that end. Takes as long as reading the frames as a prompt, beside other takes. Raises
         InvalidUtterance (blank text, codes of another codec), PromptTooLong, EngineStopped.
         """
-        if why := self.info.cannot_align:
-            raise CannotAlign(why)
+        if reason := self.info.cannot_align:
+            raise CannotAlign(reason)
         return await self._aligner.align(text, codes)
 
     def stats(self) -> EngineStats:

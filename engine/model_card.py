@@ -64,14 +64,14 @@ def _header(readme: Path) -> str:
 
 def _licence(header: str) -> str:
     fields = dict(re.findall(r"^(license\w*):[ \t]*[\"']?(.*?)[\"']?[ \t]*$", header, re.MULTILINE))
-    named = fields.get("license", "")
-    return str(fields.get("license_name", named) if named == "other" else named)
+    name = fields.get("license", "")
+    return str(fields.get("license_name", name) if name == "other" else name)
 
 
 def _languages(header: str) -> tuple[str, ...]:
     """Two-letter codes in a list in either of YAML's forms."""
-    listed = re.search(r"^language:(.*(?:\n[ \t]*-.*)*)", header, re.MULTILINE)
-    return tuple(dict.fromkeys(re.findall(r"\b[a-z]{2}\b", listed[1]))) if listed else ()
+    match = re.search(r"^language:(.*(?:\n[ \t]*-.*)*)", header, re.MULTILINE)
+    return tuple(dict.fromkeys(re.findall(r"\b[a-z]{2}\b", match[1]))) if match else ()
 
 
 def _flag(path: Path, tree: dict[str, object], name: str) -> bool:

@@ -28,43 +28,43 @@ class Uploader:
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
-        self._own = threading.local()
+        self._thread_local = threading.local()
 
     def __call__(self, tensor: Tensor, dtype: torch.dtype) -> Tensor:
         """A copy on the device with this dtype, complete on return."""
         if self._device.type != "cuda":
             return tensor.to(self._device, dtype)
         with torch.cuda.device(self._device):
-            return self._copied(tensor.contiguous(), dtype)
+            return self._upload(tensor.contiguous(), dtype)
 
-    def _copied(self, tensor: Tensor, dtype: torch.dtype) -> Tensor:
-        whole, stream = self._buffer_and_stream()
-        buffer = whole.view(dtype)
+    def _upload(self, tensor: Tensor, dtype: torch.dtype) -> Tensor:
+        pinned, stream = self._buffer_and_stream()
+        buffer = pinned.view(dtype)
         copy = torch.empty(tensor.shape, dtype=dtype, device=self._device)
         stream.wait_stream(torch.cuda.current_stream())  # which may still use this memory
         with torch.cuda.stream(stream):
-            for piece, to in zip(tensor.view(-1).split(len(buffer)), copy.view(-1).split(len(buffer)), strict=True):
-                part = buffer[: len(piece)]
-                part.copy_(piece)
-                to.copy_(part, non_blocking=True)
+            for piece, target in zip(tensor.view(-1).split(len(buffer)), copy.view(-1).split(len(buffer)), strict=True):
+                staging = buffer[: len(piece)]
+                staging.copy_(piece)
+                target.copy_(staging, non_blocking=True)
                 stream.synchronize()
         return copy
 
     def _buffer_and_stream(self) -> tuple[Tensor, torch.cuda.Stream]:
-        if not hasattr(self._own, "both"):
-            self._own.both = torch.empty(PIECE, dtype=torch.uint8, pin_memory=True), torch.cuda.Stream()
-        both: tuple[Tensor, torch.cuda.Stream] = self._own.both
-        return both
+        if not hasattr(self._thread_local, "both"):
+            self._thread_local.both = torch.empty(PIECE, dtype=torch.uint8, pin_memory=True), torch.cuda.Stream()
+        pair: tuple[Tensor, torch.cuda.Stream] = self._thread_local.both
+        return pair
 
 
-def sent(tensor: Tensor, device: torch.device) -> Tensor:
+def send(tensor: Tensor, device: torch.device) -> Tensor:
     """Copy a tensor to the device without waiting for the device's pending work."""
     if device.type == "cuda" and tensor.device.type == "cpu":
         return tensor.pin_memory().to(device, non_blocking=True)
     return tensor.to(device)
 
 
-def taken(table: Tensor, indices: Tensor) -> Tensor:
+def take_rows(table: Tensor, indices: Tensor) -> Tensor:
     """Rows of a table in the host's memory: torch's own lookup wakes all its threads, which takes two milliseconds."""
     rows = table.detach().view(torch.uint8).numpy().take(indices.numpy(), 0)
     return torch.from_numpy(rows).view(table.dtype)
@@ -77,15 +77,15 @@ def reserve(largest: int) -> None:
     del pieces  # only now, so that torch allocates each piece separately
 
 
-def fetched(tensor: Tensor) -> np.ndarray:
+def fetch(tensor: Tensor) -> np.ndarray:
     """A copy in the host's memory, after the current stream's pending work."""
     if tensor.device.type != "cuda":
         return tensor.numpy().copy()
     host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
     host.copy_(tensor, non_blocking=True)
-    done = torch.cuda.Event()
-    done.record()
-    done.synchronize()
+    event = torch.cuda.Event()
+    event.record()
+    event.synchronize()
     return host.numpy().copy()
 
 

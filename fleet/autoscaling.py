@@ -19,18 +19,18 @@ SHRINK_SECONDS = 600.0
 class ReplicaRange:
     """The minimum and maximum number of replicas; equal if it is fixed."""
 
-    least: int
-    most: int
+    minimum: int
+    maximum: int
 
     def options(self, config: EngineConfig, on_gpu: bool) -> dict[str, Any]:
         """Options for Ray Serve's deployment."""
-        if self.least == self.most:
-            return {"num_replicas": self.most}
+        if self.minimum == self.maximum:
+            return {"num_replicas": self.maximum}
         from ray.serve.config import AutoscalingConfig
 
         scaling = AutoscalingConfig(
-            min_replicas=self.least,
-            max_replicas=self.most,
+            min_replicas=self.minimum,
+            max_replicas=self.maximum,
             target_ongoing_requests=TARGET_LOAD * config.rows_on("cuda" if on_gpu else "cpu"),
             upscale_delay_s=GROW_SECONDS,
             downscale_delay_s=SHRINK_SECONDS,
@@ -38,38 +38,38 @@ class ReplicaRange:
         return {"autoscaling_config": scaling}
 
     def __str__(self) -> str:
-        return str(self.most) if self.least == self.most else f"{self.least}-{self.most}"
+        return str(self.maximum) if self.minimum == self.maximum else f"{self.minimum}-{self.maximum}"
 
 
 def fleet_size(
-    engines: int | tuple[int, int] | None, gpus: int, cores: int, config: EngineConfig, where: str, may_grow: bool
+    engines: int | tuple[int, int] | None, gpus: int, cores: int, config: EngineConfig, machines: str, may_grow: bool
 ) -> ReplicaRange:
-    """The size for STUDIO_ENGINES; None means one engine per GPU. ``where`` names the machines in errors.
+    """The size for STUDIO_ENGINES; None means one engine per GPU. ``machines`` names the machines in errors.
 
     Raises ConfigError for more replicas than GPUs (without GPUs: than cores). With ``may_grow`` only the minimum has to
     fit, as a cloud may add machines.
     """
     if config.device == "cuda" and not gpus:
-        raise ConfigError(f"STUDIO_DEVICE=cuda, but {where} has no GPU")
+        raise ConfigError(f"STUDIO_DEVICE=cuda, but {machines} has no GPU")
     if engines is None:
         return ReplicaRange(max(gpus, 1), max(gpus, 1))
     size = ReplicaRange(*engines) if isinstance(engines, tuple) else ReplicaRange(engines, engines)
-    available, needed = gpus or cores, size.least if may_grow else size.most
+    available, needed = gpus or cores, size.minimum if may_grow else size.maximum
     if needed <= available:
         return size
-    fitting = (
+    suggestion = (
         f"STUDIO_ENGINES={available} or less"
-        if size.least == size.most
+        if size.minimum == size.maximum
         else f"STUDIO_ENGINES to numbers up to {available}"
     )
-    if may_grow and size.least < size.most:
-        fitting = f"the first of its numbers to {available} or less"
+    if may_grow and size.minimum < size.maximum:
+        suggestion = f"the first of its numbers to {available} or less"
     if gpus:
         raise ConfigError(
-            f"STUDIO_ENGINES={size}, but {where} has {gpus} GPU{'s' * (gpus > 1)}, and each engine takes one: "
-            f"set {fitting}, or STUDIO_DEVICE=cpu"
+            f"STUDIO_ENGINES={size}, but {machines} has {gpus} GPU{'s' * (gpus > 1)}, and each engine takes one: "
+            f"set {suggestion}, or STUDIO_DEVICE=cpu"
         )
     raise ConfigError(
-        f"STUDIO_ENGINES={size}, but {where} has {cores} core{'s' * (cores > 1)} and no GPU that may be used, and each "
-        f"engine needs a core at least: set {fitting}"
+        f"STUDIO_ENGINES={size}, but {machines} has {cores} core{'s' * (cores > 1)} and no GPU that may be used, and "
+        f"each engine needs a core at least: set {suggestion}"
     )

@@ -48,14 +48,14 @@ Connect = Callable[[], Awaitable[Transport]]
 class FleetEngine:
     """Used from any number of tasks and event loops; an event loop in a thread does the work."""
 
-    def __init__(self, connect: Connect, free: Callable[[], None], head: str | None = None) -> None:
+    def __init__(self, connect: Connect, release: Callable[[], None], head: str | None = None) -> None:
         """Wait for the running replicas to describe themselves, POLL_TIMEOUT_SECONDS at most; late ones join later.
 
-        ``free`` releases the resources of the replicas; ``head`` is HOST:PORT of Ray's head node. Blocking. Raises
+        ``release`` releases the resources of the replicas; ``head`` is HOST:PORT of Ray's head node. Blocking. Raises
         EngineStopped if no replica answers, ConfigError if they differ, and the errors of ``connect``; the caller must
-        then call ``free``.
+        then call ``release``.
         """
-        self._free = free
+        self._release = release
         self._is_stopped = False
         self._stopping = threading.Lock()  # a stop ends work submitted before it, and none is submitted after
         self._work: set[asyncio.Task[Any]] = set()  # that callers wait for
@@ -64,7 +64,7 @@ class FleetEngine:
         self._thread.start()
         with ExitStack() as undo:
             undo.callback(self._end_loop)
-            self._replicas = self._run(self._meet(connect))
+            self._replicas = self._run(self._connect(connect))
             undo.pop_all()
         self._info = combined_info(self._replicas.members)
         self._watch = asyncio.run_coroutine_threadsafe(self._replicas.watch(), self._loop)
@@ -134,7 +134,7 @@ class FleetEngine:
             self._run(self._close())
         finally:
             self._end_loop()
-            self._free()
+            self._release()
 
     async def _take(self, utterance: Utterance, deliver: Callable[[AudioChunk | BaseException], None]) -> None:
         """Deliver a take's chunks, and the error that ends it early."""
@@ -159,23 +159,23 @@ class FleetEngine:
 
     async def _call_any(self, method: str, *arguments: Any) -> Any:
         """Call a method of any replica; if one fails, try another."""
-        avoid: set[str] = set()
+        excluded: set[str] = set()
         deadline = time.monotonic() + PATIENCE_SECONDS
-        failed = 0
+        failures = 0
         while True:
-            name = await self._replicas.wait_for_replica(None, avoid, deadline)
+            name = await self._replicas.wait_for_replica(None, excluded, deadline)
             try:
                 with self._replicas.working(name):
                     return await self._replicas.call(name, method, *arguments)
             except (ReplicaLost, EngineStopped) as error:
                 log.warning("replica %s failed at %s: %s", name, method, error)
-                failed += 1
-                if failed == TRIES:
+                failures += 1
+                if failures == TRIES:
                     raise EngineStopped(f"{TRIES} replicas failed at {method}, the last: {error}") from error
-                avoid.add(name)
+                excluded.add(name)
                 self._replicas.suspect(name)
 
-    async def _meet(self, connect: Connect) -> Membership:
+    async def _connect(self, connect: Connect) -> Membership:
         async with AsyncExitStack() as undo:
             replicas = Membership(await connect())
             undo.push_async_callback(replicas.close)
@@ -195,8 +195,8 @@ class FleetEngine:
         host, _, port = address.rpartition(":")
         while True:
             try:
-                connecting = asyncio.open_connection(host.strip("[]"), int(port))
-                _, writer = await asyncio.wait_for(connecting, HEAD_SECONDS)
+                connection = asyncio.open_connection(host.strip("[]"), int(port))
+                _, writer = await asyncio.wait_for(connection, HEAD_SECONDS)
                 writer.close()
                 self._trouble = None
             except (TimeoutError, OSError):
@@ -209,11 +209,11 @@ class FleetEngine:
         self._watch.cancel()
         if self._head_watch is not None:
             self._head_watch.cancel()
-        ending = list(self._work)
-        for task in ending:
+        tasks = list(self._work)
+        for task in tasks:
             task.cancel()
-        if ending:
-            await asyncio.wait(ending, timeout=CLOSE_SECONDS)
+        if tasks:
+            await asyncio.wait(tasks, timeout=CLOSE_SECONDS)
         await self._replicas.close()
 
     def _submit(self, work: Coroutine[Any, Any, T]) -> Any:

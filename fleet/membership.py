@@ -67,7 +67,7 @@ class Member:
     stats: EngineStats = field(default_factory=lambda: EngineStats(0, 0, 0, 0, 0, 0.0))
     open: int = 0
     """Takes and clips of this process in progress."""
-    others: int = 0
+    other_takes: int = 0
     """Takes of other processes in progress at the last stats."""
     is_silent: bool = False
     requested_at: float = 0.0
@@ -75,7 +75,7 @@ class Member:
 
     @property
     def load(self) -> float:
-        return self.open + self.others
+        return self.open + self.other_takes
 
     @property
     def silent_seconds(self) -> float:
@@ -107,15 +107,17 @@ class Membership:
         """A copy: replicas that are up but not used, and why."""
         return dict(self._refused)
 
-    def choose(self, voice: bytes | None, avoid: Collection[str] = ()) -> str | None:
-        """The replica for a take: up, responsive and not in ``avoid``; None if there is none.
+    def choose(self, voice: bytes | None, excluded: Collection[str] = ()) -> str | None:
+        """The replica for a take: up, responsive and not in ``excluded``; None if there is none.
 
         Replicas with a free row are preferred.
         """
-        up = self.transport.names()
-        loads = {name: member.load for name, member in self._members.items() if name in up and not member.is_silent}
-        full = {name for name in loads if not self.has_room(name)}
-        return choose(voice, loads, full.union(avoid), self._random) or choose(voice, loads, avoid, self._random)
+        names = self.transport.names()
+        loads = {name: member.load for name, member in self._members.items() if name in names and not member.is_silent}
+        full_names = {name for name in loads if not self.has_room(name)}
+        return choose(voice, loads, full_names.union(excluded), self._random) or choose(
+            voice, loads, excluded, self._random
+        )
 
     def has_room(self, name: str) -> bool:
         """Whether it seems to have a free row."""
@@ -125,7 +127,7 @@ class Membership:
     def mark_full(self, name: str) -> None:
         """Record that all its rows are in use, some of them by other processes."""
         if member := self._members.get(name):
-            member.others = max(member.others, member.info.max_rows - member.open)
+            member.other_takes = max(member.other_takes, member.info.max_rows - member.open)
 
     @contextmanager
     def working(self, name: str) -> Iterator[None]:
@@ -151,16 +153,16 @@ class Membership:
                 member.is_silent = False
                 self._change.set()
 
-    async def wait_for_replica(self, voice: bytes | None, avoid: set[str], deadline: float) -> str:
+    async def wait_for_replica(self, voice: bytes | None, excluded: set[str], deadline: float) -> str:
         """As `choose`, but waits for a replica until ``deadline`` (monotonic clock).
 
-        ``avoid`` is cleared if no other replica is left, as a silent one may have answered since. Raises EngineStopped
-        after the deadline.
+        ``excluded`` is cleared if no other replica is left, as a silent one may have answered since. Raises
+        EngineStopped after the deadline.
         """
-        while (name := self.choose(voice, avoid)) is None:
+        while (name := self.choose(voice, excluded)) is None:
             if time.monotonic() > deadline:
                 raise EngineStopped(f"no replica was available for {PATIENCE_SECONDS:g} s")
-            avoid.clear()
+            excluded.clear()
             self._change.clear()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._change.wait(), ROUND_SECONDS)
@@ -168,14 +170,14 @@ class Membership:
 
     async def call(self, name: str, method: str, *arguments: object) -> Any:
         """As Transport.call, for long calls: also raises ReplicaLost when the replica stops answering."""
-        calling = asyncio.ensure_future(self.transport.call(name, method, *arguments))
+        call_task = asyncio.ensure_future(self.transport.call(name, method, *arguments))
         try:
-            while not (await asyncio.wait({calling}, timeout=ROUND_SECONDS))[0]:
+            while not (await asyncio.wait({call_task}, timeout=ROUND_SECONDS))[0]:
                 if name not in self._members or self._members[name].is_silent:
                     raise ReplicaLost("it no longer answers")
-            return calling.result()
+            return call_task.result()
         finally:
-            calling.cancel()
+            call_task.cancel()
 
     async def watch(self) -> None:
         """Request stats from all replicas regularly; a silent one does not delay the others."""
@@ -193,12 +195,12 @@ class Membership:
 
     def _start_polls(self) -> None:
         """Add new replicas, drop stopped ones, and poll those that have answered the last poll."""
-        up = set(self.transport.names())
-        for name in self._members.keys() - up:
+        names = set(self.transport.names())
+        for name in self._members.keys() - names:
             if not self._members[name].open:
                 del self._members[name]
-        self._refused = {name: why for name, why in self._refused.items() if name in up}
-        for name in sorted(up - self._refused.keys() - self._polls.keys()):
+        self._refused = {name: reason for name, reason in self._refused.items() if name in names}
+        for name in sorted(names - self._refused.keys() - self._polls.keys()):
             self._polls[name] = asyncio.create_task(self._poll(name))
             if member := self._members.get(name):
                 member.requested_at = time.monotonic()
@@ -225,7 +227,7 @@ class Membership:
                 await self._add_member(name)
                 return
             member = self._members[name]
-            known = member.open
+            own_takes = member.open
             stats = await asyncio.wait_for(self.transport.call(name, "stats"), POLL_TIMEOUT_SECONDS)
         except (TimeoutError, ReplicaLost, EngineStopped) as error:
             self.suspect(name)
@@ -233,20 +235,20 @@ class Membership:
             return
         self.mark_alive(name)
         member.stats = stats
-        member.others = max(0, stats.running + stats.waiting - known)
+        member.other_takes = max(0, stats.running + stats.waiting - own_takes)
 
     async def _add_member(self, name: str) -> None:
         info = await asyncio.wait_for(self.transport.call(name, "info"), POLL_TIMEOUT_SECONDS)
-        first, expected = self._model = self._model or (name, info)
+        first_name, expected = self._model = self._model or (name, info)
         if difference := difference_between(expected, info):
-            self._refused[name] = f"the replicas {first} and {name} differ: {difference}"
+            self._refused[name] = f"the replicas {first_name} and {name} differ: {difference}"
             log.error("replica %s is not used: %s", name, difference)
             return
         self._members[name] = Member(info, last_message_at=time.monotonic())
         self._change.set()
 
 
-def difference_between(one: EngineInfo, other: EngineInfo) -> str | None:
+def difference_between(info: EngineInfo, other_info: EngineInfo) -> str | None:
     """The first difference that would change a take; None if there is none."""
     for label, field_name in (
         ("checkpoint", "fingerprint"),
@@ -255,8 +257,8 @@ def difference_between(one: EngineInfo, other: EngineInfo) -> str | None:
         ("kind of weights", "weights"),
         ("context", "max_context"),
     ):
-        mine, theirs = getattr(one, field_name), getattr(other, field_name)
-        if mine != theirs:
-            same = "set the same STUDIO_MODEL, STUDIO_WEIGHTS and STUDIO_MAX_CONTEXT"
-            return f"its {label} is {theirs}, but {mine} at the others: {same} for all"
+        value, other_value = getattr(info, field_name), getattr(other_info, field_name)
+        if value != other_value:
+            advice = "set the same STUDIO_MODEL, STUDIO_WEIGHTS and STUDIO_MAX_CONTEXT"
+            return f"its {label} is {other_value}, but {value} at the others: {advice} for all"
     return None

@@ -33,8 +33,8 @@ class RayTransport:
         return frozenset(UP)
 
     def open(self, replica: str, utterance: Utterance, may_wait: bool) -> RayStream:
-        speak = self._handle.options(stream=True, method_name="speak")
-        return RayStream(speak.remote(utterance, replica=replica, may_wait=may_wait))
+        handle = self._handle.options(stream=True, method_name="speak")
+        return RayStream(handle.remote(utterance, replica=replica, may_wait=may_wait))
 
     async def call(self, replica: str, method: str, *arguments: object) -> Any:
         response = self._handle.options(method_name=method).remote(*arguments, replica=replica)

@@ -34,7 +34,7 @@ Item: TypeAlias = str | PackedChunk | None
 """An item of a streamed take: the replica's name first, then chunks, and None for a heartbeat."""
 
 
-def packed(chunk: AudioChunk) -> PackedChunk:
+def pack(chunk: AudioChunk) -> PackedChunk:
     timing = chunk.timing
     return (
         chunk.pcm,
@@ -46,7 +46,7 @@ def packed(chunk: AudioChunk) -> PackedChunk:
     )
 
 
-def unpacked(item: PackedChunk) -> AudioChunk:
+def unpack(item: PackedChunk) -> AudioChunk:
     pcm, codes, first_frame, timing, reason, resumed_at = item
     return AudioChunk(pcm, codes, first_frame, Timing(*timing), reason, resumed_at)  # type: ignore[arg-type]
 
@@ -56,7 +56,7 @@ class Replica:
 
     def __init__(self, name: str, engine: SpeechEngine) -> None:
         self._name, self._engine = name, engine
-        self._moved = -1.0, time.monotonic()
+        self._last_progress = -1.0, time.monotonic()
         self._open = 0
 
     @classmethod
@@ -85,18 +85,18 @@ class Replica:
             yield self._name
             async with aclosing(self._engine.speak(utterance)) as chunks:
                 while True:
-                    following = asyncio.ensure_future(_next(chunks))
+                    next_chunk = asyncio.ensure_future(_next(chunks))
                     try:
-                        while not (await asyncio.wait({following}, timeout=HEARTBEAT_SECONDS))[0]:
+                        while not (await asyncio.wait({next_chunk}, timeout=HEARTBEAT_SECONDS))[0]:
                             yield None
                     finally:
-                        if not following.done():
-                            following.cancel()
-                            await asyncio.wait({following})
-                    chunk = following.result()
+                        if not next_chunk.done():
+                            next_chunk.cancel()
+                            await asyncio.wait({next_chunk})
+                    chunk = next_chunk.result()
                     if chunk is None:
                         return
-                    yield packed(chunk)
+                    yield pack(chunk)
         finally:
             self._open -= 1
 
@@ -111,9 +111,9 @@ class Replica:
         if self._engine.failure is not None:
             raise RuntimeError(self._engine.failure)
         stats, now = self._engine.stats(), time.monotonic()
-        if not stats.running or stats.busy_seconds != self._moved[0]:  # it makes progress
-            self._moved = stats.busy_seconds, now
-        elif now - self._moved[1] > STUCK_SECONDS:
+        if not stats.running or stats.busy_seconds != self._last_progress[0]:  # it makes progress
+            self._last_progress = stats.busy_seconds, now
+        elif now - self._last_progress[1] > STUCK_SECONDS:
             raise RuntimeError(f"{stats.running} rows are running without progress for {STUCK_SECONDS:g} s")
 
 

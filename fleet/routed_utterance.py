@@ -14,7 +14,7 @@ import numpy as np
 
 from engine import AudioChunk, EngineFull, EngineStopped, Timing, Utterance
 from fleet.membership import PATIENCE_SECONDS, Membership, ReplicaLost, Stream
-from fleet.replica import HEARTBEAT_SECONDS, unpacked
+from fleet.replica import HEARTBEAT_SECONDS, unpack
 from fleet.routing import voice_of
 
 log = logging.getLogger(__name__)
@@ -42,24 +42,24 @@ class RoutedUtterance:
         self._replicas = replicas
         self._utterance = utterance
         self._voice = voice_of(utterance)
-        self._avoid: set[str] = set()
+        self._excluded: set[str] = set()
         self._codes: list[np.ndarray] = [] if utterance.so_far is None else [utterance.so_far]
         self._frames = utterance.frames_so_far
         self._start = time.perf_counter()
         self._patience = 1.0  # factor of the timeouts
-        self._first: Timing | None = None  # of the first chunk
+        self._first_timing: Timing | None = None  # of the first chunk
         self._deadline = time.monotonic() + PATIENCE_SECONDS
 
     async def chunks(self) -> AsyncGenerator[AudioChunk, None]:
         """As Engine.speak of one engine."""
-        failed = full = 0
+        failures = full_queues = 0
         while True:
-            name = await self._replicas.wait_for_replica(self._voice, self._avoid, self._deadline)
+            name = await self._replicas.wait_for_replica(self._voice, self._excluded, self._deadline)
             may_wait = not (self._replicas.has_room(name) and self._has_another(name))
             try:
-                async with aclosing(self._from(name, may_wait)) as chunks:
+                async with aclosing(self._stream_from(name, may_wait)) as chunks:
                     async for chunk in chunks:
-                        failed = 0  # during an update many replicas may stop one after another
+                        failures = 0  # during an update many replicas may stop one after another
                         yield chunk
                         if chunk.finish_reason:
                             return
@@ -68,86 +68,88 @@ class RoutedUtterance:
                 if not may_wait:
                     self._replicas.mark_full(name)
                     continue
-                full += 1
-                if self._first is None and (full > 1 or not self._has_another(name)):
+                full_queues += 1
+                if self._first_timing is None and (full_queues > 1 or not self._has_another(name)):
                     raise
                 await self._leave_full(name)
             except (ReplicaLost, EngineStopped) as error:
                 log.warning("replica %s failed a take after %d frames: %s", name, self._frames, error)
-                failed += 1
-                if failed == TRIES:
+                failures += 1
+                if failures == TRIES:
                     raise EngineStopped(f"{TRIES} replicas failed one after another, the last: {error}") from error
-                self._avoid.add(name)
+                self._excluded.add(name)
                 self._replicas.suspect(name)
                 self._deadline = time.monotonic() + PATIENCE_SECONDS
 
     def _has_another(self, name: str) -> bool:
-        return self._replicas.choose(None, self._avoid | {name}) is not None
+        return self._replicas.choose(None, self._excluded | {name}) is not None
 
-    async def _leave_full(self, full: str) -> None:
+    async def _leave_full(self, name: str) -> None:
         """Try other replicas after a full queue, the least loaded first.
 
         A take that has begun waits for a free row if all queues are full. Raises EngineStopped after the deadline.
         """
         self._voice = None
-        self._avoid.add(full)
-        if self._first is not None:
+        self._excluded.add(name)
+        if self._first_timing is not None:
             if time.monotonic() > self._deadline:
                 raise EngineStopped(f"its replica failed, and the others had no free row for {PATIENCE_SECONDS:g} s")
             await asyncio.sleep(POLL_SECONDS)
 
-    async def _from(self, name: str, may_wait: bool) -> AsyncGenerator[AudioChunk, None]:
+    async def _stream_from(self, name: str, may_wait: bool) -> AsyncGenerator[AudioChunk, None]:
         """The chunks of one replica. Raises ReplicaLost, and the engine's errors."""
-        before = time.perf_counter() - self._start
+        offset = time.perf_counter() - self._start
         with self._replicas.working(name):
-            stream = self._replicas.transport.open(name, self._rest(), may_wait)
+            stream = self._replicas.transport.open(name, self._remaining(), may_wait)
             try:
-                limit = FIRST_SECONDS * self._patience
+                timeout = FIRST_SECONDS * self._patience
                 while True:
-                    requested = time.monotonic()
-                    item = await self._next_item(stream, name, limit)
+                    request_time = time.monotonic()
+                    item = await self._next_item(stream, name, timeout)
                     if item is _END:
                         return
                     self._replicas.mark_alive(name)
-                    late = time.monotonic() - requested - HEARTBEAT_SECONDS
-                    limit = max(STALL_SECONDS * self._patience, LATE_TIMES * late)
+                    delay = time.monotonic() - request_time - HEARTBEAT_SECONDS
+                    timeout = max(STALL_SECONDS * self._patience, LATE_TIMES * delay)
                     if isinstance(item, tuple):
-                        yield self._placed(unpacked(item), before)
+                        yield self._retimed(unpack(item), offset)
             finally:
                 stream.cancel()
 
-    async def _next_item(self, stream: Stream, name: str, limit: float) -> Any:
-        """The next item; _END after the last. Raises ReplicaLost after ``limit`` seconds without an item.
+    async def _next_item(self, stream: Stream, name: str, timeout: float) -> Any:
+        """The next item; _END after the last. Raises ReplicaLost after ``timeout`` seconds without an item.
 
         The timeout is longer if no other replica could continue, as this one may only be busy.
         """
-        following = asyncio.ensure_future(_next(stream))
-        began = time.monotonic()
+        next_item = asyncio.ensure_future(_next(stream))
+        start = time.monotonic()
         try:
-            while not (await asyncio.wait({following}, timeout=limit))[0]:
-                silent = time.monotonic() - began
-                if silent >= ALONE_SECONDS or self._replicas.choose(None, {name}) is not None:
+            while not (await asyncio.wait({next_item}, timeout=timeout))[0]:
+                silent_seconds = time.monotonic() - start
+                if silent_seconds >= ALONE_SECONDS or self._replicas.choose(None, {name}) is not None:
                     self._patience *= 2  # the next replica gets more time
-                    raise ReplicaLost(f"it sent nothing for {silent:.1f} s")
-            return following.result()
+                    raise ReplicaLost(f"it sent nothing for {silent_seconds:.1f} s")
+            return next_item.result()
         finally:
-            if not following.done():
-                following.cancel()
-                await asyncio.wait({following})
+            if not next_item.done():
+                next_item.cancel()
+                await asyncio.wait({next_item})
 
-    def _rest(self) -> Utterance:
+    def _remaining(self) -> Utterance:
         """The utterance with the frames received so far."""
         return replace(self._utterance, so_far=np.concatenate(self._codes, axis=1) if self._frames else None)
 
-    def _placed(self, chunk: AudioChunk, before: float) -> AudioChunk:
-        """A chunk with the timing of the whole take, ``before`` seconds more. Raises ReplicaLost on a gap."""
+    def _retimed(self, chunk: AudioChunk, offset: float) -> AudioChunk:
+        """A chunk with the timing of the whole take, ``offset`` seconds more. Raises ReplicaLost on a gap."""
         if chunk.first_frame != self._frames:
             raise ReplicaLost(f"it continued at frame {chunk.first_frame} instead of {self._frames}")
         self._codes.append(chunk.codes)
         self._frames += chunk.frames
         timing = chunk.timing
-        first = self._first = self._first or Timing(before + timing.admitted, before + timing.first_frame, 0.0)
-        return replace(chunk, timing=Timing(first.admitted, first.first_frame, before + timing.now))
+        first_timing = self._first_timing = self._first_timing or Timing(
+            offset + timing.admitted, offset + timing.first_frame, 0.0
+        )
+        return replace(chunk, timing=Timing(first_timing.admitted, first_timing.first_frame, offset + timing.now))
 
 
 async def _next(stream: Stream) -> Any:

@@ -30,8 +30,8 @@ class NamedReplica(RequestRouter):
             return [candidate_replicas]
         pending_request.routing_context.should_backoff = True
         name = pending_request.kwargs.get("replica")
-        named = [replica for replica in candidate_replicas if replica.replica_id.unique_id == name]
-        return [named or candidate_replicas]
+        selected = [replica for replica in candidate_replicas if replica.replica_id.unique_id == name]
+        return [selected or candidate_replicas]
 
     def _update(self) -> None:
         fleet.membership.UP.clear()

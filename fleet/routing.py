@@ -16,22 +16,22 @@ OVER_MEAN = 1.25
 
 
 def choose(
-    voice: bytes | None, loads: Mapping[str, float], avoid: Collection[str] = (), ties: random.Random | None = None
+    voice: bytes | None, loads: Mapping[str, float], excluded: Collection[str] = (), ties: random.Random | None = None
 ) -> str | None:
-    """The replica for a take; None if all are in ``avoid``.
+    """The replica for a take; None if all are in ``excluded``.
 
     ``voice`` None has no home. ``loads`` are the running and queued takes by replica. Ties are broken at random, so
     that callers with the same loads do not all choose the same replica.
     """
-    candidates = {name: load for name, load in loads.items() if name not in avoid}
+    candidates = {name: load for name, load in loads.items() if name not in excluded}
     if not candidates:
         return None
-    bound = max(LEAST_BOUND, OVER_MEAN * sum(candidates.values()) / len(candidates))
+    load_limit = max(LEAST_BOUND, OVER_MEAN * sum(candidates.values()) / len(candidates))
     for home in homes(voice, candidates) if voice is not None else ():
-        if candidates[home] < bound:
+        if candidates[home] < load_limit:
             return home
-    least = min(candidates.values())
-    return (ties or random).choice(sorted(name for name, load in candidates.items() if load == least))
+    lowest_load = min(candidates.values())
+    return (ties or random).choice(sorted(name for name, load in candidates.items() if load == lowest_load))
 
 
 def homes(voice: bytes, replicas: Iterable[str]) -> list[str]:

@@ -77,24 +77,24 @@ def start_fleet(
     environment = ENVIRONMENT | {"PYTHONPATH": os.pathsep.join(path)}
     os.environ.update(environment)
     config = replace(config, model=str(Path(config.model).resolve()) if Path(config.model).is_dir() else config.model)
-    at_end = contextlib.ExitStack()
+    cleanup = contextlib.ExitStack()
     with contextlib.ExitStack() as undo:
-        undo.callback(at_end.close)
+        undo.callback(cleanup.close)
         progress("starting Ray" if address is None else f"joining Ray at {address}", 0.0)
         if address is None:
             gpus = torch.cuda.device_count() if config.device != "cpu" else 0
             size = fleet_size(engines, gpus, available_cores(), config, "this machine", may_grow=False)
-            _start_ray(at_end, gpus)
+            _start_ray(cleanup, gpus)
         else:
-            gpus, cores = _join_ray(at_end, address, environment)
+            gpus, cores = _join_ray(cleanup, address, environment)
             gpus = gpus if config.device != "cpu" else 0
             size = fleet_size(engines, gpus, cores, config, "the cluster", may_grow=True)
         if not gpus and config.threads is None:
-            config = replace(config, threads=max(1, available_cores() // (2 * size.most)))
-        plan = f"{size} × {config} of {_code()}"
+            config = replace(config, threads=max(1, available_cores() // (2 * size.maximum)))
+        plan = f"{size} × {config} of {_code_hash()}"
         if address is None or not _is_running(plan):
             deploy(config, plan, size, bool(gpus), progress)
-        engine = FleetEngine(connect, at_end.close, _head())
+        engine = FleetEngine(connect, cleanup.close, _head())
         undo.pop_all()
     progress("ready", 1.0)
     return engine
@@ -120,7 +120,7 @@ def join_fleet(address: str, config: EngineConfig, progress: Progress) -> FleetE
     with contextlib.ExitStack() as undo:
         undo.callback(ray.shutdown)
         try:
-            with _own_sigterm():
+            with _keep_sigterm_handler():
                 ray.init(address, log_to_driver=False, logging_level="error")
         except (RuntimeError, OSError, ValueError, ray.exceptions.RayError) as error:
             raise EngineStopped(f"the fleet's Ray at {address} cannot be joined: {_first_line(error)}") from error
@@ -157,18 +157,20 @@ def deploy(config: EngineConfig, plan: str, size: ReplicaRange, on_gpu: bool, pr
     target = serve.RunTarget(target=app, name=APP, route_prefix=None)
     serve.run_many([target], wait_for_applications_running=False)  # its status is DEPLOYING from here on
     while True:
-        now = serve.status().applications.get(APP)
-        if now is not None:
-            if now.status in ("DEPLOY_FAILED", "UNHEALTHY"):
-                raise ConfigError(_reason(now))
-            if now.status == "RUNNING":
+        overview = serve.status().applications.get(APP)
+        if overview is not None:
+            if overview.status in ("DEPLOY_FAILED", "UNHEALTHY"):
+                raise ConfigError(_reason(overview))
+            if overview.status == "RUNNING":
                 _internal_kv_put(PLAN_KEY, plan.encode(), overwrite=True)
                 return
-            states: Mapping[str, int] = next((deployment.replica_states for deployment in now.deployments.values()), {})
-            up = states.get("RUNNING", 0)
-            progress(f"starting engines: {up} of {size.least} ready", min(1.0, up / size.least))
+            states: Mapping[str, int] = next(
+                (deployment.replica_states for deployment in overview.deployments.values()), {}
+            )
+            running = states.get("RUNNING", 0)
+            progress(f"starting engines: {running} of {size.minimum} ready", min(1.0, running / size.minimum))
         else:
-            progress(f"starting {size.least} engines", 0.0)
+            progress(f"starting {size.minimum} engines", 0.0)
         time.sleep(POLL_SECONDS)
 
 
@@ -191,7 +193,7 @@ def _check_ray() -> None:
         raise ConfigError(f"a fleet needs Ray {RAY}, but {installed} is installed: {INSTALL}")
 
 
-def _start_ray(at_end: contextlib.ExitStack, gpus: int) -> None:
+def _start_ray(cleanup: contextlib.ExitStack, gpus: int) -> None:
     """Start Ray for this process only; it stops with it. Raises EngineStopped."""
     os.environ["RAY_AUTH_MODE"] = "token"  # its ports listen on every interface
     os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
@@ -200,13 +202,13 @@ def _start_ray(at_end: contextlib.ExitStack, gpus: int) -> None:
 
     if ray.is_initialized():
         raise EngineStopped("Ray is already running in this process")
-    folder = _own_folder(at_end)
+    folder = _make_folder(cleanup)
     # Linux kills Ray's processes when the thread that started them ends, so the thread must outlive them.
-    thread = at_end.enter_context(ThreadPoolExecutor(1, "ray"))
-    at_end.callback(ray.shutdown)
+    thread = cleanup.enter_context(ThreadPoolExecutor(1, "ray"))
+    cleanup.callback(ray.shutdown)
     for tries_left in reversed(range(INIT_TRIES)):
         try:
-            with _own_sigterm():
+            with _keep_sigterm_handler():
                 thread.submit(
                     ray.init,
                     "local",  # not the cluster of RAY_ADDRESS, which is for other programs
@@ -227,33 +229,33 @@ def _start_ray(at_end: contextlib.ExitStack, gpus: int) -> None:
 
 
 @contextlib.contextmanager
-def _own_sigterm() -> Iterator[None]:
+def _keep_sigterm_handler() -> Iterator[None]:
     """Restore our handler of SIGTERM afterwards, as Ray installs one that aborts the process.
 
     It uses libc, as Python's own function works only on the main thread.
     """
     libc = ctypes.CDLL(None)
-    ours = ctypes.create_string_buffer(512)  # more than a struct sigaction has on any system
-    libc.sigaction(signal.SIGTERM, None, ours)
+    saved_handler = ctypes.create_string_buffer(512)  # more than a struct sigaction has on any system
+    libc.sigaction(signal.SIGTERM, None, saved_handler)
     try:
         yield
     finally:
-        libc.sigaction(signal.SIGTERM, ours, None)
+        libc.sigaction(signal.SIGTERM, saved_handler, None)
 
 
-def _own_folder(at_end: contextlib.ExitStack) -> str:
+def _make_folder(cleanup: contextlib.ExitStack) -> str:
     """A folder with a short path for Ray's logs and sockets; folders of killed studios are deleted."""
-    for left in Path(tempfile.gettempdir()).glob("fleet-*"):
+    for leftover in Path(tempfile.gettempdir()).glob("fleet-*"):
         with contextlib.suppress(OSError):
-            status = left.lstat()
+            status = leftover.lstat()
             if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
                 continue  # of another user, who may have replaced the file
-            with open(os.open(left / "owner", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)) as file:
+            with open(os.open(leftover / "owner", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)) as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails if its studio is running
-                shutil.rmtree(left, ignore_errors=True)
+                shutil.rmtree(leftover, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix="fleet-"))
-    at_end.callback(shutil.rmtree, folder, ignore_errors=True)
-    file = at_end.enter_context(folder.joinpath("new").open("w"))
+    cleanup.callback(shutil.rmtree, folder, ignore_errors=True)
+    file = cleanup.enter_context(folder.joinpath("new").open("w"))
     fcntl.flock(file, fcntl.LOCK_EX)
     folder.joinpath("new").rename(folder / "owner")  # it is never visible without its lock
     # Ray opens its folder to every user of the machine, so it is put into a private one.
@@ -262,20 +264,20 @@ def _own_folder(at_end: contextlib.ExitStack) -> str:
 
 def _kill_started(folder: str) -> None:
     """Kill the processes left by a failed start of Ray: they have its folder in their arguments."""
-    for arguments in Path("/proc").glob("[0-9]*/cmdline"):
+    for cmdline in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):  # it has already exited
-            if folder.encode() in arguments.read_bytes() and int(arguments.parent.name) != os.getpid():
-                os.kill(int(arguments.parent.name), signal.SIGKILL)
+            if folder.encode() in cmdline.read_bytes() and int(cmdline.parent.name) != os.getpid():
+                os.kill(int(cmdline.parent.name), signal.SIGKILL)
 
 
-def _join_ray(at_end: contextlib.ExitStack, address: str, environment: dict[str, str]) -> tuple[int, int]:
+def _join_ray(cleanup: contextlib.ExitStack, address: str, environment: dict[str, str]) -> tuple[int, int]:
     """Connect to the cluster; returns its number of GPUs and cores. Raises ConfigError."""
     import ray
     from ray import serve
 
-    at_end.callback(ray.shutdown)
+    cleanup.callback(ray.shutdown)
     try:
-        with _own_sigterm():
+        with _keep_sigterm_handler():
             ray.init(address, runtime_env={"env_vars": environment}, log_to_driver=False, logging_level="error")
         serve.start(proxy_location="Disabled", logging_config={"log_level": "WARNING"})
     except ConnectionError as error:
@@ -286,10 +288,10 @@ def _join_ray(at_end: contextlib.ExitStack, address: str, environment: dict[str,
     except (RuntimeError, OSError, ValueError, ray.exceptions.RayError) as error:
         versions = re.findall(r"(Ray|Python): (\S+)", str(error))
         if "Version mismatch" in str(error) and len(versions) == 4:
-            (_, ray_there), (_, python_there), (_, ray_here), (_, python_here) = versions
+            (_, cluster_ray), (_, cluster_python), (_, local_ray), (_, local_python) = versions
             raise ConfigError(
-                f"the cluster at {address} runs Ray {ray_there} on Python {python_there}, this studio runs Ray "
-                f"{ray_here} on Python {python_here}: use the same versions for both"
+                f"the cluster at {address} runs Ray {cluster_ray} on Python {cluster_python}, this studio runs Ray "
+                f"{local_ray} on Python {local_python}: use the same versions for both"
             ) from error
         raise ConfigError(f"STUDIO_RAY_ADDRESS={address} cannot be joined: {_first_line(error)}") from error
     resources = ray.cluster_resources()
@@ -301,11 +303,11 @@ def _is_running(plan: str) -> bool:
     from ray import serve
     from ray.experimental.internal_kv import _internal_kv_get
 
-    now = serve.status().applications.get(APP)
-    return now is not None and now.status == "RUNNING" and _internal_kv_get(PLAN_KEY) == plan.encode()
+    overview = serve.status().applications.get(APP)
+    return overview is not None and overview.status == "RUNNING" and _internal_kv_get(PLAN_KEY) == plan.encode()
 
 
-def _code() -> str:
+def _code_hash() -> str:
     """A hash of the replicas' code (16 hex digits), as new code makes a new plan."""
     digest = hashlib.sha256()
     for path in sorted(path for package in ("engine", "fleet") for path in (ROOT / package).rglob("*.py")):
@@ -313,9 +315,9 @@ def _code() -> str:
     return digest.hexdigest()[:16]
 
 
-def _reason(now: Any) -> str:
+def _reason(overview: Any) -> str:
     """Why replicas could not start: the engine's own message, from Serve's traceback."""
-    messages = "\n".join([now.message, *(deployment.message for deployment in now.deployments.values())])
+    messages = "\n".join([overview.message, *(deployment.message for deployment in overview.deployments.values())])
     reasons = re.findall(r"engine\.engine_errors\.\w+: (.+)", messages)
     return reasons[-1] if reasons else f"Ray Serve could not start the engines: {messages.strip()}"
 

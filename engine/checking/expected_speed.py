@@ -31,8 +31,8 @@ def expected_frame_seconds(cost: FrameCost, device: torch.device, threads: int |
     """
     if device.type == "cpu":
         # The engine and the codec work side by side, each with its threads.
-        reading, computing = _cpu_rates(threads or default_threads())
-        return max(cost.passes * _CPU_LAYER + cost.weight_bytes / reading, cost.codec_operations / computing)
+        read_rate, compute_rate = _cpu_rates(threads or default_threads())
+        return max(cost.passes * _CPU_LAYER + cost.weight_bytes / read_rate, cost.codec_operations / compute_rate)
     if device.type != "cuda" or (bandwidth := _gpu_bandwidth(device)) is None:
         return None
     capability = torch.cuda.get_device_capability(device)
@@ -60,19 +60,19 @@ def _cpu_rates(threads: int) -> tuple[float, float]:
     """
     weight, vector = torch.zeros(4096, 4096), torch.zeros(4096)
     sound, kernel = torch.zeros(1, 128, 1024), torch.zeros(128, 128, 7)
-    reading = computing = math.inf
-    before = torch.get_num_threads()
+    read_seconds = compute_seconds = math.inf
+    old_threads = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
         for _ in range(_RUNS):
-            reading = min(reading, _seconds_of(lambda: torch.mv(weight, vector)))
-            computing = min(computing, _seconds_of(lambda: torch.conv1d(sound, kernel)))
+            read_seconds = min(read_seconds, _seconds_of(lambda: torch.mv(weight, vector)))
+            compute_seconds = min(compute_seconds, _seconds_of(lambda: torch.conv1d(sound, kernel)))
     finally:
-        torch.set_num_threads(before)
-    return weight.nbytes / reading, 2 * kernel.numel() * sound.shape[2] / computing
+        torch.set_num_threads(old_threads)
+    return weight.nbytes / read_seconds, 2 * kernel.numel() * sound.shape[2] / compute_seconds
 
 
 def _seconds_of(run: Callable[[], object]) -> float:
-    begin = time.perf_counter()
+    start = time.perf_counter()
     run()
-    return time.perf_counter() - begin
+    return time.perf_counter() - start

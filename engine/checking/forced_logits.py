@@ -31,13 +31,13 @@ class ForcedTake:
     """Number of the prompt's steps."""
 
     @classmethod
-    def of(cls, spoken: Spoken, checkpoint: Checkpoint) -> ForcedTake:
-        utterance, codes = spoken
+    def of(cls, take: Spoken, checkpoint: Checkpoint) -> ForcedTake:
+        utterance, codes = take
         prompt, device = build_prompt(utterance, checkpoint.tokenizer, checkpoint.config), _device(checkpoint.model)
         ids = np.concatenate([prompt.ids, codes[0] + np.int64(checkpoint.config.semantic_start)])
-        every = np.concatenate([prompt.codes, codes], 1)
-        here, there = torch.from_numpy(ids)[None], torch.from_numpy(every)[None]
-        return cls(here.to(device), there.to(device), len(prompt))
+        all_codes = np.concatenate([prompt.codes, codes], 1)
+        ids_tensor, codes_tensor = torch.from_numpy(ids)[None], torch.from_numpy(all_codes)[None]
+        return cls(ids_tensor.to(device), codes_tensor.to(device), len(prompt))
 
     @property
     def frames(self) -> Tensor:
@@ -58,9 +58,9 @@ class Agreement:
 
 
 @torch.inference_mode()
-def forced_logits(checkpoint: Checkpoint, spoken: Sequence[Spoken], model: DualAR | None = None) -> Logits:
+def forced_logits(checkpoint: Checkpoint, takes: Sequence[Spoken], model: DualAR | None = None) -> Logits:
     """``model``: used instead of the checkpoint's own, such as the same model in fewer bits."""
-    return joined_logits(_logits_of, [ForcedTake.of(take, checkpoint) for take in spoken], model or checkpoint.model)
+    return joined_logits(_logits_of, [ForcedTake.of(take, checkpoint) for take in takes], model or checkpoint.model)
 
 
 def joined_logits(
@@ -93,8 +93,9 @@ def fast_inputs(take: ForcedTake, model: DualAR) -> tuple[Tensor, Tensor]:
 
 
 def _logits_of(take: ForcedTake, model: DualAR) -> Logits:
-    semantic, first = fast_inputs(take, model)
-    x = torch.cat([first[:, None], model.fast.embeddings(take.frames[:-1].t())], 1)  # all but a frame's last code
+    semantic, inputs = fast_inputs(take, model)
+    # The fast AR's inputs: all but a frame's last code.
+    x = torch.cat([inputs[:, None], model.fast.embeddings(take.frames[:-1].t())], 1)
     positions = torch.arange(x.shape[1], device=x.device)[None]
     return semantic, model.fast_logits(x, positions, Causal())[:, 1:].flatten(0, 1)
 

@@ -88,27 +88,27 @@ def check_model(config: EngineConfig, texts: Sequence[str], tell: Callable[[str]
     torch.cuda.empty_cache()  # comparing needs the full weights, so the engine's must be freed
     tell("comparing logits")
     try:
-        compared = _compared(config.model, speech, speech.info.device)
+        comparison = _compare(config.model, speech, speech.info.device)
     except torch.OutOfMemoryError:
         tell("comparing logits on the CPU, where there is memory for the whole weights")
-        compared = _compared(config.model, speech, "cpu")
-    return ModelReport(speech.info, speech.load_seconds, speech.peak_memory, speech.takes, *compared)
+        comparison = _compare(config.model, speech, "cpu")
+    return ModelReport(speech.info, speech.load_seconds, speech.peak_memory, speech.takes, *comparison)
 
 
 def _speech(config: EngineConfig, texts: Sequence[str], tell: Callable[[str], object]) -> _Speech:
     tell("loading")
-    begin = time.perf_counter()
+    start = time.perf_counter()
     engine = Engine.start(config)
-    load_seconds = time.perf_counter() - begin
+    load_seconds = time.perf_counter() - start
     try:
         takes, spoken = list[CheckedTake](), list[Spoken]()
         for index, text in enumerate(texts):
             tell(f"generating {index + 1} of {len(texts)}")
-            take, codes = asyncio.run(_spoken(engine, text, seed=index))
+            take, codes = asyncio.run(_speak(engine, text, seed=index))
             takes.append(take)
             if codes.shape[1] and len(spoken) < COMPARED_TAKES:
                 spoken.append((Utterance(text), codes[:, :COMPARED_FRAMES]))
-        _, codes = asyncio.run(_spoken(engine, texts[0], temperature=0.0))
+        _, codes = asyncio.run(_speak(engine, texts[0], temperature=0.0))
         greedy = (Utterance(texts[0]), codes[:, :COMPARED_FRAMES])
         memory = _peak_memory(engine.info.device)
         return _Speech(engine.info, load_seconds, memory, tuple(takes), tuple(spoken), greedy)
@@ -116,17 +116,17 @@ def _speech(config: EngineConfig, texts: Sequence[str], tell: Callable[[str], ob
         engine.stop()
 
 
-async def _spoken(engine: Engine, text: str, seed: int = 0, temperature: float = 0.7) -> tuple[CheckedTake, np.ndarray]:
-    rate, begin = engine.info.frame_rate, time.perf_counter()
-    most = int(rate * (2 + len(text) / FEWEST_CHARACTERS))
+async def _speak(engine: Engine, text: str, seed: int = 0, temperature: float = 0.7) -> tuple[CheckedTake, np.ndarray]:
+    rate, start = engine.info.frame_rate, time.perf_counter()
+    max_frames = int(rate * (2 + len(text) / FEWEST_CHARACTERS))
     sampling = Sampling(seed=seed, temperature=temperature)
-    chunks = [chunk async for chunk in engine.speak(Utterance(text, (), sampling, max_frames=most))]
-    took = time.perf_counter() - begin
+    chunks = [chunk async for chunk in engine.speak(Utterance(text, (), sampling, max_frames=max_frames))]
+    work_seconds = time.perf_counter() - start
     codes = np.concatenate([chunk.codes for chunk in chunks], 1)
-    return _measured(text, chunks, engine.info.sample_rate, took), codes
+    return _measure(text, chunks, engine.info.sample_rate, work_seconds), codes
 
 
-def _measured(text: str, chunks: Sequence[AudioChunk], rate: int, took: float) -> CheckedTake:
+def _measure(text: str, chunks: Sequence[AudioChunk], rate: int, work_seconds: float) -> CheckedTake:
     pcm = np.concatenate([chunk.pcm for chunk in chunks])
     seconds = len(pcm) / rate
     end: End = "ok" if seconds * MOST_CHARACTERS >= len(text) else "early"
@@ -135,9 +135,11 @@ def _measured(text: str, chunks: Sequence[AudioChunk], rate: int, took: float) -
     size = int(WINDOW_SECONDS * rate)
     windows = pcm[: len(pcm) // size * size].reshape(-1, size)
     levels = 10 * np.log10((windows.astype(np.float64) ** 2).mean(1) + 1e-12)
-    loud = levels > SILENCE_DB
-    level = float(10 * np.log10((10 ** (levels[loud] / 10)).mean())) if loud.any() else float("-inf")
-    return CheckedTake(text, pcm, seconds, end, level, _longest(~loud) * WINDOW_SECONDS, took / max(seconds, 1e-9))
+    is_loud = levels > SILENCE_DB
+    level = float(10 * np.log10((10 ** (levels[is_loud] / 10)).mean())) if is_loud.any() else float("-inf")
+    return CheckedTake(
+        text, pcm, seconds, end, level, _longest(~is_loud) * WINDOW_SECONDS, work_seconds / max(seconds, 1e-9)
+    )
 
 
 def _longest(flags: np.ndarray) -> int:
@@ -146,7 +148,7 @@ def _longest(flags: np.ndarray) -> int:
     return int((edges[1::2] - edges[::2]).max(initial=0))
 
 
-def _compared(model: str, speech: _Speech, device: str) -> tuple[dict[str, Agreement], Agreement | None, float | None]:
+def _compare(model: str, speech: _Speech, device: str) -> tuple[dict[str, Agreement], Agreement | None, float | None]:
     """Agreement by bits, agreement with fish-speech, and the share of greedy frames that fish-speech generates too."""
     if not speech.spoken:
         return {}, None, None
@@ -161,19 +163,19 @@ def _compared(model: str, speech: _Speech, device: str) -> tuple[dict[str, Agree
     if not is_installed():
         return by_weights, None, None
     residual = full[1].shape[1]
-    semantic, theirs = fish_speech_logits(checkpoint, speech.spoken)
-    matched = agreement(full, (semantic, theirs[:, :residual]))
+    semantic, residual_logits = fish_speech_logits(checkpoint, speech.spoken)
+    parity = agreement(full, (semantic, residual_logits[:, :residual]))
     if not speech.greedy[1].shape[1]:
-        return by_weights, matched, None
-    agreeing = _frames_kept(fish_speech_logits(checkpoint, [speech.greedy]), speech.greedy[1], residual)
-    return by_weights, matched, agreeing
+        return by_weights, parity, None
+    frames_kept = _frames_kept(fish_speech_logits(checkpoint, [speech.greedy]), speech.greedy[1], residual)
+    return by_weights, parity, frames_kept
 
 
 def _frames_kept(logits: Logits, codes: np.ndarray, residual: int) -> float:
     """The share of frames (codebooks, frames) whose every code is the most likely by these logits."""
     first = logits[0].argmax(1)[:, None]
-    others = logits[1][:, :residual].argmax(1).view(len(first), -1)
-    best = torch.cat([first, others], 1).cpu().numpy()
+    residual_codes = logits[1][:, :residual].argmax(1).view(len(first), -1)
+    best = torch.cat([first, residual_codes], 1).cpu().numpy()
     return float((best == codes.T).all(1).mean())
 
 

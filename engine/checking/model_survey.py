@@ -70,19 +70,19 @@ def survey_model(config: EngineConfig, tree: Mapping[str, Any] | None = None, he
     needs = tuple(_need(replace(config, weights=weights), place, model, codec, budget) for weights in formats)
     chosen: Weights | None = None
     with suppress(ConfigError):
-        chosen = _fitting(config, place, model, codec, budget)[0].weights
+        chosen = _fitting_size(config, place, model, codec, budget)[0].weights
     return ModelSurvey(model.family, str(place.device), budget, needs, chosen, card)
 
 
-def _fitting(
+def _fitting_size(
     config: EngineConfig, place: Place, model: ModelConfig, codec: CodecConfig, budget: int | None
 ) -> tuple[EngineSize, MemoryPlan]:
     """The size that an engine would have. Raises ConfigError if it does not fit.
 
     On a CPU it does not depend on the free memory, unless a limit is set.
     """
-    is_chosen = place.device.type == "cpu" and config.memory_bytes is None
-    size, memory = Sizing(config, place, model, codec).largest(None if is_chosen else budget)
+    ignores_memory = place.device.type == "cpu" and config.memory_bytes is None
+    size, memory = Sizing(config, place, model, codec).largest(None if ignores_memory else budget)
     memory.check(budget)
     return size, memory
 
@@ -102,7 +102,7 @@ def _sizes(model: str, tree: Mapping[str, Any] | None) -> tuple[ModelConfig, Cod
 def _need(config: EngineConfig, place: Place, model: ModelConfig, codec: CodecConfig, budget: int | None) -> Need:
     fits = True
     try:
-        size, memory = _fitting(config, place, model, codec, budget)
+        size, memory = _fitting_size(config, place, model, codec, budget)
     except ConfigError:
         size, memory = Sizing(config, place, model, codec).smallest()
         fits = False

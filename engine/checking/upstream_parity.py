@@ -32,46 +32,46 @@ def fish_speech_logits(checkpoint: Checkpoint, spoken: Sequence[Spoken]) -> Logi
 
     The input of its fast AR comes from our code: versions differ in whether they norm it.
     """
-    takes = [ForcedTake.of(one, checkpoint) for one in spoken]
-    theirs = _theirs(checkpoint, 8 + max(take.ids.shape[1] for take in takes))
+    takes = [ForcedTake.of(take, checkpoint) for take in spoken]
+    reference = _reference_model(checkpoint, 8 + max(take.ids.shape[1] for take in takes))
     config = checkpoint.config
-    legal = torch.tensor([*range(config.semantic_start, config.semantic_end + 1), config.eos_token])
+    allowed = torch.tensor([*range(config.semantic_start, config.semantic_end + 1), config.eos_token])
 
-    def one(take: ForcedTake, ours: DualAR) -> Logits:
-        for block in theirs.layers:
+    def logits_of(take: ForcedTake, model: DualAR) -> Logits:
+        for block in reference.layers:
             block.attention.kv_cache = None
-        theirs.max_seq_len = -1
+        reference.max_seq_len = -1
         prompt = torch.cat([take.ids, take.codes[0]])[None]
         base = importlib.import_module("fish_speech.models.text2semantic.llama").BaseTransformer
-        semantic = base.forward_generate(theirs, prompt, return_all=True).logits[0, take.start - 1 : -1]
-        return semantic[:, legal.to(semantic.device)], _residual(theirs, take, fast_inputs(take, ours)[1])
+        semantic = base.forward_generate(reference, prompt, return_all=True).logits[0, take.start - 1 : -1]
+        return semantic[:, allowed.to(semantic.device)], _residual(reference, take, fast_inputs(take, model)[1])
 
-    return joined_logits(one, takes, checkpoint.model)
+    return joined_logits(logits_of, takes, checkpoint.model)
 
 
-def _residual(theirs: Any, take: ForcedTake, first: Tensor) -> Tensor:
+def _residual(reference: Any, take: ForcedTake, first: Tensor) -> Tensor:
     """Its loop, all frames at once: position 0 reads the slow AR's state, position k code k − 1."""
     count, books = len(first), len(take.codes[0])
-    for block in theirs.fast_layers:  # needs its own cache, with one row per frame
+    for block in reference.fast_layers:  # needs its own cache, with one row per frame
         block.attention.kv_cache = None
-    theirs.max_batch_size = theirs.max_seq_len = -1
-    theirs.setup_caches(count, books, dtype=first.dtype)
-    theirs.forward_generate_fast(first, torch.tensor([0], device=first.device))
+    reference.max_batch_size = reference.max_seq_len = -1
+    reference.setup_caches(count, books, dtype=first.dtype)
+    reference.forward_generate_fast(first, torch.tensor([0], device=first.device))
     steps = []
     for book in range(1, books):
-        x = theirs.fast_embeddings(take.frames[book - 1])
-        steps.append(theirs.forward_generate_fast(x, torch.tensor([book], device=first.device))[:, 0])
+        x = reference.fast_embeddings(take.frames[book - 1])
+        steps.append(reference.forward_generate_fast(x, torch.tensor([book], device=first.device))[:, 0])
     return torch.stack(steps, 1).flatten(0, 1)
 
 
-def _theirs(checkpoint: Checkpoint, positions: int) -> Any:
+def _reference_model(checkpoint: Checkpoint, positions: int) -> Any:
     llama = importlib.import_module("fish_speech.models.text2semantic.llama")
     config = checkpoint.config
-    first, last = config.semantic_start, config.semantic_end
+    semantic_start, semantic_end = config.semantic_start, config.semantic_end
     tokenizer = SimpleNamespace(
-        semantic_id_to_token_id={code: first + code for code in range(last - first + 1)},
-        semantic_begin_id=first,
-        semantic_end_id=last,
+        semantic_id_to_token_id={code: semantic_start + code for code in range(semantic_end - semantic_start + 1)},
+        semantic_begin_id=semantic_start,
+        semantic_end_id=semantic_end,
         get_token_id=lambda token: config.eos_token,
     )
     with torch.device(checkpoint.model.slow.norm.weight.device):

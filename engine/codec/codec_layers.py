@@ -32,9 +32,9 @@ class CausalConv1d(Stateful):
 
     def use_products(self) -> None:
         """Arrange each tap's weights for `_by_products`, and use that where it supports this layer."""
-        own = self.conv
-        if own.groups == 1 and own.stride == (1,):
-            own.weight.data = own.weight.data.permute(2, 0, 1).contiguous().permute(1, 2, 0)
+        conv = self.conv
+        if conv.groups == 1 and conv.stride == (1,):
+            conv.weight.data = conv.weight.data.permute(2, 0, 1).contiguous().permute(1, 2, 0)
             self.by_products = True
 
 
@@ -67,12 +67,12 @@ class CausalConvTranspose1d(Stateful):
 
         Torch's transposed convolution takes twice as long on a CPU for a stream's few columns.
         """
-        weight, last = self.conv.weight, self.context
+        weight, context = self.conv.weight, self.context
         shares = weight.flatten(1).t() @ x
-        shares = shares.unflatten(1, (weight.shape[1], last + 1, self.stride))
-        total = shares[:, :, 0, :, last:]
-        for back in range(1, last + 1):
-            total = total + shares[:, :, back, :, last - back : -back]
+        shares = shares.unflatten(1, (weight.shape[1], context + 1, self.stride))
+        total = shares[:, :, 0, :, context:]
+        for distance in range(1, context + 1):
+            total = total + shares[:, :, distance, :, context - distance : -distance]
         assert self.conv.bias is not None
         return total.transpose(2, 3).flatten(2).add_(self.conv.bias[:, None])
 
@@ -88,8 +88,8 @@ def _by_products(conv: nn.Conv1d, x: Tensor) -> Tensor:
     rows, columns = len(x), x.shape[2] - (weight.shape[2] - 1) * dilation
     y = conv.bias[:, None].expand(rows, -1, columns)
     for tap in range(weight.shape[2]):
-        seen, own = x[:, :, tap * dilation : tap * dilation + columns], weight[:, :, tap].expand(rows, -1, -1)
-        y = torch.baddbmm(y, own, seen) if tap == 0 else y.baddbmm_(own, seen)
+        window, factor = x[:, :, tap * dilation : tap * dilation + columns], weight[:, :, tap].expand(rows, -1, -1)
+        y = torch.baddbmm(y, factor, window) if tap == 0 else y.baddbmm_(factor, window)
     return y
 
 

@@ -42,11 +42,13 @@ def build_codec(config: CodecConfig, tensors: Mapping[str, Tensor], path: Path, 
     """The codec of these tensors in float32; messages name ``path``. Raises CheckpointError."""
     with only_shapes():
         codec = Codec(config)
-    whole = _with_all_heads(codec, fold_weight_norm(tensors))
-    check_tensors(path, codec, {key: value.shape for key, value in whole.items()})
-    if wrong := [key for key, value in whole.items() if not value.is_floating_point()]:
-        raise CheckpointError(f"{path}: {wrong[0]} is {whole[wrong[0]].dtype}, expected numbers with a fraction")
-    codec.load_state_dict({key: value.float() for key, value in whole.items()}, assign=True)
+    state = _with_all_heads(codec, fold_weight_norm(tensors))
+    check_tensors(path, codec, {key: value.shape for key, value in state.items()})
+    if non_float := [key for key, value in state.items() if not value.is_floating_point()]:
+        raise CheckpointError(
+            f"{path}: {non_float[0]} is {state[non_float[0]].dtype}, expected numbers with a fraction"
+        )
+    codec.load_state_dict({key: value.float() for key, value in state.items()}, assign=True)
     return codec.to(device).eval().requires_grad_(False)
 
 
@@ -125,8 +127,8 @@ def _with_all_heads(codec: Codec, tensors: dict[str, Tensor]) -> dict[str, Tenso
         if not isinstance(part, WindowAttention) or key not in tensors:
             continue
         weight, width = tensors[key], part.n_head * part.head_dim
-        groups, rest = divmod(len(weight) - width, 2 * part.head_dim)
-        if not rest and 0 < groups < part.n_head and part.n_head % groups == 0:
+        groups, remainder = divmod(len(weight) - width, 2 * part.head_dim)
+        if not remainder and 0 < groups < part.n_head and part.n_head % groups == 0:
             q, kv = weight[:width], weight[width:].unflatten(0, (2, groups, 1, part.head_dim))
             copies = kv.expand(-1, -1, part.n_head // groups, -1, -1).flatten(0, 3)
             tensors[key] = torch.cat([q, copies])

@@ -82,11 +82,11 @@ class Decoder(Stateful):
         self.model = Stack(*layers)
 
     def forward(self, x: Tensor, state: StreamState | None = None, colours: Iterator[Colour] | None = None) -> Tensor:
-        first, *blocks, snake, last, limit = self.model
-        x = coloured(first(x, state), colours)
+        first_conv, *blocks, snake, last_conv, limit = self.model
+        x = coloured(first_conv(x, state), colours)
         for block in blocks:
             x = block(x, state, colours)
-        return limit(last(snake(x), state))
+        return limit(last_conv(snake(x), state))
 
 
 class Codec(nn.Module):
@@ -110,9 +110,9 @@ class Codec(nn.Module):
         the semantic tokens come out differently (vLLM-Omni's review of its PR 2145). Upstream's post_module and
         upsampling add nothing to codes and are left out.
         """
-        missing = -audio.shape[-1] % self.config.frame_samples
+        padding = -audio.shape[-1] % self.config.frame_samples
         with torch.autocast(audio.device.type, enabled=False):
-            return self.quantizer.encode(self.encoder(F.pad(audio.float(), (0, missing))))
+            return self.quantizer.encode(self.encoder(F.pad(audio.float(), (0, padding))))
 
     def decode(self, codes: Tensor, state: StreamState | None = None, colours: Colours | None = None) -> Tensor:
         """Codes (rows, codebooks, frames) → audio (rows, 1, frames · frame_samples) in [-1, 1].
@@ -122,8 +122,8 @@ class Codec(nn.Module):
         """
         if colours is None and self.timbre is not None:
             colours = self.timbre.colours()
-        own = None if colours is None else iter(colours)
-        return self.decoder(self.quantizer.decode(codes, state, own), state, own)
+        colour_iterator = None if colours is None else iter(colours)
+        return self.decoder(self.quantizer.decode(codes, state, colour_iterator), state, colour_iterator)
 
     def use_products(self) -> None:
         """Decode streams by plain products where possible: on a CPU, in float32, they are faster."""

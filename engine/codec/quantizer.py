@@ -113,9 +113,9 @@ class Quantizer(nn.Module):
 
     def codes(self, z: Tensor) -> Tensor:
         """The output of pre_module, (rows, dim, frames) → codes (rows, codebooks, frames)."""
-        semantic, first = self.semantic_quantizer(z)
-        _, rest = self.quantizer(z - semantic)
-        return torch.cat([first, rest], 1)
+        semantic, semantic_codes = self.semantic_quantizer(z)
+        _, residual_codes = self.quantizer(z - semantic)
+        return torch.cat([semantic_codes, residual_codes], 1)
 
     def decode(
         self, codes: Tensor, state: StreamState | None = None, colours: Iterator[Colour] | None = None

@@ -16,8 +16,8 @@ LARGEST_FILTER = 4_000_000
 
 def convertible(source: int, target: int) -> bool:
     """Whether the rates have a large enough common divisor for exact conversion, as all usual ones do."""
-    shared = math.gcd(source, target)
-    return source // shared * (target // shared) <= LARGEST_FILTER
+    divisor = math.gcd(source, target)
+    return source // divisor * (target // divisor) <= LARGEST_FILTER
 
 
 def resample(audio: Tensor, source: int, target: int) -> Tensor:
@@ -41,13 +41,13 @@ def _torchaudio_transforms() -> types.ModuleType:
     except (ImportError, OSError, RuntimeError):
         for name in [name for name in sys.modules if name.split(".")[0] == "torchaudio"]:
             del sys.modules[name]
-        stand_in = types.ModuleType("torchaudio._extension")
-        stand_in.__dict__.update(
+        stub = types.ModuleType("torchaudio._extension")
+        stub.__dict__.update(
             _IS_TORCHAUDIO_EXT_AVAILABLE=False,
             _IS_ALIGN_AVAILABLE=False,
             fail_if_no_align=lambda function: function,
             _check_cuda_version=lambda: None,
         )
-        sys.modules["torchaudio._extension"] = stand_in
+        sys.modules["torchaudio._extension"] = stub
         from torchaudio import transforms
     return transforms

@@ -67,8 +67,8 @@ class WindowBlock(Stateful):
         state: StreamState | None = None,
         colours: Iterator[Colour] | None = None,
     ) -> Tensor:
-        seen = coloured(self.attention_norm(x), colours, dim=2)
-        x = x + self.attention_layer_scale(self.attention(seen, rope, mask, state))
+        normed = coloured(self.attention_norm(x), colours, dim=2)
+        x = x + self.attention_layer_scale(self.attention(normed, rope, mask, state))
         return x + self.ffn_layer_scale(self.feed_forward(coloured(self.ffn_norm(x), colours, dim=2)))
 
 
@@ -80,9 +80,9 @@ class WindowTransformer(Stateful):
         self.config = config
         self.layers = nn.ModuleList(WindowBlock(config) for _ in range(config.n_layer))
         self.norm = RMSNorm(config.dim, config.norm_eps)
-        same = config.input_dim == config.dim
-        self.input_proj: nn.Module = nn.Identity() if same else nn.Linear(config.input_dim, config.dim)
-        self.output_proj: nn.Module = nn.Identity() if same else nn.Linear(config.dim, config.input_dim)
+        is_same_size = config.input_dim == config.dim
+        self.input_proj: nn.Module = nn.Identity() if is_same_size else nn.Linear(config.input_dim, config.dim)
+        self.output_proj: nn.Module = nn.Identity() if is_same_size else nn.Linear(config.dim, config.input_dim)
 
     def forward(self, x: Tensor, state: StreamState | None = None, colours: Iterator[Colour] | None = None) -> Tensor:
         x = self.input_proj(x.transpose(1, 2))

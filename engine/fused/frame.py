@@ -54,10 +54,10 @@ class Weight:
         return self.stored.values if self.packed12 is None else self.packed12.words
 
     @classmethod
-    def of(cls, stored: StoredWeight, twelve_bits: TwelveBits, gated: bool = False) -> Weight:
-        if twelve_bits == "none" or stored.scales is not None or not Packed12.fits(stored.values, gated):
-            return cls(stored)
-        return cls(stored, Packed12.of(stored.values, tiled=gated and twelve_bits == "tiles"))
+    def of(cls, weight: StoredWeight, twelve_bits: TwelveBits, gated: bool = False) -> Weight:
+        if twelve_bits == "none" or weight.scales is not None or not Packed12.fits(weight.values, gated):
+            return cls(weight)
+        return cls(weight, Packed12.of(weight.values, tiled=gated and twelve_bits == "tiles"))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -122,23 +122,28 @@ class FusedTransformer:
         Of pairs only the second row has a result.
         """
         first = self._layers[0].attention_norm
-        ready = x if self._has_gemv(x) else rms_norm(x, first, self._sizes.norm_eps, dtype=self._input_type(x))
+        inputs = x if self._has_gemv(x) else rms_norm(x, first, self._sizes.norm_eps, dtype=self._input_type(x))
         for index, layer in layers_alike(list(enumerate(self._layers))):
-            qkv = self._product(ready, layer.qkv, norm=layer.attention_norm, dtype=x.dtype)
+            qkv = self._product(inputs, layer.qkv, norm=layer.attention_norm, dtype=x.dtype)
             if layer.qkv_bias is not None:
                 qkv.add_(layer.qkv_bias)
-            after = self._layers[index + 1] if index + 1 < len(self._layers) else None
-            halves = sharing == "pairs" and not after  # of the first of two only its keys and values are of use
+            next_layer = self._layers[index + 1] if index + 1 < len(self._layers) else None
+            # Of the first row of a pair only the keys and values are of use.
+            is_last_pair = sharing == "pairs" and not next_layer
             memory = cache.keys[index], cache.values[index], slots, positions
-            y = self._attended(qkv, layer.norms, *memory, sharing, x.dtype if halves else self._input_type(x))
-            if halves:
+            y = self._attended(qkv, layer.norms, *memory, sharing, x.dtype if is_last_pair else self._input_type(x))
+            if is_last_pair:
                 x, y = x[len(x) // 2 :], y[len(y) // 2 :]
-            kind = self._input_type(x)
-            x, ready = self._added(y.flatten(1), layer.output, x, layer.ffn_norm, kind, preload=True)
-            y = self._product(ready, layer.gate_up, layer.ffn_norm, kind, gated=True, prefetch=layer.down.gemv_weights)
-            norm, weights = (after.attention_norm, after.qkv.gemv_weights) if after else (self._norm, None)
-            x, ready = self._added(y, layer.down, x, norm, kind if after else x.dtype, prefetch=weights)
-        return x, ready
+            dtype = self._input_type(x)
+            x, inputs = self._added(y.flatten(1), layer.output, x, layer.ffn_norm, dtype, preload=True)
+            y = self._product(
+                inputs, layer.gate_up, layer.ffn_norm, dtype, gated=True, prefetch=layer.down.gemv_weights
+            )
+            norm, weights = (
+                (next_layer.attention_norm, next_layer.qkv.gemv_weights) if next_layer else (self._norm, None)
+            )
+            x, inputs = self._added(y, layer.down, x, norm, dtype if next_layer else x.dtype, prefetch=weights)
+        return x, inputs
 
     def _has_gemv(self, x: Tensor) -> bool:
         """Whether products with x (rows, dim) use GEMV, which includes the norm."""
@@ -161,23 +166,23 @@ class FusedTransformer:
         dtype: torch.dtype,
     ) -> Tensor:
         """The attended heads (rows, heads, head_dim) of this type; keys and values are of one layer."""
-        how = qkv, norms, self._sizes.norm_eps, self._table, keys, values, slots, positions
+        arguments = qkv, norms, self._sizes.norm_eps, self._table, keys, values, slots, positions
         if sharing == "prompts":
-            return prefill_attention(*how, dtype)
+            return prefill_attention(*arguments, dtype)
         if not self._kernel_attention:
-            return masked_attention(*how).to(dtype)
+            return masked_attention(*arguments).to(dtype)
         if sharing == "pairs" or keys.shape[1] <= SHORT:
-            return short_attention(*how, sharing == "pairs", dtype)
-        return decode_attention(*how, self._batch_invariant, dtype)
+            return short_attention(*arguments, sharing == "pairs", dtype)
+        return decode_attention(*arguments, self._batch_invariant, dtype)
 
     def _product(
-        self, ready: Tensor, weight: Weight, norm: Tensor | None = None, dtype: torch.dtype | None = None, **fused: Any
+        self, inputs: Tensor, weight: Weight, norm: Tensor | None = None, dtype: torch.dtype | None = None, **fused: Any
     ) -> Tensor:
         """`linear` of an input that is normed already, unless GEMV does that."""
         return linear(
-            ready,
+            inputs,
             weight.stored,
-            norm=norm if self._has_gemv(ready) else None,
+            norm=norm if self._has_gemv(inputs) else None,
             eps=self._sizes.norm_eps,
             packed12=weight.packed12,
             batch_invariant=self._batch_invariant,
@@ -249,7 +254,7 @@ class FusedFrame:
         """The frame after the slow AR, from its hidden states (rows, dim) before the final norm."""
         state, model, rows = self._state, self._model, len(slots)
         books, stop = model.config.num_codebooks, model.config.semantic_size
-        how = slots, state.temperature, state.top_p, state.top_k, state.seed, state.frame
+        parameters = slots, state.temperature, state.top_p, state.top_k, state.seed, state.frame
         # Positions 0 (the hidden state, whose output is unused) and 1 (code 0) go in one pass.
         table = model.fast.embeddings.weight
         x = hidden.new_empty(2 * rows, table.shape[1])
@@ -260,19 +265,19 @@ class FusedFrame:
             x[:rows] = model.fast_input(hidden, normed)
         codes = torch.empty(rows, books, dtype=torch.int64, device=slots.device)
         logits = self.slow.head(hidden, normed, self._head)
-        drawn = sample(logits, *how, 0, state.recent, EmbedOut(codes[:, 0], table, x[rows:]))
-        which, positions = self._first[rows]
+        semantic = sample(logits, *parameters, 0, state.recent, EmbedOut(codes[:, 0], table, x[rows:]))
+        slot_rows, positions = self._first[rows]
         for book in launched_alike(range(1, books)):
             sharing: Sharing = "pairs" if book == 1 else "none"
-            hidden, normed = self._fast(x, which, positions, self._fast_cache, sharing)
+            hidden, normed = self._fast(x, slot_rows, positions, self._fast_cache, sharing)
             logits = self._fast.head(hidden, normed, self._fast_head)
             x = torch.empty_like(hidden)
-            sample(logits, *how, book + 1, None, EmbedOut(codes[:, book], table, x))
-            which, positions = self._rows[:rows], self._positions[book + 1, :rows]
+            sample(logits, *parameters, book + 1, None, EmbedOut(codes[:, book], table, x))
+            slot_rows, positions = self._rows[:rows], self._positions[book + 1, :rows]
         audio, counters = model.codebook_embeddings.weight, (state.position, state.frame, state.recent)
         divisor = model.config.code_divisor
         return end_frame(
-            slots, codes, drawn, stop, self._text, audio, divisor, state.input, *counters, state.last_position
+            slots, codes, semantic, stop, self._text, audio, divisor, state.input, *counters, state.last_position
         )
 
 
@@ -294,8 +299,8 @@ class FusedPrefill:
 
 def _pairs(rows: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """Rows and positions of a frame's first pass: every row at 0, then every row at 1."""
-    at = torch.arange(2 * rows)
-    return (at % rows).to(device), (at // rows).to(device)
+    index = torch.arange(2 * rows)
+    return (index % rows).to(device), (index // rows).to(device)
 
 
 def masked_attention(
@@ -313,6 +318,6 @@ def masked_attention(
     All keys are stored in the cache before any are read, so several rows may share a slot.
     """
     q = rope(qkv, norms, eps, table, slots, positions, keys, values)
-    seen = torch.arange(keys.shape[1], device=q.device) <= positions[:, None]
-    y = attention(q[:, None], keys[slots], values[slots], seen[:, None, None])
+    mask = torch.arange(keys.shape[1], device=q.device) <= positions[:, None]
+    y = attention(q[:, None], keys[slots], values[slots], mask[:, None, None])
     return y.view_as(q)

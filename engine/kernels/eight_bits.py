@@ -35,8 +35,8 @@ def paired_weights(words, kind: tl.constexpr, PTX: tl.constexpr):
         first, second = first.to(kind), second.to(kind)
     LINES: tl.constexpr = words.shape[0]
     GROUPS: tl.constexpr = words.shape[1] // PAIR
-    both = tl.join(first.reshape(LINES, GROUPS, PAIR), second.reshape(LINES, GROUPS, PAIR))
-    return both.permute(0, 1, 3, 2).reshape(LINES, 2 * words.shape[1])
+    weights = tl.join(first.reshape(LINES, GROUPS, PAIR), second.reshape(LINES, GROUPS, PAIR))
+    return weights.permute(0, 1, 3, 2).reshape(LINES, 2 * words.shape[1])
 
 
 @triton.jit

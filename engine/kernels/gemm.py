@@ -149,11 +149,11 @@ def _added(
 
 
 @triton.jit
-def _sum_of_parts(at, mask, apart, SPLITS: tl.constexpr):
-    """The sum of SPLITS parts, `apart` from each other, in a fixed order, so that the result is always the same."""
+def _sum_of_parts(at, mask, stride, SPLITS: tl.constexpr):
+    """The sum of SPLITS parts, `stride` from each other, in a fixed order, so that the result is always the same."""
     total = tl.zeros(mask.shape, tl.float32)
     for part in range(SPLITS):
-        total += tl.load(at + part * apart, mask=mask, other=0.0, cache_modifier=".cg")
+        total += tl.load(at + part * stride, mask=mask, other=0.0, cache_modifier=".cg")
     return total
 
 

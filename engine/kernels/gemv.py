@@ -155,11 +155,11 @@ def _group_scales(scales, line, start, depth, BLOCK_K: tl.constexpr, SIX: tl.con
     """Scales of each line's groups from `start` on; 1 without scales."""
     if SIX:
         group = start // GROUP + tl.arange(0, BLOCK_K // GROUP)[None, :]
-        at = scales + line * (depth // GROUP) + group
-        own = tl.load(at, mask=group < depth // GROUP, other=0.0).to(tl.float32)
+        pointers = scales + line * (depth // GROUP) + group
+        group_scales = tl.load(pointers, mask=group < depth // GROUP, other=0.0).to(tl.float32)
     else:
-        own = 1.0
-    return own
+        group_scales = 1.0
+    return group_scales
 
 
 @triton.jit

@@ -76,12 +76,12 @@ def _ranked(
     # The best entries are in the groups with the best maxima.
     best_groups = tl.topk(tl.max(tl.reshape(key, (BLOCK // GROUP, GROUP)), 1), TOP)
     group = _column(best_groups) // GROUP
-    near = group[:, None] * GROUP + tl.arange(0, GROUP)[None, :]
-    near_logits = tl.load(line + near, mask=near < columns, other=float("-inf")).to(tl.float32)
-    tops = tl.topk(tl.reshape(_key(near_logits, near), (TOP * GROUP,)), TOP)
+    candidates = group[:, None] * GROUP + tl.arange(0, GROUP)[None, :]
+    candidate_logits = tl.load(line + candidates, mask=candidates < columns, other=float("-inf")).to(tl.float32)
+    tops = tl.topk(tl.reshape(_key(candidate_logits, candidates), (TOP * GROUP,)), TOP)
     if HAS_LAST:
-        aside = tl.where(tl.arange(0, TOP) == 0, _key(last, columns), LEAST)
-        tops = tl.topk(tl.reshape(tl.join(tops, aside), (2 * TOP,)), TOP)
+        last_keys = tl.where(tl.arange(0, TOP) == 0, _key(last, columns), LEAST)
+        tops = tl.topk(tl.reshape(tl.join(tops, last_keys), (2 * TOP,)), TOP)
     return best, log_total, key, tops
 
 
@@ -93,30 +93,30 @@ def _draw(best, log_total, key, last_key, tops, temperature, top_p, top_k, seed,
     # All ranks that most callers need, at once;
     rank = tl.arange(0, tops.shape[0])
     value = _value(tops)
-    kept = (rank == 0) | ((tl.cumsum(tl.exp(value - log_total), 0) <= top_p) & (rank < limit))
-    score = tl.where(kept, tl.exp((value - best) / heat) / _exponential_noise(seed, frame, index, rank), -1.0)
+    is_allowed = (rank == 0) | ((tl.cumsum(tl.exp(value - log_total), 0) <= top_p) & (rank < limit))
+    score = tl.where(is_allowed, tl.exp((value - best) / heat) / _exponential_noise(seed, frame, index, rank), -1.0)
     winning = tl.max(score, 0)
     first = tl.min(tl.where(score == winning, rank, rank.shape[0]), 0)
     winner = tl.sum(tl.where(rank == first, _column(tops), 0), 0)
     # the others one by one, to the end of the list.
     cumulative = tl.sum(tl.exp(value - log_total), 0)
-    left = tl.where(key < tl.min(tops, 0), key, LEAST)
-    last_left = tl.where(last_key < tl.min(tops, 0), last_key, LEAST)
-    behind = tl.where(cumulative <= top_p, limit, 0)
-    at = rank.shape[0] + 0 * limit
-    while at < behind:
-        top = tl.maximum(tl.max(left, 0), last_left)
-        left = tl.where(left == top, LEAST, left)
-        last_left = tl.where(last_left == top, LEAST, last_left)
+    remaining = tl.where(key < tl.min(tops, 0), key, LEAST)
+    remaining_last = tl.where(last_key < tl.min(tops, 0), last_key, LEAST)
+    end = tl.where(cumulative <= top_p, limit, 0)
+    position = rank.shape[0] + 0 * limit
+    while position < end:
+        top = tl.maximum(tl.max(remaining, 0), remaining_last)
+        remaining = tl.where(remaining == top, LEAST, remaining)
+        remaining_last = tl.where(remaining_last == top, LEAST, remaining_last)
         cumulative += tl.exp(_value(top) - log_total)
         if cumulative <= top_p:
-            score_here = tl.exp((_value(top) - best) / heat) / _exponential_noise(seed, frame, index, at)
+            score_here = tl.exp((_value(top) - best) / heat) / _exponential_noise(seed, frame, index, position)
             if score_here > winning:
                 winning = score_here
                 winner = _column(top)
-            at += 1
+            position += 1
         else:
-            at = behind
+            position = end
     return winner
 
 

@@ -10,16 +10,16 @@ GROUP: tl.constexpr = tl.constexpr(64)
 
 
 @triton.jit
-def six_bits(at, inside, apart, PTX: tl.constexpr):
+def six_bits(pointers, inside, stride, PTX: tl.constexpr):
     """Sixteen weights per word (LINES, 16 · N), before their scales, from pointers to first words (LINES, N).
 
-    Second and third words are `apart` from each other. A weight is 64 · (y - 1.5) with y as returned: plus 32, it is
+    Second and third words are `stride` from each other. A weight is 64 · (y - 1.5) with y as returned: plus 32, it is
     the first six bits of the mantissa of a float32 between 1 and 2. So it takes a shift and a mask, and 1.5 can be
     subtracted once from a sum of products, instead of from each weight.
     """
-    a = tl.load(at, mask=inside, other=0)
-    b = tl.load(at + apart, mask=inside, other=0)
-    c = tl.load(at + 2 * apart, mask=inside, other=0)
+    a = tl.load(pointers, mask=inside, other=0)
+    b = tl.load(pointers + stride, mask=inside, other=0)
+    c = tl.load(pointers + 2 * stride, mask=inside, other=0)
     last = (a >> 30) | (b >> 28) & 12 | (c >> 26) & 48
     p0, p1 = _pair(a << 17, b >> 1, PTX), _pair(a << 11, b >> 7, PTX)
     p2, p3 = _pair(a << 5, c << 17, PTX), _pair(a >> 1, c << 11, PTX)
@@ -27,7 +27,7 @@ def six_bits(at, inside, apart, PTX: tl.constexpr):
     p6, p7 = _pair(b << 11, c >> 7, PTX), _pair(b << 5, last << 17, PTX)
     even = tl.join(tl.join(p0, p4), tl.join(p2, p6))
     odd = tl.join(tl.join(p1, p5), tl.join(p3, p7))
-    return tl.reshape(tl.join(even, odd), (at.shape[0], 16 * at.shape[1]))
+    return tl.reshape(tl.join(even, odd), (pointers.shape[0], 16 * pointers.shape[1]))
 
 
 @triton.jit

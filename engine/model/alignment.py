@@ -34,8 +34,8 @@ class AttentionPath:
     def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         weights = self._attention_weights(q, k)
         paths = steady_path(weights)
-        beyond = weights - weights.mean(1, keepdims=True)  # equal weight in all frames carries no position
-        gains = np.take_along_axis(beyond, paths[:, :, None], 2).mean((1, 2))
+        excess = weights - weights.mean(1, keepdims=True)  # equal weight in all frames carries no position
+        gains = np.take_along_axis(excess, paths[:, :, None], 2).mean((1, 2))
         best = int(gains.argmax())
         if gains[best] > self._gain:
             self._gain, self.head, self.path = float(gains[best]), (layer, best), paths[best]
@@ -48,11 +48,11 @@ class AttentionPath:
         """
         end, weights = self._frames.stop, list[Tensor]()
         steps = torch.arange(end, device=q.device)
-        to_come = steps > steps[self._frames][:, None]
+        is_future = steps > steps[self._frames][:, None]
         queries, keys = q[0, self._frames].transpose(0, 1), k[0, :end].transpose(0, 1)
         for group, key in zip(queries.chunk(len(keys)), keys, strict=True):
             scores = group.float() @ key.float().mT / math.sqrt(q.shape[-1])
-            weights.append(scores.masked_fill_(to_come, -math.inf).softmax(-1)[:, :, self._tokens].cpu())
+            weights.append(scores.masked_fill_(is_future, -math.inf).softmax(-1)[:, :, self._tokens].cpu())
         return torch.cat(weights).numpy()
 
 
@@ -63,16 +63,16 @@ def steady_path(weights: np.ndarray) -> np.ndarray:
     """
     heads, frames, tokens = weights.shape
     gains = np.log(weights + _LEAST)
-    came_from = np.zeros((frames, heads, tokens), np.int32)
+    origins = np.zeros((frames, heads, tokens), np.int32)
     best, index = gains[:, 0], np.arange(tokens, dtype=np.int32)
     for frame in range(1, frames):
-        most = np.maximum.accumulate(best, 1)
-        came_from[frame] = np.maximum.accumulate(np.where(best >= most, index, 0), 1)
-        best = most + gains[:, frame]
+        highest = np.maximum.accumulate(best, 1)
+        origins[frame] = np.maximum.accumulate(np.where(best >= highest, index, 0), 1)
+        best = highest + gains[:, frame]
     path = np.zeros((heads, frames), np.int64)
     path[:, -1] = best.argmax(1)
     for frame in range(frames - 1, 0, -1):
-        path[:, frame - 1] = came_from[frame, np.arange(heads), path[:, frame]]
+        path[:, frame - 1] = origins[frame, np.arange(heads), path[:, frame]]
     return path
 
 
@@ -81,12 +81,14 @@ def token_starts(path: np.ndarray, tokens: int) -> np.ndarray:
 
     A frame counts at its middle; the start of a token that the path skips is interpolated.
     """
-    frames, wanted = len(path), np.arange(tokens + 1)
-    after = np.searchsorted(path, wanted)
-    inner = (after > 0) & (after < frames)
-    starts = np.where(after == 0, 0.0, float(frames))
-    left, right = path[after[inner] - 1], path[after[inner]]
-    starts[inner] = after[inner] - 0.5 + np.clip((wanted[inner] - 0.5 - left) / (right - left), 0.0, 1.0)
+    frames, numbers = len(path), np.arange(tokens + 1)
+    first_frames = np.searchsorted(path, numbers)
+    is_inside = (first_frames > 0) & (first_frames < frames)
+    starts = np.where(first_frames == 0, 0.0, float(frames))
+    left, right = path[first_frames[is_inside] - 1], path[first_frames[is_inside]]
+    starts[is_inside] = (
+        first_frames[is_inside] - 0.5 + np.clip((numbers[is_inside] - 0.5 - left) / (right - left), 0.0, 1.0)
+    )
     return starts
 
 
@@ -96,8 +98,8 @@ def character_times(text: str, spans: Sequence[tuple[int, int]], starts: np.ndar
     ``spans``: start and end character of each token. Inside a token the characters are spaced evenly, except that a
     space before a word takes no time.
     """
-    places, at = np.unique([*(_first_letter(text, *span) for span in spans), len(text)], return_index=True)
-    return np.interp(np.arange(len(text) + 1), places, starts[at])
+    positions, indices = np.unique([*(_first_letter(text, *span) for span in spans), len(text)], return_index=True)
+    return np.interp(np.arange(len(text) + 1), positions, starts[indices])
 
 
 def _first_letter(text: str, start: int, end: int) -> int:

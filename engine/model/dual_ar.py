@@ -16,7 +16,7 @@ from engine.config import ModelConfig, TransformerSizes, Weights
 from engine.model.layers import FeedForward, RMSNorm, apply_rope, rope_angles
 from engine.model.shapes import only_shapes
 from engine.model.stored_weight import BITS, Quantiser, product
-from engine.transfer import sent, taken
+from engine.transfer import send, take_rows
 
 TEXT_TABLE = "slow.embeddings.weight"
 """The only tensor that is needed for prompts alone."""
@@ -127,8 +127,8 @@ class DualAR(nn.Module):
         with only_shapes():
             model = DualAR(self.config, weights)
         quantiser, state = Quantiser(model), self.state_dict().items()
-        held = {key: value for name, tensor in state for key, value in quantiser(name, tensor).items()}
-        model.load_state_dict(held, assign=True)
+        tensors = {key: value for name, tensor in state for key, value in quantiser(name, tensor).items()}
+        model.load_state_dict(tensors, assign=True)
         return model.eval().requires_grad_(False)
 
     def embed(self, tokens: Tensor, codes: Tensor) -> Tensor:
@@ -137,7 +137,7 @@ class DualAR(nn.Module):
         A semantic token's embedding is the sum of its own and its frame's codebook rows, code 0 included, scaled as
         the config says; codes at other tokens are ignored.
         """
-        return self.embed_codes(sent(self.text(tokens), codes.device), sent(tokens, codes.device), codes)
+        return self.embed_codes(send(self.text(tokens), codes.device), send(tokens, codes.device), codes)
 
     @property
     def text_on_host(self) -> bool:
@@ -148,16 +148,16 @@ class DualAR(nn.Module):
         """Rows of the table of text tokens, on that table's device, which is the CPU if memory is short."""
         table = self.slow.embeddings.weight
         if self.text_on_host and not table.requires_grad:
-            return taken(table, tokens)
-        return self.slow.embeddings(sent(tokens, table.device))
+            return take_rows(table, tokens)
+        return self.slow.embeddings(send(tokens, table.device))
 
     def embed_codes(self, text: Tensor, tokens: Tensor, codes: Tensor) -> Tensor:
         """`embed` with the tokens' `text` already looked up."""
         config = self.config
         offsets = torch.arange(config.num_codebooks, device=codes.device) * config.codebook_size
         audio = self.codebook_embeddings(codes + offsets[:, None]).sum(1)
-        spoken = (tokens >= config.semantic_start) & (tokens <= config.semantic_end)
-        return torch.where(spoken[..., None], (text + audio) / config.code_divisor, text)
+        is_semantic = (tokens >= config.semantic_start) & (tokens <= config.semantic_end)
+        return torch.where(is_semantic[..., None], (text + audio) / config.code_divisor, text)
 
     def head(self) -> Tensor:
         """The head's allowed rows: one per semantic token, in order, then the stop token; (semantic_size + 1, dim).

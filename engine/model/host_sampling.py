@@ -20,12 +20,12 @@ class TopLogits:
     def __init__(self, logits: np.ndarray, ranks: int) -> None:
         """logits (n,) float32; ranks: maximum number of candidates."""
         ranks = min(ranks, len(logits))
-        least = np.partition(logits, len(logits) - ranks)[len(logits) - ranks]
-        among = np.flatnonzero(~(logits < least))  # so that NaN also leaves candidates
-        self._index = among[np.argsort(-logits[among], kind="stable")[:ranks]]
+        threshold = np.partition(logits, len(logits) - ranks)[len(logits) - ranks]
+        candidates = np.flatnonzero(~(logits < threshold))  # so that NaN also leaves candidates
+        self._index = candidates[np.argsort(-logits[candidates], kind="stable")[:ranks]]
         self._best = logits[self._index]
-        above = self._best - self._best[0]
-        self._cumulative = (np.exp(above) / np.exp(logits - self._best[0]).sum()).cumsum()
+        differences = self._best - self._best[0]
+        self._cumulative = (np.exp(differences) / np.exp(logits - self._best[0]).sum()).cumsum()
 
     def draw(self, temperature: np.float32, top_p: np.float32, noise: np.ndarray) -> int:
         """An index into the logits; noise (at least ranks,) from `exponential_noise`. Temperature 0 takes the best."""
@@ -51,11 +51,11 @@ def draw_semantic(
     stop: int,
 ) -> int:
     """`sampling.draw_semantic` for one row: noise (2, at least top_k), recent (REPEAT_WINDOW,)."""
-    ranked = TopLogits(logits, top_k)
-    usual = ranked.draw(temperature, top_p, noise[0])
-    if temperature == 0 or usual == stop or usual not in recent:
-        return usual
-    return ranked.draw(np.float32(REPEAT_TEMPERATURE), np.float32(REPEAT_TOP_P), noise[1])
+    top = TopLogits(logits, top_k)
+    token = top.draw(temperature, top_p, noise[0])
+    if temperature == 0 or token == stop or token not in recent:
+        return token
+    return top.draw(np.float32(REPEAT_TEMPERATURE), np.float32(REPEAT_TOP_P), noise[1])
 
 
 class SlotDraws:
@@ -74,14 +74,14 @@ class SlotDraws:
 
     def semantic(self, slot: int, logits: np.ndarray, stop: int) -> int:
         """The frame's main token, which is sampled first."""
-        wanted = int(self._seed[slot]), int(self._top_k[slot]), int(self._frame[slot]) // NOISE_FRAMES
-        if slot not in self._noise or self._noise[slot][0] != wanted:
-            self._noise[slot] = wanted, self._make(*wanted)
-        return draw_semantic(logits, *self._parameters(slot), self._of_frame(slot)[:2], self._recent[slot], stop)
+        key = int(self._seed[slot]), int(self._top_k[slot]), int(self._frame[slot]) // NOISE_FRAMES
+        if slot not in self._noise or self._noise[slot][0] != key:
+            self._noise[slot] = key, self._make_noise(*key)
+        return draw_semantic(logits, *self._parameters(slot), self._frame_noise(slot)[:2], self._recent[slot], stop)
 
     def residual(self, slot: int, book: int, logits: np.ndarray) -> int:
         """The code of a codebook, counted from 1."""
-        return draw(logits, *self._parameters(slot), self._of_frame(slot)[book + 1])
+        return draw(logits, *self._parameters(slot), self._frame_noise(slot)[book + 1])
 
     def advance(self, slots: list[int], first: np.ndarray) -> None:
         """The frame of these slots is complete; first: its codes 0."""
@@ -91,9 +91,9 @@ class SlotDraws:
     def _parameters(self, slot: int) -> tuple[np.float32, np.float32, int]:
         return self._temperature[slot], self._top_p[slot], int(self._top_k[slot])
 
-    def _of_frame(self, slot: int) -> np.ndarray:
+    def _frame_noise(self, slot: int) -> np.ndarray:
         return self._noise[slot][1][self._frame[slot] % NOISE_FRAMES]
 
-    def _make(self, seed: int, top_k: int, part: int) -> np.ndarray:
+    def _make_noise(self, seed: int, top_k: int, part: int) -> np.ndarray:
         frames = torch.arange(NOISE_FRAMES) + part * NOISE_FRAMES
         return exponential_noise(torch.full((NOISE_FRAMES,), seed), frames, self._draws, top_k).numpy()

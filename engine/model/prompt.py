@@ -82,24 +82,24 @@ def build_prompt(utterance: Utterance, tokenizer: Tokenizer, config: ModelConfig
 
 def _chat(writer: _Writer, utterance: Utterance) -> int:
     """Write the chat layout; returns the number of steps of its prefix."""
-    writer.control(IM_START).known("system\n")
+    writer.control(IM_START).fixed_text("system\n")
     if utterance.references:
-        writer.known("convert the provided text to speech reference to the following:\n\nText:\n")
+        writer.fixed_text("convert the provided text to speech reference to the following:\n\nText:\n")
         writer.clip_text(reference_text(utterance.references))
-        writer.known("\n\nSpeech:\n")
+        writer.fixed_text("\n\nSpeech:\n")
         for reference in utterance.references:
             writer.frames(reference.codes)
     else:
-        writer.known("convert the provided text to speech")
-    writer.control(IM_END).known("\n")
-    writer.control(IM_START).known("user\n")
+        writer.fixed_text("convert the provided text to speech")
+    writer.control(IM_END).fixed_text("\n")
+    writer.control(IM_START).fixed_text("user\n")
     prefix = writer.steps
     for turn in utterance.history:
-        writer.text(turn.text).control(IM_END).known("\n")
-        writer.control(IM_START).known("assistant\n").control(VOICE).frames(turn.codes)
-        writer.control(IM_END).known("\n").control(IM_START).known("user\n")
-    writer.text(utterance.text).control(IM_END).known("\n")
-    writer.control(IM_START).known("assistant\n").control(VOICE)
+        writer.text(turn.text).control(IM_END).fixed_text("\n")
+        writer.control(IM_START).fixed_text("assistant\n").control(VOICE).frames(turn.codes)
+        writer.control(IM_END).fixed_text("\n").control(IM_START).fixed_text("user\n")
+    writer.text(utterance.text).control(IM_END).fixed_text("\n")
+    writer.control(IM_START).fixed_text("assistant\n").control(VOICE)
     return prefix
 
 
@@ -108,10 +108,10 @@ def _interleave(writer: _Writer, utterance: Utterance) -> int:
     writer.control(INTERLEAVE)
     for reference in utterance.references:
         refuse_control_tokens(reference.text, "a reference's text")
-        writer.spoken(reference)
+        writer.turn(reference)
     prefix = writer.steps
     for turn in utterance.history:
-        writer.spoken(turn)
+        writer.turn(turn)
     writer.speaker(utterance.text)
     if not utterance.history:
         prefix = writer.steps
@@ -127,8 +127,8 @@ def reference_text(references: Sequence[Reference]) -> str:
     lines = []
     for index, reference in enumerate(references):
         refuse_control_tokens(reference.text, "a reference's text")
-        tagged = _SPEAKER.search(reference.text)
-        lines.append(reference.text if tagged else f"<|speaker:{index}|>{reference.text}")
+        speaker_tag = _SPEAKER.search(reference.text)
+        lines.append(reference.text if speaker_tag else f"<|speaker:{index}|>{reference.text}")
     return "\n".join(lines)
 
 
@@ -138,18 +138,22 @@ def timbre_of(utterance: Utterance, dim: int | None) -> np.ndarray | None:
     It is the mean of the references' vectors, or of the vectors of the speakers named in the text. A take has one
     vector, so different voices need separate takes. Raises InvalidUtterance for a vector of the wrong length.
     """
-    named = set(_SPEAKER.findall(utterance.text))
-    own = [
+    named_speakers = set(_SPEAKER.findall(utterance.text))
+    reference_timbres = [
         (set(_SPEAKER.findall(reference.text)) or {f"<|speaker:{index}|>"}, reference.timbre)
         for index, reference in enumerate(utterance.references)
     ]
-    vectors = [vector for names, vector in own if vector is not None and (not named or named & names)]
-    vectors = vectors or [vector for _, vector in own if vector is not None]
+    vectors = [
+        vector
+        for names, vector in reference_timbres
+        if vector is not None and (not named_speakers or named_speakers & names)
+    ]
+    vectors = vectors or [vector for _, vector in reference_timbres if vector is not None]
     if dim is None or not vectors:
         return None
-    if wrong := [len(vector) for vector in vectors if len(vector) != dim]:
+    if wrong_lengths := [len(vector) for vector in vectors if len(vector) != dim]:
         raise InvalidUtterance(
-            f"a reference's timbre vector has {wrong[0]} values, this codec's have {dim}; "
+            f"a reference's timbre vector has {wrong_lengths[0]} values, this codec's have {dim}; "
             "it was encoded by another codec"
         )
     mean = np.mean(vectors, axis=0)
@@ -182,19 +186,19 @@ class _Writer:
 
     def clip_text(self, text: str) -> _Writer:
         """A voice's transcript, which occurs in other prompts too."""
-        return self.known(self._tokenizer.as_read(text))
+        return self.fixed_text(self._tokenizer.as_read(text))
 
-    def known(self, text: str) -> _Writer:
+    def fixed_text(self, text: str) -> _Writer:
         """Fixed text of the layout."""
         return self._tokens(self._tokenizer.encode_again(text))
 
-    def spoken(self, turn: Reference) -> _Writer:
+    def turn(self, turn: Reference) -> _Writer:
         """A text and its frames, in the interleave layout."""
         return self.speaker(turn.text).clip_text(turn.text).frames(turn.codes).control(IM_END)
 
     def speaker(self, text: str) -> _Writer:
         """The speaker tag of a text, unless it begins with one."""
-        return self if _SPEAKER.match(text) else self.known("<|speaker:0|>")
+        return self if _SPEAKER.match(text) else self.fixed_text("<|speaker:0|>")
 
     def frames(self, codes: np.ndarray, source: str = "a reference") -> _Writer:
         config = self._config

@@ -32,9 +32,9 @@ def draw(logits: Tensor, temperature: Tensor, top_p: Tensor, top_k: Tensor, nois
     best, index = (part[:, :ranks] for part in logits.sort(dim=-1, descending=True, stable=True))
     cumulative = (best - logits.logsumexp(-1, keepdim=True)).exp().cumsum(-1)
     rank = torch.arange(ranks, device=logits.device)
-    dropped = (cumulative > top_p[:, None]) | (rank >= top_k[:, None])
-    dropped = (dropped | (temperature == 0)[:, None]) & (rank > 0)
-    tempered = (best / temperature.clamp(min=1e-5)[:, None]).masked_fill(dropped, float("-inf"))
+    is_dropped = (cumulative > top_p[:, None]) | (rank >= top_k[:, None])
+    is_dropped = (is_dropped | (temperature == 0)[:, None]) & (rank > 0)
+    tempered = (best / temperature.clamp(min=1e-5)[:, None]).masked_fill(is_dropped, float("-inf"))
     choice = (tempered.softmax(-1) / noise[:, :ranks]).argmax(-1, keepdim=True)
     return index.gather(1, choice).squeeze(1)
 
@@ -49,17 +49,17 @@ def draw_semantic(
 
     logits (rows, semantic codes + stop); noise (rows, 2, ranks); recent (rows, REPEAT_WINDOW), −1 where empty.
     """
-    usual = draw(logits, temperature, top_p, top_k, noise[:, 0])
-    greedy = temperature == 0
-    other = draw(
+    token = draw(logits, temperature, top_p, top_k, noise[:, 0])
+    is_greedy = temperature == 0
+    other_token = draw(
         logits,
-        torch.where(greedy, temperature, torch.full_like(temperature, REPEAT_TEMPERATURE)),
+        torch.where(is_greedy, temperature, torch.full_like(temperature, REPEAT_TEMPERATURE)),
         torch.full_like(top_p, REPEAT_TOP_P),
         top_k,
         noise[:, 1],
     )
-    repeated = (recent == usual[:, None]).any(-1) & (usual != stop)
-    return torch.where(repeated, other, usual)
+    is_repeated = (recent == token[:, None]).any(-1) & (token != stop)
+    return torch.where(is_repeated, other_token, token)
 
 
 def exponential_noise(seed: Tensor, frame: Tensor, draws: int, ranks: int) -> Tensor:

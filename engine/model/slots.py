@@ -14,7 +14,7 @@ from torch import Tensor
 from engine.config import ModelConfig
 from engine.model.dual_ar import DualAR
 from engine.model.sampling import REPEAT_WINDOW
-from engine.transfer import sent
+from engine.transfer import send
 from engine.types import Sampling
 
 
@@ -47,26 +47,28 @@ class Slots:
         self,
         slots: Sequence[int],
         samplings: Sequence[Sampling],
-        last: Tensor,
+        embeddings: Tensor,
         positions: Sequence[int],
         delivered: Sequence[np.ndarray],
     ) -> None:
-        """Initialise slots: `last` (slots, dim) are the embeddings of their prompts' last tokens, at `positions`.
+        """Initialise slots: `embeddings` (slots, dim) are the embeddings of their prompts' last tokens, at `positions`.
 
         delivered: for each slot the main tokens of the take's earlier frames, int64 (frames,).
         """
         recent = np.full((len(slots), REPEAT_WINDOW), -1, np.int64)
-        for line, tokens in zip(recent, delivered, strict=True):
-            line[REPEAT_WINDOW - min(len(tokens), REPEAT_WINDOW) :] = tokens[-REPEAT_WINDOW:]
-        integers = [(at, sampling.top_k, sampling.seed) for at, sampling in zip(positions, samplings, strict=True)]
+        for row, tokens in zip(recent, delivered, strict=True):
+            row[REPEAT_WINDOW - min(len(tokens), REPEAT_WINDOW) :] = tokens[-REPEAT_WINDOW:]
+        integers = [
+            (position, sampling.top_k, sampling.seed) for position, sampling in zip(positions, samplings, strict=True)
+        ]
         counts = np.column_stack([slots, integers, [len(tokens) for tokens in delivered], recent])
         shares = np.array([(sampling.temperature, sampling.top_p) for sampling in samplings], np.float32)
-        numbers = sent(torch.from_numpy(counts), self.input.device)  # in one copy for all slots
+        numbers = send(torch.from_numpy(counts), self.input.device)  # in one copy for all slots
         indices = numbers[:, 0]
-        self.input[indices] = last
+        self.input[indices] = embeddings
         self.position[indices], self.top_k[indices], self.seed[indices], self.frame[indices] = numbers[:, 1:5].unbind(1)
         self.recent[indices] = numbers[:, 5:]
-        self.temperature[indices], self.top_p[indices] = sent(torch.from_numpy(shares), self.input.device).unbind(1)
+        self.temperature[indices], self.top_p[indices] = send(torch.from_numpy(shares), self.input.device).unbind(1)
 
     def parameters(self, slots: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """temperature, top_p and top_k of these slots, each (rows,)."""
@@ -86,8 +88,8 @@ class Slots:
     def correct(self, slots: Tensor, sampled: Tensor, codes: Tensor, model: DualAR) -> None:
         """Replace the input by these codes where the frames just sampled, in `host_frame`'s layout, differ from
         them."""
-        same = (sampled[:, :-1] == codes).all(1) & (sampled[:, -1] == 0)
+        is_same = (sampled[:, :-1] == codes).all(1) & (sampled[:, -1] == 0)
         tokens = codes[:, :1] + self._semantic_start
         corrected = model.embed(tokens, codes[:, :, None])[:, 0]
-        self.input[slots] = torch.where(same[:, None], self.input[slots], corrected)
+        self.input[slots] = torch.where(is_same[:, None], self.input[slots], corrected)
         self.recent[slots, -1] = codes[:, 0]

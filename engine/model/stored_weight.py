@@ -120,10 +120,10 @@ class StoredWeight:
         if self.scales is None:
             return self.values.to(dtype)
         if not self.has_six_bits:
-            whole = self.values
+            values = self.values
             if self.is_paired:
-                whole = whole.view(torch.int8).unflatten(1, (-1, PAIR, 2)).mT.flatten(1)
-            return (whole.float() * self.scales[:, None]).to(dtype)
+                values = values.view(torch.int8).unflatten(1, (-1, PAIR, 2)).mT.flatten(1)
+            return (values.float() * self.scales[:, None]).to(dtype)
         groups = _unpacked(self.values).unflatten(1, (-1, GROUP))
         return (groups * self.scales.float()[..., None]).flatten(1).to(dtype)
 
@@ -171,13 +171,13 @@ def weight_of(part: nn.Linear | QuantisedLinear) -> StoredWeight:
     return StoredWeight(part.weight.detach())
 
 
-def set_weight(part: nn.Linear | QuantisedLinear, stored: StoredWeight) -> None:
+def set_weight(part: nn.Linear | QuantisedLinear, weight: StoredWeight) -> None:
     """Set a product's weight, sharing its memory."""
     if isinstance(part, QuantisedLinear):
-        assert stored.scales is not None
-        part.weight, part.scales = stored.values, stored.scales
+        assert weight.scales is not None
+        part.weight, part.scales = weight.values, weight.scales
     else:
-        part.weight.data = stored.values
+        part.weight.data = weight.values
 
 
 def multiplies_eight_bits() -> bool:
@@ -209,9 +209,9 @@ class Quantiser:
         part = self._parts.get(name)
         if part is None or tensor.shape != weight_of(part).shape:
             return {name: tensor}
-        stored = StoredWeight.of(tensor, part.bits, self._memory.get(name))
-        assert stored.scales is not None
-        return {name: stored.values, name.removesuffix("weight") + "scales": stored.scales}
+        weight = StoredWeight.of(tensor, part.bits, self._memory.get(name))
+        assert weight.scales is not None
+        return {name: weight.values, name.removesuffix("weight") + "scales": weight.scales}
 
 
 @functools.lru_cache
@@ -225,8 +225,8 @@ def _times_eight_bits(x: Tensor, values: Tensor) -> Tensor:
     has_bfloat16 = torch.ops.mkldnn._is_mkldnn_bf16_supported()
     if len(x) <= (_FEW_ROWS if has_bfloat16 else _SOME_ROWS):  # here a row's result does not depend on the others
         return torch._weight_int8pack_mm(x, values, _ones(len(values)))
-    wide = torch.bfloat16 if has_bfloat16 else torch.float32  # both hold all whole numbers up to 256
-    return F.linear(x.to(wide), values.to(wide)).to(x.dtype)
+    dtype = torch.bfloat16 if has_bfloat16 else torch.float32  # both hold all whole numbers up to 256
+    return F.linear(x.to(dtype), values.to(dtype)).to(x.dtype)
 
 
 def _in_eight_bits(weight: Tensor) -> tuple[Tensor, Tensor]:
@@ -238,25 +238,25 @@ def _in_eight_bits(weight: Tensor) -> tuple[Tensor, Tensor]:
 def _in_six_bits(weight: Tensor) -> tuple[Tensor, Tensor]:
     groups = weight.float().unflatten(1, (-1, GROUP))
     scales = (groups.abs().amax(2) / 31).clamp(min=1e-7).half()
-    whole = (groups / scales[..., None].float()).round_().clamp_(-32, 31).to(torch.int32) + 32
-    return _packed(whole.flatten(1)), scales
+    numbers = (groups / scales[..., None].float()).round_().clamp_(-32, 31).to(torch.int32) + 32
+    return _packed(numbers.flatten(1)), scales
 
 
-def _packed(whole: Tensor) -> Tensor:
+def _packed(numbers: Tensor) -> Tensor:
     """Numbers (outputs, inputs) from 0 to 63, int32, as words (outputs, 3, inputs / 16)."""
-    sixteens = whole.unflatten(1, (-1, 16))
+    sixteens = numbers.unflatten(1, (-1, 16))
     words = []
     for word in range(3):
-        held = sixteens[..., 15] >> 2 * word & 3
-        held <<= 30
-        for place in range(_PER_WORD):
-            held |= sixteens[..., _PER_WORD * word + place] << 6 * place
-        words.append(held)
+        packed = sixteens[..., 15] >> 2 * word & 3
+        packed <<= 30
+        for index in range(_PER_WORD):
+            packed |= sixteens[..., _PER_WORD * word + index] << 6 * index
+        words.append(packed)
     return torch.stack(words, 1)
 
 
 def _unpacked(words: Tensor) -> Tensor:
     """Words (outputs, 3, inputs / 16) as numbers (outputs, inputs) from -32 to 31, float32."""
-    every = [words[:, word] >> 6 * place & 63 for word in range(3) for place in range(_PER_WORD)]
-    last = sum((words[:, word] >> 30 & 3) << 2 * word for word in range(3))
-    return (torch.stack([*every, torch.as_tensor(last)], 2) - 32).flatten(1).float()
+    numbers = [words[:, word] >> 6 * index & 63 for word in range(3) for index in range(_PER_WORD)]
+    sixteenth = sum((words[:, word] >> 30 & 3) << 2 * word for word in range(3))
+    return (torch.stack([*numbers, torch.as_tensor(sixteenth)], 2) - 32).flatten(1).float()

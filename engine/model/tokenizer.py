@@ -50,11 +50,11 @@ class Tokenizer:
         offsets = self._tokenizer.encode(self.as_read(text), add_special_tokens=False).offsets
         if not self._joins_spaces:
             return [(start, end) for start, end in offsets]
-        places: list[int] = []
+        positions: list[int] = []
         for word in re.finditer(r"\S+", text):
-            places += range(word.start() - bool(places), word.end())
-        places.append(len(text))
-        return [(places[start], places[end - 1] + 1 if end > start else places[end]) for start, end in offsets]
+            positions += range(word.start() - bool(positions), word.end())
+        positions.append(len(text))
+        return [(positions[start], positions[end - 1] + 1 if end > start else positions[end]) for start, end in offsets]
 
     def _resolve(self, token: str) -> int:
         token_id = self._tokenizer.token_to_id(token)

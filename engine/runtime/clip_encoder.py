@@ -99,7 +99,7 @@ class ClipEncoder:
 
     def now(self, audio: np.ndarray, sample_rate: int) -> EncodedClip:
         """Encode in the calling thread. Raises EngineStopped."""
-        return self._together([Clip(audio, sample_rate)])[0]
+        return self._encode_batch([Clip(audio, sample_rate)])[0]
 
     def stop(self) -> None:
         """End the thread; callers of waiting clips get EngineStopped."""
@@ -112,7 +112,7 @@ class ClipEncoder:
 
     def _work(self) -> None:
         """Encode the first clips in the queue; there may be none if the previous batch took them."""
-        batch = [clip for clip in self._next() if clip.encoded.set_running_or_notify_cancel()]
+        batch = [clip for clip in self._next_batch() if clip.encoded.set_running_or_notify_cancel()]
         if not batch:
             return
         self._answer(batch)
@@ -122,7 +122,7 @@ class ClipEncoder:
     def _answer(self, batch: list[Clip]) -> None:
         """Encode a batch; if that fails, encode each clip alone, so that an error reaches only its own caller."""
         try:
-            encodings = self._in_memory_left(batch)
+            encodings = self._encode_within_memory(batch)
         except Exception as error:  # noqa: BLE001  (every error goes to the waiting caller)
             if len(batch) == 1:
                 batch[0].encoded.set_exception(error)
@@ -133,7 +133,7 @@ class ClipEncoder:
         for clip, encoded in zip(batch, encodings, strict=True):
             clip.encoded.set_result(encoded)
 
-    def _next(self) -> list[Clip]:
+    def _next_batch(self) -> list[Clip]:
         batch: list[Clip] = []
         longest = 0.0
         while self._waiting and len(batch) < self._at_once:
@@ -146,39 +146,39 @@ class ClipEncoder:
             batch.append(self._waiting.popleft())
         return batch
 
-    def _in_memory_left(self, batch: list[Clip]) -> list[EncodedClip]:
-        """`_together`; if the GPU's memory runs out, again without what the allocator keeps for later.
+    def _encode_within_memory(self, batch: list[Clip]) -> list[EncodedClip]:
+        """`_encode_batch`; if the GPU's memory runs out, again without what the allocator keeps for later.
 
         Raises EngineFull if it still does not suffice for a single clip.
         """
         try:
-            return self._together(batch)
+            return self._encode_batch(batch)
         except torch.OutOfMemoryError:
             pass  # outside this block nothing holds the tensors of the failed attempt
         if self._device.type == "cuda":
             torch.cuda.empty_cache()
         try:
-            return self._together(batch)
+            return self._encode_batch(batch)
         except torch.OutOfMemoryError as error:
             raise EngineFull(
                 "the GPU has too little memory left to encode this clip; try again later, or send a shorter clip"
             ) from error
 
     @torch.inference_mode()
-    def _together(self, batch: list[Clip]) -> list[EncodedClip]:
+    def _encode_batch(self, batch: list[Clip]) -> list[EncodedClip]:
         """Encode a batch of padded clips; the encoder is causal, so silence after a clip changes none of its frames.
 
         A timbre vector is a mean over time, which silence would change, so each clip's is computed separately.
         """
         if stop_reason := self._stop_reason():
             raise EngineStopped(stop_reason)
-        rate, frame = self._config.sample_rate, self._config.frame_samples
-        sounds = [resample(torch.from_numpy(c.audio).to(self._device), c.sample_rate, rate) for c in batch]
+        rate, frame_samples = self._config.sample_rate, self._config.frame_samples
+        sounds = [resample(torch.from_numpy(clip.audio).to(self._device), clip.sample_rate, rate) for clip in batch]
         longest = max(map(len, sounds))
         codes = self._encode(torch.stack([F.pad(sound, (0, longest - len(sound))) for sound in sounds])[:, None])
         all_codes = codes.to(torch.int16).cpu().numpy()
         return [
-            EncodedClip(row[:, : -(-len(sound) // frame)], self._timbre(sound))
+            EncodedClip(row[:, : -(-len(sound) // frame_samples)], self._timbre(sound))
             for row, sound in zip(all_codes, sounds, strict=True)
         ]
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from engine.codec import Codec, Precision, StreamState
 from engine.codec.timbre import Colours
 from engine.runtime.graphs import HIGH_PRIORITY, MIDDLE_PRIORITY, GraphSet
-from engine.transfer import fetched
+from engine.transfer import fetch
 
 StreamCodes = tuple[Hashable, np.ndarray]
 """A stream's name, and its next codes int16 (codebooks, frames ≥ 1)."""
@@ -53,7 +53,7 @@ class PlainStreams:
 
     @torch.inference_mode()
     def decode(self, pieces: Sequence[StreamCodes]) -> list[np.ndarray]:
-        return [self._one(name, codes) for name, codes in pieces]
+        return [self._decode_stream(name, codes) for name, codes in pieces]
 
     def close(self, name: Hashable) -> None:
         self._streams.pop(name, None)
@@ -73,7 +73,7 @@ class PlainStreams:
             return None
         return self._codec.timbre.colours(None if timbre is None else torch.from_numpy(timbre)[None].to(self._device))
 
-    def _one(self, name: Hashable, codes: np.ndarray) -> np.ndarray:
+    def _decode_stream(self, name: Hashable, codes: np.ndarray) -> np.ndarray:
         frames = torch.from_numpy(codes.astype(np.int64)).to(self._device)
         state, colours = self._streams[name]
         with torch.autocast(self._device.type, torch.bfloat16, enabled=self._precision == "bfloat16"):
@@ -128,13 +128,13 @@ class GraphStreams:
     def decode(self, pieces: Sequence[StreamCodes]) -> list[np.ndarray]:
         sounds: list[list[np.ndarray]] = [[] for _ in pieces]
         slots = [self._slots[name] for name, _ in pieces]
-        done = [0] * len(pieces)
+        offsets = [0] * len(pieces)
         for frames in self.FRAMES:
-            while due := [i for i, (_, codes) in enumerate(pieces) if codes.shape[1] - done[i] >= frames]:
-                batch = [pieces[i][1][:, done[i] : done[i] + frames] for i in due]
-                for i, pcm in zip(due, self._replay([slots[i] for i in due], np.stack(batch)), strict=True):
+            while indices := [i for i, (_, codes) in enumerate(pieces) if codes.shape[1] - offsets[i] >= frames]:
+                batch = [pieces[i][1][:, offsets[i] : offsets[i] + frames] for i in indices]
+                for i, pcm in zip(indices, self._replay([slots[i] for i in indices], np.stack(batch)), strict=True):
                     sounds[i].append(pcm)
-                    done[i] += frames
+                    offsets[i] += frames
         return [np.concatenate(parts) for parts in sounds]
 
     def close(self, name: Hashable) -> None:
@@ -158,19 +158,19 @@ class GraphStreams:
         frames = codes.shape[2]
         graphs = self._long if frames == self.FRAMES[0] else self._short
         size = graphs.captured((frames, rows) for rows in self._sizes[frames] if rows >= len(slots))
-        batch, aim = self._blank(*size)
-        batch[: len(slots)], aim[: len(slots)] = torch.from_numpy(codes), torch.tensor(slots)
+        batch, targets = self._padding(*size)
+        batch[: len(slots)], targets[: len(slots)] = torch.from_numpy(codes), torch.tensor(slots)
         with graphs.in_use:
-            return list(fetched(graphs[size].replay(batch, aim)[: len(slots)]))
+            return list(fetch(graphs[size].replay(batch, targets)[: len(slots)]))
 
     def _graphs(self, lengths: Sequence[int], priority: int) -> GraphSet[tuple[int, int]]:
         sizes = [(frames, rows) for frames in lengths for rows in self._sizes[frames]]
         device = self._decoder.device
-        inputs = {size: tuple(part.to(device) for part in self._blank(*size)) for size in sizes}
-        first = {(frames, rows) for frames, rows in sizes if rows in (1, self._count)}
-        return GraphSet(self._decoder, inputs, device, priority, first)
+        inputs = {size: tuple(part.to(device) for part in self._padding(*size)) for size in sizes}
+        first_sizes = {(frames, rows) for frames, rows in sizes if rows in (1, self._count)}
+        return GraphSet(self._decoder, inputs, device, priority, first_sizes)
 
-    def _blank(self, frames: int, rows: int) -> tuple[Tensor, Tensor]:
+    def _padding(self, frames: int, rows: int) -> tuple[Tensor, Tensor]:
         """Codes and slots of a batch that contains only padding."""
         codes = torch.zeros(rows, self._decoder.num_codebooks, frames, dtype=torch.int64)
         return codes, torch.full((rows,), self._count)

@@ -43,12 +43,12 @@ class CodecJob:
 
         Frames that were delivered are decoded only for the stream's state.
         """
-        row, delivered = self.row, min(max(self.row.prompt.delivered - self.first_frame, 0), self.frames)
-        if delivered and delivered == self.frames and not self.finish_reason:
+        row, delivered_frames = self.row, min(max(self.row.prompt.delivered - self.first_frame, 0), self.frames)
+        if delivered_frames and delivered_frames == self.frames and not self.finish_reason:
             return None
-        pcm = pcm[delivered * (len(pcm) // self.frames) :] if delivered else pcm
-        first, resumed_at = self.first_frame + delivered, row.prompt.delivered or None
-        return AudioChunk(pcm, self.codes[:, delivered:], first, row.timing(), self.finish_reason, resumed_at)
+        pcm = pcm[delivered_frames * (len(pcm) // self.frames) :] if delivered_frames else pcm
+        first, resumed_at = self.first_frame + delivered_frames, row.prompt.delivered or None
+        return AudioChunk(pcm, self.codes[:, delivered_frames:], first, row.timing(), self.finish_reason, resumed_at)
 
 
 class CodecThreads:
@@ -64,8 +64,8 @@ class CodecThreads:
         self.accounting_errors = 0
         kinds = {"codec": False, "codec, awaited": True} if streams.is_concurrent else {"codec": None}
         self._threads = [
-            threading.Thread(target=self._run, args=(awaited,), name=name, daemon=True)
-            for name, awaited in kinds.items()
+            threading.Thread(target=self._run, args=(is_awaited,), name=name, daemon=True)
+            for name, is_awaited in kinds.items()
         ]
 
     def start(self) -> None:
@@ -106,68 +106,68 @@ class CodecThreads:
 
     def work(self) -> None:
         """Decode the due jobs in the calling thread; replaces `start` where threads are not possible."""
-        while due := self._take(None):
-            self._decode(due)
+        while jobs := self._take(None):
+            self._decode(jobs)
         with self._changed:
             self._run_requested_check()
 
-    def _run(self, awaited: bool | None) -> None:
+    def _run(self, is_awaited: bool | None) -> None:
         try:
             with own_stream(self._device, HIGH_PRIORITY):
-                while due := self._wait_for(awaited):
-                    self._decode(due)
+                while jobs := self._wait_for(is_awaited):
+                    self._decode(jobs)
         except Exception as error:  # noqa: BLE001  (every error goes to all callers)
             self._on_failure(f"the codec died: {type(error).__name__}: {error}")
 
-    def _wait_for(self, awaited: bool | None) -> dict[Row, CodecJob]:
+    def _wait_for(self, is_awaited: bool | None) -> dict[Row, CodecJob]:
         """The next jobs, by row; none once all jobs before a stop are done."""
         with self._changed:
-            while not (due := self._take(None if self._stopped else awaited)):
+            while not (jobs := self._take(None if self._stopped else is_awaited)):
                 if self._stopped and not self._busy:
-                    return due
+                    return jobs
                 self._run_requested_check()
                 self._changed.wait()
-            return due
+            return jobs
 
-    def _take(self, awaited: bool | None) -> dict[Row, CodecJob]:
+    def _take(self, is_awaited: bool | None) -> dict[Row, CodecJob]:
         """Take the first job of every row whose stream has room, by whether it is awaited (None: either).
 
         Rows that another thread is decoding are skipped. Cancelled ones are dropped.
         """
         with self._changed:
-            due: dict[Row, CodecJob] = {}
-            left, passed = [], set(self._busy)
+            jobs: dict[Row, CodecJob] = {}
+            remaining, blocked = [], set(self._busy)
             for job in self._jobs:
-                if job.row not in passed and job.row.cancelled:
+                if job.row not in blocked and job.row.cancelled:
                     self._streams.close(job.row)
                     continue
                 if (
-                    job.row not in passed
-                    and awaited in (None, job.is_awaited)
+                    job.row not in blocked
+                    and is_awaited in (None, job.is_awaited)
                     and self._streams.open(job.row, job.row.timbre)
                 ):
-                    due[job.row] = job
+                    jobs[job.row] = job
                 else:
-                    left.append(job)
-                passed.add(job.row)
-            self._jobs = left
-            self._busy |= due.keys()
-            return due
+                    remaining.append(job)
+                blocked.add(job.row)
+            self._jobs = remaining
+            self._busy |= jobs.keys()
+            return jobs
 
-    def _decode(self, due: dict[Row, CodecJob]) -> None:
+    def _decode(self, jobs: dict[Row, CodecJob]) -> None:
         """Decode these rows' jobs together and deliver their audio."""
         try:
-            pieces = [(row, job.codes) for row, job in due.items() if job.frames]
+            pieces = [(row, job.codes) for row, job in jobs.items() if job.frames]
             sounds = dict(zip((row for row, _ in pieces), self._streams.decode(pieces), strict=True))
-            for row, job in due.items():
-                if new := job.new_chunk(sounds.get(row, np.zeros(0, np.float32))):
-                    row.sink(new)
+            for row, job in jobs.items():
+                if chunk := job.new_chunk(sounds.get(row, np.zeros(0, np.float32))):
+                    row.sink(chunk)
         finally:
             with self._changed:
-                for row, job in due.items():
+                for row, job in jobs.items():
                     if job.finish_reason:
                         self._streams.close(row)
-                self._busy -= due.keys()
+                self._busy -= jobs.keys()
                 self._changed.notify_all()
 
     def _run_requested_check(self) -> None:

@@ -33,21 +33,21 @@ class Norm:
 
     def __init__(self, gain: Tensor, eps: float) -> None:
         size = gain.shape[-1]
-        self._gain, self._least = gain.detach() * math.sqrt(size), torch.tensor(math.sqrt(size * eps))
+        self._gain, self._floor = gain.detach() * math.sqrt(size), torch.tensor(math.sqrt(size * eps))
 
     def __call__(self, x: Tensor, length: Tensor, out: Tensor) -> Tensor:
         """length (..., 1): scratch."""
         torch.linalg.vector_norm(x, dim=-1, keepdim=True, out=length)
-        torch.hypot(length, self._least, out=length)
+        torch.hypot(length, self._floor, out=length)
         return torch.div(x, length, out=out).mul_(self._gain)
 
 
 class CpuProduct:
     """The product of steps (steps, inputs) with a weight, held in float32 or in fewer bits."""
 
-    def __init__(self, stored: StoredWeight) -> None:
-        self._quantised = stored if stored.scales is not None else None
-        self._columns = stored.values if stored.scales is not None else stored.values.t()
+    def __init__(self, weight: StoredWeight) -> None:
+        self._quantised = weight if weight.scales is not None else None
+        self._columns = weight.values if weight.scales is not None else weight.values.t()
 
     def into(self, out: Tensor, x: Tensor) -> None:
         if self._quantised:
@@ -106,10 +106,10 @@ class Buffers:
         groups, width = sizes.n_kv_head, sizes.head_dim
         self.normed, self.length = torch.empty(steps, sizes.dim), torch.empty(steps, 1)
         self.qkv = torch.empty(steps, (sizes.n_head + 2 * groups) * width)
-        every = self.qkv.view(steps, -1, width)
-        q, self.k, self.v = every.split([sizes.n_head, groups, groups], 1)
+        heads = self.qkv.view(steps, -1, width)
+        q, self.k, self.v = heads.split([sizes.n_head, groups, groups], 1)
         self.q = q.unflatten(1, (groups, -1))
-        self.qk, self.lengths = every[:, :-groups], torch.empty(steps, sizes.n_head + groups, 1)
+        self.qk, self.lengths = heads[:, :-groups], torch.empty(steps, sizes.n_head + groups, 1)
         self.pairs = torch.view_as_complex(self.qk.unflatten(-1, (-1, 2)))
         self.gate_up = torch.empty(steps, 2 * sizes.intermediate_size)
         self.gate, self.up = self.gate_up.chunk(2, -1)
@@ -133,18 +133,18 @@ class CpuTransformer:
         The next call overwrites the returned tensor.
         rope: `angles` of one position per step, or of one for all.
         """
-        own = self._buffers.get(len(x)) or self._buffers.setdefault(len(x), Buffers(self._sizes, len(x)))
+        buffers = self._buffers.get(len(x)) or self._buffers.setdefault(len(x), Buffers(self._sizes, len(x)))
         for index, layer in enumerate(self._layers):
-            layer.qkv.into(own.qkv, layer.attention_norm(x, own.length, own.normed))
+            layer.qkv.into(buffers.qkv, layer.attention_norm(x, buffers.length, buffers.normed))
             if layer.qkv_bias is not None:
-                own.qkv.add_(layer.qkv_bias)
+                buffers.qkv.add_(layer.qkv_bias)
             if layer.qk_norm is not None:
-                layer.qk_norm(own.qk, own.lengths, own.qk)
-            own.pairs.mul_(rope)
-            layer.output.onto(x, attend(index, own.q, own.k, own.v))
-            layer.gate_up.into(own.gate_up, layer.ffn_norm(x, own.length, own.normed))
-            layer.down.onto(x, F.silu(own.gate, inplace=True).mul_(own.up))
-        return self._norm(x, own.length, own.normed)
+                layer.qk_norm(buffers.qk, buffers.lengths, buffers.qk)
+            buffers.pairs.mul_(rope)
+            layer.output.onto(x, attend(index, buffers.q, buffers.k, buffers.v))
+            layer.gate_up.into(buffers.gate_up, layer.ffn_norm(x, buffers.length, buffers.normed))
+            layer.down.onto(x, F.silu(buffers.gate, inplace=True).mul_(buffers.up))
+        return self._norm(x, buffers.length, buffers.normed)
 
 
 class SlotKeys:
@@ -152,23 +152,23 @@ class SlotKeys:
 
     def __init__(self, cache: KVCache, rows: int, context: int) -> None:
         self._context = context
-        both = [(keys[:rows], values[:rows]) for keys, values in zip(cache.keys, cache.values, strict=True)]
-        self._lines = [(keys.flatten(0, 1), values.flatten(0, 1)) for keys, values in both]
+        caches = [(keys[:rows], values[:rows]) for keys, values in zip(cache.keys, cache.values, strict=True)]
+        self._lines = [(keys.flatten(0, 1), values.flatten(0, 1)) for keys, values in caches]
         """Each layer's (slots · context, kv_heads, head_dim)."""
-        self._slots = [(keys.transpose(1, 2).split(1), values.transpose(1, 2).split(1)) for keys, values in both]
+        self._slots = [(keys.transpose(1, 2).split(1), values.transpose(1, 2).split(1)) for keys, values in caches]
         """Each layer's slots, (1, kv_heads, context, head_dim) each."""
 
     def steps(self, slots: Sequence[int], positions: Sequence[int]) -> Attend:
-        places = list(zip(slots, positions, strict=True))
-        at = torch.tensor([slot * self._context + position for slot, position in places])
+        cells = list(zip(slots, positions, strict=True))
+        indices = torch.tensor([slot * self._context + position for slot, position in cells])
 
         def attend(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-            for lines, new in zip(self._lines[layer], (k, v), strict=True):
-                lines.index_copy_(0, at, new)
+            for lines, value in zip(self._lines[layer], (k, v), strict=True):
+                lines.index_copy_(0, indices, value)
             keys, values = self._slots[layer]
             rows = [
-                attend_once(one, keys[slot].narrow(2, 0, position + 1), values[slot].narrow(2, 0, position + 1))
-                for one, (slot, position) in zip(q.split(1), places, strict=True)
+                attend_once(query, keys[slot].narrow(2, 0, position + 1), values[slot].narrow(2, 0, position + 1))
+                for query, (slot, position) in zip(q.split(1), cells, strict=True)
             ]
             return rows[0] if len(rows) == 1 else torch.cat(rows)
 
@@ -190,13 +190,13 @@ class CodebookKeys:
         return self._spans[rows, start]
 
     def _make(self, rows: int, start: int, end: int) -> Attend:
-        used = [(k[:rows, :, :end], v[:rows, :, :end]) for k, v in zip(self._keys, self._values, strict=True)]
-        targets = [tuple(part[:, :, start:].transpose(1, 2) for part in layer) for layer in used]
+        caches = [(k[:rows, :, :end], v[:rows, :, :end]) for k, v in zip(self._keys, self._values, strict=True)]
+        targets = [tuple(part[:, :, start:].transpose(1, 2) for part in layer) for layer in caches]
 
         def attend(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-            keys, values = used[layer]
-            for target, new in zip(targets[layer], (k, v), strict=True):
-                target.copy_(new.view(target.shape))
+            keys, values = caches[layer]
+            for target, value in zip(targets[layer], (k, v), strict=True):
+                target.copy_(value.view(target.shape))
             if start + 1 == end:
                 return attend_once(q, keys, values)
             by_row = q.flatten(1, 2).unflatten(0, (rows, -1))
@@ -220,29 +220,29 @@ class CpuFrame:
         config, books = model.config, model.config.num_codebooks
         self._model, self._input, self._draws = model, slots.input, SlotDraws(slots, books + 1)
         self._slow, self._fast = CpuTransformer(model.slow, context), CpuTransformer(model.fast, books)
-        self._kept, self._fast_kept = SlotKeys(cache, rows, context), CodebookKeys(config.fast, rows, books)
+        self._slot_keys, self._codebook_keys = SlotKeys(cache, rows, context), CodebookKeys(config.fast, rows, books)
         self._head, self._fast_head = model.head().detach().t(), model.fast_output.weight.detach().t()
 
     def __call__(self, rows: tuple[Row, ...]) -> Tensor:
         slots, positions = [row.slot for row in rows], [row.position for row in rows]
-        at, model, stop = torch.tensor(slots), self._model, self._model.config.semantic_size
-        hidden = self._input[at]
-        normed = self._slow(hidden, self._slow.angles[positions], self._kept.steps(slots, positions))
+        indices, model, stop = torch.tensor(slots), self._model, self._model.config.semantic_size
+        hidden = self._input[indices]
+        normed = self._slow(hidden, self._slow.angles[positions], self._slot_keys.steps(slots, positions))
         frame = np.zeros((len(rows), model.config.num_codebooks + 1), np.int64)
-        for line, slot, logits in zip(frame, slots, (normed @ self._head).numpy(), strict=True):
+        for row_frame, slot, logits in zip(frame, slots, (normed @ self._head).numpy(), strict=True):
             first = self._draws.semantic(slot, logits, stop)
-            line[0], line[-1] = (0, 1) if first == stop else (first, 0)
-        drawn = torch.from_numpy(frame)
-        codes = drawn[:, :-1]
+            row_frame[0], row_frame[-1] = (0, 1) if first == stop else (first, 0)
+        frame_tensor = torch.from_numpy(frame)
+        codes = frame_tensor[:, :-1]
         self._residual(slots, model.fast_input(hidden, normed), codes)
         tokens = codes[:, :1] + model.config.semantic_start
-        self._input[at] = model.embed(tokens, codes[:, :, None])[:, 0]
+        self._input[indices] = model.embed(tokens, codes[:, :, None])[:, 0]
         self._draws.advance(slots, frame[:, 0])
-        return drawn.to(torch.int16)
+        return frame_tensor.to(torch.int16)
 
     def read(self, slot: int, position: int, x: Tensor) -> None:
         """Put the keys and values of one step (1, dim) into the cache, as generating a frame does; overwrites x."""
-        self._slow(x, self._slow.angles[[position]], self._kept.steps([slot], [position]))
+        self._slow(x, self._slow.angles[[position]], self._slot_keys.steps([slot], [position]))
 
     def _residual(self, slots: list[int], first: Tensor, codes: Tensor) -> None:
         """Fill in codes (rows, codebooks), of which the first is given, after the fast AR's first input (rows, fast
@@ -255,8 +255,10 @@ class CpuFrame:
             rope = self._fast.angles[book + 1 - steps : book + 1]
             if steps > 1:
                 rope = rope.repeat(rows, 1, 1)
-            y = self._fast(x, rope, self._fast_kept.span(rows, book + 1 - steps, steps))
+            y = self._fast(x, rope, self._codebook_keys.span(rows, book + 1 - steps, steps))
             logits = (y[steps - 1 :: steps] @ self._fast_head).numpy()
-            drawn = [self._draws.residual(slot, book, line) for slot, line in zip(slots, logits, strict=True)]
-            codes[:, book] = torch.tensor(drawn)
+            sampled = [
+                self._draws.residual(slot, book, row_logits) for slot, row_logits in zip(slots, logits, strict=True)
+            ]
+            codes[:, book] = torch.tensor(sampled)
             x = table(codes[:, book])

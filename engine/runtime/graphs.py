@@ -21,7 +21,7 @@ from torch import Tensor
 from engine.model.prompt import PrefillChunk
 
 if TYPE_CHECKING:
-    from engine.kernels.compilation.processes import KeptKernels
+    from engine.kernels.compilation.processes import CachedKernels
 
 log = logging.getLogger(__name__)
 
@@ -169,8 +169,8 @@ class GraphSet(Generic[Size]):
 
 def capture(
     *sets: GraphSet[Any],
-    progress: Callable[[float], None] = lambda done: None,
-    kept: KeptKernels | None = None,
+    progress: Callable[[float], None] = lambda fraction: None,
+    kernels: CachedKernels | None = None,
     only_first: bool = False,
 ) -> None:
     """Capture all sizes of these sets, or only those without which nothing can be generated.
@@ -180,16 +180,16 @@ def capture(
     from engine.kernels.compilation.compiling import compiling  # needs Triton, which CPU-only machines may lack
 
     with torch.inference_mode():
-        if not (kept and kept.are_complete):
-            with compiling(kept.processes if kept else None):
+        if not (kernels and kernels.are_complete):
+            with compiling(kernels.processes if kernels else None):
                 for graphs in sets:
                     graphs.compile()
         steps = [(graphs, size) for graphs in sets for size in reversed(graphs.missing(only_first))]
         gc.collect()  # frees stopped engines and their memory
         with no_garbage_collection():
-            for done, (graphs, size) in enumerate(steps, 1):
+            for fraction, (graphs, size) in enumerate(steps, 1):
                 graphs.capture(size)
-                progress(done / len(steps))
+                progress(fraction / len(steps))
 
 
 def capture_missing(*sets: GraphSet[Any]) -> Iterator[int]:
@@ -200,13 +200,13 @@ def capture_missing(*sets: GraphSet[Any]) -> Iterator[int]:
     """
     turns = zip_longest(*([(graphs, size) for size in graphs.missing()] for graphs in sets))
     steps = [step for turn in turns for step in turn if step]
-    for left, (graphs, size) in zip(range(len(steps), 0, -1), steps, strict=True):
-        yield left
+    for remaining, (graphs, size) in zip(range(len(steps), 0, -1), steps, strict=True):
+        yield remaining
         try:
             with torch.inference_mode(), no_garbage_collection(), graphs.in_use:
                 graphs.capture(size, make_room=False)
         except torch.OutOfMemoryError as error:
-            log.warning("no memory for %d of the CUDA graphs; larger ones are used instead: %s", left, error)
+            log.warning("no memory for %d of the CUDA graphs; larger ones are used instead: %s", remaining, error)
             return
 
 
@@ -219,16 +219,16 @@ class FrameGraphs(GraphSet[int]):
         spare = torch.full((max_rows,), spare_slot, dtype=torch.int64, device=device)
         inputs = {size: (spare[:size].clone(),) for size in self._sizes}
         super().__init__(step, inputs, device, first={self._sizes[0], max_rows})
-        self._given: dict[int, list[int]] = {}
+        self._last_slots: dict[int, list[int]] = {}
 
     def replay(self, slots: list[int]) -> Tensor:
         """One frame for these slots, (rows, codebooks + 1) int16, valid until the next replay."""
         if len(slots) > self._sizes[-1]:
             raise ValueError(f"{len(slots)} rows do not fit the largest graph, made for {self._sizes[-1]}")
         size = self.captured(size for size in self._sizes if size >= len(slots))
-        if self._given.get(size) == slots:  # as in most frames: no upload needed
+        if self._last_slots.get(size) == slots:  # as in most frames: no upload needed
             return self[size].again()[: len(slots)]
-        self._given[size] = slots
+        self._last_slots[size] = slots
         return self[size].replay(torch.tensor(slots + [self._spare] * (size - len(slots))))[: len(slots)]
 
 
@@ -266,13 +266,13 @@ class PrefillGraphs(GraphSet[int]):
         text: Callable[[Tensor], Tensor],
         text_on_host: bool,
         codebooks: int,
-        like: Tensor,
+        template: Tensor,
         spare_slot: int,
         sizes: Sequence[int] = PREFILL_SIZES,
     ) -> None:
         """text: embeddings of tokens. text_on_host: looked up on the host, else in the graph.
 
-        like: a tensor of embeddings (…, dim) on the device.
+        template: a tensor of embeddings (…, dim) on the device.
         """
 
         def work(lines: Tensor, embeddings: Tensor | None = None) -> Tensor:
@@ -281,10 +281,10 @@ class PrefillGraphs(GraphSet[int]):
 
         self._spare, self._lines, self._sizes = spare_slot, codebooks + 3, sizes
         self._text = text if text_on_host else None
-        inputs: dict[int, tuple[Tensor, ...]] = {size: (self._blank(size).to(like.device),) for size in sizes}
+        inputs: dict[int, tuple[Tensor, ...]] = {size: (self._padding(size).to(template.device),) for size in sizes}
         if text_on_host:
-            inputs = {size: (*lines, like.new_zeros(size, like.shape[-1])) for size, lines in inputs.items()}
-        super().__init__(work, inputs, like.device, first=set(FIRST_PREFILL_SIZES).intersection(sizes))
+            inputs = {size: (*lines, template.new_zeros(size, template.shape[-1])) for size, lines in inputs.items()}
+        super().__init__(work, inputs, template.device, first=set(FIRST_PREFILL_SIZES).intersection(sizes))
 
     def replay(self, pieces: Sequence[PrefillChunk]) -> Tensor:
         """Put keys and values of these pieces into the cache; in total at most the largest size.
@@ -293,18 +293,18 @@ class PrefillGraphs(GraphSet[int]):
         """
         count = sum(len(piece.ids) for piece in pieces)
         size = self.captured(size for size in self._sizes if size >= count)
-        lines, at = self._blank(size), 0
-        filled = lines.numpy()  # torch would give up the interpreter's lock at each of a hundred short pieces
+        lines, offset = self._padding(size), 0
+        array = lines.numpy()  # torch would give up the interpreter's lock at each of a hundred short pieces
         for piece in pieces:
-            part = slice(at, at := at + len(piece.ids))
-            filled[0, part] = piece.ids
-            filled[1, part] = piece.slot
-            filled[2, part] = np.arange(piece.start, piece.start + len(piece.ids))
-            filled[3:, part] = piece.codes
+            part = slice(offset, offset := offset + len(piece.ids))
+            array[0, part] = piece.ids
+            array[1, part] = piece.slot
+            array[2, part] = np.arange(piece.start, piece.start + len(piece.ids))
+            array[3:, part] = piece.codes
         embeddings = () if self._text is None else (self._text(lines[0]),)
         return self[size].replay(lines, *embeddings)[:count]
 
-    def _blank(self, size: int) -> Tensor:
+    def _padding(self, size: int) -> Tensor:
         """Tokens, slots, positions and codes of padding, at position 0 of the spare slot."""
         lines = torch.zeros(self._lines, size, dtype=torch.int64)
         lines[1] = self._spare

@@ -106,7 +106,7 @@ class Loop:
 
     def stats(self) -> EngineStats:
         running, waiting = self._scheduler.running, self._scheduler.waiting
-        with_kernel = self._frames if self._runner.kernel_attention else 0
+        kernel_frames = self._frames if self._runner.kernel_attention else 0
         return EngineStats(
             running=running,
             waiting=waiting,
@@ -114,8 +114,8 @@ class Loop:
             cancelled=self._cancelled,
             frames=self._frames,
             busy_seconds=self._busy,
-            kv_attention_hits=with_kernel,
-            kv_attention_fallbacks=self._frames - with_kernel,
+            kv_attention_hits=kernel_frames,
+            kv_attention_fallbacks=self._frames - kernel_frames,
             prefix_hits=self._runner.prefixes.hits,
             prefix_misses=self._runner.prefixes.misses,
             prefix_bytes=self._runner.prefixes.nbytes,
@@ -150,9 +150,9 @@ class Loop:
                 while self.stop_reason is None:
                     self._admit()
                     self._handle_commands(wait=not self._steps_left)
-                    started = time.perf_counter()
+                    start = time.perf_counter()
                     self._turn(self._scheduler.plan())
-                    self._busy += time.perf_counter() - started
+                    self._busy += time.perf_counter() - start
                     self._advance_gap_work()
         except Exception as error:  # noqa: BLE001  (every error goes to all callers)
             self._end(f"the engine died: {type(error).__name__}: {error}")
@@ -180,13 +180,13 @@ class Loop:
 
     def _handle_commands(self, wait: bool = True) -> None:
         """Run all pending commands; with ``wait``, block for one if there is nothing to do."""
-        idle = not (self._scheduler.running or self._scheduler.waiting)
-        if idle:
+        is_idle = not (self._scheduler.running or self._scheduler.waiting)
+        if is_idle:
             self._put(gathered=True)
             self._check_accounting()
-        while (idle and wait) or not self._commands.empty():
+        while (is_idle and wait) or not self._commands.empty():
             self._commands.get()()
-            idle = False
+            is_idle = False
 
     def _admit(self) -> None:
         """While a frame runs, let commands accumulate until it is time to launch the next one.
@@ -195,13 +195,13 @@ class Loop:
         """
         if self._launched is None or self._has_read or len(self._launched.rows) > LET_IN_ROWS:
             return
-        waited = False
+        has_waited = False
         # Not woken by each command: that would take the interpreter's lock from the caller. Never waits longer than the
         # frame runs, whatever the estimate.
-        while (left := self._timing.seconds_left(time.perf_counter())) > 0 and not self._launched.are_done():
-            waited = True
-            time.sleep(min(left, LEAST_MARGIN))
-        if waited:
+        while (remaining := self._timing.seconds_left(time.perf_counter())) > 0 and not self._launched.are_done():
+            has_waited = True
+            time.sleep(min(remaining, LEAST_MARGIN))
+        if has_waited:
             self._timing.record_launch(too_late=self._launched.are_done())
 
     def _advance_gap_work(self) -> None:
@@ -228,43 +228,43 @@ class Loop:
     def _turn(self, turn: LoopTurn) -> None:
         for row in turn.admitted:
             self._replay_resumed(row)
-        joining = tuple(self._runner.prefill(turn.prefill)) if turn.prefill else ()
-        for row in joining:
+        new_rows = tuple(self._runner.prefill(turn.prefill)) if turn.prefill else ()
+        for row in new_rows:
             row.state = State.SPEAKING
-        speaking = turn.speaking + joining
-        first = self._runner.launch_first() if joining else None
+        speaking = turn.speaking + new_rows
+        first_frames = self._runner.launch_first() if new_rows else None
         frames = self._runner.launch(speaking) if speaking else None
         if self._runner.ahead:  # read the previous frame while the device computes this one
             frames, self._launched = self._launched, frames
         results = list(frames.read()) if frames else []
         if self._runner.ahead:
             self._timing.frame_started(len(self._launched.rows) if self._launched else 0, time.perf_counter())
-        self._has_read = bool(turn.prefill) and first is None
+        self._has_read = bool(turn.prefill) and first_frames is None
         self._settle_all(results)
         self._turns += 1
         self._put(self._turns % GATHERING_TURNS == 0)
-        if first:  # computed before the common frame, which has started only now
-            results = list(first.read())
+        if first_frames:  # computed before the common frame, which has started only now
+            results = list(first_frames.read())
             self._timing.held_up(time.perf_counter())
             self._settle_all(results)
             self._put(gathered=False)
 
     def _settle_all(self, results: list[tuple[Row, np.ndarray, bool]]) -> None:
-        for row, codes, over in results:
+        for row, codes, has_ended in results:
             if row.state is State.SPEAKING:  # a row that has ended got one frame too many
-                self._settle(row, codes, over)
+                self._settle(row, codes, has_ended)
 
-    def _settle(self, row: Row, frame: np.ndarray, over: bool) -> None:
+    def _settle(self, row: Row, frame: np.ndarray, has_ended: bool) -> None:
         """Store a row's new frame, send a chunk when one is due, release the row when its take is over."""
         if row.to_repeat:
             row.to_repeat -= 1
             self._frames += 1
             return
-        if not over:
+        if not has_ended:
             row.first_frame = row.first_frame or time.perf_counter()
             row.frames.append(frame)
             self._frames += 1
-        reason: FinishReason | None = "stop" if over else "length" if row.drawn == row.max_frames else None
+        reason: FinishReason | None = "stop" if has_ended else "length" if row.frame_count == row.max_frames else None
         if reason:  # before the last chunk is sent, so that its receiver finds the row free
             self._finished += 1
             self._scheduler.remove(row)
@@ -278,9 +278,9 @@ class Loop:
         """
         row.frames.extend(row.prompt.codes[:, row.prompt.delivered_from :].astype(np.int16).T)
         while len(row.frames) >= (size := chunk_size(row.chunks, self._ramp)):
-            self._codec.put(CodecJob(row, np.stack(row.frames[:size], 1), row.sent, None))
+            self._codec.put(CodecJob(row, np.stack(row.frames[:size], 1), row.frames_sent, None))
             del row.frames[:size]
-            row.sent, row.chunks = row.sent + size, row.chunks + 1
+            row.frames_sent, row.chunks = row.frames_sent + size, row.chunks + 1
 
     def _send(self, row: Row, reason: FinishReason | None) -> None:
         """Send the row's frames to the codec; there are none when a take stops just after a chunk."""
@@ -289,18 +289,18 @@ class Loop:
         shape = (self._runner.config.num_codebooks, 0)
         codes = np.stack(row.frames, 1) if row.frames else np.zeros(shape, np.int16)
         is_awaited = not has_buffered(row, self._frame_seconds, now, PATIENCE)
-        job = CodecJob(row, codes, row.sent, reason, is_awaited)
+        job = CodecJob(row, codes, row.frames_sent, reason, is_awaited)
         (self._due if is_awaited or reason else self._gathered).append(job)
-        row.sent, row.chunks = row.drawn, row.chunks + 1
+        row.frames_sent, row.chunks = row.frame_count, row.chunks + 1
         row.frames.clear()
 
     def _put(self, gathered: bool) -> None:
         """Send the codec the due jobs, and the gathered ones if ``gathered`` or if one of their takes has a due job."""
-        due, waiting = self._due, self._gathered
-        if gathered or {job.row for job in due} & {job.row for job in waiting}:
-            due, self._gathered = waiting + due, []
-        if due:
-            self._codec.put(*due)
+        due_jobs, waiting_jobs = self._due, self._gathered
+        if gathered or {job.row for job in due_jobs} & {job.row for job in waiting_jobs}:
+            due_jobs, self._gathered = waiting_jobs + due_jobs, []
+        if due_jobs:
+            self._codec.put(*due_jobs)
         self._due = []
 
     def _cancel(self, row: Row) -> None:

@@ -109,9 +109,9 @@ def sizes(
     elif not compact:
         kinds = [("bf16", False, _ROOMY), ("int8", False, _SIZES), ("int6", False, _SMALLEST)]
     tries = [
-        EngineSize(rows or min(some, most_rows), context or min(long, most_context), kind, is_compact)
+        EngineSize(rows or min(row_count, most_rows), context or min(positions, most_context), kind, is_compact)
         for kind, is_compact, candidates in kinds
-        for some, long in candidates
+        for row_count, positions in candidates
     ]
     return list(dict.fromkeys(tries))
 
@@ -164,34 +164,34 @@ def plan_memory(
     prefix_bytes: for known voices; None: the size's default. codec_graphs: the precision of the codec's fused decoder,
     None where plain torch decodes. twelve_bits: which weights have a second copy in twelve bits.
     """
-    model, plain = _shapes(config, codec, size.weights)
+    model, codec_model = _shapes(config, codec, size.weights)
     rows, context = size.rows, size.context
     tensors = model.state_dict()
     if on_gpu and size.text_on_host:
         del tensors[TEXT_TABLE]
     head = (config.semantic_size + 1) * config.slow.dim * dtype.itemsize
-    weights = sum(_held_bytes(name, tensor, dtype) for name, tensor in tensors.items()) + head
-    items = [("weights" if size.weights == "bf16" else f"weights ({size.weights})", weights)]
+    weight_bytes = sum(_held_bytes(name, tensor, dtype) for name, tensor in tensors.items()) + head
+    items = [("weights" if size.weights == "bf16" else f"weights ({size.weights})", weight_bytes)]
     if twelve_bits != "none":
         items.append(("the same in twelve bits", _in_twelve_bits(model, config)))
     if twelve_bits == "tiles":
         items.append(("gates and ups again, as tiles", _in_tiles(model)))
-    encoder = _encoder_bytes(plain)
-    clips = 4 * PIECE_SAMPLES * codec.encoder_dim * 4  # a layer's two inputs and two results
+    encoder_bytes = _encoder_bytes(codec_model)
+    clip_bytes = 4 * PIECE_SAMPLES * codec.encoder_dim * 4  # a layer's two inputs and two results
     items += [
-        ("codec", _codec_bytes(plain, codec_graphs) - size.compact * encoder),
+        ("codec", _codec_bytes(codec_model, codec_graphs) - size.compact * encoder_bytes),
         (
             f"{rows} row{'s' * (rows > 1)} of {context} positions",
             KVCache.nbytes(config.slow, rows, context, dtype, spare=True),
         ),
         ("known voices", prefix_cache_bytes(prefix_bytes, size)),
-        (f"{rows} codec stream{'s' * (rows > 1)}", rows * _stream_bytes(plain)),
+        (f"{rows} codec stream{'s' * (rows > 1)}", rows * _stream_bytes(codec_model)),
     ]
     if codec_graphs:
         items.append(("graphs", rows * _graph_bytes(codec, codec_graphs)))
     if codec_graphs and not size.compact:
-        items.append(("clips", clips))
-    return MemoryPlan(tuple(items), (encoder + clips + MARGIN) * size.compact)
+        items.append(("clips", clip_bytes))
+    return MemoryPlan(tuple(items), (encoder_bytes + clip_bytes + MARGIN) * size.compact)
 
 
 @functools.lru_cache(maxsize=12)
@@ -203,8 +203,8 @@ def _shapes(config: ModelConfig, codec: CodecConfig, weights: Weights) -> tuple[
 
 def _held_bytes(name: str, tensor: Tensor, dtype: torch.dtype) -> int:
     """Quantised weights and their scales keep their own types."""
-    is_own = name.endswith(".scales") or not tensor.is_floating_point()
-    return tensor.nbytes if is_own else tensor.numel() * dtype.itemsize
+    keeps_dtype = name.endswith(".scales") or not tensor.is_floating_point()
+    return tensor.nbytes if keeps_dtype else tensor.numel() * dtype.itemsize
 
 
 def _in_twelve_bits(model: DualAR, config: ModelConfig) -> int:
@@ -227,16 +227,16 @@ def _encoder_bytes(codec: Codec) -> int:
 def _codec_bytes(codec: Codec, graphs: Precision | None) -> int:
     """The fused decoder copies weights into its layout and frees the originals; codebooks become tables of whole
     vectors."""
-    whole = sum(p.nbytes for p in codec.parameters())
+    parameter_bytes = sum(p.nbytes for p in codec.parameters())
     if graphs is None:
-        return whole
+        return parameter_bytes
     config, quantizer = codec.config, codec.quantizer
     parts = codec.decoder, quantizer.post_module, quantizer.upsample
-    laid_out = sum(p.nbytes for part in parts for p in part.parameters())
-    books = config.semantic_codebook_size + config.residual_codebooks * config.residual_codebook_size
-    table = books * config.post_module.dim * 4
-    half = {"float32": 0, "tf32": laid_out, "bfloat16": laid_out + table}[graphs]
-    return whole + table - half // 2
+    layout_bytes = sum(p.nbytes for part in parts for p in part.parameters())
+    vectors = config.semantic_codebook_size + config.residual_codebooks * config.residual_codebook_size
+    table_bytes = vectors * config.post_module.dim * 4
+    halved_bytes = {"float32": 0, "tf32": layout_bytes, "bfloat16": layout_bytes + table_bytes}[graphs]
+    return parameter_bytes + table_bytes - halved_bytes // 2
 
 
 def _stream_bytes(codec: Codec) -> int:
@@ -269,29 +269,29 @@ class FrameCost:
 
 def frame_cost(config: ModelConfig, codec: CodecConfig, dtype: torch.dtype, weights: Weights) -> FrameCost:
     """Of weights that are held in so many bits."""
-    model, plain = _shapes(config, codec, weights)
+    model, codec_model = _shapes(config, codec, weights)
     residual = config.num_codebooks - 1
 
-    def held(*parts: nn.Module) -> int:
+    def weight_bytes(*parts: nn.Module) -> int:
         return sum(_held_bytes(name, value, dtype) for part in parts for name, value in part.state_dict().items())
 
-    read = held(model.slow.layers) + residual * held(model.fast.layers, model.fast_output)
+    layer_bytes = weight_bytes(model.slow.layers) + residual * weight_bytes(model.fast.layers, model.fast_output)
     passes = config.slow.n_layer + residual * config.fast.n_layer
     head = (config.semantic_size + 1) * config.slow.dim * dtype.itemsize
-    return FrameCost(passes, read + head, 2 * _codec_products(plain))
+    return FrameCost(passes, layer_bytes + head, 2 * _codec_products(codec_model))
 
 
 def _codec_products(codec: Codec) -> int:
     """Multiplications with weights to decode a frame, which becomes longer with every layer of a stride."""
-    quantizer, rate, total = codec.quantizer, 1, 0
-    total += sum(p.numel() for p in quantizer.post_module.parameters())
+    quantizer, rate, products = codec.quantizer, 1, 0
+    products += sum(p.numel() for p in quantizer.post_module.parameters())
     for part in (quantizer.upsample, codec.decoder):
         for module in part.modules():
             if isinstance(module, CausalConvTranspose1d):
-                total += module.conv.weight.numel() * rate
+                products += module.conv.weight.numel() * rate
                 rate *= module.conv.stride[0]
             elif isinstance(module, CausalConv1d):
-                total += module.conv.weight.numel() * rate
+                products += module.conv.weight.numel() * rate
             elif isinstance(module, nn.Linear):
-                total += module.weight.numel() * rate
-    return total
+                products += module.weight.numel() * rate
+    return products

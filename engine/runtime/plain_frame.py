@@ -60,9 +60,9 @@ class PlainFrame:
         # Positions 0 (the hidden state, whose output is unused) and 1 (code 0) go in one pass.
         x = torch.stack([start, model.fast.embeddings(first)], 1)
         for book in range(1, model.config.num_codebooks):
-            at = 0 if book == 1 else book
-            span = self._fast_cache.span(slice(0, len(first)), at)
-            logits = model.fast_logits(x, self._positions[:, at : book + 1], span)[:, -1]
+            position = 0 if book == 1 else book
+            span = self._fast_cache.span(slice(0, len(first)), position)
+            logits = model.fast_logits(x, self._positions[:, position : book + 1], span)[:, -1]
             codes.append(draw(logits, *sampling, noise[:, book - 1]))
             x = model.fast.embeddings(codes[-1])[:, None]
         return torch.stack(codes, 1)

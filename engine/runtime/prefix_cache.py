@@ -20,18 +20,18 @@ class PrefixCache:
 
     def __init__(self, cache: KVCache, budget: int) -> None:
         self._cache, self._budget = cache, budget
-        self._kept: OrderedDict[bytes, tuple[Tensor, Tensor]] = OrderedDict()
+        self._entries: OrderedDict[bytes, tuple[Tensor, Tensor]] = OrderedDict()
         self.nbytes = self.hits = self.misses = 0
 
     def restore(self, prompt: Prompt, slot: int) -> int:
         """Copy the prompt's prefix into the slot if it is cached; returns its number of positions, else 0."""
         key = _prefix_key(prompt)
-        if key not in self._kept:
+        if key not in self._entries:
             self.misses += 1
             return 0
         self.hits += 1
-        self._kept.move_to_end(key)
-        keys, values = self._kept[key]
+        self._entries.move_to_end(key)
+        keys, values = self._entries[key]
         self._cache.keys[:, slot, : prompt.prefix] = keys
         self._cache.values[:, slot, : prompt.prefix] = values
         return prompt.prefix
@@ -41,23 +41,23 @@ class PrefixCache:
 
         If several rows prefilled the same new voice at once, all but the first find it cached.
         """
-        key, part = _prefix_key(prompt), (slice(None), slot, slice(prompt.prefix))
-        if key in self._kept:
-            self._kept.move_to_end(key)
+        key, index = _prefix_key(prompt), (slice(None), slot, slice(prompt.prefix))
+        if key in self._entries:
+            self._entries.move_to_end(key)
             return
-        keys, values = self._cache.keys[part], self._cache.values[part]
+        keys, values = self._cache.keys[index], self._cache.values[index]
         size = keys.nbytes + values.nbytes
         if size > self._budget:
             return
         while self.nbytes + size > self._budget:  # evict first, so that the budget also holds during the copy
-            _, given_up = self._kept.popitem(last=False)
-            self.nbytes -= _nbytes(given_up)
-        self._kept[key] = keys.clone(), values.clone()
+            _, evicted = self._entries.popitem(last=False)
+            self.nbytes -= _nbytes(evicted)
+        self._entries[key] = keys.clone(), values.clone()
         self.nbytes += size
 
     def recount(self) -> tuple[int, int]:
         """Return the bytes counted and the bytes held; corrects the count."""
-        counted, self.nbytes = self.nbytes, sum(map(_nbytes, self._kept.values()))
+        counted, self.nbytes = self.nbytes, sum(map(_nbytes, self._entries.values()))
         return counted, self.nbytes
 
 

@@ -41,7 +41,7 @@ class Row:
     """Positions in the KV cache: prompt, then frames."""
     frames: list[np.ndarray] = field(default_factory=list)
     """Generated but not yet sent to the codec, each int16 (codebooks,)."""
-    sent: int = 0
+    frames_sent: int = 0
     """Frames sent to the codec, including those delivered before the take was resumed."""
     to_repeat: int = 0
     """Frames that were delivered already and will be generated again, and dropped."""
@@ -56,15 +56,15 @@ class Row:
     at which it would have started without interruptions."""
 
     @property
-    def drawn(self) -> int:
+    def frame_count(self) -> int:
         """Number of frames of the take so far."""
-        return self.sent + len(self.frames)
+        return self.frames_sent + len(self.frames)
 
     def buffered_seconds(self, frame_seconds: float, now: float) -> float:
         """Seconds of audio that its listener has not played yet; 0 before the first chunk."""
         if not self.first_chunk:
             return 0.0
-        return (self.sent - self.prompt.delivered) * frame_seconds - (now - self.first_chunk)
+        return (self.frames_sent - self.prompt.delivered) * frame_seconds - (now - self.first_chunk)
 
     def note_chunk(self, frame_seconds: float | None, now: float) -> None:
         """Record that frames go to the codec now, where a listener that has run out of audio resumes playing."""

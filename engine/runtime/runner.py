@@ -24,7 +24,7 @@ from engine.runtime.graphs import FIRST_FRAMES, PREFILL_SIZES, FirstFrameGraphs,
 from engine.runtime.plain_frame import PlainFrame
 from engine.runtime.prefix_cache import PrefixCache
 from engine.runtime.row import Row
-from engine.transfer import sent
+from engine.transfer import send
 
 PREFILL_POSITIONS = 512
 """Prompt positions read per turn, so that active rows continue between turns. The largest graph has this size: on an
@@ -69,7 +69,7 @@ class Runner:
             self._frame = lambda rows: torch.cat([frame((row,)) for row in rows])
         self._read: Callable[[Sequence[PrefillChunk]], Any] = self._read_one_by_one
         self._draw_first: Callable[[Sequence[Tensor], Sequence[int]], Tensor] | None = None
-        self._begun: dict[Row, Tensor] = {}
+        self._read_rows: dict[Row, Tensor] = {}
         """Rows whose prompts have just been read to the last position, and their hidden states there (dim,)."""
         self._rows, self._context, self._positions = rows, context, PREFILL_POSITIONS
 
@@ -104,14 +104,20 @@ class Runner:
         if not kernel_attention:  # else every position of a slot would copy the whole slot
             return [frames]
         read = FusedPrefill(self._model, step.slow, self._cache)
-        like = self._slots.input
+        embeddings = self._slots.input
         prefill = PrefillGraphs(
-            read, self._model.text, self._model.text_on_host, self.config.num_codebooks, like, self._rows, prefills
+            read,
+            self._model.text,
+            self._model.text_on_host,
+            self.config.num_codebooks,
+            embeddings,
+            self._rows,
+            prefills,
         )
         self._read, self._positions = prefill.replay, max(prefills)
         if batch_invariant:  # a prompt's last position is always read as in a frame
             return [frames, prefill]
-        first = FirstFrameGraphs(step.draw, like.shape[1], like.dtype, self._rows, self._rows, self.device)
+        first = FirstFrameGraphs(step.draw, embeddings.shape[1], embeddings.dtype, self._rows, self._rows, self.device)
         self._draw_first = first.replay
         return [frames, prefill, first]
 
@@ -141,13 +147,13 @@ class Runner:
             ]
             hidden = self._read(pieces)
             ends_read = np.cumsum([len(piece.ids) for piece in pieces]).tolist()
-            self._begun = {row: hidden[end - 1] for row, end in zip(rows, ends_read, strict=True)}
+            self._read_rows = {row: hidden[end - 1] for row, end in zip(rows, ends_read, strict=True)}
         elif pieces:
             self._read(pieces)
-        read = [row for row, end in zip(rows, ends, strict=False) if self._read_to(row, end)]
-        if read:
-            self._join(read)
-        return read
+        finished = [row for row, end in zip(rows, ends, strict=False) if self._read_to(row, end)]
+        if finished:
+            self._join(finished)
+        return finished
 
     def _can_begin(self, rows: Sequence[Row], ends: Sequence[int], room: int) -> bool:
         """Whether pieces up to `ends`, which leave this much room, can include the prompts' last positions."""
@@ -158,9 +164,9 @@ class Runner:
     def _piece_end(self, row: Row, room: int) -> int:
         """Where the next piece of a prompt ends: at the prefix's end, so that it can be cached, and before frames."""
         end = min(row.position + room, self._last(row.prompt))
-        for border in (row.prompt.prefix, self._read_together(row.prompt)):
-            if row.position < border < end:
-                return border
+        for boundary in (row.prompt.prefix, self._read_together(row.prompt)):
+            if row.position < boundary < end:
+                return boundary
         return end
 
     def _last(self, prompt: Prompt) -> int:
@@ -182,14 +188,14 @@ class Runner:
     def _join(self, rows: Sequence[Row]) -> None:
         """Let rows whose prompts have been read take part from the next frame on."""
         prompts = [row.prompt for row in rows]
-        last = [self._last(prompt) for prompt in prompts]
-        delivered = [p.codes[0, p.delivered_from : end + 1] for p, end in zip(prompts, last, strict=True)]
+        last_positions = [self._last(prompt) for prompt in prompts]
+        delivered = [p.codes[0, p.delivered_from : end + 1] for p, end in zip(prompts, last_positions, strict=True)]
         for row, tokens in zip(rows, delivered, strict=True):
             row.to_repeat = row.prompt.delivered - len(tokens)
-        ids = np.array([p.ids[end] for p, end in zip(prompts, last, strict=True)])
-        codes = np.stack([p.codes[:, end] for p, end in zip(prompts, last, strict=True)], 1)
+        ids = np.array([p.ids[end] for p, end in zip(prompts, last_positions, strict=True)])
+        codes = np.stack([p.codes[:, end] for p, end in zip(prompts, last_positions, strict=True)], 1)
         self._slots.join(
-            [r.slot for r in rows], [r.sampling for r in rows], self._embed(ids, codes)[0], last, delivered
+            [r.slot for r in rows], [r.sampling for r in rows], self._embed(ids, codes)[0], last_positions, delivered
         )
 
     @torch.inference_mode()
@@ -199,40 +205,40 @@ class Runner:
 
         They then need not wait for the common frame. Returns None if their first frames are part of it.
         """
-        newcomers, self._begun = self._begun, {}
+        newcomers, self._read_rows = self._read_rows, {}
         if not newcomers or self._draw_first is None:
             return None
         rows = tuple(newcomers)
-        return self._launched(rows, self._draw_first(list(newcomers.values()), [row.slot for row in rows]))
+        return self._start_copy(rows, self._draw_first(list(newcomers.values()), [row.slot for row in rows]))
 
     @torch.inference_mode()
     def launch(self, rows: tuple[Row, ...]) -> Frames:
         """Launch one frame for each of these rows."""
         frame = self._frame(rows)
-        if repeated := [line for line, row in enumerate(rows) if row.position + 1 < len(row.prompt)]:
-            self._repeat(rows, repeated, frame)
-        return self._launched(rows, frame)
+        if lines := [line for line, row in enumerate(rows) if row.position + 1 < len(row.prompt)]:
+            self._repeat(rows, lines, frame)
+        return self._start_copy(rows, frame)
 
-    def _launched(self, rows: tuple[Row, ...], frame: Tensor) -> Frames:
+    def _start_copy(self, rows: tuple[Row, ...], frame: Tensor) -> Frames:
         for row in rows:
             row.position += 1
         if self.device.type != "cuda":
             return Frames(rows, frame.cpu(), None)
         host = torch.empty(frame.shape, dtype=frame.dtype, pin_memory=True)
         host.copy_(frame, non_blocking=True)
-        done = torch.cuda.Event()
-        done.record()
-        return Frames(rows, host, done)
+        event = torch.cuda.Event()
+        event.record()
+        return Frames(rows, host, event)
 
-    def _repeat(self, rows: Sequence[Row], repeated: list[int], frame: Tensor) -> None:
+    def _repeat(self, rows: Sequence[Row], lines: list[int], frame: Tensor) -> None:
         """Replace the frames of these lines by the delivered ones, in case they differ.
 
         Another GPU, or another version, may round differently from the one that began the take.
         """
-        delivered = np.stack([rows[line].prompt.codes[:, rows[line].position + 1] for line in repeated])
-        slots = torch.tensor([rows[line].slot for line in repeated], device=self.device)
+        delivered = np.stack([rows[line].prompt.codes[:, rows[line].position + 1] for line in lines])
+        slots = torch.tensor([rows[line].slot for line in lines], device=self.device)
         codes = torch.from_numpy(delivered).to(self.device)
-        self._slots.correct(slots, frame[torch.tensor(repeated, device=self.device)], codes, self._model)
+        self._slots.correct(slots, frame[torch.tensor(lines, device=self.device)], codes, self._model)
 
     def _read_one_by_one(self, pieces: Sequence[PrefillChunk]) -> None:
         """Put keys and values of these pieces into the cache, in plain torch."""
@@ -247,12 +253,14 @@ class Runner:
     def _read_frames(self, piece: PrefillChunk) -> None:
         """Read frames step by step, as generating them does."""
         for step in range(len(piece.ids)):
-            at = slice(step, step + 1)
-            self._read_frame(piece.slot, piece.start + step, self._embed(piece.ids[at], piece.codes[:, at])[0])
+            step_slice = slice(step, step + 1)
+            self._read_frame(
+                piece.slot, piece.start + step, self._embed(piece.ids[step_slice], piece.codes[:, step_slice])[0]
+            )
 
     def _embed(self, ids: np.ndarray, codes: np.ndarray) -> Tensor:
         """The input embeddings (1, steps, dim) of tokens (steps,) and codes (codebooks, steps)."""
-        return self._model.embed(torch.from_numpy(ids)[None], sent(torch.from_numpy(codes), self.device)[None])
+        return self._model.embed(torch.from_numpy(ids)[None], send(torch.from_numpy(codes), self.device)[None])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -260,17 +268,17 @@ class Frames:
     """One frame for each of these rows, being copied from the device."""
 
     rows: tuple[Row, ...]
-    _drawn: Tensor
+    _codes: Tensor
     """int16 (rows, codebooks + 1); the last column says whether the take has ended."""
-    _done: torch.cuda.Event | None
+    _event: torch.cuda.Event | None
 
     def are_done(self) -> bool:
         """Whether reading them would not block."""
-        return self._done is None or self._done.query()
+        return self._event is None or self._event.query()
 
     def read(self) -> Iterator[tuple[Row, np.ndarray, bool]]:
         """Wait for the frames: each row, its codes int16 (codebooks,), and whether it ended instead of having codes."""
-        if self._done is not None:
-            self._done.synchronize()
-        for row, drawn in zip(self.rows, self._drawn.numpy(), strict=True):
-            yield row, drawn[:-1], bool(drawn[-1])
+        if self._event is not None:
+            self._event.synchronize()
+        for row, frame in zip(self.rows, self._codes.numpy(), strict=True):
+            yield row, frame[:-1], bool(frame[-1])

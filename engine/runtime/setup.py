@@ -37,7 +37,7 @@ from engine.transfer import reserve
 from engine.types import EngineInfo, Gpu
 
 if TYPE_CHECKING:
-    from engine.kernels.compilation.processes import KeptKernels
+    from engine.kernels.compilation.processes import CachedKernels
 
 Progress = Callable[[str, float], None]
 """Called with the current step and its progress, 0 to 1, while the engine starts."""
@@ -102,8 +102,8 @@ class Sizing:
 
     def plan(self, size: EngineSize, twelve_bits: TwelveBits = "none") -> MemoryPlan:
         place, prefix_bytes = self._place, self._config.prefix_bytes
-        fixed = self._model, self._codec, place.dtype, size, prefix_bytes, self.precision
-        return plan_memory(*fixed, twelve_bits, on_gpu=place.device.type == "cuda")
+        arguments = self._model, self._codec, place.dtype, size, prefix_bytes, self.precision
+        return plan_memory(*arguments, twelve_bits, on_gpu=place.device.type == "cuda")
 
     def largest(self, budget: int | None) -> tuple[EngineSize, MemoryPlan]:
         """The best size within a budget, in bytes, and its plan. Raises ConfigError."""
@@ -134,13 +134,13 @@ def assemble(config: EngineConfig, tell: Progress) -> Assembled:
         except torch.OutOfMemoryError:
             pass
         release_memory()  # here, because the exception refers to the loaded tensors
-        ran_out = plan.memory
-        config = replace(config, memory_bytes=ran_out.total - 1)
+        failed_plan = plan.memory
+        config = replace(config, memory_bytes=failed_plan.total - 1)
         try:
             plan = _plan(config, tell)
         except ConfigError:
             raise ConfigError(
-                f"the GPU's memory ran out, although this plan fitted: {ran_out}; "
+                f"the GPU's memory ran out, although this plan fitted: {failed_plan}; "
                 "close other programs that use the GPU, or lower max_rows or max_context"
             ) from None
         tell(f"memory ran out, loading again with {plan.memory.total / GIB:.1f} GiB", 0.0)
@@ -149,11 +149,11 @@ def assemble(config: EngineConfig, tell: Progress) -> Assembled:
 def _load(config: EngineConfig, plan: _Plan, tell: Progress) -> Assembled:
     card = plan.source.card()
     tell(f"memory: {plan.memory}", 0.0)
-    with _kept_kernels(plan) as kept:  # the compiler processes start while weights load
-        codec_place = torch.device("cpu") if plan.size.compact else plan.codec_device
-        text_place = torch.device("cpu") if plan.size.text_on_host else plan.device
+    with _cached_kernels(plan) as kernels:  # the compiler processes start while weights load
+        codec_device = torch.device("cpu") if plan.size.compact else plan.codec_device
+        text_device = torch.device("cpu") if plan.size.text_on_host else plan.device
         path, weights = plan.source.path, plan.size.weights
-        checkpoint = checkpoints.load(path, plan.device, codec_place, plan.dtype, tell, weights, text_place)
+        checkpoint = checkpoints.load(path, plan.device, codec_device, plan.dtype, tell, weights, text_device)
         codec, prefix_bytes = checkpoint.codec, prefix_cache_bytes(config.prefix_bytes, plan.size)
         runner = Runner(checkpoint.model, plan.size.rows, plan.size.context, prefix_bytes, repeats=config.reproducible)
         sets: list[GraphSet[Any]] = []
@@ -164,37 +164,37 @@ def _load(config: EngineConfig, plan: _Plan, tell: Progress) -> Assembled:
         encode = _encode(codec, plan)
         sets += streams.graphs if isinstance(streams, GraphStreams) else []
         sets += [encode] if isinstance(encode, ClipGraphs) else []
-        if kept and sets:
-            tell("looking kernels up" if kept.are_complete else "compiling kernels", 0.0)
+        if kernels and sets:
+            tell("looking kernels up" if kernels.are_complete else "compiling kernels", 0.0)
             # A reproducible take must not depend on when it is generated either, and an encoder on demand frees
             # memory, which is impossible during a capture.
             all_first = config.reproducible or plan.size.compact
             progress = functools.partial(tell, "capturing graphs")
-            capture(*sets, progress=progress, kept=kept, only_first=not all_first)
+            capture(*sets, progress=progress, kernels=kernels, only_first=not all_first)
     info = _info(config, plan, checkpoint, card)
     is_exact = config.reproducible or plan.device.type == "cpu"
     frame_seconds = None if is_exact else 1 / info.frame_rate
     loop = Loop(runner, streams, plan.codec_device, plan.size.rows, info.max_waiting, frame_seconds)
-    fused = isinstance(encode, ClipGraphs)  # plain torch is not faster if clips are encoded together
+    is_fused = isinstance(encode, ClipGraphs)  # plain torch is not faster if clips are encoded together
     read_timbre = None if codec.timbre is None else codec.timbre.encoder
-    clips = ClipEncoder(
-        encode, codec.config, plan.codec_device, AT_ONCE if fused else 1, lambda: loop.stop_reason, read_timbre
+    clip_encoder = ClipEncoder(
+        encode, codec.config, plan.codec_device, AT_ONCE if is_fused else 1, lambda: loop.stop_reason, read_timbre
     )
-    if fused:
-        clips.prepare().result()
+    if is_fused:
+        clip_encoder.prepare().result()
     if plan.precision is not None:
         longest = max(GraphStreams.FRAMES) * codec.config.frame_samples
         reserve(plan.size.rows * longest * 4)  # one decode of all rows, in float32
-    return checkpoint, info, loop, clips, _missing_graphs(sets, clips if fused else None)
+    return checkpoint, info, loop, clip_encoder, _missing_graphs(sets, clip_encoder if is_fused else None)
 
 
-def _missing_graphs(sets: Sequence[GraphSet[Any]], clips: ClipEncoder | None) -> Iterator[int]:
+def _missing_graphs(sets: Sequence[GraphSet[Any]], clip_encoder: ClipEncoder | None) -> Iterator[int]:
     """Capture missing graphs, one per step, and then free the memory of their trial runs."""
     yield from capture_missing(*sets)
     if sets:
         torch.cuda.empty_cache()
-    if clips:
-        clips.prepare()  # its reserve was freed too
+    if clip_encoder:
+        clip_encoder.prepare()  # its reserve was freed too
 
 
 def _plan(config: EngineConfig, tell: Progress) -> _Plan:
@@ -213,9 +213,9 @@ def _plan(config: EngineConfig, tell: Progress) -> _Plan:
     sizing = Sizing(config, place, model, codec)
     size, memory = sizing.largest(_budget(config, device))
     twelve_bits: TwelveBits = "none"
-    for more in _twelve_bits(config, place.dtype, fallback_reason, size):
-        if (larger := sizing.plan(size, more)).fits(_budget(config, device), spare=GIB):
-            twelve_bits, memory = more, larger
+    for copies in _twelve_bits(config, place.dtype, fallback_reason, size):
+        if (larger_plan := sizing.plan(size, copies)).fits(_budget(config, device), spare=GIB):
+            twelve_bits, memory = copies, larger_plan
     precision = sizing.precision
     settings = model.family, model, codec, place.dtype, size, kernel, precision, twelve_bits, config.reproducible
     return _Plan(
@@ -261,15 +261,15 @@ def _info(config: EngineConfig, plan: _Plan, checkpoint: Checkpoint, card: Model
 
 
 @contextmanager
-def _kept_kernels(plan: _Plan) -> Iterator[KeptKernels | None]:
+def _cached_kernels(plan: _Plan) -> Iterator[CachedKernels | None]:
     """The kernels in Triton's cache; None if none are used."""
     if plan.fallback_reason is not None:
         yield None
         return
-    from engine.kernels.compilation.processes import kept_kernels  # imported only here because it needs Triton
+    from engine.kernels.compilation.processes import cached_kernels  # imported only here because it needs Triton
 
-    with torch.cuda.device(plan.device), kept_kernels(plan.kernel_settings) as kept:
-        yield kept
+    with torch.cuda.device(plan.device), cached_kernels(plan.kernel_settings) as kernels:
+        yield kernels
 
 
 def _check(

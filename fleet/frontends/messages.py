@@ -37,7 +37,7 @@ class Ready(NamedTuple):
 class Failed(NamedTuple):
     """The process could not start, and ends."""
 
-    why: str
+    reason: str
 
 
 class Draining(NamedTuple):
@@ -143,8 +143,8 @@ class Channel(asyncio.Protocol):
     def send(self, message: Message) -> None:
         """Send a message; does nothing if the other end has closed."""
         if self._transport is not None and not self._transport.is_closing():
-            packed = pickle.dumps(message)
-            self._transport.write(_LENGTH.pack(len(packed)) + packed)
+            payload = pickle.dumps(message)
+            self._transport.write(_LENGTH.pack(len(payload)) + payload)
 
     def close(self) -> None:
         """Close this end after sending everything."""

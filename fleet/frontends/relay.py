@@ -45,34 +45,34 @@ class Relay:
         elif scope["type"] == "websocket":  # the page uses none
             await send({"type": "websocket.close", "code": 1008, "reason": "there is no such socket"})
         else:
-            await self._pass_on(scope, receive, send)
+            await self._forward(scope, receive, send)
 
     async def aclose(self) -> None:
         await self._studio.aclose()
 
-    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _forward(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on until it is answered or the client disconnects, which ends it in the studio too."""
         body = _Body(receive)
-        passing = asyncio.ensure_future(self._exchange(_request(scope, body), scope, receive, send))
-        leaving = asyncio.ensure_future(body.disconnected())
+        exchange = asyncio.ensure_future(self._exchange(_request(scope, body), scope, receive, send))
+        disconnection = asyncio.ensure_future(body.disconnected())
         try:
-            await asyncio.wait({passing, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({exchange, disconnection}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in (passing, leaving):
+            for task in (exchange, disconnection):
                 task.cancel()
-            await asyncio.wait({passing, leaving})
-        if not passing.cancelled():
-            passing.result()
+            await asyncio.wait({exchange, disconnection})
+        if not exchange.cancelled():
+            exchange.result()
 
     async def _exchange(self, request: httpx.Request, scope: Scope, receive: Receive, send: Send) -> None:
-        started = False
+        has_started = False
         try:
-            answer = await self._studio.handle_async_request(request)
-            async with aclosing(answer):
-                headers = _forwarded_headers(answer.headers.raw, _OF_THE_WAY_BACK)
-                await send({"type": "http.response.start", "status": answer.status_code, "headers": headers})
-                started = True
-                async for piece in answer.stream:  # type: ignore[union-attr]
+            response = await self._studio.handle_async_request(request)
+            async with aclosing(response):
+                headers = _forwarded_headers(response.headers.raw, _OF_THE_WAY_BACK)
+                await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
+                has_started = True
+                async for piece in response.stream:  # type: ignore[union-attr]
                     await send({"type": "http.response.body", "body": piece, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
         except ClientDisconnect:
@@ -80,9 +80,9 @@ class Relay:
         except httpx.TransportError as error:
             cause = f"{type(error).__name__}: {error}"
             log.warning("%s %s was not passed on: %s", scope["method"], redacted(scope["path"]), cause)
-            if not started:  # else the answer stays incomplete, and uvicorn closes the connection
-                refusal = "the studio's own process does not answer; try again in a moment"
-                await error_response(ApiError(503, refusal, headers={"Retry-After": "2"}), scope["path"])(
+            if not has_started:  # else the answer stays incomplete, and uvicorn closes the connection
+                message = "the studio's own process does not answer; try again in a moment"
+                await error_response(ApiError(503, message, headers={"Retry-After": "2"}), scope["path"])(
                     scope, receive, send
                 )
 
@@ -107,7 +107,7 @@ class _Body:
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
-        self._whole = asyncio.Event()
+        self._complete = asyncio.Event()
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:
         while True:
@@ -116,14 +116,14 @@ class _Body:
                 raise ClientDisconnect
             yield message.get("body", b"")
             if not message.get("more_body"):
-                self._whole.set()
+                self._complete.set()
                 return
 
     def mark_complete(self) -> None:
-        self._whole.set()
+        self._complete.set()
 
     async def disconnected(self) -> None:
-        await self._whole.wait()
+        await self._complete.wait()
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
@@ -149,6 +149,6 @@ def _request(scope: Scope, body: _Body) -> httpx.Request:
 
 def _forwarded_headers(headers: Headers, excluded: frozenset[bytes]) -> Headers:
     """The headers meant for the other end and not only for this connection."""
-    named = b",".join(value for name, value in headers if name.lower() == b"connection")
-    dropped = excluded | {pair.strip().lower() for pair in named.split(b",")}
-    return [(name, value) for name, value in headers if name.lower() not in dropped]
+    connection_header = b",".join(value for name, value in headers if name.lower() == b"connection")
+    excluded_names = excluded | {name.strip().lower() for name in connection_header.split(b",")}
+    return [(name, value) for name, value in headers if name.lower() not in excluded_names]

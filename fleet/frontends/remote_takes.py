@@ -63,14 +63,14 @@ class RemoteTakes:
             self._leave(replace(entry.take, state="failed", error="the process that generated it has ended"))
         for take_id in self._unwritten:
             if self._recorder is not None:
-                self._recorder.was_written(take_id)
+                self._recorder.mark_written(take_id)
         self._unwritten.clear()
 
     def _enter(self, take: Take, question: int | None) -> None:
         try:
             self._register.count_in(take)
-        except TooManyRequests as refusal:
-            self._answer(question, str(refusal), refusal.retry_after)
+        except TooManyRequests as error:
+            self._answer(question, str(error), error.retry_after)
             return
         entry = self._takes[take.id] = RemoteTake(take, partial(self._cancel, take.id))
         self._register.add(entry)
@@ -80,10 +80,10 @@ class RemoteTakes:
     def _leave(self, take: Take) -> None:
         if self._takes.pop(take.id, None) is not None:  # else it was refused, and left before the refusal arrived
             self._register.put(take)
-            self._register.left(take)
+            self._register.leave(take)
 
     def _record(self, message: TakeStored) -> None:
-        self._register.recorded(message.take_id, message.outcome)
+        self._register.record_outcome(message.take_id, message.outcome)
         if self._recorder is None:
             return
         if message.outcome is None:
@@ -91,7 +91,7 @@ class RemoteTakes:
             self._recorder.expect(message.take_id)
         else:
             self._unwritten.discard(message.take_id)
-            self._recorder.was_written(message.take_id)
+            self._recorder.mark_written(message.take_id)
 
     def _answer(self, question: int | None, refusal: str | None, retry_after: int = 0) -> None:
         if question is not None and self.channel is not None:

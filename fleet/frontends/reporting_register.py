@@ -51,7 +51,7 @@ class ReportingRegister(Register):
             raise TooManyRequests(answer.refusal, answer.retry_after)
         self._states[take.id] = take.state
 
-    def answered(self, answer: Answer) -> None:
+    def handle_answer(self, answer: Answer) -> None:
         question = self._questions.get(answer.question)
         if question is not None and not question.done():
             question.set_result(answer)
@@ -59,7 +59,7 @@ class ReportingRegister(Register):
     def put(self, take: Take) -> None:
         super().put(take)
         if take.ended or take.id not in self._states:
-            return  # `left` follows
+            return  # `leave` follows
         if self._states[take.id] == take.state:
             self._changed[take.id] = take
         else:
@@ -67,13 +67,13 @@ class ReportingRegister(Register):
             self._changed.pop(take.id, None)  # an older state, which would overwrite this one
             self._channel.send(TakesChanged((take,)))
 
-    def left(self, take: Take) -> None:
+    def leave(self, take: Take) -> None:
         self._states.pop(take.id, None)
         self._changed.pop(take.id, None)
         self._active.pop(take.id, None)
         self._channel.send(TakeEnded(take))
 
-    def recorded(self, take_id: str, outcome: Outcome | None) -> None:
+    def record_outcome(self, take_id: str, outcome: Outcome | None) -> None:
         if outcome is None:  # on the event loop, as the take has just left
             self._channel.send(TakeStored(take_id, None))
         else:
@@ -83,8 +83,8 @@ class ReportingRegister(Register):
         """Report the progress of active takes, until cancelled."""
         while True:
             await asyncio.sleep(REPORT_SECONDS)
-            changed, self._changed = self._changed, {}
-            self._channel.send(TakesChanged(() if self._channel.is_full else tuple(changed.values())))
+            takes, self._changed = self._changed, {}
+            self._channel.send(TakesChanged(() if self._channel.is_full else tuple(takes.values())))
 
 
 class WarningsToStudio(logging.Handler):
@@ -98,7 +98,7 @@ class WarningsToStudio(logging.Handler):
         if self._loop.is_closed():
             return
         try:
-            warned = LogLine(f"{record.levelname} {record.name}: {record.getMessage()}")
-            self._loop.call_soon_threadsafe(self._channel.send, warned)
+            line = LogLine(f"{record.levelname} {record.name}: {record.getMessage()}")
+            self._loop.call_soon_threadsafe(self._channel.send, line)
         except (RuntimeError, TypeError, ValueError, KeyError):  # closed meanwhile; arguments that do not fit
             self.handleError(record)

@@ -27,36 +27,36 @@ class SpeechProcess:
 
     def __init__(self, name: str, arguments: StartArguments, sockets: Sockets, service: SpeechService) -> None:
         self.name = name
-        self.is_ready, self.leaves, self.has_ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self.is_ready, self.is_leaving, self.has_ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._arguments, self._sockets = arguments, sockets
         self._takes = RemoteTakes(name, service)
         self._process: Any = None
-        self._starting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._why: str | None = None
+        self._start_task: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._reason: str | None = None
         self._is_stopping = False
-        self._silent = SILENT_SECONDS - FIRST_SECONDS
+        self._silent_seconds = SILENT_SECONDS - FIRST_SECONDS
         """Seconds since the last message, counted by this loop: while the loop itself is stalled, none are counted."""
 
     async def start(self) -> None:
         """Start the process, which reports later that it `is_ready`. Cancelling does not stop the start."""
-        self._starting = asyncio.ensure_future(self._start())
-        await asyncio.shield(self._starting)
+        self._start_task = asyncio.ensure_future(self._start())
+        await asyncio.shield(self._start_task)
 
     async def _start(self) -> None:
         from fleet.frontends.speech_process_main import run  # imports the API, which takes a second
 
-        ours, theirs = socket.socketpair()
-        spawning = multiprocessing.get_context("spawn")
-        args = self.name, self._arguments, theirs, self._sockets
-        self._process = spawning.Process(target=run, args=args, name=self.name, daemon=True)
+        studio_end, process_end = socket.socketpair()
+        context = multiprocessing.get_context("spawn")
+        args = self.name, self._arguments, process_end, self._sockets
+        self._process = context.Process(target=run, args=args, name=self.name, daemon=True)
         try:
             try:
                 await asyncio.to_thread(self._process.start)
             finally:
-                theirs.close()
-            self._takes.channel = await Channel.open(ours, self._handle, self._end)
+                process_end.close()
+            self._takes.channel = await Channel.open(studio_end, self._handle, self._end)
         except BaseException:
-            ours.close()
+            studio_end.close()
             raise
         if self._is_stopping:  # since before there was a channel
             self._send(Stop())
@@ -78,14 +78,14 @@ class SpeechProcess:
         """Kill the process if it goes silent; returns when it has ended."""
         while not self.has_ended.is_set():
             await asyncio.sleep(REPORT_SECONDS)
-            self._silent += REPORT_SECONDS
-            if self._silent > SILENT_SECONDS:
-                self._why = "it stopped responding and was killed"
+            self._silent_seconds += REPORT_SECONDS
+            if self._silent_seconds > SILENT_SECONDS:
+                self._reason = "it stopped responding and was killed"
                 self.kill()
 
     async def ended(self) -> str:
         """Wait until the process has ended completely; returns the reason."""
-        await asyncio.gather(self._starting, return_exceptions=True)
+        await asyncio.gather(self._start_task, return_exceptions=True)
         if self._takes.channel is None:
             return "it was not started"
         await self.has_ended.wait()
@@ -95,16 +95,16 @@ class SpeechProcess:
             await asyncio.to_thread(self._process.join)
         code = self._process.exitcode
         cause = f"it was ended by {signal.Signals(-code).name}" if code < 0 else f"it ended with code {code}"
-        return self._why or cause
+        return self._reason or cause
 
     def _handle(self, message: Message) -> None:
-        self._silent = 0.0
+        self._silent_seconds = 0.0
         if isinstance(message, Ready):
             self.is_ready.set()
         elif isinstance(message, Failed):
-            self._why = f"it could not start: {message.why}"
+            self._reason = f"it could not start: {message.reason}"
         elif isinstance(message, Draining):
-            self.leaves.set()
+            self.is_leaving.set()
         else:
             self._takes.handle(message)
 

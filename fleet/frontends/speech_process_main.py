@@ -53,8 +53,8 @@ WRITE_SECONDS = 10.0
 def run(name: str, arguments: StartArguments, end: socket.socket, sockets: Sockets) -> None:
     """Run the process; ``end`` is its end of the channel."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C in the terminal: the studio decides when to end
-    form = f"%(levelname)s {name}: %(name)s: %(message)s"
-    logging.basicConfig(level=arguments.settings.log_level.upper(), format=form)
+    log_format = f"%(levelname)s {name}: %(name)s: %(message)s"
+    logging.basicConfig(level=arguments.settings.log_level.upper(), format=log_format)
     threading.Thread(target=_end_with_studio, args=(arguments,), daemon=True).start()
     asyncio.run(_Process(arguments, sockets).run(end))
 
@@ -103,7 +103,7 @@ class _Process:
         api = SpeechApi(service, self._arguments.settings)
         relay = Relay(api.app, api.answers, self._arguments.studio)
         server = QuietServer(config_of(relay, self._arguments.settings, lifespan="off", log_config=None))
-        serving = asyncio.create_task(server.serve())
+        server_task = asyncio.create_task(server.serve())
         await asyncio.to_thread(freeze_heap)
         channel.send(Ready())
         await first_of(is_set(self._accept), is_set(self._leave))
@@ -112,7 +112,7 @@ class _Process:
             await self._leave.wait()
         channel.send(Draining())
         server.should_exit = True
-        await serving
+        await server_task
         await relay.aclose()
 
     def _handle(self, message: Message) -> None:
@@ -121,7 +121,7 @@ class _Process:
         elif isinstance(message, Stop):
             self._leave.set()
         elif isinstance(message, Answer) and self._register is not None:
-            self._register.answered(message)
+            self._register.handle_answer(message)
         elif isinstance(message, Cancel) and self._register is not None:
             with suppress(NotFound):  # has ended meanwhile
                 self._register.cancel(message.request_id)

@@ -60,13 +60,13 @@ class SpeechProcesses:
         self._arguments: StartArguments | None = None
         self._folder: str | None = None
         self._processes: dict[int, SpeechProcess] = {}
-        self._own: dict[int, Listening] = {}
+        self._listening: dict[int, Listening] = {}
         self._accepting: set[int] = set()
         self._tasks: list[asyncio.Task[None]] = []
 
     async def begin(self, server: ListeningServer, port: PublicPort) -> None:
         """Listen; returns at once."""
-        self._own[0] = await server.listen(port.first)
+        self._listening[0] = await server.listen(port.first)
         self._tasks.append(asyncio.create_task(self._start(server, port)))
 
     async def _start(self, server: ListeningServer, port: PublicPort) -> None:
@@ -86,16 +86,16 @@ class SpeechProcesses:
             for number, sockets in enumerate(port.several(count)):
                 watch = HealthCheck(f"speech process {number + 1}")
                 self._service.background.append(watch)
-                life = partial(self._live, number, count, watch, server, sockets)
-                self._tasks.append(asyncio.create_task(watch.restart_forever(life)))
+                run_process = partial(self._live, number, count, watch, server, sockets)
+                self._tasks.append(asyncio.create_task(watch.restart_forever(run_process)))
 
     async def _listen_for_relays(self, server: ListeningServer) -> str:
         """Listen for requests that speech processes pass on, at a path that only they can reach; returns the path."""
         self._folder = tempfile.mkdtemp(prefix="studio-")
         path = str(Path(self._folder) / "http")
-        with socket.socket(socket.AF_UNIX) as private:
-            private.bind(path)
-            await server.listen([private], ForwardedClient)
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(path)
+            await server.listen([listener], ForwardedClient)
         return path
 
     async def stop(self) -> None:
@@ -103,16 +103,16 @@ class SpeechProcesses:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for listening in self._own.values():
+        for listening in self._listening.values():
             listening.close()
         processes = list(self._processes.values())
         for process in processes:
             process.stop()
-        ends = [asyncio.create_task(process.ended()) for process in processes]
-        if ends and (await asyncio.wait(ends, timeout=END_SECONDS))[1]:
+        tasks = [asyncio.create_task(process.ended()) for process in processes]
+        if tasks and (await asyncio.wait(tasks, timeout=END_SECONDS))[1]:
             for process in processes:
                 process.kill()
-            await asyncio.wait(ends)
+            await asyncio.wait(tasks)
         if self._folder is not None:
             await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
 
@@ -124,24 +124,24 @@ class SpeechProcesses:
         process = SpeechProcess(watch.name, self._arguments, sockets, self._service)
         self._processes[number] = process  # `stop` finds it even if the start fails
         await process.start()
-        watching = asyncio.create_task(process.watch())
+        watch_task = asyncio.create_task(process.watch())
         try:
             await first_of(is_set(process.is_ready), is_set(process.has_ended))
             if process.is_ready.is_set() and not process.has_ended.is_set():
                 process.accept()
-                if number in self._own:
-                    self._own.pop(number).close()
+                if number in self._listening:
+                    self._listening.pop(number).close()
                 watch.report_success()
                 self._count(count, number, accepts=True)
-                await first_of(is_set(process.leaves), is_set(process.has_ended))
-                self._own[number] = await server.listen(sockets)
+                await first_of(is_set(process.is_leaving), is_set(process.has_ended))
+                self._listening[number] = await server.listen(sockets)
                 self._count(count, number, accepts=False)
             reason = await process.ended()
         except OSError:  # this process cannot listen, so the other is useless
             process.kill()
             raise
         finally:
-            watching.cancel()
+            watch_task.cancel()
         raise ProcessEnded(reason)
 
     def _count(self, count: int, number: int, accepts: bool) -> None:

@@ -15,9 +15,9 @@ from anyio import to_thread
 
 from studio.errors import CannotRegenerate, EditConflict, InvalidRequest, UnknownVoice
 from studio.history.history import History, TakeJson
-from studio.history.sentence_replacement import Replaced, replace_sentences
+from studio.history.sentence_replacement import ReplacementResult, replace_sentences
 from studio.history.sentence_selection import Selection, check_span, no_sentence, select
-from studio.history.take_json import address_now, request_again
+from studio.history.take_json import current_address, request_again
 from studio.history.take_word_times import TakeWordTimes
 from studio.library import Library
 from studio.library.records import OWN_CLIP, RANDOM
@@ -35,9 +35,9 @@ RequestOf = Callable[[str, int], SpeechRequest]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Regenerated:
-    new: NewTake
-    spoken: Take
+class RegenerationResult:
+    new_take: NewTake
+    speech_take: Take
     """Only the newly generated sentences."""
     work_s: float
     """Seconds taken to generate them."""
@@ -73,13 +73,13 @@ class Regeneration:
                 "its voice is no longer in the library; restore the voice, or generate the take in another one",
                 "take_id",
             ) from error
-        take = replace(result.new.take, id=origin.request_id, part_id=None, recipe=None, work_s=None)
-        await to_thread.run_sync(recorder.keep, replace(result.new, take=take))
+        take = replace(result.new_take.take, id=origin.request_id, part_id=None, recipe=None, work_s=None)
+        await to_thread.run_sync(recorder.keep, replace(result.new_take, take=take))
         return await self._history.get(take.id, owner_filter)
 
     async def regenerate(
         self, take: Take, origin: Origin, choose: Callable[[Sequence[str]], tuple[Selection, RequestOf]]
-    ) -> Regenerated:
+    ) -> RegenerationResult:
         """Regenerate sentences of a take without storing it. ``choose`` selects the sentences from all spoken words.
 
         Raises InvalidRequest for a replacement that cannot be spoken, CannotRegenerate, NotFound if the audio is gone,
@@ -90,11 +90,11 @@ class Regeneration:
         words = await self._times.words(take, origin.caller)
         if not await to_thread.run_sync(_has_all, take, words):
             raise CannotRegenerate("this take has no word times; regenerate it as a whole", "take_id")
-        chosen, request_of = await to_thread.run_sync(choose, [word.text for word in words])
+        selection, request_of = await to_thread.run_sync(choose, [word.text for word in words])
         started = time.perf_counter()
         seed = secrets.randbelow(2**31)  # the voice's own seed would give the same audio
-        reworded = await self._reworded(take, chosen.whole, request_of, origin.caller)
-        speech = await self._service.speak(request_of(f"{chosen.lead}{chosen.text}", seed), origin)
+        record = await self._with_text(take, selection.new_text, request_of, origin.caller)
+        speech = await self._service.speak(request_of(f"{selection.lead}{selection.text}", seed), origin)
         async with aclosing(speech):
             if speech.sample_rate != take.sample_rate:
                 raise EditConflict(
@@ -104,12 +104,12 @@ class Regeneration:
             times = await speech.timestamps("word")
         work_s = time.perf_counter() - started
         path = self._library.files.path(take.audio)
-        spliced = await to_thread.run_sync(replace_sentences, path, take.sample_rate, words, chosen, wav, times)
+        result = await to_thread.run_sync(replace_sentences, path, take.sample_rate, words, selection, wav, times)
         info = self._service.host.engine().info
-        regenerated = replace(_regenerated(reworded, spliced, info.frame_samples), made_by=made_by(info))
-        return Regenerated(NewTake(regenerated, [spliced.wav], words=spliced.words), speech.record, work_s)
+        new_record = replace(_record(record, result, info.frame_samples), made_by=made_by(info))
+        return RegenerationResult(NewTake(new_record, [result.wav], words=result.words), speech.record, work_s)
 
-    async def _reworded(self, take: Take, text: str, request_of: RequestOf, caller: str) -> Take:
+    async def _with_text(self, take: Take, text: str, request_of: RequestOf, caller: str) -> Take:
         """The record of the take with this text, and how it is read. Raises InvalidRequest, QueueFull, UnknownVoice."""
         if text == take.text:
             return take
@@ -117,15 +117,15 @@ class Regeneration:
             request = request_of(text, 0)
             if "cast" in take.parameters:
                 request = replace(request, **await to_thread.run_sync(self._cast_of, take))
-            read = await self._service.reading(request, caller)
+            reading = await self._service.reading(request, caller)
         except InvalidRequest as error:
             raise InvalidRequest(error.message, "replacement") from None
-        return replace(take, text=text, parameters=take.parameters | {"read_as": None if read == text else read})
+        return replace(take, text=text, parameters=take.parameters | {"read_as": None if reading == text else reading})
 
     def _cast_of(self, take: Take) -> dict[str, Any]:
         """The voices of a dialogue under their present names. Blocking."""
-        again = request_again(take, self._library) or {}
-        return {"cast": again["cast"], "voice": again.get("voice")}
+        request = request_again(take, self._library) or {}
+        return {"cast": request["cast"], "voice": request.get("voice")}
 
     def _check(self, take: Take) -> Recorder:
         """Raises CannotRegenerate if the take cannot be regenerated, or no takes are stored."""
@@ -142,11 +142,11 @@ class Regeneration:
 
         Raises CannotRegenerate, NotReady, Unavailable.
         """
-        codes, now = self._library.takes.codes(take.id), made_by(self._service.host.engine().info)
-        before = codes.made_by if codes else take.made_by or now
-        if before != now:
+        codes, current = self._library.takes.codes(take.id), made_by(self._service.host.engine().info)
+        original = codes.made_by if codes else take.made_by or current
+        if original != current:
             raise CannotRegenerate(
-                f"it was generated by another model or codec than the one loaded ({before}, not {now}); "
+                f"it was generated by another model or codec than the one loaded ({original}, not {current}); "
                 "regenerate it as a whole",
                 "take_id",
             )
@@ -169,7 +169,7 @@ class Regeneration:
             )
         if voice == RANDOM:
             raise CannotRegenerate("its random voice was chosen by its seed; another seed has another voice", "take_id")
-        return sentences, partial(_request, take, address_now(take, voice, self._library.seen_by(take.caller)))
+        return sentences, partial(_request, take, current_address(take, voice, self._library.seen_by(take.caller)))
 
 
 def _has_all(take: Take, words: Sequence[Timed]) -> bool:
@@ -180,27 +180,27 @@ def _has_all(take: Take, words: Sequence[Timed]) -> bool:
 def _turn_of(text: str, start: int, end: int, words: Sequence[str], replacement: str | None) -> tuple[Turn, Selection]:
     """The selected turn of a dialogue, and its sentences. Raises InvalidRequest."""
     check_span(text, start, end)
-    places = places_of(without_names(text, True), words)
-    at, turns = 0, list[tuple[Turn, int, int]]()
+    positions = places_of(without_names(text, True), words)
+    offset, turns = 0, list[tuple[Turn, int, int]]()
     for turn in read_turns(text):
-        begins, ends = turn.begins, turn.begins + len(turn.written)
-        first, at = bisect_left(places, at), at + len(turn.written) + 1  # as joined by without_names
-        if (begins < end and start < ends) or begins <= start == end <= ends:
-            turns.append((turn, first, bisect_left(places, at)))
+        turn_start, turn_end = turn.begins, turn.begins + len(turn.written)
+        first, offset = bisect_left(positions, offset), offset + len(turn.written) + 1  # as joined by without_names
+        if (turn_start < end and start < turn_end) or turn_start <= start == end <= turn_end:
+            turns.append((turn, first, bisect_left(positions, offset)))
     if not turns:
         raise no_sentence()
     if len(turns) > 1:
         raise CannotRegenerate("several speakers are selected: select words of one of them", "start")
     turn, first, last = turns[0]
-    ends = turn.begins + len(turn.written)
-    if replacement is not None and not turn.begins <= start <= end <= ends:
+    turn_end = turn.begins + len(turn.written)
+    if replacement is not None and not turn.begins <= start <= end <= turn_end:
         raise InvalidRequest("only the words of a turn can be replaced, not the speaker's name", "start")
-    start, end = (min(max(0, place - turn.begins), len(turn.written)) for place in (start, end))
+    start, end = (min(max(0, position - turn.begins), len(turn.written)) for position in (start, end))
     selection = select(turn.written, start, end, words[first:last], replacement)
-    whole = text[: turn.begins] + selection.whole + text[ends:]
-    if replacement is not None and _speakers(whole) != _speakers(text):
+    new_text = text[: turn.begins] + selection.new_text + text[turn_end:]
+    if replacement is not None and _speakers(new_text) != _speakers(text):
         raise InvalidRequest("a line that begins with a name would be another turn: leave the name out", "replacement")
-    return turn, replace(selection, first=selection.first + first, last=selection.last + first, whole=whole)
+    return turn, replace(selection, first=selection.first + first, last=selection.last + first, new_text=new_text)
 
 
 def _speakers(text: str) -> list[str | None]:
@@ -218,11 +218,11 @@ def _request(take: Take, voice: str, text: str, seed: int) -> SpeechRequest:
     problem."""
     parameters = take.parameters
     names = ("temperature", "top_p", "top_k", "speed", "chunk_length", "normalize", "dictionary")
-    as_it_was = {name: parameters[name] for name in names if parameters.get(name) is not None}
-    return SpeechRequest(text=text, voice=voice, format="wav", seed=seed, store=False, **as_it_was)
+    settings = {name: parameters[name] for name in names if parameters.get(name) is not None}
+    return SpeechRequest(text=text, voice=voice, format="wav", seed=seed, store=False, **settings)
 
 
-def _regenerated(take: Take, result: Replaced, frame_samples: int) -> Take:
+def _record(take: Take, result: ReplacementResult, frame_samples: int) -> Take:
     """The record of the new take, without the original's performance figures."""
     seconds = result.samples / take.sample_rate
     return replace(
@@ -231,7 +231,7 @@ def _regenerated(take: Take, result: Replaced, frame_samples: int) -> Take:
         frames=round(result.samples * float(take.parameters.get("speed") or 1.0) / frame_samples),
         seconds=seconds,
         audio_s=seconds,
-        turns=tuple(_moved(turn, result) for turn in take.turns),
+        turns=tuple(_shifted(turn, result) for turn in take.turns),
         mends=take.id,
         starred=False,
         queue_ms=None,
@@ -242,6 +242,6 @@ def _regenerated(take: Take, result: Replaced, frame_samples: int) -> Take:
     )
 
 
-def _moved(turn: TurnTime, result: Replaced) -> TurnTime:
-    start, end = (at + (result.later if at > result.begins else 0.0) for at in (turn.start_s, turn.end_s))
+def _shifted(turn: TurnTime, result: ReplacementResult) -> TurnTime:
+    start, end = (seconds + (result.shift if seconds > result.start else 0.0) for seconds in (turn.start_s, turn.end_s))
     return replace(turn, start_s=start, end_s=end)

@@ -19,47 +19,49 @@ AROUND = 0.5
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Replaced:
+class ReplacementResult:
     """The audio with the new sentences."""
 
     wav: bytes = field(repr=False)
     samples: int
     words: Sequence[Timed]
-    begins: float
-    """Seconds: audio after this time is ``later`` by this much, which may be negative."""
-    later: float
+    start: float
+    """Seconds: audio after this time has moved by ``shift`` seconds, which may be negative."""
+    shift: float
 
 
 def replace_sentences(
-    kept: Path, rate: int, words: Sequence[Timed], chosen: Selection, wav: bytes, times: Sequence[Timed]
-) -> Replaced:
+    path: Path, rate: int, words: Sequence[Timed], selection: Selection, wav: bytes, times: Sequence[Timed]
+) -> ReplacementResult:
     """Replace sentences in a stored 16-bit mono WAV at ``rate`` Hz, whose ``words`` have these times.
 
     ``wav`` and ``times`` belong to the new audio: the lead, and then the sentences. Only their surroundings are
     examined, however long the audio is. Blocking. Raises DegenerateSpeech if words are missing, NotFound if the
     stored file is gone.
     """
-    text, spoken = f"{chosen.lead}{chosen.text}", [word.text for word in times]
-    skipped = bisect_left(places_of(text, spoken), len(chosen.lead))
-    if not are_all(text, spoken):
+    text, spoken_words = f"{selection.lead}{selection.text}", [word.text for word in times]
+    lead_words = bisect_left(places_of(text, spoken_words), len(selection.lead))
+    if not are_all(text, spoken_words):
         raise DegenerateSpeech("the generated sentence is incomplete; try again")
     try:
-        old = kept.read_bytes()[WAV_HEADER:]
+        old_pcm = path.read_bytes()[WAV_HEADER:]
     except FileNotFoundError:
         raise NotFound("the audio file of this take is missing from the library", "take") from None
-    there = _piece(words, chosen.first, chosen.last, rate)
-    low = 0 if there.before is None else max(0, there.before - round(AROUND * rate))
-    high = len(old) // 2 if there.after is None else min(len(old) // 2, there.after + round(AROUND * rate))
-    near, new = floats(old[2 * low : 2 * high]), floats(wav[WAV_HEADER:])
-    joined = splice(near, _earlier(there, low), new, _piece(times, skipped, len(times), rate), rate)
-    pcm = b"".join([old[: 2 * low], pcm16(joined.pcm), old[2 * high :]])
-    later = joined.moved_by / rate
-    timed = [
-        *words[: chosen.first],
-        *_later(times[skipped:], (low + joined.inserted_by) / rate),
-        *_later(words[chosen.last :], later),
+    piece = _piece(words, selection.first, selection.last, rate)
+    low = 0 if piece.before is None else max(0, piece.before - round(AROUND * rate))
+    high = len(old_pcm) // 2 if piece.after is None else min(len(old_pcm) // 2, piece.after + round(AROUND * rate))
+    context, new_audio = floats(old_pcm[2 * low : 2 * high]), floats(wav[WAV_HEADER:])
+    result = splice(context, _relative_to(piece, low), new_audio, _piece(times, lead_words, len(times), rate), rate)
+    pcm = b"".join([old_pcm[: 2 * low], pcm16(result.pcm), old_pcm[2 * high :]])
+    shift = result.moved_by / rate
+    new_times = [
+        *words[: selection.first],
+        *_shifted(times[lead_words:], (low + result.inserted_by) / rate),
+        *_shifted(words[selection.last :], shift),
     ]
-    return Replaced(wav_header(rate, len(pcm) // 2) + pcm, len(pcm) // 2, timed, words[chosen.first].start, later)
+    return ReplacementResult(
+        wav_header(rate, len(pcm) // 2) + pcm, len(pcm) // 2, new_times, words[selection.first].start, shift
+    )
 
 
 def _piece(words: Sequence[Timed], first: int, last: int, rate: int) -> Piece:
@@ -68,10 +70,10 @@ def _piece(words: Sequence[Timed], first: int, last: int, rate: int) -> Piece:
     return Piece(start, end, before, round(words[last].start * rate) if last < len(words) else None)
 
 
-def _earlier(piece: Piece, samples: int) -> Piece:
-    before, after = (None if place is None else place - samples for place in (piece.before, piece.after))
-    return Piece(piece.start - samples, piece.end - samples, before, after)
+def _relative_to(piece: Piece, offset: int) -> Piece:
+    before, after = (None if position is None else position - offset for position in (piece.before, piece.after))
+    return Piece(piece.start - offset, piece.end - offset, before, after)
 
 
-def _later(words: Sequence[Timed], seconds: float) -> list[Timed]:
-    return [Timed(word.text, word.start + seconds, word.end + seconds) for word in words]
+def _shifted(words: Sequence[Timed], shift: float) -> list[Timed]:
+    return [Timed(word.text, word.start + shift, word.end + shift) for word in words]

@@ -25,7 +25,7 @@ class Selection:
     first: int
     """The number of their first word in the old text, from 0; ``last`` is the number after their last word."""
     last: int
-    whole: str = field(default="", compare=False)
+    new_text: str = field(default="", compare=False)
     """The whole text with the replacement."""
 
     @property
@@ -35,11 +35,11 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
-class _Touched:
-    """Whole sentences, from character ``begins`` to ``ends``."""
+class _Span:
+    """Whole sentences, from character ``start`` to ``end``."""
 
-    begins: int
-    ends: int
+    start: int
+    end: int
     before: str
     first: int
     last: int
@@ -52,53 +52,53 @@ def select(text: str, start: int, end: int, words: Sequence[str], replacement: s
     sentence is regenerated too, else the previous one. Raises InvalidRequest if there is no sentence.
     """
     check_span(text, start, end)
-    places = places_of(text, words)
-    touched = _touched(text, start, end, places)
+    positions = places_of(text, words)
+    span = _find_span(text, start, end, positions)
     if replacement is None:
-        return _selection(touched, text[touched.begins : touched.ends], text)
+        return _selection(span, text[span.start : span.end], text)
 
     head, tail = text[:start] + replacement, text[end:]
-    if not words_in(_within(touched, head, tail, text)):
-        if touched.last < len(places):
-            touched = _touched(text, start, places[touched.last] + 1, places)
-        elif touched.first:
-            touched = _touched(text, min(start, places[touched.first - 1]), end, places)
-    chosen = _within(touched, head, tail, text)
-    if not words_in(chosen):
+    if not words_in(_within(span, head, tail, text)):
+        if span.last < len(positions):
+            span = _find_span(text, start, positions[span.last] + 1, positions)
+        elif span.first:
+            span = _find_span(text, min(start, positions[span.first - 1]), end, positions)
+    sentences = _within(span, head, tail, text)
+    if not words_in(sentences):
         raise InvalidRequest("the text would have no words left: write at least one", "replacement")
-    return _selection(touched, chosen, head + tail)
+    return _selection(span, sentences, head + tail)
 
 
-def _within(touched: _Touched, head: str, tail: str, text: str) -> str:
+def _within(span: _Span, head: str, tail: str, text: str) -> str:
     """The touched sentences of a ``text`` that is now ``head`` and ``tail``."""
-    after = min(len(tail), len(text) - touched.ends)
-    return head[touched.begins :] + tail[: len(tail) - after]
+    after = min(len(tail), len(text) - span.end)
+    return head[span.start :] + tail[: len(tail) - after]
 
 
-def _selection(touched: _Touched, chosen: str, whole: str) -> Selection:
-    before = touched.before.strip() if len(touched.before) <= MOST_BEFORE else ""
-    return Selection(chosen.strip(), before, touched.first, touched.last, whole)
+def _selection(span: _Span, sentences: str, new_text: str) -> Selection:
+    before = span.before.strip() if len(span.before) <= MOST_BEFORE else ""
+    return Selection(sentences.strip(), before, span.first, span.last, new_text)
 
 
-def _touched(text: str, start: int, end: int, places: Sequence[int]) -> _Touched:
-    """``places``: where the spoken words begin. Raises InvalidRequest."""
+def _find_span(text: str, start: int, end: int, positions: Sequence[int]) -> _Span:
+    """``positions``: where the spoken words begin. Raises InvalidRequest."""
     start = min(start, len(text) - 1)  # a cursor after the last character is in the last sentence
-    at = 0
-    before, selection = "", None
+    sentence_end = 0
+    before, span = "", None
     for sentence in sentences_of(text):
-        begins, at = at, at + len(sentence)
-        first, last = bisect_left(places, begins), bisect_left(places, at)
-        if (begins <= start < at or start <= begins < end) and (last > first or selection):
-            selection = (
-                _Touched(begins, at, before, first, last)
-                if selection is None
-                else replace(selection, ends=at, last=last)
+        sentence_start, sentence_end = sentence_end, sentence_end + len(sentence)
+        first, last = bisect_left(positions, sentence_start), bisect_left(positions, sentence_end)
+        if (sentence_start <= start < sentence_end or start <= sentence_start < end) and (last > first or span):
+            span = (
+                _Span(sentence_start, sentence_end, before, first, last)
+                if span is None
+                else replace(span, end=sentence_end, last=last)
             )
-        elif last > first and selection is None:
+        elif last > first and span is None:
             before = sentence
-    if selection is None:
+    if span is None:
         raise no_sentence()
-    return selection
+    return span
 
 
 def check_span(text: str, start: int, end: int) -> None:

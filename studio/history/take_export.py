@@ -30,10 +30,10 @@ STORED = "wav"
 
 def file_name(take: Take, format_name: str) -> str:
     """A file name from time, voice and text, in ASCII: 2026-11-20_1405_anna_hello-there_seed-7.wav."""
-    when = time.strftime("%Y-%m-%d_%H%M", time.gmtime(take.created))
+    timestamp = time.strftime("%Y-%m-%d_%H%M", time.gmtime(take.created))
     untagged = re.sub(r"\[[^\[\]]*\]", "", take.text[:1000].lower())  # only the beginning fits into a name
     words = re.sub(r"[^a-z0-9]+", "-", untagged)[:LONGEST_NAME].strip("-")
-    parts = [when, take.label[:LONGEST_NAME], words, f"seed-{take.seed}"]
+    parts = [timestamp, take.label[:LONGEST_NAME], words, f"seed-{take.seed}"]
     return safe_file_name("_".join(part for part in parts if part), format_name, "take")
 
 
@@ -87,19 +87,19 @@ def _sound(path: Path, media_type: str, rate: int) -> Generator[np.ndarray, None
 
 
 def zipped(
-    takes: Sequence[tuple[Take, Path]], format_name: str, about: Sequence[object]
+    takes: Sequence[tuple[Take, Path]], format_name: str, take_details: Sequence[object]
 ) -> Generator[bytes, None, None]:
     """A zip of takes with a manifest.json; only one file at a time is in memory. Blocking. Raises StudioError."""
     sink = Sink()
     names: dict[str, int] = {}
     manifest = []
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:  # type: ignore[call-overload]
-        for (take, path), facts in zip(takes, about, strict=True):
+        for (take, path), details in zip(takes, take_details, strict=True):
             name = _unique(file_name(take, format_name), names)
-            is_as_kept = format_name == STORED and take.media_type == "audio/wav"
-            data = path.read_bytes() if is_as_kept else b"".join(encoded(path, take.media_type, format_name))
+            is_stored_format = format_name == STORED and take.media_type == "audio/wav"
+            data = path.read_bytes() if is_stored_format else b"".join(encoded(path, take.media_type, format_name))
             archive.writestr(zipfile.ZipInfo(name, time.gmtime(max(take.created, 315532800))[:6]), data)
-            manifest.append({"file": name, "take": facts})
+            manifest.append({"file": name, "take": details})
             yield sink.take()
         archive.writestr("manifest.json", json.dumps(manifest, indent=2, ensure_ascii=False))
     yield sink.take()

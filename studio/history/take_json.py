@@ -52,26 +52,26 @@ def request_again(take: Take, library: Library) -> dict[str, object] | None:
 
     Contains the text as it was read, if that fits into a request: another version may read numbers differently.
     """
-    wanted = {name: value for name, value in take.parameters.items() if value is not None}
-    read = wanted.pop("read_as", take.text)
+    request = {name: value for name, value in take.parameters.items() if value is not None}
+    text = request.pop("read_as", take.text)
     for field in ("normalize", "dictionary"):  # their effect is already in the text
-        wanted.pop(field, None)
-    is_short = len(read) <= MAX_INPUT
-    wanted.pop("voice_ids", None)
-    if "cast" in wanted:
-        wanted["cast"] = {name: address_now(take, voice, library) for name, voice in wanted["cast"].items()}
+        request.pop(field, None)
+    fits = len(text) <= MAX_INPUT
+    request.pop("voice_ids", None)
+    if "cast" in request:
+        request["cast"] = {name: current_address(take, voice, library) for name, voice in request["cast"].items()}
     else:
-        wanted["voice"] = take.voice
-    if "voice" in wanted:
-        wanted["voice"] = address_now(take, wanted["voice"], library)
-    if wanted.get("voice") == OWN_CLIP:
+        request["voice"] = take.voice
+    if "voice" in request:
+        request["voice"] = current_address(take, request["voice"], library)
+    if request.get("voice") == OWN_CLIP:
         return None
     return {
-        "input": read if is_short else take.text,
-        "normalize": not is_short,
-        "dictionary": not is_short,
+        "input": text if fits else take.text,
+        "normalize": not fits,
+        "dictionary": not fits,
         "seed": take.seed,
-    } | wanted
+    } | request
 
 
 def _audio_json(take: Take, library: Library) -> dict[str, object] | None:
@@ -85,7 +85,7 @@ def _audio_json(take: Take, library: Library) -> dict[str, object] | None:
     }
 
 
-def address_now(take: Take, address: str, library: Library) -> str:
+def current_address(take: Take, address: str, library: Library) -> str:
     """The voice in the revision that was used, under its present name; ``address`` is the take's own reference.
 
     A deleted voice is named by its id, which finds nothing: another voice may have its name now.

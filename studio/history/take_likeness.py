@@ -78,22 +78,22 @@ class TakeLikeness:
 
     def _to_voice(self, take: Take, path: Path, caller: str, voice: Voice) -> Likeness:
         """Blocking: about 40 ms for the take, and as much for each clip not read before."""
-        own = [self._library_prints.spans(sample) for sample in voice.samples]
-        known = np.concatenate([NO_SPANS, *own])
-        likeness = self._compare(take, path, caller, known, lambda: self._advice(voice.samples, own))
+        sample_spans = [self._library_prints.spans(sample) for sample in voice.samples]
+        voice_spans = np.concatenate([NO_SPANS, *sample_spans])
+        likeness = self._compare(take, path, caller, voice_spans, lambda: self._advice(voice.samples, sample_spans))
         return replace(likeness, closest=None) if voice.bundled else likeness
 
     def _to_clip(self, take: Take, path: Path, caller: str, intake: Intake) -> Likeness:
         return self._compare(take, path, caller, intake.spans, lambda: intake.advice.findings)
 
     def _compare(
-        self, take: Take, path: Path, caller: str, own: np.ndarray, findings: Callable[[], Iterable[Finding]]
+        self, take: Take, path: Path, caller: str, clip_spans: np.ndarray, findings: Callable[[], Iterable[Finding]]
     ) -> Likeness:
-        """``own``: the clip's prints (spans, 256). Blocking."""
+        """``clip_spans``: the clip's prints (spans, 256). Blocking."""
         prints = self._library_prints.prints.spans(*_beginning(take, path))
-        if not len(prints) or not len(own):
+        if not len(prints) or not len(clip_spans):
             raise NoLikeness(f"the take {take.id} or the clip has less than a second of speech")
-        percent = percent_alike(mean_print(prints), mean_print(own))
+        percent = percent_alike(mean_print(prints), mean_print(clip_spans))
         closest = self._library_prints.closest(prints, caller)
         reasons = () if percent >= CLOSE else tuple(finding for finding in findings() if finding.severity != "hint")
         return Likeness(percent, closest if closest and closest.percent >= NEAR else None, reasons)
@@ -106,10 +106,10 @@ class TakeLikeness:
 
 def _beginning(take: Take, path: Path) -> tuple[np.ndarray, int]:
     """Float32 mono samples (samples,) of a take's first seconds, and their rate."""
-    pieces, left = [], round(HEARD_SECONDS * take.sample_rate)
+    pieces, remaining = [], round(HEARD_SECONDS * take.sample_rate)
     for piece in decoded(path, take.media_type, take.sample_rate):
-        pieces.append(piece[:left])
-        left -= len(piece)
-        if left <= 0:
+        pieces.append(piece[:remaining])
+        remaining -= len(piece)
+        if remaining <= 0:
             break
     return np.concatenate(pieces) if pieces else np.zeros(0, np.float32), take.sample_rate

@@ -22,7 +22,7 @@ class TakeWordTimes:
     def __init__(self, library: Library, host: EngineHost, queue: WorkQueue) -> None:
         """``queue``: for alignments, which wait there for the engine."""
         self._takes, self._host, self._queue = library.takes, host, queue
-        self._finding: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def get(self, take: Take, unit: Unit, caller: str) -> list[Timed]:
         """The take's words or sentences, in seconds of its stored audio. Raises the errors of `words`."""
@@ -34,15 +34,15 @@ class TakeWordTimes:
 
         Raises NoTimestamps, QueueFull, NotReady, Unavailable, CannotAlign, EngineStopped.
         """
-        async with self._finding.setdefault(take.id, asyncio.Lock()):  # concurrent requests get the same words
+        async with self._locks.setdefault(take.id, asyncio.Lock()):  # concurrent requests get the same words
             times = (await to_thread.run_sync(self._takes.word_times, [take.id])).get(take.id)
             if times is None:
                 async with self._queue.turn(caller):
-                    times = await self._find(take)
+                    times = await self._compute(take)
                 await to_thread.run_sync(self._takes.keep_word_times, take.id, times)
         return times
 
-    async def _find(self, take: Take) -> list[Timed]:
+    async def _compute(self, take: Take) -> list[Timed]:
         codes = await to_thread.run_sync(self._takes.codes, take.id)
         if codes is None:
             raise NoTimestamps(f"the take {take.id} has no word times; regenerate it as a whole")

@@ -96,7 +96,7 @@ class Backup:
             return None
         for snapshot in self._snapshots():
             try:
-                self._bring_back(snapshot)
+                self._restore_snapshot(snapshot)
             except (sqlite3.Error, StudioError) as error:
                 log.warning("the backup %s cannot be used: %s", snapshot, error)
                 continue
@@ -125,33 +125,33 @@ class Backup:
         with tempfile.TemporaryDirectory(prefix="backup-") as scratch:
             copy = Path(scratch) / "library.db"
             copies = AudioFiles(self.folder / "audio")
-            wanted = _copy_database(self._database, copy)
-            self._left_out = self._owners(self._copy_files(wanted, copies))
+            digests = _copy_database(self._database, copy)
+            self._left_out = self._owners(self._copy_files(digests, copies))
             with copy.open("rb") as content:
                 write_whole(target, content)
         self._last = time.time()
         self._prune(copies)
         return target
 
-    def _copy_files(self, wanted: set[str], kept: AudioFiles) -> list[str]:
+    def _copy_files(self, digests: set[str], copies: AudioFiles) -> list[str]:
         """Copy the audio that the backup lacks; returns the files that could not be read."""
         unread = []
-        for digest in sorted(wanted):
-            if kept.path(digest).exists():
+        for digest in sorted(digests):
+            if copies.path(digest).exists():
                 continue
             try:
                 data = self._files.read(digest)
             except (StudioError, OSError):  # only this file is unreadable
                 unread.append(digest)
             else:
-                kept.put(data)
+                copies.put(data)
         return unread
 
     def _owners(self, digests: list[str]) -> tuple[str, ...]:
         """The owners of these files; files that were removed from the library meanwhile have none."""
         with contextlib.closing(sqlite3.connect(self._database)) as library:
             rows = [library.execute(_OWNERS, {"d": digest}).fetchone() for digest in digests]
-        return tuple(owner[0] for owner in rows if owner is not None)
+        return tuple(row[0] for row in rows if row is not None)
 
     def _run(self) -> None:
         with self.watch.guarded(f"the permissions of the backup in {self.folder} cannot be checked"):
@@ -167,19 +167,19 @@ class Backup:
 
     def _follow(self) -> None:
         """Take snapshots after writes until the studio stops, and then the last one."""
-        with contextlib.closing(sqlite3.connect(self._database)) as watch:
-            known = None if self._last is None else _version(watch)
-            first = latest = 0.0  # times of the first and the latest write since the last snapshot
+        with contextlib.closing(sqlite3.connect(self._database)) as connection:
+            version = None if self._last is None else _version(connection)
+            first_write = latest_write = 0.0  # times of the first and the latest write since the last snapshot
             while not self._stopping.wait(self._poll):
-                version, now = _version(watch), time.monotonic()
-                if version != known:
-                    known, latest = version, now
-                    first = first if self._pending else now
+                new_version, now = _version(connection), time.monotonic()
+                if new_version != version:
+                    version, latest_write = new_version, now
+                    first_write = first_write if self._pending else now
                     self._pending = True
-                if self._pending and (now - latest >= self._settle or now - first >= LONGEST_SECONDS):
-                    first = latest = now  # a failed snapshot is retried after the same time
+                if self._pending and (now - latest_write >= self._settle or now - first_write >= LONGEST_SECONDS):
+                    first_write = latest_write = now  # a failed snapshot is retried after the same time
                     self._pending = not self._try()
-            if self._pending or _version(watch) != known:
+            if self._pending or _version(connection) != version:
                 self._try()
 
     def _try(self) -> bool:
@@ -187,8 +187,8 @@ class Backup:
             self.snapshot()
             self._error = None
             if self._left_out:
-                names = f"{self._left_out[0]}{', and others' if self._left_out[1:] else ''}"
-                self.watch.report_failure(f"{len(self._left_out)} damaged files are left out of the backup: {names}")
+                owners = f"{self._left_out[0]}{', and others' if self._left_out[1:] else ''}"
+                self.watch.report_failure(f"{len(self._left_out)} damaged files are left out of the backup: {owners}")
             else:
                 self.watch.report_success()
             return True
@@ -204,7 +204,7 @@ class Backup:
             except sqlite3.DatabaseError as error:  # has no tables if the first start was interrupted
                 return "no such table" not in str(error)
 
-    def _bring_back(self, snapshot: Path) -> None:
+    def _restore_snapshot(self, snapshot: Path) -> None:
         """Copy the audio first and the database last, in one rename: if interrupted, it can start again."""
         copies = AudioFiles(self.folder / "audio")
         with tempfile.TemporaryDirectory(prefix="restore-") as scratch:
@@ -214,17 +214,17 @@ class Backup:
                 verdict = library.execute("pragma integrity_check").fetchone()[0]
                 if verdict != "ok":
                     raise sqlite3.DatabaseError(verdict)
-                named = named_files(library)
-            lost = 0
-            for digest in named:
+                digests = named_files(library)
+            missing = 0
+            for digest in digests:
                 try:
                     self._files.put(copies.read(digest))
                 except StudioError:
-                    lost += 1
-            if lost:
-                log.warning("%d of %d audio files are missing from the backup %s", lost, len(named), snapshot)
-            for left in ("-wal", "-shm"):
-                self._database.with_name(self._database.name + left).unlink(missing_ok=True)
+                    missing += 1
+            if missing:
+                log.warning("%d of %d audio files are missing from the backup %s", missing, len(digests), snapshot)
+            for suffix in ("-wal", "-shm"):
+                self._database.with_name(self._database.name + suffix).unlink(missing_ok=True)
             with copy.open("rb") as content:
                 write_whole(self._database, content)
 
@@ -235,28 +235,28 @@ class Backup:
     def _prune(self, copies: AudioFiles) -> None:
         """Remove snapshots that are too old, and audio that no other snapshot names."""
         snapshots = self._snapshots()
-        for old in snapshots[KEPT:]:
-            old.unlink()
-        named = set[str]()
+        for snapshot in snapshots[KEPT:]:
+            snapshot.unlink()
+        digests = set[str]()
         for snapshot in snapshots[:KEPT]:
             try:
                 with contextlib.closing(sqlite3.connect(f"file:{snapshot}?mode=ro&immutable=1", uri=True)) as library:
-                    named |= named_files(library)
+                    digests |= named_files(library)
             except sqlite3.Error as error:  # its audio is unknown, so nothing may be removed
                 log.warning("the backup %s cannot be read: %s", snapshot, error)
                 return
         for name, path in copies.everything():
-            if name not in named:
+            if name not in digests:
                 path.unlink()
 
 
 def _copy_database(source: Path, target: Path) -> set[str]:
     """A consistent copy of a database that others write to, as one file; returns the audio it names."""
     with (
-        contextlib.closing(sqlite3.connect(source)) as live,
+        contextlib.closing(sqlite3.connect(source)) as original,
         contextlib.closing(sqlite3.connect(target)) as copy,
     ):
-        live.backup(copy)
+        original.backup(copy)
         copy.execute("pragma journal_mode = delete")
         return named_files(copy)
 
@@ -266,6 +266,6 @@ def _number(path: Path) -> int:
     return int(match[1]) if match else 0
 
 
-def _version(watch: sqlite3.Connection) -> int:
+def _version(connection: sqlite3.Connection) -> int:
     """A number that changes whenever another connection has written."""
-    return int(watch.execute("pragma data_version").fetchone()[0])
+    return int(connection.execute("pragma data_version").fetchone()[0])

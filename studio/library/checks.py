@@ -44,7 +44,7 @@ def clean_text(field: str, text: str, limit: int) -> str:
         text = normalize("NFC", text)
     if len(text) > limit:
         raise InvalidRequest(f"{field} has {len(text)} characters; at most {limit} are allowed", field)
-    if any(unicodedata.category(sign) in ("Cc", "Cs") and sign not in "\n\t\r" for sign in text):
+    if any(unicodedata.category(char) in ("Cc", "Cs") and char not in "\n\t\r" for char in text):
         raise InvalidRequest(f"{field} has control characters or is not valid Unicode", field)
     return text
 
@@ -88,9 +88,9 @@ def clean_defaults(defaults: object) -> object:
         if name not in DEFAULTS:
             raise InvalidRequest(f"defaults cannot have {name[:40]!r}; use {', '.join(DEFAULTS)}", "defaults")
         low, high = DEFAULTS[name]
-        whole = name in ("top_k", "seed")
-        if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
-            raise InvalidRequest(f"defaults.{name} must be a {'whole ' if whole else ''}number", "defaults")
+        is_integer = name in ("top_k", "seed")
+        if isinstance(value, bool) or not isinstance(value, int if is_integer else (int, float)):
+            raise InvalidRequest(f"defaults.{name} must be a {'whole ' if is_integer else ''}number", "defaults")
         if not low <= value <= high:  # also refuses NaN; a float cannot hold an integer of 400 digits
             raise InvalidRequest(f"defaults.{name} must be from {low:g} to {high:g}", "defaults")
     return defaults

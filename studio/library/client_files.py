@@ -77,19 +77,19 @@ class ClientFile:
         """Open the written file, but no other that has replaced it. Blocking. Raises NotFound."""
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
         try:
-            opened = open(os.open(self.path or "", flags), "rb")  # noqa: SIM115  (the caller closes it)
+            stream = open(os.open(self.path or "", flags), "rb")  # noqa: SIM115  (the caller closes it)
         except OSError as error:
             raise NotFound(f"the file {self.name} is gone; upload it again", "file") from error
-        status = os.fstat(opened.fileno())
+        status = os.fstat(stream.fileno())
         if not stat.S_ISREG(status.st_mode) or _identity(status) != self.identity or status.st_size != self.size:
-            opened.close()
+            stream.close()
             raise NotFound(f"the file {self.name} was replaced; upload it again", "file")
-        return opened
+        return stream
 
     def read(self) -> Upload:
         """The file's content. Blocking. Raises NotFound."""
-        with self.open() as opened:
-            return Upload(self.name, opened.read(self.size))
+        with self.open() as stream:
+            return Upload(self.name, stream.read(self.size))
 
 
 class ClientFiles:
@@ -109,7 +109,7 @@ class ClientFiles:
         if size > MAX_UPLOAD:
             raise InvalidRequest(f"{upload.name} is too large; at most {MAX_UPLOAD >> 20} MiB are allowed", "files")
         self._make_room(caller, size)
-        if self._is_over(caller, size):
+        if self._exceeds_limits(caller, size):
             raise TooManyRequests(
                 f"too many uploaded files are waiting to be used: at most {MAX_FILES} and {MAX_CALLER_BYTES >> 20} MiB "
                 f"of one caller; use them in calls, or wait until they expire, {UPLOAD_SECONDS // 60} minutes after "
@@ -145,54 +145,59 @@ class ClientFiles:
         self._files.clear()
         self._folder.close()
 
-    def _is_over(self, caller: str, size: int) -> bool:
+    def _exceeds_limits(self, caller: str, size: int) -> bool:
         """Whether a caller exceeds its limits with another file of ``size`` bytes, or with none if that is 0."""
-        own = [file for file in self._files.values() if file.caller == caller]
-        return len(own) + bool(size) > MAX_FILES or sum(file.size for file in own) + size > MAX_CALLER_BYTES
+        caller_files = [file for file in self._files.values() if file.caller == caller]
+        return (
+            len(caller_files) + bool(size) > MAX_FILES
+            or sum(file.size for file in caller_files) + size > MAX_CALLER_BYTES
+        )
 
-    def _make_room(self, caller: str, size: int, kept: ClientFile | None = None) -> None:
+    def _make_room(self, caller: str, size: int, new_file: ClientFile | None = None) -> None:
         """Remove the caller's spare files, oldest first; then, while the total is too large, files of the caller with
-        the most bytes. ``kept`` stays."""
-        while self._is_over(caller, size):
-            own = (file for file in self._files.values() if file.caller == caller and file is not kept)
-            if (oldest := next((file for file in own if file.is_spare and file.identity is not None), None)) is None:
+        the most bytes. ``new_file`` stays."""
+        while self._exceeds_limits(caller, size):
+            caller_files = (file for file in self._files.values() if file.caller == caller and file is not new_file)
+            if (
+                oldest := next((file for file in caller_files if file.is_spare and file.identity is not None), None)
+            ) is None:
                 break
             self.remove(oldest)
         while sum(file.size for file in self._files.values()) + size > MAX_BYTES:
-            written = [file for file in self._files.values() if file.identity is not None and file is not kept]
-            bytes_of: Counter[str] = Counter()
-            for file in written:
-                bytes_of[file.caller] += file.size
-            if not written:
+            candidates = [file for file in self._files.values() if file.identity is not None and file is not new_file]
+            caller_bytes: Counter[str] = Counter()
+            for file in candidates:
+                caller_bytes[file.caller] += file.size
+            if not candidates:
                 break
-            largest = bytes_of.most_common(1)[0][0]
-            self.remove(next(file for file in written if file.caller == largest))
+            largest = caller_bytes.most_common(1)[0][0]
+            self.remove(next(file for file in candidates if file.caller == largest))
 
     async def _keep(self, file: ClientFile, pieces: Iterable[bytes], seconds: float) -> ClientFile:
         key = secrets.token_urlsafe(24)
         file.reference = f"{key}/{file.name}"
         self._files[file.reference] = file  # before writing, so that files that arrive at once are all counted
-        writing = asyncio.ensure_future(to_thread.run_sync(self._write, file, key, pieces))
+        write_task = asyncio.ensure_future(to_thread.run_sync(self._write, file, key, pieces))
         try:
-            await asyncio.shield(writing)
+            await asyncio.shield(write_task)
         except BaseException:  # the thread continues after a cancellation: its file is removed when it ends
-            writing.add_done_callback(lambda task: self._give_up(task, file))
+            write_task.add_done_callback(lambda task: self._give_up(task, file))
             raise
         file.expiry = asyncio.get_running_loop().call_later(seconds, self.remove, file)
         return file
 
-    def _give_up(self, writing: asyncio.Future[None], file: ClientFile) -> None:
+    def _give_up(self, write_task: asyncio.Future[None], file: ClientFile) -> None:
         """Remove the file of a write that failed, or whose caller was cancelled."""
-        if not writing.cancelled() and (error := writing.exception()) is not None:
+        if not write_task.cancelled() and (error := write_task.exception()) is not None:
             log.debug("%s was not written: %s", file.name, error)
         self.remove(file)
 
     def _write(self, file: ClientFile, key: str, pieces: Iterable[bytes]) -> None:
         file.path = self._folder.path() / key
-        with open(file.path, "xb", opener=open_privately) as opened:
-            opened.writelines(pieces)
-            file.size = opened.tell()
-            file.identity = _identity(os.fstat(opened.fileno()))
+        with open(file.path, "xb", opener=open_privately) as stream:
+            stream.writelines(pieces)
+            file.size = stream.tell()
+            file.identity = _identity(os.fstat(stream.fileno()))
 
 
 class TemporaryFolder:
@@ -202,7 +207,7 @@ class TemporaryFolder:
         self._lock = threading.Lock()
         self._path: Path | None = None
         self._identity: Identity | None = None
-        self._locked = contextlib.ExitStack()
+        self._lock_stack = contextlib.ExitStack()
         self._is_closed = False
 
     def path(self) -> Path:
@@ -212,7 +217,7 @@ class TemporaryFolder:
             if self._is_closed:
                 raise OSError("the studio has stopped")
             if self._path is None or not self._is_there(self._path):
-                self._make()
+                self._create()
             assert self._path is not None
             return self._path
 
@@ -221,7 +226,7 @@ class TemporaryFolder:
         with self._lock:
             if self._path is not None and self._is_there(self._path):
                 shutil.rmtree(self._path, ignore_errors=True)
-            self._locked.close()
+            self._lock_stack.close()
             self._is_closed = True
 
     def _is_there(self, path: Path) -> bool:
@@ -231,23 +236,23 @@ class TemporaryFolder:
             return False
         return stat.S_ISDIR(status.st_mode) and _identity(status) == self._identity
 
-    def _make(self) -> None:
-        self._locked.close()
+    def _create(self) -> None:
+        self._lock_stack.close()
         path = Path(tempfile.mkdtemp(prefix=PREFIX))
         if os.name == "posix":
             import fcntl
 
-            new = path / ".new"
-            lock = self._locked.enter_context(open(new, "wb", opener=open_privately))  # noqa: SIM115
+            lock_path = path / ".new"
+            lock = self._lock_stack.enter_context(open(lock_path, "wb", opener=open_privately))  # noqa: SIM115
             fcntl.flock(lock, fcntl.LOCK_EX)
-            new.rename(path / OWNER)  # so that others never see it without its lock
+            lock_path.rename(path / OWNER)  # so that others never see it without its lock
             for folder in path.parent.glob(f"{PREFIX}*"):
                 with contextlib.suppress(OSError):  # another studio may sweep at the same time
-                    _remove_if_left(folder)
+                    _remove_if_abandoned(folder)
         self._path, self._identity = path, _identity(path.lstat())
 
 
-def _remove_if_left(folder: Path) -> None:
+def _remove_if_abandoned(folder: Path) -> None:
     """Remove the folder of a killed studio. Raises OSError if that studio runs, or if the folder is not ours."""
     import fcntl
 
@@ -266,8 +271,8 @@ def _identity(status: os.stat_result) -> Identity:
 
 def _file_name(name: str) -> str:
     """The name of an upload: the last part of its sender's name for it, if that is a path."""
-    whole = name.replace("\\", "/").rpartition("/")[2]
-    stem, _, extension = whole.rpartition(".")
+    base_name = name.replace("\\", "/").rpartition("/")[2]
+    stem, _, extension = base_name.rpartition(".")
     if not stem or not re.fullmatch("[A-Za-z0-9]{1,16}", extension):
-        stem, extension = whole, ""
+        stem, extension = base_name, ""
     return safe_file_name(stem, extension, "file")

@@ -42,15 +42,15 @@ class DiskReserve:
         Afterwards, the rest of it is reserved again.
         """
         with self._lock:
-            before = self._path.stat().st_size if self._path.exists() else 0
+            reserved = self._path.stat().st_size if self._path.exists() else 0
             free = shutil.disk_usage(self._path.parent).free
             is_needed = free < RESERVED
-            if before and is_needed:
+            if reserved and is_needed:
                 os.truncate(self._path, 0)
             try:
                 yield is_needed
             finally:
-                self._set_aside(RESERVED if free > PLENTY else before)
+                self._set_aside(RESERVED if free > PLENTY else reserved)
 
     def _set_aside(self, size: int) -> None:
         """Write a reserve as large as the disk allows. Random bytes, since some disks would not store zeros."""

@@ -95,26 +95,26 @@ class Library:
         """
         if caller is None or not self._has_keys:
             return self
-        seen = copy(self)
-        seen.voices = self.voices.seen_by(caller)
-        seen.consents = Consents(self.store, caller)
-        seen.pronunciations = self._dictionaries(caller)
-        return seen
+        view = copy(self)
+        view.voices = self.voices.seen_by(caller)
+        view.consents = Consents(self.store, caller)
+        view.pronunciations = self._dictionaries(caller)
+        return view
 
     def _dictionaries(self, caller: str | None) -> Pronunciations:
         return Pronunciations(self.store, partial(_check_dictionary, viewer=caller), settle_pronounced)
 
-    def assign_owners(self, named: Mapping[str, str], first: str) -> None:
-        """Give each owner in ``named`` the items of the one that it maps to, and ``first`` those made without a key,
-        which is noted in the audit trail and in `adopted`. All or nothing."""
+    def assign_owners(self, owners: Mapping[str, str], first_owner: str) -> None:
+        """Give the items of each owner in ``owners`` to the owner it maps to, and those made without a key to
+        ``first_owner``, which is noted in the audit trail and in `adopted`. All or nothing."""
         with self.store.writing() as db:
-            for before, owner in named.items():
-                _give(db, owner, "= ?", before)
-            counts = [_give(db, first, "like ?", "address %"), _give(db, first, "= ?", "")]
-            db.execute("update voices set owner = ? where bundled and owner != ?", [first, first])
+            for old_owner, new_owner in owners.items():
+                _change_owner(db, new_owner, "= ?", old_owner)
+            counts = [_change_owner(db, first_owner, "like ?", "address %"), _change_owner(db, first_owner, "= ?", "")]
+            db.execute("update voices set owner = ? where bundled and owner != ?", [first_owner, first_owner])
             adopted = Adopted(*map(sum, zip(*counts, strict=True)))
             if adopted != Adopted():
-                note(db, "library.adopt", first, **asdict(adopted))
+                note(db, "library.adopt", first_owner, **asdict(adopted))
         self.adopted = adopted
 
 
@@ -123,19 +123,21 @@ def _check_dictionary(db: Database, dictionary: DictionaryScope, viewer: str | N
     if dictionary.scope == "project":
         row_of(db, dictionary.subject, viewer)
     elif dictionary.scope == "voice":
-        known = list(db.table("voices").rows_where(f"id = ?1 and {readable('?2')}", [dictionary.subject, viewer]))
-        if not known:
+        voices = list(db.table("voices").rows_where(f"id = ?1 and {readable('?2')}", [dictionary.subject, viewer]))
+        if not voices:
             raise NotFound("there is no voice with this dictionary", "voice", "voice_not_found")
-        check_right(db, f"the voice {known[0]['name']!r}", known[0], viewer, None)
+        check_right(db, f"the voice {voices[0]['name']!r}", voices[0], viewer, None)
 
 
-def _give(db: Database, to: str, condition: str, owner: str) -> tuple[int, int, int]:
+def _change_owner(db: Database, new_owner: str, condition: str, old_owner: str) -> tuple[int, int, int]:
     """Change the owner; returns the numbers of takes, projects, and voices that are not bundled."""
-    give = f"update takes set caller = ? where caller {condition} and part_id is"
-    db.execute(f"{give} not null", [to, owner])
-    takes = db.execute(f"{give} null", [to, owner]).rowcount
-    projects = db.execute(f"update projects set owner = ? where owner {condition}", [to, owner]).rowcount
-    db.execute(f"update or replace favourites set owner = ? where owner {condition}", [to, owner])
-    db.execute(f"update consents set owner = ? where owner {condition}", [to, owner])
-    voices = db.execute(f"update voices set owner = ? where owner {condition} and not bundled", [to, owner]).rowcount
+    update = f"update takes set caller = ? where caller {condition} and part_id is"
+    db.execute(f"{update} not null", [new_owner, old_owner])
+    takes = db.execute(f"{update} null", [new_owner, old_owner]).rowcount
+    projects = db.execute(f"update projects set owner = ? where owner {condition}", [new_owner, old_owner]).rowcount
+    db.execute(f"update or replace favourites set owner = ? where owner {condition}", [new_owner, old_owner])
+    db.execute(f"update consents set owner = ? where owner {condition}", [new_owner, old_owner])
+    voices = db.execute(
+        f"update voices set owner = ? where owner {condition} and not bundled", [new_owner, old_owner]
+    ).rowcount
     return int(takes), int(projects), int(voices)

@@ -51,12 +51,12 @@ def make_library_private(home: Path) -> None:
     """
     if os.name != "posix":
         return
-    own = [*home.glob(f"{_OWN_START}*"), *(home / name for name in ("reserve", "sessions.json", "sessions.part"))]
-    if reason := _why_left(home):
+    paths = [*home.glob(f"{_OWN_START}*"), *(home / name for name in ("reserve", "sessions.json", "sessions.part"))]
+    if reason := _reason_to_keep(home):
         log.warning("other users of this machine may see the names of files in %s: %s", home, reason)
     else:
-        own.append(home.resolve())  # STUDIO_HOME may be a link
-    _restrict(home, [*own, *_with_contents(home / "audio")])
+        paths.append(home.resolve())  # STUDIO_HOME may be a link
+    _restrict(home, [*paths, *_with_contents(home / "audio")])
 
 
 def make_copies_private(folder: Path, snapshots: list[Path]) -> None:
@@ -76,10 +76,10 @@ def _restrict(folder: Path, paths: Iterable[Path]) -> None:
     refusals = []
     for path in paths:
         try:
-            before = path.lstat().st_mode
-            mode = FOLDER_MODE if stat.S_ISDIR(before) else FILE_MODE
-            if (stat.S_ISDIR(before) or stat.S_ISREG(before)) and before & 0o777 != mode:
-                path.chmod(stat.S_IMODE(before) & ~0o777 | mode)
+            current_mode = path.lstat().st_mode
+            mode = FOLDER_MODE if stat.S_ISDIR(current_mode) else FILE_MODE
+            if (stat.S_ISDIR(current_mode) or stat.S_ISREG(current_mode)) and current_mode & 0o777 != mode:
+                path.chmod(stat.S_IMODE(current_mode) & ~0o777 | mode)
         except FileNotFoundError:
             continue
         except OSError as error:
@@ -91,7 +91,7 @@ def _restrict(folder: Path, paths: Iterable[Path]) -> None:
         log.warning(message, len(refusals), folder, refusals[0])
 
 
-def _why_left(home: Path) -> str:
+def _reason_to_keep(home: Path) -> str:
     """The reason for leaving the permissions of the folder unchanged; empty if there is none, or they are right."""
     status, advice = home.stat(), "so its permissions stay; set STUDIO_HOME to a separate folder"
     if not stat.S_IMODE(status.st_mode) & 0o077:
@@ -100,6 +100,6 @@ def _why_left(home: Path) -> str:
         return f"it is a shared folder (sticky bit), {advice}"
     if status.st_uid != os.geteuid():
         return f"it belongs to another user, {advice}"
-    known = _OWN_NAMES | _NOBODYS_NAMES
-    foreign = sorted(name for name in os.listdir(home) if not (name in known or name.startswith(_OWN_START)))
+    allowed = _OWN_NAMES | _NOBODYS_NAMES
+    foreign = sorted(name for name in os.listdir(home) if not (name in allowed or name.startswith(_OWN_START)))
     return f"it also holds {foreign[0]!r}, {advice}" if foreign else ""

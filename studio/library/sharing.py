@@ -36,8 +36,8 @@ def right_of(row: Mapping[str, Any], viewer: str | None) -> Right:
     return "own" if viewer is None or row["owner"] == viewer else "edit" if row["sharing"] == "edit" else "read"
 
 
-def check_right(db: Database, what: str, row: Mapping[str, Any], viewer: str | None, needed: Right | None) -> None:
-    """Raises NotAllowed unless a viewer has a right to a `readable` item; ``what``: its kind and name.
+def check_right(db: Database, subject: str, row: Mapping[str, Any], viewer: str | None, needed: Right | None) -> None:
+    """Raises NotAllowed unless a viewer has a right to a `readable` item; ``subject``: its kind and name.
 
     Without ``needed``, it depends on the transaction: one that writes needs the right to edit.
     """
@@ -46,8 +46,8 @@ def check_right(db: Database, what: str, row: Mapping[str, Any], viewer: str | N
     needed = needed or ("edit" if is_writing(db) else "read")
     if _RANKS[right_of(row, viewer)] < _RANKS[needed]:
         if needed == "own":
-            raise NotAllowed(f"only the owner of {what} may share, delete or restore it")
-        raise NotAllowed(f"{what} is shared with you for reading only; its owner can allow you to edit it")
+            raise NotAllowed(f"only the owner of {subject} may share, delete or restore it")
+        raise NotAllowed(f"{subject} is shared with you for reading only; its owner can allow you to edit it")
 
 
 def sharing_json(owner: str, sharing: str, right: Right) -> dict[str, object]:

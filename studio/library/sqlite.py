@@ -14,13 +14,13 @@ def _without_pandas() -> Iterator[None]:
 
     Without this, the first page and every other process wait 0.3 to 0.9 s for it, and it takes 35 MB.
     """
-    is_here = "pandas" in sys.modules
-    if not is_here:
+    is_imported = "pandas" in sys.modules
+    if not is_imported:
         sys.modules["pandas"] = None  # type: ignore[assignment]  # so that an import fails
     try:
         yield
     finally:
-        if not is_here:
+        if not is_imported:
             del sys.modules["pandas"]
 
 

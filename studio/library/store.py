@@ -63,18 +63,18 @@ SYSTEM_TROUBLES = dict.fromkeys(NO_ROOM, "disk is full") | {
 }
 """The system's errors with audio files, as SQLite's messages."""
 
-_NAMING = {"samples": "clip", "takes": "audio", "consents": "recording"}
+_FILE_COLUMNS = {"samples": "clip", "takes": "audio", "consents": "recording"}
 """Tables and their columns with digests of audio files; files that none of them names are removed, and not copied."""
-_REFERRED = " union all ".join(f"select 1 from {table} where {column} = :d" for table, column in _NAMING.items())
+_REFERRED = " union all ".join(f"select 1 from {table} where {column} = :d" for table, column in _FILE_COLUMNS.items())
 _REFERRED += " limit 1"
 
 
 def named_files(connection: sqlite3.Connection) -> set[str]:
     """The digests of all audio files named in a library, or in a copy made by an earlier version."""
     is_old = connection.execute("select 1 from sqlite_master where name = 'part_takes'").fetchone()  # until m025
-    naming = _NAMING | ({"part_takes": "audio"} if is_old else {})
-    named = " union ".join(f"select {column} from {table}" for table, column in naming.items())
-    return {row[0] for row in connection.execute(named) if row[0]}
+    columns = _FILE_COLUMNS | ({"part_takes": "audio"} if is_old else {})
+    query = " union ".join(f"select {column} from {table}" for table, column in columns.items())
+    return {row[0] for row in connection.execute(query) if row[0]}
 
 
 _WRITING = "begin immediate"
@@ -104,7 +104,7 @@ class Store:
         self._idle: dict[bool, list[_Connection]] = {True: [], False: []}
         """By whether they wait for another program's lock. Views that never wait open no connection either."""
         self._writers = threading.Semaphore(MOST_WRITERS)
-        with self._reserve.borrowed(), self.explained():
+        with self._reserve.borrowed(), self.explain_errors():
             make_private_file(self.path)  # SQLite gives its log the permissions of the database
             make_library_private(home)
             self._stay_open()
@@ -114,7 +114,7 @@ class Store:
                 self._clear_orphans(db)
 
     @contextlib.contextmanager
-    def explained(self) -> Iterator[None]:
+    def explain_errors(self) -> Iterator[None]:
         """Raise an error that says what is wrong and what to do, instead of SQLite's message; only the log has the
         path.
 
@@ -134,10 +134,10 @@ class Store:
         """The meaning of an error for the library's owner; None if unknown."""
         if isinstance(error, OSError):
             return TROUBLES.get(SYSTEM_TROUBLES.get(error.errno or 0, ""))
-        words = next((words for words in TROUBLES if words in str(error)), "")
-        if words in ("unable to open", "disk I/O") and is_full(self.home):  # if it has no room from the start
-            words = "disk is full"
-        return TROUBLES.get(words)
+        phrase = next((phrase for phrase in TROUBLES if phrase in str(error)), "")
+        if phrase in ("unable to open", "disk I/O") and is_full(self.home):  # if it has no room from the start
+            phrase = "disk is full"
+        return TROUBLES.get(phrase)
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Database]:
@@ -146,7 +146,7 @@ class Store:
         if store is self and view is not None:
             yield view
             return
-        with self.explained(), self._lent("begin") as connection:
+        with self.explain_errors(), self._connection("begin") as connection:
             yield Database(connection, recursive_triggers=False)
 
     @contextlib.contextmanager
@@ -155,12 +155,12 @@ class Store:
 
         Raises LibraryUnavailable, at once if another program has locked the library.
         """
-        with self.explained(), self._lent("begin", waits=False) as connection:
-            before = _VIEW.set((self, Database(connection, recursive_triggers=False)))
+        with self.explain_errors(), self._connection("begin", may_wait=False) as connection:
+            token = _VIEW.set((self, Database(connection, recursive_triggers=False)))
             try:
                 yield
             finally:
-                _VIEW.reset(before)
+                _VIEW.reset(token)
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Database]:
@@ -172,15 +172,15 @@ class Store:
             yield db
 
     @contextlib.contextmanager
-    def adding(self, sounds: Sequence[Sequence[bytes]]) -> Iterator[tuple[Database, list[str]]]:
+    def adding(self, contents: Sequence[Sequence[bytes]]) -> Iterator[tuple[Database, list[str]]]:
         """Like `writing`, with new audio files, each given in pieces; returns their digests.
 
         They are written before the lock is taken, several at once. Raises LibraryUnavailable, LibraryFull.
         """
         with (
             self._making_room(),
-            self.explained(),
-            self.files.drafted(sounds) as drafts,
+            self.explain_errors(),
+            self.files.drafted(contents) as drafts,
             self._transaction() as db,
         ):
             yield db, self.files.keep(drafts)
@@ -201,14 +201,14 @@ class Store:
             with self._transaction() as db:
                 yield db
             if is_needed:  # else every deletion would grow the log, until it fills the reserve
-                with contextlib.suppress(sqlite3.OperationalError), self._lent() as connection:
+                with contextlib.suppress(sqlite3.OperationalError), self._connection() as connection:
                     connection.execute("pragma wal_checkpoint(passive)")
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[Database]:
         added: list[str] = []
         try:
-            with self.explained(), self._writer(), self._lent(_WRITING) as connection:
+            with self.explain_errors(), self._writer(), self._connection(_WRITING) as connection:
                 self.files.added.clear()
                 try:
                     yield Database(connection, recursive_triggers=False)
@@ -247,12 +247,12 @@ class Store:
         with contextlib.suppress(sqlite3.Error), contextlib.closing(self._connect()) as connection:
             connection.execute(f"pragma busy_timeout = {int(1000 * CHECKPOINT_SECONDS)}")
             connection.execute("pragma wal_checkpoint(truncate)")
-        _close_all(self._kept, *self._idle.values())
+        _close_all(self._open_connections, *self._idle.values())
 
     def _clear_orphans(self, db: Database) -> None:
-        known = named_files(db.conn)
+        digests = named_files(db.conn)
         for name, path in self.files.everything():
-            if name not in known:
+            if name not in digests:
                 path.unlink()
 
     def _stay_open(self) -> None:
@@ -262,55 +262,55 @@ class Store:
         nothing could be read.
         """
         connection = self._connect()
-        self._opened = self._file()
-        self._kept = [connection]
-        weakref.finalize(self, _close_all, self._kept, *self._idle.values())
+        self._opened_file = self._file_identity()
+        self._open_connections = [connection]
+        weakref.finalize(self, _close_all, self._open_connections, *self._idle.values())
         connection.execute("pragma journal_mode = wal")
         connection.execute("select 1 from sqlite_master").fetchone()
 
     @contextlib.contextmanager
-    def _lent(self, begin: str = "", waits: bool = True) -> Iterator[sqlite3.Connection]:
+    def _connection(self, begin: str = "", may_wait: bool = True) -> Iterator[sqlite3.Connection]:
         """A connection for exclusive use; ``begin`` starts a transaction, which ends with the context.
 
-        ``waits``: for BUSY_SECONDS, if another program has locked the library.
+        ``may_wait``: for BUSY_SECONDS, if another program has locked the library.
         """
-        if self._file() != self._opened:  # writes to a deleted file would be lost silently
+        if self._file_identity() != self._opened_file:  # writes to a deleted file would be lost silently
             raise sqlite3.OperationalError("unable to open database file: it was removed or replaced")
-        idle = self._idle[waits]
-        connection = self._free(begin, waits)
+        idle = self._idle[may_wait]
+        connection = self._idle_connection(begin, may_wait)
         connection.is_writing = begin == _WRITING
-        is_well = True
+        is_usable = True
         try:
             connection.execute(begin)
             yield connection
         except (sqlite3.Error, OSError):
-            is_well = False
+            is_usable = False
             raise
         finally:
-            if is_well:
+            if is_usable:
                 connection.rollback()
-            if is_well and len(idle) < IDLE_CONNECTIONS:
+            if is_usable and len(idle) < IDLE_CONNECTIONS:
                 idle.append(connection)
             else:
                 connection.close()
-            if waits and is_well and not self._idle[False]:
+            if may_wait and is_usable and not self._idle[False]:
                 with contextlib.suppress(sqlite3.Error):
-                    self._idle[False].append(self._connect(waits=False))
+                    self._idle[False].append(self._connect(may_wait=False))
 
-    def _free(self, begin: str, waits: bool) -> _Connection:
+    def _idle_connection(self, begin: str, may_wait: bool) -> _Connection:
         """An idle connection if it is usable, else a new one."""
         while True:
             try:
-                connection = self._idle[waits].pop()
+                connection = self._idle[may_wait].pop()
             except IndexError:
-                if not waits:
+                if not may_wait:
                     raise sqlite3.OperationalError("database is locked: no connection is open") from None
                 return self._connect()
             if connection.can_write or begin != _WRITING:
                 return connection
             connection.close()
 
-    def _file(self) -> tuple[int, int] | None:
+    def _file_identity(self) -> tuple[int, int] | None:
         """Identifies the file independently of its name; None without a file."""
         try:
             status = self.path.stat()
@@ -318,8 +318,8 @@ class Store:
             return None
         return status.st_dev, status.st_ino
 
-    def _connect(self, waits: bool = True) -> _Connection:
-        seconds = BUSY_SECONDS if waits else 0.0
+    def _connect(self, may_wait: bool = True) -> _Connection:
+        seconds = BUSY_SECONDS if may_wait else 0.0
         connection = sqlite3.connect(self.path, timeout=seconds, check_same_thread=False, factory=_Connection)
         connection.can_write = os.access(self.path, os.W_OK)
         connection.execute(f"pragma synchronous = {SYNCHRONOUS}")
@@ -330,8 +330,8 @@ class Store:
 
 def _check_version(db: Database) -> None:
     """Raises LibraryUnavailable for tables unknown to this version."""
-    known = {migration.name for migration in MIGRATIONS.pending(Database(memory=True))}
-    if newer := {migration.name for migration in MIGRATIONS.applied(db)} - known:
+    supported = {migration.name for migration in MIGRATIONS.pending(Database(memory=True))}
+    if newer := {migration.name for migration in MIGRATIONS.applied(db)} - supported:
         log.warning("the library has tables of a newer version: %s", ", ".join(sorted(newer)))
         raise LibraryUnavailable(
             "the library was last used by a newer version of the studio; update the studio, or restore a backup that "
@@ -348,15 +348,15 @@ def once_more_with_room(method: Callable[Given, Result]) -> Callable[Given, Resu
     """Make a method of a repository retry if the disk was full and deletions have freed room since."""
 
     @functools.wraps(method)
-    def trying(*values: Given.args, **named: Given.kwargs) -> Result:
+    def wrapper(*args: Given.args, **kwargs: Given.kwargs) -> Result:
         while True:
             try:
-                return method(*values, **named)
+                return method(*args, **kwargs)
             except LibraryFull as full:
                 if not full.has_made_room:
                     raise
 
-    return trying
+    return wrapper
 
 
 def _close_all(*lists: list[_Connection]) -> None:

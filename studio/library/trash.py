@@ -120,10 +120,10 @@ class Trash:
         where = ""
         with self._store.reading() as db:
             if after is not None:
-                last = db.execute(f"select deleted {_MINE} and id = :after", values).fetchone()
-                if last is None:
+                last_row = db.execute(f"select deleted {_MINE} and id = :after", values).fetchone()
+                if last_row is None:
                     raise NotFound(f"{after[:80]!r} is not in the trash; start from the first page", "after")
-                values["last"] = last[0]
+                values["last"] = last_row[0]
                 where = "and (deleted < :last or (deleted = :last and id < :after))"
             query = f"select kind, id, title, deleted, parts, project_id {_MINE} {where}"
             rows = db.execute(f"{query} order by deleted desc, id desc limit :limit", values).fetchall()
@@ -139,7 +139,7 @@ class Trash:
         restored: list[tuple[TrashKind, str]] = []
         with self._store.writing() as db:
             for kind, table in TABLES.items():
-                ids = json.dumps([item_id for name, item_id in items if name == kind])
+                ids = json.dumps([item_id for item_kind, item_id in items if item_kind == kind])
                 where = "kind = :kind and id in (select value from json_each(:ids)) and :project in ('', project_id)"
                 values = {
                     "owner_filter": owner_filter,
@@ -150,11 +150,11 @@ class Trash:
                 }
                 query = f"select place, id {_MINE} and {where} order by place desc"
                 if deleted := db.execute(query, values).fetchall():
-                    places = [[place] for place, _ in deleted]
-                    rows = [next(select(db, f"select * from {table} where rowid = ?", place)) for place in places]
+                    rowids = [[rowid] for rowid, _ in deleted]
+                    rows = [next(select(db, f"select * from {table} where rowid = ?", rowid)) for rowid in rowids]
                     if kind in self.put_back:
                         self.put_back[kind](db, rows)
-                    db.conn.executemany(f"update {table} set deleted = null where rowid = ?", places)
+                    db.conn.executemany(f"update {table} set deleted = null where rowid = ?", rowids)
                     restored += [(kind, item_id) for _, item_id in deleted]
         return restored
 
@@ -168,8 +168,8 @@ class Trash:
 
     def empty(self, owner_filter: str | None, kind: TrashKind | None = None, ids: Sequence[str] | None = None) -> int:
         """Remove items in the trash for good, all or those selected; returns their number."""
-        meant = "(:kind is null or kind = :kind) and (:ids = 'null' or id in (select value from json_each(:ids)))"
-        query = f"select kind, place {_OWN} and {meant} limit {_MARKED_AT_ONCE}"
+        condition = "(:kind is null or kind = :kind) and (:ids = 'null' or id in (select value from json_each(:ids)))"
+        query = f"select kind, place {_OWN} and {condition} limit {_MARKED_AT_ONCE}"
         count = 0
         while True:
             values = {
@@ -180,8 +180,8 @@ class Trash:
             }
             with self.deleting() as db:
                 rows = db.execute(query, values).fetchall()
-                for name, place in rows:
-                    db.execute(f"update {TABLES[name]} set deleted = 0 where rowid = ?", [place])
+                for name, rowid in rows:
+                    db.execute(f"update {TABLES[name]} set deleted = 0 where rowid = ?", [rowid])
             count += len(rows)
             if len(rows) < _MARKED_AT_ONCE:
                 return count
@@ -214,9 +214,9 @@ def mark(db: Database, kind: TrashKind, ids: Sequence[str]) -> None:
 
 def remove_takes(db: Database, where: str, value: float | str) -> list[Row]:
     """Remove the oldest REMOVED_AT_ONCE takes of a condition for good; returns their numbers and audio."""
-    gone = list(select(db, f"select n, audio from takes where {where} order by n limit ?", [value, REMOVED_AT_ONCE]))
-    db.conn.executemany("delete from takes where n = ?", [(row["n"],) for row in gone])
-    return gone
+    rows = list(select(db, f"select n, audio from takes where {where} order by n limit ?", [value, REMOVED_AT_ONCE]))
+    db.conn.executemany("delete from takes where n = ?", [(row["n"],) for row in rows])
+    return rows
 
 
 def _remove_takes(db: Database, until: float) -> set[str]:
@@ -230,11 +230,11 @@ def _remove_projects(db: Database, until: float) -> set[str]:
         db.execute(
             "update projects set deleted = 0 where deleted > 0 and (id = ?1 or kind = ?2 || ?1)", [project_id, BIN]
         )
-        mine = "part_id in (select id from parts where project_id = ?)"
-        if takes := remove_takes(db, mine, project_id):
+        condition = "part_id in (select id from parts where project_id = ?)"
+        if takes := remove_takes(db, condition, project_id):
             return {take["audio"] for take in takes if take["audio"]}
-        few = f"delete from parts where n in (select n from parts where project_id = ? limit {_PARTS_AT_ONCE})"
-        if not db.execute(few, [project_id]).rowcount:
+        query = f"delete from parts where n in (select n from parts where project_id = ? limit {_PARTS_AT_ONCE})"
+        if not db.execute(query, [project_id]).rowcount:
             db.execute("delete from projects where id = ?", [project_id])
     return set()
 
@@ -252,8 +252,8 @@ def _remove_voices(db: Database, until: float) -> set[str]:
 
 
 def _remove_texts(db: Database, until: float) -> set[str]:
-    few = f"select id from replaced_texts where deleted <= ? limit {_TEXTS_AT_ONCE}"
-    db.execute(f"delete from replaced_texts where id in ({few})", [until])
+    query = f"select id from replaced_texts where deleted <= ? limit {_TEXTS_AT_ONCE}"
+    db.execute(f"delete from replaced_texts where id in ({query})", [until])
     return set()
 
 

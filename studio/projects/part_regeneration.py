@@ -47,16 +47,18 @@ class PartRegeneration:
 
         def choose(words: Sequence[str]) -> tuple[Selection, RequestOf]:
             selection = select(part.text, start, end, words, replacement)
-            return replace(selection, whole=_text_of(selection)), partial(request_of, settings, part.voice)
+            return replace(selection, new_text=_text_of(selection)), partial(request_of, settings, part.voice)
 
         async with self._places:
             result = await self._regeneration.regenerate(take, origin_of(project_id, project.owner), choose)
-        request, new_id = result.spoken, f"ptake_{secrets.token_hex(12)}"
-        new_take = replace(result.new.take, id=new_id, voice=request.voice, seed=request.seed, work_s=result.work_s)
+        request, new_id = result.speech_take, f"ptake_{secrets.token_hex(12)}"
+        new_take = replace(
+            result.new_take.take, id=new_id, voice=request.voice, seed=request.seed, work_s=result.work_s
+        )
         if new_take.text != part.text:
             new_take = replace(new_take, recipe=settings.recipe(new_take.text, part.voice))
-        new = replace(result.new, take=new_take)
-        await to_thread.run_sync(self._library.part_queue.regenerated, new, take.id, len(request.text), part.text)
+        new = replace(result.new_take, take=new_take)
+        await to_thread.run_sync(self._library.part_queue.add_regenerated, new, take.id, len(request.text), part.text)
         return await to_thread.run_sync(self._library.projects.part, project_id, owner_filter, part_id)
 
     def _load(self, project_id: str, owner_filter: str | None, part_id: str, text: str) -> tuple[Project, Part, Take]:
@@ -82,6 +84,6 @@ def spoken_part(
 def _text_of(selection: Selection) -> str:
     """The part's text with the replacement. Raises InvalidRequest."""
     try:
-        return clean_part(selection.whole)
+        return clean_part(selection.new_text)
     except InvalidRequest as error:
         raise InvalidRequest(f"with these words the {error.message}", "replacement") from None

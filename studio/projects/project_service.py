@@ -12,7 +12,7 @@ from studio.audio.tags import Tags
 from studio.errors import NotFinished
 from studio.library import Library
 from studio.library.projects.project_records import MAX_TITLE, NewPart, Part, PartChanges, Project, ProjectSettings
-from studio.library.projects.project_repository import Which
+from studio.library.projects.project_repository import PartSelection
 from studio.library.projects.row_mapping import clean_title
 from studio.library.takes.take import Take
 from studio.library.voices.known_voices import KnownVoices
@@ -105,7 +105,7 @@ class ProjectService:
 
     def _checked_voices(self, owner: str, *names: str | None) -> KnownVoices:
         self._voices.check_for_owner(owner, owner, *names)
-        return self.library.seen_by(owner).voices.known_now()
+        return self.library.seen_by(owner).voices.known_voices()
 
     def _store(
         self,
@@ -177,7 +177,7 @@ class ProjectService:
         return self.library.arrangement.insert(project_id, owner_filter, part, after)
 
     def queue_parts(
-        self, project_id: str, owner_filter: str | None, which: Which, chapter: str | None = None
+        self, project_id: str, owner_filter: str | None, which: PartSelection, chapter: str | None = None
     ) -> Project:
         """Queue parts for generation, of one chapter or all. Raises NotFound."""
         project = self._projects.queue_parts(project_id, owner_filter, which, chapter)

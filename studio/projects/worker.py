@@ -187,7 +187,7 @@ class ProjectWorker:
         try:
             outcome = await self._attempt(part)
         except Exception as error:
-            await to_thread.run_sync(self._queue.failed, part, f"internal error: {type(error).__name__}: {error}")
+            await to_thread.run_sync(self._queue.fail, part, f"internal error: {type(error).__name__}: {error}")
             raise
         await to_thread.run_sync(outcome)
 
@@ -199,9 +199,9 @@ class ProjectWorker:
             await asyncio.sleep(RETRY_SECONDS)
             return partial(self._queue.release, part)
         except Cancelled:
-            return partial(self._queue.dropped, part)
+            return partial(self._queue.drop, part)
         except (StudioError, EngineError) as error:
-            return partial(self._queue.failed, part, str(error))
+            return partial(self._queue.fail, part, str(error))
         return await self._store(part, new)
 
     async def _store(self, part: ClaimedPart, new: NewTake) -> Outcome:

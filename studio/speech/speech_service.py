@@ -130,7 +130,7 @@ class SpeechService:
         """The state of each kind of background work."""
         self.metrics = Metrics(host, self.background)
         self.register = make_register(limits or Limits(None, None), self.metrics)
-        self.recorder = Recorder(voices.library, retention, self.register.recorded) if retention else None
+        self.recorder = Recorder(voices.library, retention, self.register.record_outcome) if retention else None
         if self.recorder:
             self.background.append(self.recorder.watch)
         self.queues = WorkQueues(host.max_waiting)
@@ -209,13 +209,13 @@ class SpeechService:
         """Parts of a project are exempt from limits, and the project stores them itself."""
         take = draft.without_words()
         if origin.background:
-            live = LiveTake(take, self._parts, self.register.part_left, info.sample_rate, request.speed)
+            live = LiveTake(take, self._parts, self.register.leave_part, info.sample_rate, request.speed)
         else:
             await self.register.enter(take)
             recording = None
             if self.recorder and request.store:
                 recording = self.recorder.open(draft, made_by(info))
-            live = LiveTake(take, self.register, self.register.left, info.sample_rate, request.speed, recording)
+            live = LiveTake(take, self.register, self.register.leave, info.sample_rate, request.speed, recording)
         self.register.add(live)
         return live
 

@@ -21,7 +21,7 @@ REMEMBERED = 10_000
 class _Caller:
     open: int = 0
     tokens: float = 0.0
-    refilled: float = 0.0
+    refilled_at: float = 0.0
 
 
 class Limits:
@@ -50,8 +50,8 @@ class Limits:
         if self._max_per_minute is not None:
             now = self._clock()
             rate = self._max_per_minute / 60
-            state.tokens = min(self._max_per_minute, state.tokens + (now - state.refilled) * rate)
-            state.refilled = now
+            state.tokens = min(self._max_per_minute, state.tokens + (now - state.refilled_at) * rate)
+            state.refilled_at = now
             if state.tokens < 1:
                 wait = math.ceil((1 - state.tokens) / rate)
                 raise TooManyRequests(
@@ -69,7 +69,7 @@ class Limits:
     def _state(self, caller: str) -> _Caller:
         state = self._callers.get(caller)
         if state is None:
-            state = _Caller(tokens=float(self._max_per_minute or 0), refilled=self._clock())
+            state = _Caller(tokens=float(self._max_per_minute or 0), refilled_at=self._clock())
             self._callers[caller] = state
             self._forget()
         self._callers.move_to_end(caller)
@@ -77,6 +77,6 @@ class Limits:
 
     def _forget(self) -> None:
         if len(self._callers) > REMEMBERED:
-            idle = next((name for name, state in self._callers.items() if not state.open), None)
-            if idle is not None:
-                del self._callers[idle]
+            idle_caller = next((name for name, state in self._callers.items() if not state.open), None)
+            if idle_caller is not None:
+                del self._callers[idle_caller]

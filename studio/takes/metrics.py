@@ -37,9 +37,9 @@ class Metrics:
         self._registry.register(_BackgroundFigures(background))
         self._takes = Counter("studio_takes", "Takes, by final state.", ["state"], registry=self._registry)
         help_text = "Takes, by what was stored: all of it (kept), all but the audio (soundless), nothing (lost)."
-        self._kept = Counter("studio_takes_kept", help_text, ["outcome"], registry=self._registry)
+        self._outcomes = Counter("studio_takes_kept", help_text, ["outcome"], registry=self._registry)
         self._audio = Counter("studio_audio_seconds", "Seconds of audio generated.", registry=self._registry)
-        self._first = Histogram(
+        self._first_audio = Histogram(
             "studio_first_audio_seconds",
             "Seconds from accepting a request to its first encoded bytes.",
             buckets=SECONDS,
@@ -55,16 +55,16 @@ class Metrics:
             registry=self._registry,
         )
 
-    def recorded(self, outcome: str) -> None:
+    def count_outcome(self, outcome: str) -> None:
         """Count a take by its outcome in the library. Any thread may call it."""
-        self._kept.labels(outcome).inc()
+        self._outcomes.labels(outcome).inc()
 
-    def ended(self, take: Take) -> None:
+    def count_take(self, take: Take) -> None:
         """Count an ended take, however it ended."""
         self._takes.labels(take.state).inc()
         self._audio.inc(take.audio_s)
         if take.first_audio_ms is not None:
-            self._first.observe(take.first_audio_ms / 1000)
+            self._first_audio.observe(take.first_audio_ms / 1000)
         if take.queue_ms is not None:
             self._queue.observe(take.queue_ms / 1000)
         if take.state == "finished" and take.rtf is not None:
@@ -90,8 +90,8 @@ class _EngineFigures(Collector):
         labels = ["replica"] if stats.replicas else []
         for kind, name, help_text in _FIGURES:
             family = kind(f"engine_{name}", help_text, labels=labels)
-            for replica, own in stats.replicas.items():
-                family.add_metric([replica], getattr(own, name))
+            for replica, replica_stats in stats.replicas.items():
+                family.add_metric([replica], getattr(replica_stats, name))
             if not stats.replicas:
                 family.add_metric([], getattr(stats, name))
             yield family
@@ -102,11 +102,11 @@ class _BackgroundFigures(Collector):
         self._background = background
 
     def collect(self) -> Iterator[Metric]:
-        fine = GaugeMetricFamily("studio_background_ok", "1 if this background task is healthy.", labels=["work"])
+        healthy = GaugeMetricFamily("studio_background_ok", "1 if this background task is healthy.", labels=["work"])
         failures = CounterMetricFamily(
             "studio_background_failures", "Failures of this background task.", labels=["work"]
         )
         for check in self._background:
-            fine.add_metric([check.name], float(check.status.error is None))
+            healthy.add_metric([check.name], float(check.status.error is None))
             failures.add_metric([check.name], check.status.failures)
-        yield from (fine, failures)
+        yield from (healthy, failures)

@@ -60,7 +60,7 @@ class Recorder:
         self._is_stopping = False
         self._pending: dict[str, Future[None]] = {}
         """Takes that have ended and are not written yet, here or in another process."""
-        self._held = 0
+        self._audio_bytes = 0
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
         self._thread: threading.Thread | None = None
@@ -76,23 +76,23 @@ class Recorder:
         return recording
 
     def expect(self, take_id: str) -> None:
-        """Another process writes this take; `wait_until_written` waits for it too, until it `was_written`."""
+        """Another process writes this take; `wait_until_written` waits for it too, until `mark_written`."""
         with self._lock:
             self._pending[take_id] = Future()
 
-    def was_written(self, take_id: str) -> None:
+    def mark_written(self, take_id: str) -> None:
         """End the wait for a take whose outcome is known, written or not."""
         with self._lock:
-            written = self._pending.pop(take_id, None)
-        if written is not None:
-            written.set_result(None)
+            future = self._pending.pop(take_id, None)
+        if future is not None:
+            future.set_result(None)
 
     async def wait_until_written(self, take_id: str | None = None) -> None:
         """Wait until one ended take, or all of them, are written, for at most PATIENCE."""
         with self._lock:
-            pending = [done for name, done in self._pending.items() if take_id in (None, name)]
+            pending = [future for name, future in self._pending.items() if take_id in (None, name)]
         if pending:
-            await asyncio.wait([asyncio.wrap_future(done) for done in pending], timeout=PATIENCE)
+            await asyncio.wait([asyncio.wrap_future(future) for future in pending], timeout=PATIENCE)
 
     def stop(self, seconds: float = 10.0) -> None:
         """Write the waiting takes and stop. Blocks for at most ``seconds``."""
@@ -101,48 +101,48 @@ class Recorder:
             self._changed.notify()
         if self._thread is not None:
             self._thread.join(seconds)
-            if left := len(self._pending):
-                log.error("%d takes were not saved: the disk was too slow at shutdown", left)
+            if unwritten := len(self._pending):
+                log.error("%d takes were not saved: the disk was too slow at shutdown", unwritten)
 
-    def hold(self, size: int) -> bool:
+    def reserve(self, size: int) -> bool:
         """Reserve memory, in bytes; False when none is left."""
         with self._lock:
-            if self._held + size > MAX_HELD:
+            if self._audio_bytes + size > MAX_HELD:
                 return False
-            self._held += size
+            self._audio_bytes += size
             return True
 
     def release(self, size: int) -> None:
         """Give back reserved memory, in bytes."""
         with self._lock:
-            self._held -= size
+            self._audio_bytes -= size
 
-    def put(self, ended: Recording) -> None:
+    def put(self, recording: Recording) -> None:
         """Queue a take for writing; never blocks."""
-        self._report(ended.take.id, None)
+        self._report(recording.take.id, None)
         with self._changed:
-            self._open.discard(ended)
+            self._open.discard(recording)
             is_full = len(self._pending) >= MAX_WAITING
             if not is_full:
-                self._pending[ended.take.id] = Future()
-                self._waiting.append(ended)
+                self._pending[recording.take.id] = Future()
+                self._waiting.append(recording)
                 self._changed.notify()
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="recorder", daemon=True)
                 self._thread.start()
         if is_full:
-            self._end(ended, "lost")
+            self._end(recording, "lost")
             self.watch.report_failure(
                 f"takes are not kept: the disk is too slow, and {MAX_WAITING} wait for it already"
             )
 
-    def keep(self, new: NewTake) -> None:
+    def keep(self, new_take: NewTake) -> None:
         """Write a take that is already complete, and return when it is saved. Blocking.
 
         Raises LibraryUnavailable, LibraryFull.
         """
-        self._takes.add_all([new])
-        self._report(new.take.id, "kept")
+        self._takes.add_all([new_take])
+        self._report(new_take.take.id, "kept")
         self._remove_old()
 
     def forget(self, recording: Recording) -> None:
@@ -156,41 +156,41 @@ class Recorder:
         Corrects the count, because an error in it would eventually leave every take without audio.
         """
         with self._lock:
-            counted = self._held
+            counted = self._audio_bytes
             if self._open or self._pending:
                 return counted, counted
-            self._held = 0
+            self._audio_bytes = 0
         if counted:
             log.error("%d bytes of audio were counted but none are held; the count has been corrected", counted)
         return counted, 0
 
     def _run(self) -> None:
-        while recordings := self._next():
+        while recordings := self._next_batch():
             failures = self.watch.status.failures
             self._write(recordings)
             self._remove_old()
             if self.watch.status.failures == failures:
                 self.watch.report_success()
             for recording in recordings:
-                self.was_written(recording.take.id)
+                self.mark_written(recording.take.id)
             self.check()
 
-    def _next(self) -> list[Recording]:
+    def _next_batch(self) -> list[Recording]:
         """Wait for takes to write, at most BATCH; empty when stopping."""
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._waiting or self._is_stopping)
                 if not self._waiting:
                     return []
-                outlived = [self._waiting.popleft() for _ in range(self._superseded())]
+                superseded = [self._waiting.popleft() for _ in range(self._superseded_count())]
                 recordings = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
-            for recording in outlived:
+            for recording in superseded:
                 self._end(recording, "kept")  # as if written, then removed for the newer ones
-                self.was_written(recording.take.id)
+                self.mark_written(recording.take.id)
             if recordings:
                 return recordings
 
-    def _superseded(self) -> int:
+    def _superseded_count(self) -> int:
         """Number of waiting takes that need not be written, because newer waiting ones already fill the retention."""
         size = 0
         for newer, recording in enumerate(reversed(self._waiting)):
@@ -201,17 +201,17 @@ class Recorder:
 
     def _write(self, recordings: Sequence[Recording]) -> None:
         """Write these takes in one transaction; if that fails, one by one."""
-        is_kept = False
+        is_stored = False
         with self.watch.guarded("a take could not be kept"):
             self._takes.add_all([recording.new for recording in recordings])
-            is_kept = True
-        if not is_kept and len(recordings) > 1:
+            is_stored = True
+        if not is_stored and len(recordings) > 1:
             for recording in recordings:
                 self._write([recording])
             return
         for recording in recordings:
             is_whole = recording.size or not recording.take.frames
-            self._end(recording, "lost" if not is_kept else "kept" if is_whole else "soundless")
+            self._end(recording, "lost" if not is_stored else "kept" if is_whole else "soundless")
 
     def _end(self, recording: Recording, outcome: Outcome) -> None:
         self._report(recording.take.id, outcome)
@@ -250,7 +250,7 @@ class Recording:
         piece = pcm16(pcm) if self._is_whole else b""
         if not piece:
             return
-        if self._recorder.hold(len(piece)):
+        if self._recorder.reserve(len(piece)):
             self._sound.append(piece)
             self.size += len(piece)
         else:  # half a take would sound like a fault of the model, so drop the audio
@@ -269,13 +269,13 @@ class Recording:
         """
         self.take = take = take.with_words_of(self.take)
         if self._sound:
-            plain = take.parameters.get("speed", 1) == 1 and take.voice != OWN_CLIP
+            is_resumable = take.parameters.get("speed", 1) == 1 and take.voice != OWN_CLIP
             self.take = replace(
                 take,
                 media_type="audio/wav",
                 sample_rate=sample_rate,
                 seconds=self.size / 2 / sample_rate,
-                can_continue=self._is_unfinished and bool(self._parts) and take.state == "finished" and plain,
+                can_continue=self._is_unfinished and bool(self._parts) and take.state == "finished" and is_resumable,
             )
         self._recorder.put(self)
 

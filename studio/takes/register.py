@@ -29,7 +29,7 @@ class OpenRequest(Protocol):
 
 
 class Register:
-    """Used from one event loop. For each request: `enter`, `add`, `put` after each change, `left`."""
+    """Used from one event loop. For each request: `enter`, `add`, `put` after each change, `leave`."""
 
     def __init__(self, limits: Limits, metrics: Metrics) -> None:
         self.takes = RecentTakes(RECENT)
@@ -48,7 +48,7 @@ class Register:
         return self._limits.max_concurrent
 
     async def enter(self, take: Take) -> None:
-        """Count a request towards its caller's limit; call `left` when it ends, unless this raises TooManyRequests."""
+        """Count a request towards its caller's limit; call `leave` when it ends, unless this raises TooManyRequests."""
         self.count_in(take)
 
     def count_in(self, take: Take) -> None:
@@ -63,22 +63,22 @@ class Register:
         """Update a take."""
         self.takes.put(take)
 
-    def left(self, take: Take) -> None:
+    def leave(self, take: Take) -> None:
         """Remove a request that has ended, however it ended."""
         self._limits.leave(take.caller)
-        self.part_left(take)
+        self.leave_part(take)
 
-    def part_left(self, take: Take) -> None:
-        """As `left`, for a part of a project, which does not count towards a caller's limit."""
+    def leave_part(self, take: Take) -> None:
+        """As `leave`, for a part of a project, which does not count towards a caller's limit."""
         self._active.pop(take.id, None)
-        self._metrics.ended(take)
+        self._metrics.count_take(take)
 
-    def recorded(self, take_id: str, outcome: Outcome | None) -> None:
+    def record_outcome(self, take_id: str, outcome: Outcome | None) -> None:
         """Count a take's outcome in the library; None: not known yet. Any thread may call it."""
         if outcome is not None:
             with self._lock:
                 self.outcomes[outcome] += 1
-            self._metrics.recorded(outcome)
+            self._metrics.count_outcome(outcome)
 
     def active(self, caller: str) -> list[Take]:
         """A caller's active requests, oldest first."""

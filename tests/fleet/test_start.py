@@ -88,14 +88,14 @@ def test_leftovers_of_killed_studios_are_removed_and_files_in_use_stay(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with contextlib.ExitStack() as living:
-        folder = start._own_folder(living)
+        folder = start._make_folder(living)
         killed = tmp_path / "fleet-killed"
         killed.mkdir()
         (killed / "owner").touch()
         (odd := tmp_path / "fleet-odd").mkdir()
         os.mkfifo(odd / "owner")  # without a writer, opening it normally would block for ever
         with contextlib.ExitStack() as next_one:
-            mine = start._own_folder(next_one)
+            mine = start._make_folder(next_one)
             assert {*tmp_path.iterdir()} == {Path(folder).parent, Path(mine).parent}
             assert Path(mine).parent.stat().st_mode & 0o777 == 0o700, "Ray opens its own folder to everybody"
     assert not list(tmp_path.iterdir()), "each is gone with its studio"

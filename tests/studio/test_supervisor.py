@@ -217,7 +217,7 @@ async def test_sound_of_an_unclosed_recording_does_not_count_for_ever(tmp_path: 
     open_one.close(Take("req_1", 1.0, "anna", 1, "finished"), 44_100)
     await recorder.wait_until_written()
     recorder.stop()
-    assert recorder.check() == (0, 0) and recorder._held == 0
+    assert recorder.check() == (0, 0) and recorder._audio_bytes == 0
 
 
 def test_engine_with_an_aborted_start_has_failed(voices_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

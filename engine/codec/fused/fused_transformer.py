@@ -56,13 +56,13 @@ class WholeTransformer:
         config, plain = self._plain.config, self._plain
         x, steps = plain.input_proj(x).contiguous(), torch.arange(x.shape[1], device=x.device)
         cos, sin = rope_angles(steps, config.head_dim, config.rope_base)[:, None, None].unbind(-1)
-        back = steps[:, None] - steps
-        seen = (back >= 0) & (back < config.window)
+        distance = steps[:, None] - steps
+        mask = (distance >= 0) & (distance < config.window)
 
         def attend(qkv: Tensor) -> Tensor:
             a, b = qkv[:, :, :2].chunk(2, -1)
             q, k = torch.cat([a * cos - b * sin, a * sin + b * cos], -1).transpose(1, 3).unbind(2)
-            y = F.scaled_dot_product_attention(q, k, qkv[:, :, 2].transpose(1, 2), attn_mask=seen)
+            y = F.scaled_dot_product_attention(q, k, qkv[:, :, 2].transpose(1, 2), attn_mask=mask)
             return y.transpose(1, 2).flatten(2)
 
         for block in self._blocks:

@@ -40,32 +40,32 @@ def _short_attention(
     width: tl.constexpr = (N_HEAD + 2 * N_KV) * HEAD_DIM
     kv_head = head // members
     dim = tl.arange(0, HEAD_DIM)[None, :]
-    at = tl.arange(0, BLOCK)
+    index = tl.arange(0, BLOCK)
     position = tl.load(positions + row)
     base = tl.load(slots + row) * slot_stride + kv_head * HEAD_DIM
     if PDL:
         launch_dependents()
     cos, sin = rotation(table, position, dim, HEAD_DIM)
     line = qkv + row * width
-    own = line + (N_HEAD + kv_head) * HEAD_DIM
-    known = at < position
+    own_key = line + (N_HEAD + kv_head) * HEAD_DIM
+    is_cached = index < position
     if PAIRS:
         cos_before, sin_before = rotation(table, tl.maximum(position - 1, 0), dim, HEAD_DIM)
     else:  # the cache's contents are older than the previous kernel
-        lines = base + at.to(tl.int64)[:, None] * position_stride + dim
-        k = tl.load(keys + lines, mask=known[:, None], other=0.0, cache_modifier=".cg")
-        v = tl.load(values + lines, mask=known[:, None], other=0.0, cache_modifier=".cg")
+        lines = base + index.to(tl.int64)[:, None] * position_stride + dim
+        k = tl.load(keys + lines, mask=is_cached[:, None], other=0.0, cache_modifier=".cg")
+        v = tl.load(values + lines, mask=is_cached[:, None], other=0.0, cache_modifier=".cg")
     if PDL:
         grid_wait()
-    mine = head * HEAD_DIM + dim
-    here, there = tl.load(line + mine), tl.load(line + (mine ^ 1))
-    key_here, key_there = tl.load(own + dim), tl.load(own + (dim ^ 1))
-    value = tl.load(own + N_KV * HEAD_DIM + dim)
+    query_offset = head * HEAD_DIM + dim
+    here, there = tl.load(line + query_offset), tl.load(line + (query_offset ^ 1))
+    key_here, key_there = tl.load(own_key + dim), tl.load(own_key + (dim ^ 1))
+    value = tl.load(own_key + N_KV * HEAD_DIM + dim)
     if PAIRS:
-        before = own - half * width
-        k_here = tl.load(before + dim, mask=known[:, None], other=0.0)
-        k_there = tl.load(before + (dim ^ 1), mask=known[:, None], other=0.0)
-        v = tl.load(before + N_KV * HEAD_DIM + dim, mask=known[:, None], other=0.0)
+        previous_key = own_key - half * width
+        k_here = tl.load(previous_key + dim, mask=is_cached[:, None], other=0.0)
+        k_there = tl.load(previous_key + (dim ^ 1), mask=is_cached[:, None], other=0.0)
+        v = tl.load(previous_key + N_KV * HEAD_DIM + dim, mask=is_cached[:, None], other=0.0)
         k = norm_and_rotate(k_here, k_there, k_norm, cos_before, sin_before, dim, eps, HAS_NORM, HEAD_DIM)
     key = norm_and_rotate(key_here, key_there, k_norm, cos, sin, dim, eps, HAS_NORM, HEAD_DIM)
     if head % members == 0:
@@ -73,12 +73,12 @@ def _short_attention(
         tl.store(values + base + position * position_stride + dim, value)
     query = norm_and_rotate(here, there, q_norm, cos, sin, dim, eps, HAS_NORM, HEAD_DIM).to(tl.float32)
     newest = tl.sum(query * key.to(tl.float32), 1) * scale  # (1,)
-    score = tl.where(known, tl.sum(query * k.to(tl.float32), 1) * scale, float("-inf"))
+    score = tl.where(is_cached, tl.sum(query * k.to(tl.float32), 1) * scale, float("-inf"))
     best = tl.maximum(tl.max(score, 0, keep_dims=True), newest)
     p, grow = tl.exp(score - best), tl.exp(newest - best)
     total = tl.sum(p[:, None] * v.to(tl.float32), 0)[None, :] + grow[:, None] * value.to(tl.float32)
     weight = tl.sum(p, 0, keep_dims=True) + grow
-    tl.store(out + row * N_HEAD * HEAD_DIM + mine, (total / weight[:, None]).to(out.dtype.element_ty))
+    tl.store(out + row * N_HEAD * HEAD_DIM + query_offset, (total / weight[:, None]).to(out.dtype.element_ty))
 
 
 def short_attention(

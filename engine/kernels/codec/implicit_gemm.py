@@ -117,19 +117,19 @@ def epilogue(
     HAS_RESIDUAL: tl.constexpr, HAS_OUT: tl.constexpr, HAS_SNAKE: tl.constexpr, ACTIVATION: tl.constexpr,
 ):  # fmt: skip
     """Activation, residual and Snake of the sums acc (BLOCK_M, BLOCK_N), and their stores."""
-    at = m.to(tl.int64)[:, None] * outputs + n[None, :]
+    offsets = m.to(tl.int64)[:, None] * outputs + n[None, :]
     inside = (m < total)[:, None] & (n < outputs)[None, :]
     if ACTIVATION == "gelu":
         acc = 0.5 * acc * (1 + tl.erf(acc * 0.7071067811865476))
     if HAS_RESIDUAL:
-        acc += tl.load(residual + at, mask=inside, other=0.0).to(tl.float32)
+        acc += tl.load(residual + offsets, mask=inside, other=0.0).to(tl.float32)
     if HAS_OUT:
-        tl.store(out + at, saturated(acc, out.dtype.element_ty), mask=inside)
+        tl.store(out + offsets, saturated(acc, out.dtype.element_ty), mask=inside)
     if HAS_SNAKE:
         alphas = tl.load(alpha + n, mask=n < outputs, other=1.0)[None, :]
         inverses = tl.load(inverse + n, mask=n < outputs, other=1.0)[None, :]
-        waved = snake(acc, alphas, inverses)
-        tl.store(active + at, saturated(waved, active.dtype.element_ty), mask=inside)
+        activated = snake(acc, alphas, inverses)
+        tl.store(active + offsets, saturated(activated, active.dtype.element_ty), mask=inside)
 
 
 @triton.jit

@@ -49,11 +49,11 @@ def _table(positions, frequencies):
 
 
 @triton.jit
-def _take_in(best, total, y1, y2, q1, q2, k1, k2, v1, v2, seen):
-    """Add keys and values to the online softmax, masked by seen, in float32 without tensor cores."""
+def _take_in(best, total, y1, y2, q1, q2, k1, k2, v1, v2, is_visible):
+    """Add keys and values to the online softmax, masked by is_visible, in float32 without tensor cores."""
     s = tl.dot(q1, tl.trans(k1), input_precision="ieee")
     s = tl.dot(q2, tl.trans(k2), s, input_precision="ieee")
-    s = tl.where(seen, s, float("-inf"))
+    s = tl.where(is_visible, s, float("-inf"))
     high = tl.maximum(best, tl.max(s, 1))
     e, shrink = tl.exp(s - high[:, None]), tl.exp(best - high)
     y1 = tl.dot(e, v1, y1 * shrink[:, None], input_precision="ieee")
@@ -86,11 +86,11 @@ def _window_attention(
     q1, q2 = q1 * scale, q2 * scale
     k1, k2 = _rotated(key, cos, sin, mask, half)
     cell = slot * slot_stride + head * 2 * half + d
-    to = cell + (start + t) % ring * width
-    tl.store(keys + to, k1, mask=mask)
-    tl.store(keys + to + half, k2, mask=mask)
-    tl.store(values + to, tl.load(value, mask=mask, other=0.0).to(tl.float32), mask=mask)
-    tl.store(values + to + half, tl.load(value + half, mask=mask, other=0.0).to(tl.float32), mask=mask)
+    target = cell + (start + t) % ring * width
+    tl.store(keys + target, k1, mask=mask)
+    tl.store(keys + target + half, k2, mask=mask)
+    tl.store(values + target, tl.load(value, mask=mask, other=0.0).to(tl.float32), mask=mask)
+    tl.store(values + target + half, tl.load(value + half, mask=mask, other=0.0).to(tl.float32), mask=mask)
     best = tl.full((STEPS,), -1e30, tl.float32)  # finite, as a stream's first steps may see nothing before them
     total = tl.zeros((STEPS,), tl.float32)
     y1, y2 = tl.zeros((STEPS, HALF), tl.float32), tl.zeros((STEPS, HALF), tl.float32)
@@ -99,16 +99,16 @@ def _window_attention(
     oldest = (start - window + 1 + ring) % ring
     for block in range(0, window - 1 + steps, BLOCK):
         i = block + p
-        at = oldest + i
-        place = cell + tl.where(at < ring, at, at - ring)[:, None] * width
+        index = oldest + i
+        place = cell + tl.where(index < ring, index, index - ring)[:, None] * width
         inside = ((i >= earliest) & (i < window - 1 + steps))[:, None] & (d < half)
         old_k1, old_k2 = _read(keys, place, inside, half)
         old_v1, old_v2 = _read(values, place, inside, half)
-        seen = (i >= earliest)[None, :] & (i[None, :] >= t) & (i[None, :] < t + window)
-        best, total, y1, y2 = _take_in(best, total, y1, y2, q1, q2, old_k1, old_k2, old_v1, old_v2, seen)
-    to = out + (row.to(tl.int64) * steps + t) * width + head * 2 * half + d
-    tl.store(to, (y1 / total[:, None]).to(out.dtype.element_ty), mask=mask)
-    tl.store(to + half, (y2 / total[:, None]).to(out.dtype.element_ty), mask=mask)
+        is_visible = (i >= earliest)[None, :] & (i[None, :] >= t) & (i[None, :] < t + window)
+        best, total, y1, y2 = _take_in(best, total, y1, y2, q1, q2, old_k1, old_k2, old_v1, old_v2, is_visible)
+    target = out + (row.to(tl.int64) * steps + t) * width + head * 2 * half + d
+    tl.store(target, (y1 / total[:, None]).to(out.dtype.element_ty), mask=mask)
+    tl.store(target + half, (y2 / total[:, None]).to(out.dtype.element_ty), mask=mask)
 
 
 def window_attention(
@@ -143,15 +143,19 @@ def window_attention_twin(
 ) -> Tensor:
     """The same in plain torch."""
     ring = keys.shape[1]
-    now = positions[slots][:, None] + torch.arange(qkv.shape[1], device=qkv.device)
-    angles = (now.float()[..., None] * frequencies)[:, :, None]
+    q_positions = positions[slots][:, None] + torch.arange(qkv.shape[1], device=qkv.device)
+    angles = (q_positions.float()[..., None] * frequencies)[:, :, None]
     cos, sin = angles.cos().bfloat16().float(), angles.sin().bfloat16().float()
     q, k = (_turned(qkv[:, :, i].float(), cos, sin) for i in (0, 1))
-    keys[slots[:, None], now % ring], values[slots[:, None], now % ring] = k, qkv[:, :, 2].float()
-    then = positions[slots][:, None] + torch.arange(1 - window, qkv.shape[1], device=qkv.device)
-    old_k, old_v = (cache[slots[:, None], then % ring].transpose(1, 2) for cache in (keys, values))
-    seen = (then[:, None] >= 0) & (then[:, None] <= now[:, :, None]) & (then[:, None] > now[:, :, None] - window)
-    y = F.scaled_dot_product_attention(q.transpose(1, 2), old_k, old_v, attn_mask=seen[:, None])
+    keys[slots[:, None], q_positions % ring], values[slots[:, None], q_positions % ring] = k, qkv[:, :, 2].float()
+    k_positions = positions[slots][:, None] + torch.arange(1 - window, qkv.shape[1], device=qkv.device)
+    old_k, old_v = (cache[slots[:, None], k_positions % ring].transpose(1, 2) for cache in (keys, values))
+    is_visible = (
+        (k_positions[:, None] >= 0)
+        & (k_positions[:, None] <= q_positions[:, :, None])
+        & (k_positions[:, None] > q_positions[:, :, None] - window)
+    )
+    y = F.scaled_dot_product_attention(q.transpose(1, 2), old_k, old_v, attn_mask=is_visible[:, None])
     return y.transpose(1, 2).flatten(2).to(qkv.dtype)
 
 

@@ -53,13 +53,13 @@ def compiling(processes: CompilerProcesses | None = None) -> Iterator[None]:
     compiler holds Python's lock.
     """
     with _Compiler(processes) as compiler, AsyncCompileMode(compiler):  # waits for all kernels
-        before, knobs.runtime.jit_cache_hook = knobs.runtime.jit_cache_hook, compiler.note
+        old_hook, knobs.runtime.jit_cache_hook = knobs.runtime.jit_cache_hook, compiler.note
         token = _compiling.set(True)
         try:
             yield
         finally:
             _compiling.reset(token)
-            knobs.runtime.jit_cache_hook = before
+            knobs.runtime.jit_cache_hook = old_hook
 
 
 class _Compiler(ThreadPoolExecutor):

@@ -41,8 +41,8 @@ def main() -> None:
     import engine.kernels  # noqa: F401  (imports all kernels before the first request)
 
     for line in sys.stdin:
-        asked = Specialisation(*json.loads(line))
-        getattr(importlib.import_module(asked.module), asked.function).preload(asked.data)
+        specialisation = Specialisation(*json.loads(line))
+        getattr(importlib.import_module(specialisation.module), specialisation.function).preload(specialisation.data)
         print(file=answers, flush=True)
 
 

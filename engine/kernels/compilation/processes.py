@@ -77,7 +77,7 @@ class CompilerProcesses:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptKernels:
+class CachedKernels:
     """Whether the cache has all kernels of an engine, and if not, the processes that compile them."""
 
     are_complete: bool = False
@@ -86,7 +86,7 @@ class KeptKernels:
 
 
 @contextmanager
-def kept_kernels(settings: str) -> Iterator[KeptKernels]:
+def cached_kernels(settings: str) -> Iterator[CachedKernels]:
     """The kernels for the current GPU and an engine with these settings.
 
     A file in the cache marks them as complete; it is written if this context ends without an error.
@@ -95,12 +95,12 @@ def kept_kernels(settings: str) -> Iterator[KeptKernels]:
     target = vars(driver.active.get_current_target())
     mark = Path(knobs.cache.dir) / f"complete-{_fingerprint(f'{settings} {json.dumps(target)}')}"
     if mark.exists():
-        yield KeptKernels(are_complete=True)
+        yield CachedKernels(are_complete=True)
         return
     cores = len(os.sched_getaffinity(0))
     processes = CompilerProcesses(min(cores, MOST), target) if cores >= FEWEST_CORES else None
     try:
-        yield KeptKernels(processes=processes)
+        yield CachedKernels(processes=processes)
     finally:
         if processes:
             processes.close()

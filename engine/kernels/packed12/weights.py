@@ -102,8 +102,8 @@ def _pack(weight: Tensor) -> tuple[Tensor, Tensor]:
     columns, depth = weight.shape
     weight = weight.bfloat16()
     top = (weight.view(torch.int16).int() >> 7 & 0xFF).amax(1).clamp(min=15)
-    lowered = F.pad((weight.float() * _two_to_the(15 - top)[:, None]).bfloat16(), (0, 0, 0, -columns % 4))
-    halves = (lowered.view(torch.int16).long() & 0xFFFF).view(-1, 4, depth // 8, 4, 2)
+    scaled = F.pad((weight.float() * _two_to_the(15 - top)[:, None]).bfloat16(), (0, 0, 0, -columns % 4))
+    halves = (scaled.view(torch.int16).long() & 0xFFFF).view(-1, 4, depth // 8, 4, 2)
     *words, last = (halves[..., 0] | halves[..., 1] << 16).unbind(-1)
     three = [word | _rotated(last & bits, left) for word, (bits, left) in zip(words, _THIRDS, strict=True)]
     return _signed(torch.stack(three, 1).transpose(2, 3).contiguous()), _two_to_the(top - 15)

@@ -63,7 +63,7 @@ class ShareRoutes:
 
     async def list_shares(self, take_id: str, request: Request) -> JSONResponse:
         """The links to a take."""
-        await self._history.stored(take_id, request.state.owner_filter)
+        await self._history.stored_take(take_id, request.state.owner_filter)
         shares = await to_thread.run_sync(self._shares.of, take_id)
         return JSONResponse({"object": "list", "data": [_share_json(share) for share in shares]})
 
@@ -82,7 +82,7 @@ class ShareRoutes:
 
     async def remove_share(self, take_id: str, token: str, request: Request) -> JSONResponse:
         """Revoke a link, with immediate effect."""
-        await self._history.stored(take_id, request.state.owner_filter)
+        await self._history.stored_take(take_id, request.state.owner_filter)
         await to_thread.run_sync(self._shares.remove, take_id, token)
         return JSONResponse({"token": token, "object": "audio.take.share.deleted", "deleted": True})
 

@@ -134,7 +134,7 @@ class TakeRoutes:
     async def get_timestamps(self, take_id: str, request: Request, of: Unit = "word") -> JSONResponse:
         """Times of the words or sentences, as typed, in seconds of the audio; computing them, once, takes the engine a
         few hundredths of the take's length."""
-        take = await self._history.stored(take_id, request.state.owner_filter)
+        take = await self._history.stored_take(take_id, request.state.owner_filter)
         times = await until_hangup(request, self._times.get(take, of, request.state.caller))
         return JSONResponse(timestamps_json("audio.take.timestamps", take, of, times))
 
@@ -275,7 +275,7 @@ class TakeRoutes:
         return await streamed(request, self._service.queues.exports, pieces, MEDIA_TYPES[name], headers)
 
     async def _filter(self, query: TakeQuery) -> TakeFilter:
-        return await self._history.by_id(query.filter)
+        return await self._history.with_voice_id(query.filter)
 
 
 def stored_audio(request: Request, take: Take, path: Path, headers: dict[str, str]) -> Response:

@@ -102,17 +102,17 @@ class Cast:
         with self._store.reading() as db:
             return dict(db.execute(query, [project_id, json.dumps(list(positions))]).fetchall())
 
-    def add(self, project_id: str, owner_filter: str | None, new: NewCharacter) -> CastMember:
+    def add(self, project_id: str, owner_filter: str | None, character: NewCharacter) -> CastMember:
         """Add a character without lines. Raises NotFound, InvalidRequest."""
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
             if len(rows := _rows(db, project_id)) >= MAX_CAST_CHARACTERS:
                 raise _too_many()
-            added = character_row(project_id, new)
-            _check_name(rows, added["name"], None)
-            db.table("characters").insert(added)
+            new_row = character_row(project_id, character)
+            _check_name(rows, new_row["name"], None)
+            db.table("characters").insert(new_row)
             touch(db, row)
-            return _member(added, {})
+            return _member(new_row, {})
 
     def edit(
         self, project_id: str, owner_filter: str | None, character_id: str, changes: CharacterChanges
@@ -125,13 +125,13 @@ class Cast:
             raise InvalidRequest("the narrator speaks in the project's voice: leave out voice, or narrator", "voice")
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
-            before = _row(db, project_id, character_id)
-            new = _changed(before, changes)
-            _check_name(_rows(db, project_id), new["name"], character_id)
-            db.table("characters").update(before["n"], new)
-            revoice(db, row, {character_id: (before["voice"], new["voice"])})
+            old_row = _row(db, project_id, character_id)
+            new_row = _changed_row(old_row, changes)
+            _check_name(_rows(db, project_id), new_row["name"], character_id)
+            db.table("characters").update(old_row["n"], new_row)
+            revoice(db, row, {character_id: (old_row["voice"], new_row["voice"])})
             touch(db, row)
-            return _member(before | new, _figures(db, project_id))
+            return _member(old_row | new_row, _figures(db, project_id))
 
     def recast(self, project_id: str, owner_filter: str | None, voices: dict[str, str | None]) -> None:
         """Set the voices of characters, by id, and of their lines as `edit` does. Raises NotFound."""
@@ -139,9 +139,9 @@ class Cast:
             row = row_of(db, project_id, owner_filter)
             changes = {}
             for character_id, voice in voices.items():
-                before = _row(db, project_id, character_id)
-                db.table("characters").update(before["n"], {"voice": voice})
-                changes[character_id] = before["voice"], voice
+                old_row = _row(db, project_id, character_id)
+                db.table("characters").update(old_row["n"], {"voice": voice})
+                changes[character_id] = old_row["voice"], voice
             revoice(db, row, changes)
             touch(db, row)
 
@@ -156,29 +156,34 @@ class Cast:
             raise InvalidRequest("a character cannot be merged with itself: name another one", "into")
         with self._trash.deleting() as db:
             row = row_of(db, project_id, owner_filter)
-            gone = _row(db, project_id, character_id)
-            heir = None if into is None else _row(db, project_id, into)
+            merged = _row(db, project_id, character_id)
+            successor = None if into is None else _row(db, project_id, into)
             lines = db.execute("select id from parts where character = ? order by position", [character_id]).fetchall()
             ids = json.dumps([part_id for [part_id] in lines])
-            _hand_over(db, row, ids, gone, heir)
-            if heir is not None:
-                both = dict.fromkeys([*json.loads(heir["aliases"]), gone["name"], *json.loads(gone["aliases"])])
-                aliases = [name for name in both if name != heir["name"]][:MAX_ALIASES]
-                heir["aliases"] = json.dumps(aliases)
-                heir["gender"] = heir["gender"] or gone["gender"]
-                db.table("characters").update(heir["n"], {name: heir[name] for name in ("aliases", "gender")})
-            db.table("characters").update(gone["n"], {"lines": ids, "successor": into})
+            _reassign_lines(db, row, ids, merged, successor)
+            if successor is not None:
+                names = dict.fromkeys(
+                    [*json.loads(successor["aliases"]), merged["name"], *json.loads(merged["aliases"])]
+                )
+                aliases = [name for name in names if name != successor["name"]][:MAX_ALIASES]
+                successor["aliases"] = json.dumps(aliases)
+                successor["gender"] = successor["gender"] or merged["gender"]
+                db.table("characters").update(successor["n"], {name: successor[name] for name in ("aliases", "gender")})
+            db.table("characters").update(merged["n"], {"lines": ids, "successor": into})
             mark(db, "character", [character_id])
             touch(db, row)
-            return None if heir is None else _member(heir, _figures(db, project_id))
+            return None if successor is None else _member(successor, _figures(db, project_id))
 
 
-def character_row(project_id: str, new: NewCharacter) -> dict[str, Any]:
+def character_row(project_id: str, character: NewCharacter) -> dict[str, Any]:
     """Raises InvalidRequest."""
-    row = {"id": new.id, "project_id": project_id, "name": _clean_name(new.name)}
-    row |= {"aliases": json.dumps(_clean_aliases(new.aliases, row["name"])), "gender": clean_gender(new.gender)}
-    voice = None if new.is_narrator else new.voice or None
-    return row | {"voice": voice, "is_narrator": int(new.is_narrator), "deleted": None}
+    row = {"id": character.id, "project_id": project_id, "name": _clean_name(character.name)}
+    row |= {
+        "aliases": json.dumps(_clean_aliases(character.aliases, row["name"])),
+        "gender": clean_gender(character.gender),
+    }
+    voice = None if character.is_narrator else character.voice or None
+    return row | {"voice": voice, "is_narrator": int(character.is_narrator), "deleted": None}
 
 
 def voice_of_character(db: Database, project_id: str, character_id: str) -> str | None:
@@ -189,14 +194,14 @@ def voice_of_character(db: Database, project_id: str, character_id: str) -> str 
 
 def revoice(db: Database, project: dict[str, Any], voices: dict[str, tuple[str | None, str | None]]) -> None:
     """Change the voices of characters' lines, by id: (before, after). A line with its own voice keeps it."""
-    changed = [(after, character, before) for character, (before, after) in voices.items() if before != after]
-    if changed:
-        db.conn.executemany("update parts set voice = ? where character = ? and voice is ?", changed)
+    updates = [(after, character, before) for character, (before, after) in voices.items() if before != after]
+    if updates:
+        db.conn.executemany("update parts set voice = ? where character = ? and voice is ?", updates)
         _settle(
             db,
             project,
             "character in (select value from json_each(?))",
-            json.dumps([character for _, character, _ in changed]),
+            json.dumps([character for _, character, _ in updates]),
         )
 
 
@@ -207,37 +212,39 @@ def _settle(db: Database, project: dict[str, Any], where: str, value: str) -> No
     update_states(db, recipes_of(db, project), f"{where} and {AT_REST}", [value])
 
 
-def _hand_over(
-    db: Database, project: dict[str, Any], ids: str, giver: dict[str, Any], taker: dict[str, Any] | None
+def _reassign_lines(
+    db: Database, project: dict[str, Any], ids: str, source: dict[str, Any], target: dict[str, Any] | None
 ) -> None:
     """Give parts, a JSON list of ids, from one character to another; None: the narrator."""
-    among = "id in (select value from json_each(?))"
-    to, voice = (None, None) if taker is None else (taker["id"], taker["voice"])
-    values = [to, giver["voice"], voice, ids]
+    condition = "id in (select value from json_each(?))"
+    target_id, voice = (None, None) if target is None else (target["id"], target["voice"])
+    values = [target_id, source["voice"], voice, ids]
     db.execute(
-        f"update parts set character = ?, voice = case when voice is ? then ? else voice end where {among}", values
+        f"update parts set character = ?, voice = case when voice is ? then ? else voice end where {condition}", values
     )
-    _settle(db, project, among, ids)
+    _settle(db, project, condition, ids)
 
 
 def _put_back(db: Database, rows: Sequence[dict[str, Any]]) -> None:
     """Restore characters with those of their lines that still are the successor's. Raises InvalidRequest."""
-    for gone in rows:
-        row = row_to_restore_to(db, gone["project_id"])
-        others = _rows(db, row["id"])
-        if len(others) >= MAX_CAST_CHARACTERS:
+    for deleted in rows:
+        row = row_to_restore_to(db, deleted["project_id"])
+        existing = _rows(db, row["id"])
+        if len(existing) >= MAX_CAST_CHARACTERS:
             raise _too_many()
-        _check_name(others, gone["name"], gone["id"])
-        heir = next((other for other in others if other["id"] == gone["successor"]), None)
-        now = gone["successor"] if heir else None
-        still = "select id from parts where character is ? and id in (select value from json_each(?))"
-        ids = json.dumps([part_id for [part_id] in db.execute(still, [now, gone["lines"] or "[]"]).fetchall()])
-        if heir is not None:
-            names = {gone["name"], *json.loads(gone["aliases"])}
-            kept = [name for name in json.loads(heir["aliases"]) if name not in names]
-            db.table("characters").update(heir["n"], {"aliases": json.dumps(kept)})
-        _hand_over(db, row, ids, heir or {"voice": None}, gone)
-        db.table("characters").update(gone["n"], {"lines": None, "successor": None})
+        _check_name(existing, deleted["name"], deleted["id"])
+        successor = next((character for character in existing if character["id"] == deleted["successor"]), None)
+        speaker_id = deleted["successor"] if successor else None
+        query = "select id from parts where character is ? and id in (select value from json_each(?))"
+        ids = json.dumps(
+            [part_id for [part_id] in db.execute(query, [speaker_id, deleted["lines"] or "[]"]).fetchall()]
+        )
+        if successor is not None:
+            names = {deleted["name"], *json.loads(deleted["aliases"])}
+            aliases = [name for name in json.loads(successor["aliases"]) if name not in names]
+            db.table("characters").update(successor["n"], {"aliases": json.dumps(aliases)})
+        _reassign_lines(db, row, ids, successor or {"voice": None}, deleted)
+        db.table("characters").update(deleted["n"], {"lines": None, "successor": None})
         touch(db, row)
 
 
@@ -257,9 +264,9 @@ Figures = dict[str | None, tuple[int, int, SampleLine | None]]
 
 def _figures(db: Database, project_id: str) -> Figures:
     """Lines, words and a sample by character."""
-    typical = f"max((state = 'done') * 1000 + case when characters <= {_SAMPLE_LETTERS} then characters else 1 end)"
+    sample_rank = f"max((state = 'done') * 1000 + case when characters <= {_SAMPLE_LETTERS} then characters else 1 end)"
     query = (
-        f"select character, count(*), sum({_WORDS}), {typical}, id, position, substr(text, 1, 400),"
+        f"select character, count(*), sum({_WORDS}), {sample_rank}, id, position, substr(text, 1, 400),"
         " case when state = 'done' then chosen end from parts where project_id = ? group by character"
     )
     rows = db.execute(query, [project_id]).fetchall()  # SQLite takes bare columns from the row with the maximum
@@ -267,25 +274,25 @@ def _figures(db: Database, project_id: str) -> Figures:
 
 
 def _member(row: dict[str, Any], figures: Figures) -> CastMember:
-    plain = (row["id"], row["name"], tuple(json.loads(row["aliases"])), row["gender"], row["voice"])
-    return CastMember(*plain, bool(row["is_narrator"]), *figures.get(row["id"], (0, 0, None)))
+    fields = (row["id"], row["name"], tuple(json.loads(row["aliases"])), row["gender"], row["voice"])
+    return CastMember(*fields, bool(row["is_narrator"]), *figures.get(row["id"], (0, 0, None)))
 
 
-def _changed(before: dict[str, Any], changes: CharacterChanges) -> dict[str, Any]:
-    new = {name: before[name] for name in ("name", "aliases", "gender", "voice", "is_narrator")}
+def _changed_row(old_row: dict[str, Any], changes: CharacterChanges) -> dict[str, Any]:
+    new_row = {name: old_row[name] for name in ("name", "aliases", "gender", "voice", "is_narrator")}
     if changes.name is not None:
-        new["name"] = _clean_name(changes.name)
+        new_row["name"] = _clean_name(changes.name)
     if changes.aliases is not None:
-        new["aliases"] = json.dumps(_clean_aliases(changes.aliases, new["name"]))
+        new_row["aliases"] = json.dumps(_clean_aliases(changes.aliases, new_row["name"]))
     if changes.gender is not None:
-        new["gender"] = clean_gender(changes.gender)
+        new_row["gender"] = clean_gender(changes.gender)
     if changes.voice is not None:
-        new["voice"] = changes.voice.strip() or None
-        new["is_narrator"] = int(bool(new["is_narrator"]) and new["voice"] is None)
+        new_row["voice"] = changes.voice.strip() or None
+        new_row["is_narrator"] = int(bool(new_row["is_narrator"]) and new_row["voice"] is None)
     if changes.is_narrator is not None:
-        new["is_narrator"] = int(changes.is_narrator)
-        new["voice"] = None if changes.is_narrator else new["voice"]
-    return new
+        new_row["is_narrator"] = int(changes.is_narrator)
+        new_row["voice"] = None if changes.is_narrator else new_row["voice"]
+    return new_row
 
 
 def _clean_name(name: str) -> str:
@@ -297,14 +304,14 @@ def _clean_name(name: str) -> str:
 
 def _clean_aliases(aliases: Iterable[str], name: str) -> list[str]:
     cleaned = dict.fromkeys(" ".join(clean_text("aliases", alias, MAX_NAME).split()) for alias in aliases)
-    others = [alias for alias in cleaned if alias and alias != name]
-    if len(others) > MAX_ALIASES:
-        raise InvalidRequest(f"there are {len(others)} aliases; at most {MAX_ALIASES} are allowed", "aliases")
-    return others
+    distinct = [alias for alias in cleaned if alias and alias != name]
+    if len(distinct) > MAX_ALIASES:
+        raise InvalidRequest(f"there are {len(distinct)} aliases; at most {MAX_ALIASES} are allowed", "aliases")
+    return distinct
 
 
-def _check_name(rows: Iterable[dict[str, Any]], name: str, own: str | None) -> None:
-    if any(row["name"].casefold() == name.casefold() and row["id"] != own for row in rows):
+def _check_name(rows: Iterable[dict[str, Any]], name: str, own_id: str | None) -> None:
+    if any(row["name"].casefold() == name.casefold() and row["id"] != own_id for row in rows):
         raise InvalidRequest(f"the cast already has {name[:80]!r}: choose another name, or merge the two", "name")
 
 

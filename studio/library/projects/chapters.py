@@ -36,7 +36,7 @@ class Chapter:
 
 def chapters_of(db: Database, project_id: str) -> list[Chapter]:
     """The chapters in order. Reads all texts: 50 ms for five million characters, without holding the GIL."""
-    first = f"select id, position, chapter from parts where project_id = ? and {_BEGINS} order by position"
+    starts = f"select id, position, chapter from parts where project_id = ? and {_BEGINS} order by position"
     sums: dict[int, list[dict[str, object]]] = {}
     query = (
         "select begins, state, count(*) as parts, sum(words) as words, sum(characters) as characters,"
@@ -47,28 +47,28 @@ def chapters_of(db: Database, project_id: str) -> list[Chapter]:
     )
     for row in select(db, query, [project_id]):
         sums.setdefault(row["begins"], []).append(row)
-    return [_chapter(begin, sums.get(begin["position"], [])) for begin in select(db, first, [project_id])]
+    return [_chapter(start, sums.get(start["position"], [])) for start in select(db, starts, [project_id])]
 
 
 def positions_of_chapter(db: Database, project_id: str, part_id: str) -> tuple[int, int]:
     """The positions of the first part of a chapter, and of the first one after it. Raises NotFound."""
-    begin = f"select position from parts where project_id = ? and id = ? and {_BEGINS}"
-    for (position,) in db.execute(begin, [project_id, part_id]).fetchall():
-        after = "select min(position) from parts where project_id = ? and chapter != '' and position > ?"
-        [end] = db.execute(after, [project_id, position]).fetchone()
+    query = f"select position from parts where project_id = ? and id = ? and {_BEGINS}"
+    for (position,) in db.execute(query, [project_id, part_id]).fetchall():
+        next_query = "select min(position) from parts where project_id = ? and chapter != '' and position > ?"
+        [end] = db.execute(next_query, [project_id, position]).fetchone()
         return position, 2**31 if end is None else end
     raise NotFound(f"no chapter of the project begins with the part {part_id[:80]!r}", "chapter")
 
 
-def _chapter(begin: dict[str, object], rows: list[dict[str, object]]) -> Chapter:
+def _chapter(start: dict[str, object], rows: list[dict[str, object]]) -> Chapter:
     def total(name: str) -> float:
         return sum(float(str(row[name])) for row in rows)
 
     by_state = {row["state"]: int(str(row["parts"])) for row in rows}
     return Chapter(
-        id=str(begin["id"]),
-        title=str(begin["chapter"]),
-        position=int(str(begin["position"])),
+        id=str(start["id"]),
+        title=str(start["chapter"]),
+        position=int(str(start["position"])),
         parts={state: by_state.get(state, 0) for state in PART_STATES},
         words=int(total("words")),
         characters=int(total("characters")),

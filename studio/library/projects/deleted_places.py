@@ -31,10 +31,10 @@ class DeletedPlaces:
         self._runs: dict[str | None, list[int]] = {}  # the numbers of the rows after each part, ascending
         query = f"select parts.id, projects.n, {_AFTER} from projects join parts on project_id = projects.id"
         where = f"kind = ? and {_HAS_AFTER} order by projects.n"
-        for part_id, number, before in db.execute(f"{query} where {where}", [BIN + project_id]).fetchall():
-            self._links[part_id] = number, before
+        for part_id, number, predecessor in db.execute(f"{query} where {where}", [BIN + project_id]).fetchall():
+            self._links[part_id] = number, predecessor
             self._parts[number] = part_id
-            self._runs.setdefault(before, []).append(number)
+            self._runs.setdefault(predecessor, []).append(number)
 
     def restore(self, part: Part, count: int) -> int:
         """The position of a deleted part among the ``count`` others; those deleted after it follow it from now on.
@@ -45,19 +45,19 @@ class DeletedPlaces:
         path: list[str | None] = [part.id]
         later: list[int] = []
         while link := self._links.get(path[-1]):
-            number, before = link
-            run = self._runs[before]
-            at = bisect_right(run, number)
-            later += run[at:]
-            del run[at:]
-            path.append(before)
-        if own := self._links.pop(part.id, None):
-            self._runs[own[1]].pop()
+            number, predecessor = link
+            run = self._runs[predecessor]
+            index = bisect_right(run, number)
+            later += run[index:]
+            del run[index:]
+            path.append(predecessor)
+        if link := self._links.pop(part.id, None):
+            self._runs[link[1]].pop()
         self._runs.setdefault(part.id, []).extend(later)
         for number in later:
             self._links[self._parts[number]] = number, part.id
-        now = "update projects set settings = json_set(settings, '$.after', ?) where n"
-        self._db.execute(f"{now} {_AMONG}", [part.id, json.dumps(later)])
+        update = "update projects set settings = json_set(settings, '$.after', ?) where n"
+        self._db.execute(f"{update} {_AMONG}", [part.id, json.dumps(later)])
         position = self._position_after(path[-1])
         position = min(part.position, count) if position is None else position
         self._take_chapter(part, position, path[1:-1], [self._parts[number] for number in later])
@@ -77,21 +77,21 @@ class DeletedPlaces:
 
         ``earlier``, ``later``: deleted parts before it, the nearest first, and after it.
         """
-        own = part.chapter
-        begun = (
+        chapter = part.chapter
+        query = (
             "select chapter from json_each(?) join parts on parts.id = value join projects on projects.id = project_id"
             " where chapter != '' and json_type(settings, '$.into') is null order by key limit 1"
         )
-        if not own and (row := self._db.execute(begun, [json.dumps(earlier)]).fetchone()):
-            [own] = row
-            self._db.execute("update parts set chapter = ? where id = ?", [own, part.id])
-        if own:
-            handed_on = "update parts set chapter = '' where chapter = ? and text != chapter and"
-            self._db.execute(f"{handed_on} project_id = ? and position = ?", [own, self._project_id, position])
-            self._db.execute(f"{handed_on} id {_AMONG}", [own, json.dumps(later)])
+        if not chapter and (row := self._db.execute(query, [json.dumps(earlier)]).fetchone()):
+            [chapter] = row
+            self._db.execute("update parts set chapter = ? where id = ?", [chapter, part.id])
+        if chapter:
+            update = "update parts set chapter = '' where chapter = ? and text != chapter and"
+            self._db.execute(f"{update} project_id = ? and position = ?", [chapter, self._project_id, position])
+            self._db.execute(f"{update} id {_AMONG}", [chapter, json.dumps(later)])
 
 
-def replace_predecessor(db: Database, project_id: str, before: str | None, part_id: str) -> None:
-    """Make the deleted parts that follow the part ``before`` (None: the beginning) follow another part."""
-    now = f"update projects set settings = json_set(settings, '$.after', ?) where kind = ? and {_HAS_AFTER}"
-    db.execute(f"{now} and {_AFTER} is ?", [part_id, BIN + project_id, before])
+def replace_predecessor(db: Database, project_id: str, old_predecessor: str | None, part_id: str) -> None:
+    """Make the deleted parts that follow the part ``old_predecessor`` (None: the beginning) follow another part."""
+    update = f"update projects set settings = json_set(settings, '$.after', ?) where kind = ? and {_HAS_AFTER}"
+    db.execute(f"{update} and {_AFTER} is ?", [part_id, BIN + project_id, old_predecessor])

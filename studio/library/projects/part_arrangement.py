@@ -50,11 +50,11 @@ class Arrangement:
         part: NewPart,
         after: str | None,
         part_id: str | None = None,
-        rest: str = "",
+        chapter: str = "",
     ) -> Part:
         """Insert a part after another one; None: before the first. ``part_id``: its id; None: a new one.
 
-        ``rest``: the title of the chapter that then begins with the following part, unless one does already; blank:
+        ``chapter``: the title of the chapter that then begins with the following part, unless one does already; blank:
         that part belongs to the chapter of the inserted one. Raises NotFound, InvalidRequest.
         """
         with self._store.writing() as db:
@@ -63,8 +63,8 @@ class Arrangement:
             part_id = _add(db, project_id, part, position, part_id=part_id)
             if after is None:
                 replace_predecessor(db, project_id, None, part_id)
-            if rest:
-                _name_chapter(db, project_id, position + 1, rest)
+            if chapter:
+                _name_chapter(db, project_id, position + 1, chapter)
             touch(db, row)
             return part_of(db, project_id, part_id)
 
@@ -82,29 +82,34 @@ class Arrangement:
                 raise InvalidRequest(
                     "there is no text on one side of this position: split a part between two words", "at"
                 )
-            kept = {field.name: getattr(part, field.name) for field in fields(NewPart)}
+            part_fields = {field.name: getattr(part, field.name) for field in fields(NewPart)}
             gap = len(text[:at].rstrip()), len(text) - len(text[at:].lstrip())
-            new = {"text": text[at:], "chapter": "", "start": None, "continues": not PARAGRAPH_END.search(text, *gap)}
-            rest = NewPart(**kept | new)
+            changes = {
+                "text": text[at:],
+                "chapter": "",
+                "start": None,
+                "continues": not PARAGRAPH_END.search(text, *gap),
+            }
+            second = NewPart(**part_fields | changes)
             followers = _followers(db, part)
             state = "queued" if part.state in UNDER_WAY else "new"
-            second = _add(db, project_id, rest, part.position + 1, state, before=part_id)
-            _relink(db, followers, part_id, second)
-            replace_predecessor(db, project_id, part_id, second)
+            second_id = _add(db, project_id, second, part.position + 1, state, predecessor=part_id)
+            _relink(db, followers, part_id, second_id)
+            replace_predecessor(db, project_id, part_id, second_id)
             _reword(db, part, {"text": clean_part(text[:at]), "pause": None, "end": None, "scene": False})
             update_states(db, recipes_of(db, row), f"id = ? and {AT_REST}", [part_id])
             touch(db, row)
-            return part_of(db, project_id, part_id), part_of(db, project_id, second)
+            return part_of(db, project_id, part_id), part_of(db, project_id, second_id)
 
     def merge(
-        self, project_id: str, owner_filter: str | None, part_id: str, following: str, whole: str | None = None
+        self, project_id: str, owner_filter: str | None, part_id: str, following: str, full_text: str | None = None
     ) -> Part:
         """Merge a part with the next one, in the voice of the first; the takes of both stay.
 
         A chapter that begins with the second part no longer exists. That part goes into the trash: restoring it undoes
-        the merge. ``whole``: the text before a split, which is undone; the second part is then removed for good. Raises
-        NotFound, InvalidRequest for a result that is too long, and EditConflict if another part is now between the
-        two or their text has changed.
+        the merge. ``full_text``: the text before a split, which is undone; the second part is then removed for good.
+        Raises NotFound, InvalidRequest for a result that is too long, and EditConflict if another part is now between
+        the two or their text has changed.
         """
         with self._trash.deleting() as db:
             row = row_of(db, project_id, owner_filter)
@@ -114,24 +119,24 @@ class Arrangement:
             # A title has no full stop to separate it from the text that follows.
             gap = "\n" if part.is_title else "\n\n" if second.continues == "" else " "
             text = f"{part.text}{gap}{second.text}"
-            if whole is not None:
-                if "".join(whole.split()) != "".join(text.split()):
+            if full_text is not None:
+                if "".join(full_text.split()) != "".join(text.split()):
                     raise EditConflict("the text of these parts changed since the split; merge them instead", "text")
-                text = clean_part(whole)
+                text = clean_part(full_text)
             if len(text) > MAX_PART_TEXT:
                 message = f"the two parts have {len(text)} characters together; at most {MAX_PART_TEXT} are allowed"
                 raise InvalidRequest(message, "following")
-            new = {name: getattr(second, name) for name in ("pause", "end", "scene")}
-            new |= {"text": text, "chosen": part.chosen or second.chosen}
-            before = {name: getattr(part, name) for name in new}
+            changes = {name: getattr(second, name) for name in ("pause", "end", "scene")}
+            changes |= {"text": text, "chosen": part.chosen or second.chosen}
+            original = {name: getattr(part, name) for name in changes}
             if second.state in UNDER_WAY and part.state not in UNDER_WAY:
-                new |= {"state": "queued", "attempts": 0, "error": None}
-            _reword(db, part, new)
+                changes |= {"state": "queued", "attempts": 0, "error": None}
+            _reword(db, part, changes)
             db.execute("update takes set part_id = ? where part_id = ?", [part_id, following])
             takes = [take.id for take in second.takes]
-            kept = {"into": part_id, "text": text, "before": before, "takes": takes}
-            self._put_away(db, row, second, kept, is_restorable=whole is None)
-            if whole is not None:
+            merge_record = {"into": part_id, "text": text, "before": original, "takes": takes}
+            self._put_away(db, row, second, merge_record, is_restorable=full_text is None)
+            if full_text is not None:
                 replace_predecessor(db, project_id, following, part_id)
             _close_gap(db, second)
             update_states(db, recipes_of(db, row), f"id = ? and {AT_REST}", [part_id])
@@ -143,13 +148,13 @@ class Arrangement:
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
             part = part_of(db, project_id, part_id)
-            last = _count(db, project_id) - 1
-            if not 0 <= position <= last:
-                raise InvalidRequest(f"position must be from 0 to {last}", "position")
-            among = [project_id, min(part.position, position), max(part.position, position)]
+            last_position = _count(db, project_id) - 1
+            if not 0 <= position <= last_position:
+                raise InvalidRequest(f"position must be from 0 to {last_position}", "position")
+            values = [project_id, min(part.position, position), max(part.position, position)]
             step = 1 if position < part.position else -1
-            shift = "update parts set position = position + ? where project_id = ? and position between ? and ?"
-            db.execute(shift, [step, *among])
+            query = "update parts set position = position + ? where project_id = ? and position between ? and ?"
+            db.execute(query, [step, *values])
             db.execute("update parts set position = ? where id = ?", [position, part_id])
             touch(db, row)
             return part_of(db, project_id, part_id)
@@ -189,45 +194,45 @@ class Arrangement:
         db: Database,
         row: dict[str, Any],
         part: Part,
-        merged: dict[str, Any] | None = None,
+        merge_record: dict[str, Any] | None = None,
         is_restorable: bool = True,
     ) -> None:
-        """``merged``: for `_separate`, if the part was merged into another one."""
-        before = db.execute(
+        """``merge_record``: for `_separate`, if the part was merged into another one."""
+        predecessor = db.execute(
             "select id from parts where project_id = ? and position = ?", [row["id"], part.position - 1]
         ).fetchone()
-        kept = {"after": before and before[0]} | (merged or {})
+        settings = {"after": predecessor and predecessor[0]} | (merge_record or {})
         followers = _followers(db, part)
         if followers:  # they continue the paragraph without it
-            kept |= {"followers": followers}
-            _relink(db, followers, part.id, kept.get("into", part.continues))
+            settings |= {"followers": followers}
+            _relink(db, followers, part.id, settings.get("into", part.continues))
         now = time.time()
-        new = {"id": f"bin_{secrets.token_hex(12)}", "owner": row["owner"], "title": "", "kind": BIN + row["id"]}
-        new |= {"settings": json.dumps(kept), "paused": 0, "served": 0.0}
-        new |= {"created": now, "changed": now, "deleted": now if is_restorable else 0}
-        db.table("projects").insert(new)
+        bin_row = {"id": f"bin_{secrets.token_hex(12)}", "owner": row["owner"], "title": "", "kind": BIN + row["id"]}
+        bin_row |= {"settings": json.dumps(settings), "paused": 0, "served": 0.0}
+        bin_row |= {"created": now, "changed": now, "deleted": now if is_restorable else 0}
+        db.table("projects").insert(bin_row)
         state = "queued" if part.state == "speaking" else part.state
-        db.execute("update parts set project_id = ?, state = ? where id = ?", [new["id"], state, part.id])
+        db.execute("update parts set project_id = ?, state = ? where id = ?", [bin_row["id"], state, part.id])
 
 
 def _put_back(db: Database, bins: Sequence[dict[str, Any]]) -> None:
     """Move parts back from the projects that hold them."""
-    homes: dict[str, list[dict[str, Any]]] = {}
-    for held in bins:
-        homes.setdefault(held["kind"].removeprefix(BIN), []).append(held)
-    for project_id, parts in homes.items():
+    bins_by_project: dict[str, list[dict[str, Any]]] = {}
+    for bin_row in bins:
+        bins_by_project.setdefault(bin_row["kind"].removeprefix(BIN), []).append(bin_row)
+    for project_id, bin_rows in bins_by_project.items():
         row = row_to_restore_to(db, project_id)
         places = DeletedPlaces(db, project_id)
         part_ids = []
-        for held in parts:
-            part = _move_back(db, project_id, held["id"], places)
+        for bin_row in bin_rows:
+            part = _move_back(db, project_id, bin_row["id"], places)
             part_ids.append(part.id)
-            kept = json.loads(held["settings"])
-            _relink(db, kept.get("followers", ()), kept.get("into", part.continues), part.id)
-            if "into" in kept:
-                part_ids.append(_separate(db, project_id, part.id, kept))
-        resting = f"id in (select value from json_each(?)) and {AT_REST}"
-        update_states(db, recipes_of(db, row), resting, [json.dumps(part_ids)])
+            settings = json.loads(bin_row["settings"])
+            _relink(db, settings.get("followers", ()), settings.get("into", part.continues), part.id)
+            if "into" in settings:
+                part_ids.append(_separate(db, project_id, part.id, settings))
+        condition = f"id in (select value from json_each(?)) and {AT_REST}"
+        update_states(db, recipes_of(db, row), condition, [json.dumps(part_ids)])
         touch(db, row)
 
 
@@ -243,21 +248,23 @@ def _move_back(db: Database, project_id: str, bin_id: str, places: DeletedPlaces
     return part
 
 
-def _separate(db: Database, project_id: str, part_id: str, merged: dict[str, Any]) -> str:
+def _separate(db: Database, project_id: str, part_id: str, merge_record: dict[str, Any]) -> str:
     """Return to a part the takes that were merged with it into another one, which gets its own text back unless it
     was edited since; returns the id of the other part."""
-    ids = json.dumps(merged["takes"])
-    among = "id in (select value from json_each(?))"
-    db.execute(f"update takes set part_id = ? where part_id = ? and {among}", [part_id, merged["into"], ids])
-    other = next(iter(parts_of(db, "project_id = ? and id = ?", [project_id, merged["into"]])), None)
-    if other is not None and other.text == merged["text"]:
-        db.table("parts").update(number_of(db, other.id), merged["before"])
-    lost = "chosen is not null and not exists (select 1 from takes where takes.id = chosen and part_id = parts.id)"
-    both = [part_id, merged["into"]]
-    db.execute(f"update parts set chosen = null where id in (?, ?) and {lost}", both)
+    ids = json.dumps(merge_record["takes"])
+    condition = "id in (select value from json_each(?))"
+    db.execute(f"update takes set part_id = ? where part_id = ? and {condition}", [part_id, merge_record["into"], ids])
+    target = next(iter(parts_of(db, "project_id = ? and id = ?", [project_id, merge_record["into"]])), None)
+    if target is not None and target.text == merge_record["text"]:
+        db.table("parts").update(number_of(db, target.id), merge_record["before"])
+    is_missing = (
+        "chosen is not null and not exists (select 1 from takes where takes.id = chosen and part_id = parts.id)"
+    )
+    part_ids = [part_id, merge_record["into"]]
+    db.execute(f"update parts set chosen = null where id in (?, ?) and {is_missing}", part_ids)
     at_rest = "state in ('done', 'stale')"
-    db.execute(f"update parts set state = 'new' where id in (?, ?) and chosen is null and {at_rest}", both)
-    return str(merged["into"])
+    db.execute(f"update parts set state = 'new' where id in (?, ?) and chosen is null and {at_rest}", part_ids)
+    return str(merge_record["into"])
 
 
 def _followers(db: Database, part: Part) -> list[str]:
@@ -266,10 +273,10 @@ def _followers(db: Database, part: Part) -> list[str]:
     return [part_id for [part_id] in db.execute(query, [part.project_id, part.id]).fetchall()]
 
 
-def _relink(db: Database, part_ids: Sequence[str], before: str | None, now: str | None) -> None:
-    """Make parts that continue the paragraph of the part ``before`` continue another part's paragraph."""
+def _relink(db: Database, part_ids: Sequence[str], old_id: str | None, new_id: str | None) -> None:
+    """Make parts that continue the paragraph of the part ``old_id`` continue another part's paragraph."""
     query = "update parts set continues = ? where continues is ? and id in (select value from json_each(?))"
-    db.execute(query, [now, before, json.dumps(list(part_ids))])
+    db.execute(query, [new_id, old_id, json.dumps(list(part_ids))])
 
 
 def _count(db: Database, project_id: str) -> int:
@@ -293,9 +300,9 @@ def _add(
     position: int,
     state: str = "new",
     part_id: str | None = None,
-    before: str | None = None,
+    predecessor: str | None = None,
 ) -> str:
-    """Adds a part at this position and returns its id; ``before``: the part whose paragraph it may continue.
+    """Adds a part at this position and returns its id; ``predecessor``: the part whose paragraph it may continue.
 
     Raises InvalidRequest.
     """
@@ -303,13 +310,13 @@ def _add(
         raise _too_many()
     part_id = part_id or new_part_id()
     _make_gap(db, project_id, position)
-    db.table("parts").insert(part_row(project_id, part, part_id, position, before) | {"state": state})
+    db.table("parts").insert(part_row(project_id, part, part_id, position, predecessor) | {"state": state})
     return part_id
 
 
-def _reword(db: Database, part: Part, new: dict[str, Any]) -> None:
-    afresh = AFRESH if part.state == "failed" else {}
-    db.table("parts").update(number_of(db, part.id), afresh | new)
+def _reword(db: Database, part: Part, changes: dict[str, Any]) -> None:
+    reset = AFRESH if part.state == "failed" else {}
+    db.table("parts").update(number_of(db, part.id), reset | changes)
 
 
 def _make_gap(db: Database, project_id: str, position: int) -> None:

@@ -109,8 +109,8 @@ class Direction:
 
     def over(self, settings: ProjectSettings) -> ProjectSettings:
         """The settings, with this part's own values in place of the project's."""
-        own = {name: value for name in DIRECTED if (value := getattr(self, name)) is not None}
-        return replace(settings, **own) if own else settings
+        overrides = {name: value for name in DIRECTED if (value := getattr(self, name)) is not None}
+        return replace(settings, **overrides) if overrides else settings
 
 
 DIRECTED = ("speed", "temperature", "top_p", "top_k")
@@ -126,20 +126,27 @@ class Recipes:
     def __init__(self, settings: ProjectSettings) -> None:
         self.settings = settings
         self._phrases = EntryIndex(settings.pronunciations)
-        self._known: dict[tuple[str, str | None, Direction], str] = {}
+        self._recipes: dict[tuple[str, str | None, Direction], str] = {}
 
     def of(self, text: str, voice: str | None, direction: Direction = AS_WRITTEN) -> str:
         """As `ProjectSettings.recipe`."""
         key = text, voice, direction
-        if key not in self._known:
-            self._known[key] = self._recipe(text, voice, direction.over(self.settings))
-        return self._known[key]
+        if key not in self._recipes:
+            self._recipes[key] = self._recipe(text, voice, direction.over(self.settings))
+        return self._recipes[key]
 
-    def _recipe(self, text: str, voice: str | None, of: ProjectSettings) -> str:
-        figures: list[object] = [text, voice or of.voice, of.temperature, of.top_p, of.top_k, of.speed]
-        figures += [] if of.normalize is None else [of.normalize]  # so that takes older than this setting still match
-        figures += [[entry.phrase, entry.said, entry.match_case] for entry in self._phrases.in_text(text)]
-        return hashlib.sha256(json.dumps(figures).encode()).hexdigest()
+    def _recipe(self, text: str, voice: str | None, settings: ProjectSettings) -> str:
+        values: list[object] = [
+            text,
+            voice or settings.voice,
+            settings.temperature,
+            settings.top_p,
+            settings.top_k,
+            settings.speed,
+        ]
+        values += [] if settings.normalize is None else [settings.normalize]  # so that older takes still match
+        values += [[entry.phrase, entry.said, entry.match_case] for entry in self._phrases.in_text(text)]
+        return hashlib.sha256(json.dumps(values).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +227,7 @@ class Part:
     @property
     def is_title(self) -> bool:
         """Whether it is only its chapter's title; punctuation at the end and line breaks may differ."""
-        text, title = ("".join(filter(str.isalnum, words)) for words in (self.text, self.chapter))
+        text, title = ("".join(filter(str.isalnum, field)) for field in (self.text, self.chapter))
         return text == title != ""
 
 

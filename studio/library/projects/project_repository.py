@@ -58,7 +58,7 @@ MAX_PAGE = 500
 MAX_PROJECTS = 500
 """Projects of one owner."""
 
-Which = Literal["missing", "stale", "all"] | Sequence[str]
+PartSelection = Literal["missing", "stale", "all"] | Sequence[str]
 """missing: parts that are new, stale or failed; else the ids of parts to generate again."""
 _CONDITIONS = {
     "missing": "state in ('new', 'stale', 'failed')",
@@ -109,8 +109,8 @@ class Projects:
         }
         ids = [f"part_{secrets.token_hex(12)}" for _ in parts]
         rows = [
-            part_row(project_id, part, part_id, position, before)
-            for position, (part, part_id, before) in enumerate(zip(parts, ids, [None, *ids], strict=False))
+            part_row(project_id, part, part_id, position, predecessor)
+            for position, (part, part_id, predecessor) in enumerate(zip(parts, ids, [None, *ids], strict=False))
         ]
         characters = [character_row(project_id, character) for character in cast]
         with self._store.writing() as db:
@@ -158,7 +158,7 @@ class Projects:
         recipes = None if settings is None else self._recipes(project_id, owner_filter, settings)
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter, None if sharing is None else "own")
-            before = settings_of(db, row)
+            old_settings = settings_of(db, row)
             if sharing is not None:
                 row["sharing"] = clean_sharing(sharing)
             if title is not None:
@@ -166,19 +166,24 @@ class Projects:
             if settings is not None:
                 row["settings"] = json.dumps(settings.as_dict())
             touch(db, row)
-            now = settings_of(db, row)
-            if any(getattr(before, name) != getattr(now, name) for name in SPOKEN_WITH):
-                ready = recipes if recipes is not None and recipes.settings == now else Recipes(now)
-                update_states(db, ready, f"project_id = ? and {AT_REST}", [project_id])
+            new_settings = settings_of(db, row)
+            if any(getattr(old_settings, name) != getattr(new_settings, name) for name in SPOKEN_WITH):
+                new_recipes = (
+                    recipes if recipes is not None and recipes.settings == new_settings else Recipes(new_settings)
+                )
+                update_states(db, new_recipes, f"project_id = ? and {AT_REST}", [project_id])
             return project_of(db, project_id, owner_filter)
 
     def _recipes(self, project_id: str, owner_filter: str | None, settings: ProjectSettings) -> Recipes:
         """The parts' recipes with these settings, if they change any: seconds of work, done without the write lock."""
         with self._store.reading() as db:
             row = row_of(db, project_id, owner_filter)
-            before, now = settings_of(db, row), settings_of(db, row | {"settings": json.dumps(settings.as_dict())})
-            recipes = Recipes(now)
-            if any(getattr(before, name) != getattr(now, name) for name in SPOKEN_WITH):
+            old_settings, new_settings = (
+                settings_of(db, row),
+                settings_of(db, row | {"settings": json.dumps(settings.as_dict())}),
+            )
+            recipes = Recipes(new_settings)
+            if any(getattr(old_settings, name) != getattr(new_settings, name) for name in SPOKEN_WITH):
                 compute_recipes(db, recipes, f"project_id = ? and {AT_REST}", [project_id])
         return recipes
 
@@ -198,28 +203,33 @@ class Projects:
         owner_filter: str | None,
         offset: int = 0,
         limit: int | None = None,
-        shown: PartFilter = ALL_PARTS,
+        filters: PartFilter = ALL_PARTS,
         only_chosen: bool = False,
     ) -> list[Part]:
         """A project's parts in order, with all their takes or the chosen ones; None: all parts. Raises NotFound."""
-        where, values = shown.where(project_id)
+        where, values = filters.where(project_id)
         with self._store.reading() as db:
             row_of(db, project_id, owner_filter)
             return parts_of(db, where, values, limit, offset, only_chosen)
 
     def part_ids(
-        self, project_id: str, owner_filter: str | None, shown: PartFilter = ALL_PARTS, offset: int = 0, limit: int = -1
+        self,
+        project_id: str,
+        owner_filter: str | None,
+        filters: PartFilter = ALL_PARTS,
+        offset: int = 0,
+        limit: int = -1,
     ) -> list[str]:
         """The ids of parts in order; all of them with -1. Raises NotFound."""
-        where, values = shown.where(project_id)
+        where, values = filters.where(project_id)
         query = f"select id from parts where {where} order by position limit ? offset ?"
         with self._store.reading() as db:
             row_of(db, project_id, owner_filter)
             return [row[0] for row in db.execute(query, [*values, limit, offset]).fetchall()]
 
-    def count_parts(self, project_id: str, owner_filter: str | None, shown: PartFilter) -> int:
+    def count_parts(self, project_id: str, owner_filter: str | None, filters: PartFilter) -> int:
         """Raises NotFound."""
-        where, values = shown.where(project_id)
+        where, values = filters.where(project_id)
         with self._store.reading() as db:
             row_of(db, project_id, owner_filter)
             return int(db.execute(f"select count(*) from parts where {where}", values).fetchone()[0])
@@ -240,8 +250,8 @@ class Projects:
         """Raises NotFound."""
         with self._store.reading() as db:
             row_of(db, project_id, owner_filter)
-            mine = "id = ? and part_id in (select id from parts where project_id = ?)"
-            for row in db.table("takes").rows_where(mine, [take_id, project_id]):
+            condition = "id = ? and part_id in (select id from parts where project_id = ?)"
+            for row in db.table("takes").rows_where(condition, [take_id, project_id]):
                 return take_of(row)
         raise NotFound(f"the project has no take {take_id[:80]!r}", "take")
 
@@ -250,51 +260,51 @@ class Projects:
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
             part = part_of(db, project_id, part_id)
-            new: dict[str, Any] = {}
+            values: dict[str, Any] = {}
             if changes.chapter is not None:
-                new["chapter"] = clean_chapter(part, changes.chapter)
+                values["chapter"] = clean_chapter(part, changes.chapter)
                 if part.is_title and changes.text is None:  # the heading
-                    changes = replace(changes, text=new["chapter"])
+                    changes = replace(changes, text=values["chapter"])
             if changes.text is not None:
-                new["text"] = clean_part(changes.text)
-            if changes.text_before is not None and part.text != new.get("text"):  # an identical text overwrites nothing
+                values["text"] = clean_part(changes.text)
+            if changes.text_before is not None and part.text != values.get("text"):  # else nothing is overwritten
                 check_unchanged(part, changes.text_before)
             if changes.take is not None:
                 if changes.take not in {take.id for take in part.takes}:
                     raise NotFound(f"this part has no take {changes.take[:80]!r}", "take")
-                new["chosen"] = changes.take
-            if new:
-                db.table("parts").update(number_of(db, part_id), new)
+                values["chosen"] = changes.take
+            if values:
+                db.table("parts").update(number_of(db, part_id), values)
             _change(db, row, [part_id], changes)
             return part_of(db, project_id, part_id)
 
     def edit_parts(
-        self, project_id: str, owner_filter: str | None, which: Sequence[str] | PartRange, changes: PartChanges
+        self, project_id: str, owner_filter: str | None, selection: Sequence[str] | PartRange, changes: PartChanges
     ) -> int:
         """Change all these parts, or none; returns their number. Raises NotFound, InvalidRequest."""
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
-            part_ids = _ids_of(db, project_id, which)
+            part_ids = _ids_of(db, project_id, selection)
             _change(db, row, part_ids, changes)
             return len(part_ids)
 
     def queue_parts(
-        self, project_id: str, owner_filter: str | None, which: Which, chapter: str | None = None
+        self, project_id: str, owner_filter: str | None, selection: PartSelection, chapter: str | None = None
     ) -> Project:
         """Queue parts and resume the project; ``chapter``: only of the chapter that begins with it. Raises NotFound."""
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
-            fresh = "update parts set state = 'queued', attempts = 0, error = null where project_id = ?"
-            if isinstance(which, str):
-                limits = (0, 2**31) if chapter is None else positions_of_chapter(db, project_id, chapter)
-                within = f"{_CONDITIONS[which]} and position >= ? and position < ?"
-                db.execute(f"{fresh} and {within}", [project_id, *limits])
+            update = "update parts set state = 'queued', attempts = 0, error = null where project_id = ?"
+            if isinstance(selection, str):
+                bounds = (0, 2**31) if chapter is None else positions_of_chapter(db, project_id, chapter)
+                condition = f"{_CONDITIONS[selection]} and position >= ? and position < ?"
+                db.execute(f"{update} and {condition}", [project_id, *bounds])
             elif chapter is not None:
                 raise InvalidRequest("parts already lists ids; leave out chapter", "chapter")
             else:
-                among = [project_id, json.dumps(list(dict.fromkeys(which)))]
-                _ids_of(db, project_id, which)
-                db.execute(f"{fresh} and id in (select value from json_each(?)) and state != 'speaking'", among)
+                values = [project_id, json.dumps(list(dict.fromkeys(selection)))]
+                _ids_of(db, project_id, selection)
+                db.execute(f"{update} and id in (select value from json_each(?)) and state != 'speaking'", values)
             touch(db, row | {"paused": 0})
             return project_of(db, project_id, owner_filter)
 
@@ -313,52 +323,52 @@ class Projects:
             return project_of(db, project_id, owner_filter)
 
 
-def _ids_of(db: Database, project_id: str, which: Sequence[str] | PartRange) -> list[str]:
+def _ids_of(db: Database, project_id: str, selection: Sequence[str] | PartRange) -> list[str]:
     """The ids of parts. Raises NotFound for an unknown part."""
-    if isinstance(which, PartRange):
-        ends = sorted(part_of(db, project_id, part_id).position for part_id in (which.first, which.last))
-        among = "select id from parts where project_id = ? and position between ? and ?"
-        return [part_id for [part_id] in db.execute(among, [project_id, *ends]).fetchall()]
-    among = "select id from parts where project_id = ? and id in (select value from json_each(?))"
-    known = {part_id for [part_id] in db.execute(among, [project_id, json.dumps(list(which))]).fetchall()}
-    for part_id in which:
-        if part_id not in known:
+    if isinstance(selection, PartRange):
+        ends = sorted(part_of(db, project_id, part_id).position for part_id in (selection.first, selection.last))
+        query = "select id from parts where project_id = ? and position between ? and ?"
+        return [part_id for [part_id] in db.execute(query, [project_id, *ends]).fetchall()]
+    query = "select id from parts where project_id = ? and id in (select value from json_each(?))"
+    existing = {part_id for [part_id] in db.execute(query, [project_id, json.dumps(list(selection))]).fetchall()}
+    for part_id in selection:
+        if part_id not in existing:
             raise NotFound(f"the project has no part {part_id[:80]!r}", "part")
-    return list(known)
+    return list(existing)
 
 
 def _change(db: Database, row: dict[str, Any], part_ids: Sequence[str], changes: PartChanges) -> None:
     """Change parts and derive their states. Raises NotFound, InvalidRequest."""
-    new: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     if changes.character is not None:
-        named = bool(changes.character)
-        new["character"] = changes.character or None
-        new["voice"] = voice_of_character(db, row["id"], changes.character) if named else None
-        new["confirmed"] = 1
+        has_character = bool(changes.character)
+        values["character"] = changes.character or None
+        values["voice"] = voice_of_character(db, row["id"], changes.character) if has_character else None
+        values["confirmed"] = 1
     if changes.voice is not None:
-        new["voice"] = changes.voice.strip()[:200] or None
+        values["voice"] = changes.voice.strip()[:200] or None
     if changes.pause is not None:
-        new["pause"] = clean_pause(changes.pause)
+        values["pause"] = clean_pause(changes.pause)
     for name in ("confirmed", "scene"):
         if (flag := getattr(changes, name)) is not None:
-            new[name] = int(flag)
+            values[name] = int(flag)
     for name in DIRECTED:
         if (value := getattr(changes, name)) is not None:
-            new[name] = None if value < 0 else value
-    ids, among = json.dumps(list(part_ids)), "id in (select value from json_each(?))"
-    if new:
-        columns = ", ".join(f"{name} = ?" for name in new)
-        db.execute(f"update parts set {columns} where {among}", [*new.values(), ids])
+            values[name] = None if value < 0 else value
+    ids, condition = json.dumps(list(part_ids)), "id in (select value from json_each(?))"
+    if values:
+        columns = ", ".join(f"{name} = ?" for name in values)
+        db.execute(f"update parts set {columns} where {condition}", [*values.values(), ids])
     if changes.reword is not None:
-        texts = db.execute(f"select id, text from parts where {among}", [ids]).fetchall()
-        changed = [(clean_part(changes.reword(text)), part_id) for part_id, text in texts]
-        db.conn.executemany("update parts set text = ? where id = ?", changed)
-    is_other_text = changes.text is not None or changes.reword is not None
-    if is_other := is_other_text or not new.keys().isdisjoint(("voice", *DIRECTED)):
-        fresh = "update parts set state = 'new', attempts = 0, error = null"
-        db.execute(f"{fresh} where state = 'failed' and {among}", [ids])
-    choose = is_other and changes.take is None  # a new pause keeps the take that a person has chosen
-    update_states(db, recipes_of(db, row), f"{among} and {AT_REST}", [ids], choose=choose)
+        texts = db.execute(f"select id, text from parts where {condition}", [ids]).fetchall()
+        rows = [(clean_part(changes.reword(text)), part_id) for part_id, text in texts]
+        db.conn.executemany("update parts set text = ? where id = ?", rows)
+    has_new_text = changes.text is not None or changes.reword is not None
+    if is_changed := has_new_text or not values.keys().isdisjoint(("voice", *DIRECTED)):
+        reset = "update parts set state = 'new', attempts = 0, error = null"
+        db.execute(f"{reset} where state = 'failed' and {condition}", [ids])
+    choose = is_changed and changes.take is None  # a new pause keeps the take that a person has chosen
+    update_states(db, recipes_of(db, row), f"{condition} and {AT_REST}", [ids], choose=choose)
     touch(db, row)
 
 

@@ -66,9 +66,9 @@ class Proofs:
 
         ``has_recogniser``: those that were checked by their sound alone are unchecked too.
         """
-        known = "take = takes.n and version = ?2 and (recogniser != '' or not ?4)"
-        missing = f"not exists (select 1 from checked_takes where {known})"
-        query = f"select takes.*, position from {_CHOSEN} where {_CURRENT} and position > ?3 and {missing}"
+        checked = "take = takes.n and version = ?2 and (recogniser != '' or not ?4)"
+        unchecked = f"not exists (select 1 from checked_takes where {checked})"
+        query = f"select takes.*, position from {_CHOSEN} where {_CURRENT} and position > ?3 and {unchecked}"
         with self._store.reading() as db:
             row_of(db, project_id, owner_filter)
             for row in select(db, f"{query} order by position limit 1", [project_id, version, after, has_recogniser]):
@@ -83,9 +83,9 @@ class Proofs:
         """
         with self._store.writing() as db:
             row_of(db, project_id, owner_filter)
-            of_project = "select takes.n from takes join parts on parts.id = part_id where project_id = ?"
-            outdated = f"take in ({of_project}) and (recogniser = '' or ?)"
-            db.execute(f"delete from checked_takes where {outdated}", [project_id, has_recogniser])
+            takes = "select takes.n from takes join parts on parts.id = part_id where project_id = ?"
+            condition = f"take in ({takes}) and (recogniser = '' or ?)"
+            db.execute(f"delete from checked_takes where {condition}", [project_id, has_recogniser])
 
     @once_more_with_room
     def keep(self, take_id: str, checked: Checked) -> None:
@@ -93,8 +93,8 @@ class Proofs:
 
         It also does nothing if only the sound was checked, but the same version has compared the words.
         """
-        compared = "select 1 from checked_takes where take = takes.n and version = ? and recogniser != ''"
-        query = f"select n, text from takes where id = ? and not (? and exists ({compared}))"
+        compared_query = "select 1 from checked_takes where take = takes.n and version = ? and recogniser != ''"
+        query = f"select n, text from takes where id = ? and not (? and exists ({compared_query}))"
         with self._store.writing() as db:
             for number, text in db.execute(query, [take_id, not checked.recogniser, checked.version]).fetchall():
                 figures = {name: getattr(checked, name) for name in ("version", "recogniser", "words", "wrong")}
@@ -109,8 +109,8 @@ class Proofs:
                 }
                 db.execute("delete from findings where take = ? and kind != 'note'", [number])
                 for finding in checked.findings:
-                    is_known = (finding.kind, text[finding.first : finding.last], finding.heard) in accepted
-                    _add(db, number, finding, is_known)
+                    is_accepted = (finding.kind, text[finding.first : finding.last], finding.heard) in accepted
+                    _add(db, number, finding, is_accepted)
 
     def settle_drift(self, project_id: str) -> None:
         """Find the takes whose level or pace differs from the current median."""
@@ -120,20 +120,20 @@ class Proofs:
         with self._store.writing() as db:
             rows = db.execute(query, [project_id]).fetchall()
             medians = _medians([row[1:4] for row in rows])
-            before = f"select take, kind, id from findings where {kinds} and take in (select value from json_each(?))"
-            known = {
+            query = f"select take, kind, id from findings where {kinds} and take in (select value from json_each(?))"
+            existing = {
                 (take, kind): spot
-                for take, kind, spot in db.execute(before, [json.dumps([row[0] for row in rows])]).fetchall()
+                for take, kind, spot in db.execute(query, [json.dumps([row[0] for row in rows])]).fetchall()
             }
             for number, voice, level, pace, seconds, length in rows:
-                usual = medians.get(voice) or medians.get("")
-                drifted = [] if usual is None else drifts(usual, level, pace, seconds)
-                by_kind = {finding.kind: finding for finding in drifted}
+                reference = medians.get(voice) or medians.get("")
+                findings = [] if reference is None else drifts(reference, level, pace, seconds)
+                by_kind = {finding.kind: finding for finding in findings}
                 for kind in _DRIFTS:
-                    if kind in by_kind and (number, kind) not in known:
+                    if kind in by_kind and (number, kind) not in existing:
                         _add(db, number, _whole(by_kind[kind], length))
-                    elif kind not in by_kind and (number, kind) in known:
-                        db.execute("delete from findings where id = ?", [known[number, kind]])
+                    elif kind not in by_kind and (number, kind) in existing:
+                        db.execute("delete from findings where id = ?", [existing[number, kind]])
 
     def median(self, project_id: str, voice: str) -> Median | None:
         """Medians of the checked takes in a voice, by its id or name, else of the book; None if too few are checked."""
@@ -155,22 +155,26 @@ class Proofs:
             for row in select(db, query, [take_id, version, has_recogniser]):
                 number = row.pop("take")
                 del row["checked"]
-                mine = "take = ? and kind != 'note' and not accepted"
-                findings = [_finding(stored) for stored in db.table("findings").rows_where(mine, [number])]
+                condition = "take = ? and kind != 'note' and not accepted"
+                findings = [
+                    _finding(finding_row) for finding_row in db.table("findings").rows_where(condition, [number])
+                ]
                 return Checked(**row, findings=tuple(findings))
         return None
 
     def figures(self, project_id: str, owner_filter: str | None, version: int) -> ProofFigures:
         """Raises NotFound."""
         sums = "count(*), count(take), count(nullif(recogniser, ''))"
-        sums += "".join(f", coalesce(sum(case when recogniser != '' then {n} end), 0)" for n in ("words", "wrong"))
+        sums += "".join(
+            f", coalesce(sum(case when recogniser != '' then {column} end), 0)" for column in ("words", "wrong")
+        )
         seconds = "coalesce(sum(case when take is not null then seconds end), 0.0)"
-        joined = f"{_CHOSEN} left join checked_takes on take = takes.n and version = ?2 where {_CURRENT}"
+        source = f"{_CHOSEN} left join checked_takes on take = takes.n and version = ?2 where {_CURRENT}"
         outdated = f"{_CHECKED} where project_id = ?1 and parts.state != 'done' and version = ?2"
         kinds = f"select findings.kind, count(*) from {_FOUND} where {_SHOWN} and not accepted"
         with self._store.reading() as db:
             row_of(db, project_id, owner_filter)
-            [figures] = db.execute(f"select {sums}, {seconds} from {joined}", [project_id, version]).fetchall()
+            [figures] = db.execute(f"select {sums}, {seconds} from {source}", [project_id, version]).fetchall()
             [changed] = db.execute(f"select count(*) from {outdated}", [project_id, version]).fetchone()
             counts = db.execute(f"{kinds} group by findings.kind", [project_id]).fetchall()
         parts, checked, compared, words, wrong, audio_s = figures
@@ -217,8 +221,8 @@ class Proofs:
         note = clean_text("note", note, MAX_NOTE)
         with self._store.writing() as db:
             row_of(db, project_id, owner_filter)
-            mine = "takes.id = ? and part_id in (select id from parts where project_id = ?)"
-            query = f"select n, seconds, text from takes where {mine}"
+            condition = "takes.id = ? and part_id in (select id from parts where project_id = ?)"
+            query = f"select n, seconds, text from takes where {condition}"
             for number, seconds, text in db.execute(query, [take_id, project_id]).fetchall():
                 if not 0 <= at <= seconds:
                     raise InvalidRequest(f"at must be from 0 to {seconds:.3f}, the seconds of the take", "at")
@@ -228,30 +232,30 @@ class Proofs:
         raise NotFound(f"the project has no take {take_id[:80]!r}", "take")
 
 
-def drifts(usual: Median, level: float | None, pace: float | None, seconds: float) -> list[ProofFinding]:
+def drifts(reference: Median, level: float | None, pace: float | None, seconds: float) -> list[ProofFinding]:
     """The differences of a take's level and pace from the usual ones, as text: +5.2 dB, -35 %."""
     findings = []
-    if level is not None and abs(level - usual.level) > LEVEL_DRIFT:
-        findings.append(ProofFinding("level", DRIFT_WEIGHT, 0.0, seconds, heard=f"{level - usual.level:+.1f} dB"))
-    if pace is not None and usual.pace and abs(pace / usual.pace - 1) > PACE_DRIFT:
+    if level is not None and abs(level - reference.level) > LEVEL_DRIFT:
+        findings.append(ProofFinding("level", DRIFT_WEIGHT, 0.0, seconds, heard=f"{level - reference.level:+.1f} dB"))
+    if pace is not None and reference.pace and abs(pace / reference.pace - 1) > PACE_DRIFT:
         findings.append(
-            ProofFinding("pace", DRIFT_WEIGHT, 0.0, seconds, heard=f"{100 * (pace / usual.pace - 1):+.0f} %")
+            ProofFinding("pace", DRIFT_WEIGHT, 0.0, seconds, heard=f"{100 * (pace / reference.pace - 1):+.0f} %")
         )
     return findings
 
 
 def _medians(rows: Sequence[tuple[str, float | None, float | None]]) -> dict[str, Median]:
     """Medians by voice, for voices with enough takes; blank: the book's."""
-    of_voice: dict[str, list[tuple[float | None, float | None]]] = {"": []}
+    by_voice: dict[str, list[tuple[float | None, float | None]]] = {"": []}
     for voice, level, pace in rows:
         for name in (voice, ""):
-            of_voice.setdefault(name, []).append((level, pace))
+            by_voice.setdefault(name, []).append((level, pace))
     return {
         voice: Median(
             median([level for level, _ in figures if level is not None] or [0.0]),
             median([pace for _, pace in figures if pace is not None] or [0.0]),
         )
-        for voice, figures in of_voice.items()
+        for voice, figures in by_voice.items()
         if sum(level is not None for level, _ in figures) >= FEWEST
     }
 
@@ -273,9 +277,9 @@ def _whole(finding: ProofFinding, length: int) -> ProofFinding:
 
 
 def _spot(row: dict[str, Any]) -> Spot:
-    of_take = row["take_id"], row["take_number"], bool(row["is_chosen"]), row["text"]
+    take_values = row["take_id"], row["take_number"], bool(row["is_chosen"]), row["text"]
     return Spot(
-        row["id"], _finding(row), bool(row["accepted"]), row["part_id"], row["position"], *of_take, row["state"]
+        row["id"], _finding(row), bool(row["accepted"]), row["part_id"], row["position"], *take_values, row["state"]
     )
 
 
@@ -300,12 +304,12 @@ def _span_of(db: Database, project_id: str, chapter: int | None) -> tuple[int, i
 def _word_at(db: Database, take: int, text: str, at: float) -> tuple[int, int]:
     """The range of the word spoken at this second; empty if no word times are stored."""
     words = db.execute("select words from take_times where take = ?", [take]).fetchone()
-    place = 0
+    position = 0
     for word, start, end in json.loads(words[0]) if words else ():
-        first = text.find(word, place)
+        first = text.find(word, position)
         if first < 0:
             break
         if end >= at or start >= at:
             return first, first + len(word)
-        place = first + len(word)
-    return place, place
+        position = first + len(word)
+    return position, position

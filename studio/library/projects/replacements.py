@@ -85,34 +85,34 @@ class Replacements:
         self._trash = trash
         trash.put_back["replacement"] = _put_back_all
 
-    def count(self, project_id: str, owner_filter: str | None, wanted: TextReplacement) -> Matches:
+    def count(self, project_id: str, owner_filter: str | None, replacement: TextReplacement) -> Matches:
         """Raises NotFound, InvalidRequest."""
-        pattern = wanted.pattern()
+        pattern = replacement.pattern()
         with self._store.reading() as db:
             row_of(db, project_id, owner_filter)
             texts = _texts(db, project_id)
         counts = {position: count for _, position, text in texts if (count := len(pattern.findall(text)))}
         return Matches(sum(counts.values()), len(counts), tuple(counts))
 
-    def replace(self, project_id: str, owner_filter: str | None, wanted: TextReplacement) -> Matches:
+    def replace(self, project_id: str, owner_filter: str | None, replacement: TextReplacement) -> Matches:
         """Replace every match; the changed parts become stale.
 
         If any part would become blank or too long, nothing changes and this raises InvalidRequest. Raises NotFound.
         """
-        pattern, replacement = wanted.pattern(), _clean("replace", wanted.replace, MAX_REPLACE)
+        pattern, new_text = replacement.pattern(), _clean("replace", replacement.replace, MAX_REPLACE)
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
             edits: list[Edit] = []
             total = 0
             for part_id, position, text in _texts(db, project_id):
                 count = len(pattern.findall(text))
-                after = _replaced(pattern, replacement, text, count, position + 1) if count else text
+                changed_text = _replaced(pattern, new_text, text, count, position + 1) if count else text
                 total += count
-                if after != text:
-                    edits.append((part_id, text, after))
+                if changed_text != text:
+                    edits.append((part_id, text, changed_text))
             if edits:
                 _keep(db, project_id, edits)
-                _write(db, row, ((part_id, after) for part_id, _, after in edits))
+                _write(db, row, ((part_id, changed_text) for part_id, _, changed_text in edits))
         self._trash.expire()  # also the earlier texts, if the trash keeps nothing
         return Matches(total, len(edits))
 
@@ -120,19 +120,19 @@ class Replacements:
         """Undo the newest replacement in the parts that nobody has changed since. Raises NotFound without one."""
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
-            mine = "project_id = ? and deleted > ?"
-            newest = f"select * from replaced_texts where {mine} order by deleted desc, rowid desc limit 1"
-            for replacement in list(select(db, newest, [project_id, self._trash.since])):
+            condition = "project_id = ? and deleted > ?"
+            query = f"select * from replaced_texts where {condition} order by deleted desc, rowid desc limit 1"
+            for replacement in list(select(db, query, [project_id, self._trash.since])):
                 return _put_back(db, row, replacement)
         raise NotFound("there is no replacement to undo in this project", "project")
 
 
 def _keep(db: Database, project_id: str, edits: Sequence[Edit]) -> None:
     """Move the earlier texts to the trash, and delete the oldest beyond MAX_KEPT."""
-    new = {"id": f"repl_{secrets.token_hex(12)}", "project_id": project_id, "parts": json.dumps(edits)}
-    db.table("replaced_texts").insert(new | {"count": len(edits), "deleted": time.time()})
-    old = "select id from replaced_texts where project_id = ? order by deleted desc, rowid desc limit -1 offset ?"
-    db.execute(f"delete from replaced_texts where id in ({old})", [project_id, MAX_KEPT])
+    row = {"id": f"repl_{secrets.token_hex(12)}", "project_id": project_id, "parts": json.dumps(edits)}
+    db.table("replaced_texts").insert(row | {"count": len(edits), "deleted": time.time()})
+    query = "select id from replaced_texts where project_id = ? order by deleted desc, rowid desc limit -1 offset ?"
+    db.execute(f"delete from replaced_texts where id in ({query})", [project_id, MAX_KEPT])
 
 
 def _put_back_all(db: Database, rows: Sequence[dict[str, Any]]) -> None:
@@ -142,19 +142,19 @@ def _put_back_all(db: Database, rows: Sequence[dict[str, Any]]) -> None:
 
 def _put_back(db: Database, row: dict[str, Any], replacement: dict[str, Any]) -> UndoResult:
     """Restore the texts of a replacement in its project ``row``."""
-    now = {part_id: text for part_id, _, text in _texts(db, row["id"])}
+    texts = {part_id: text for part_id, _, text in _texts(db, row["id"])}
     edits: list[Edit] = json.loads(replacement["parts"])
-    back = [(part_id, before) for part_id, before, after in edits if now.get(part_id) == after]
+    restored = [(part_id, before) for part_id, before, after in edits if texts.get(part_id) == after]
     db.table("replaced_texts").delete_where("id = ?", [replacement["id"]])
-    _write(db, row, back)
-    return UndoResult(len(back), len(edits) - len(back))
+    _write(db, row, restored)
+    return UndoResult(len(restored), len(edits) - len(restored))
 
 
 def _clean(field: str, text: str, limit: int) -> str:
     """Check a text without trimming it. Raises InvalidRequest."""
     if len(text) > limit:
         raise InvalidRequest(f"{field} has {len(text)} characters; at most {limit} are allowed", field)
-    if any(unicodedata.category(sign) in ("Cc", "Cs") and sign not in "\n\t" for sign in text):
+    if any(unicodedata.category(char) in ("Cc", "Cs") and char not in "\n\t" for char in text):
         raise InvalidRequest(f"{field} has control characters or is not valid Unicode", field)
     return normalize("NFC", text)
 
@@ -182,7 +182,9 @@ def _write(db: Database, row: dict[str, Any], texts: Iterable[tuple[str, str]]) 
     rows = [(text, part_id) for part_id, text in texts]
     db.conn.executemany("update parts set text = ? where id = ?", rows)
     ids = json.dumps([part_id for _, part_id in rows])
-    among = "id in (select value from json_each(?))"
-    db.execute(f"update parts set state = 'new', attempts = 0, error = null where state = 'failed' and {among}", [ids])
-    update_states(db, recipes_of(db, row), f"{among} and {AT_REST}", [ids])
+    condition = "id in (select value from json_each(?))"
+    db.execute(
+        f"update parts set state = 'new', attempts = 0, error = null where state = 'failed' and {condition}", [ids]
+    )
+    update_states(db, recipes_of(db, row), f"{condition} and {AT_REST}", [ids])
     touch(db, row)

@@ -57,28 +57,28 @@ def update_states(
     False. Reads only the necessary columns of parts: a project may have 20,000.
     """
     changes: list[tuple[PartState, str]] = []
-    unlike: dict[str, str] = {}  # recipes of parts whose chosen take has a different one
-    for part_id, text, voice, direction, state, recipe in _spoken(db, where, values):
+    outdated: dict[str, str] = {}  # recipes of parts whose chosen take has a different one
+    for part_id, text, voice, direction, state, recipe in _parts_with_recipes(db, where, values):
         if phrases is None or phrases.in_text(text):
-            wanted = None if recipe is None else recipes.of(text, voice, direction)
-            settled: PartState = "new" if wanted is None else "done" if wanted == recipe else "stale"
-            if settled != state:
-                changes.append((settled, part_id))
-            if wanted is not None and wanted != recipe:
-                unlike[part_id] = wanted
+            current_recipe = None if recipe is None else recipes.of(text, voice, direction)
+            new_state: PartState = "new" if current_recipe is None else "done" if current_recipe == recipe else "stale"
+            if new_state != state:
+                changes.append((new_state, part_id))
+            if current_recipe is not None and current_recipe != recipe:
+                outdated[part_id] = current_recipe
     db.conn.executemany("update parts set state = ? where id = ?", changes)
-    if choose and unlike:
-        _choose(db, unlike)
+    if choose and outdated:
+        _choose(db, outdated)
 
 
 def _choose(db: Database, recipes: dict[str, str]) -> None:
     """Choose the newest take of each part, by its id, that has this recipe, if there is one."""
-    wanted = "select key as part, value as recipe from json_each(?)"
-    same = "part_id = wanted.part and takes.recipe = wanted.recipe"
-    query = f"select part_id, id from ({wanted}) as wanted cross join takes on {same} order by n"
+    recipes_query = "select key as part, value as recipe from json_each(?)"
+    condition = "part_id = wanted.part and takes.recipe = wanted.recipe"
+    query = f"select part_id, id from ({recipes_query}) as wanted cross join takes on {condition} order by n"
     newest = dict(db.execute(query, [json.dumps(recipes)]).fetchall())
-    chosen = [(take_id, part_id) for part_id, take_id in newest.items()]
-    db.conn.executemany("update parts set state = 'done', chosen = ? where id = ?", chosen)
+    rows = [(take_id, part_id) for part_id, take_id in newest.items()]
+    db.conn.executemany("update parts set state = 'done', chosen = ? where id = ?", rows)
 
 
 def settle_pronounced(db: Database, dictionary: DictionaryScope, changed: Sequence[Pronunciation]) -> None:
@@ -90,12 +90,12 @@ def settle_pronounced(db: Database, dictionary: DictionaryScope, changed: Sequen
 
 def compute_recipes(db: Database, recipes: Recipes, where: str, values: Sequence[object]) -> None:
     """Compute the recipes for `update_states` beforehand, so that it does not compute them under the write lock."""
-    for _, text, voice, direction, _, recipe in _spoken(db, where, values):
+    for _, text, voice, direction, _, recipe in _parts_with_recipes(db, where, values):
         if recipe is not None:
             recipes.of(text, voice, direction)
 
 
-def _spoken(
+def _parts_with_recipes(
     db: Database, where: str, values: Sequence[object]
 ) -> Iterator[tuple[str, str, str | None, Direction, str, str | None]]:
     """Id, text, voice, direction and state of parts, and the recipe of the chosen take."""
@@ -103,8 +103,8 @@ def _spoken(
     columns = f"id, text, voice, state, {recipe}, {', '.join(DIRECTED)}"
     for row in db.execute(f"select {columns} from parts where {where}", values).fetchall():
         part_id, text, voice, state, chosen, *direction = row
-        own = Direction(*direction) if any(value is not None for value in direction) else AS_WRITTEN
-        yield part_id, text, voice, own, state, chosen
+        part_direction = Direction(*direction) if any(value is not None for value in direction) else AS_WRITTEN
+        yield part_id, text, voice, part_direction, state, chosen
 
 
 def row_of(db: Database, project_id: str, owner_filter: str | None, needed: Right | None = None) -> dict[str, Any]:
@@ -113,8 +113,8 @@ def row_of(db: Database, project_id: str, owner_filter: str | None, needed: Righ
     Every access to a project and its contents uses this. Raises NotFound for a project that does not exist, is deleted,
     or is private and another owner's, and NotAllowed.
     """
-    theirs = f"id = ?1 and {readable('?2')} and deleted is null"
-    for row in db.table("projects").rows_where(theirs, [project_id, owner_filter]):
+    condition = f"id = ?1 and {readable('?2')} and deleted is null"
+    for row in db.table("projects").rows_where(condition, [project_id, owner_filter]):
         check_right(db, f"the project {row['title']!r}", row, owner_filter, needed)
         return row
     raise NotFound(f"there is no project {project_id[:80]!r}", "project")
@@ -128,11 +128,11 @@ def row_to_restore_to(db: Database, project_id: str) -> dict[str, Any]:
         raise NotFound("its project is deleted too; restore the project first", "project") from None
 
 
-def part_row(project_id: str, part: NewPart, part_id: str, position: int, before: str | None) -> dict[str, Any]:
-    """The row of a new part; ``before``: the id of the part before it. Raises InvalidRequest."""
-    continues = None if part.continues is None else (before or "") if part.continues else ""
-    place = {"id": part_id, "project_id": project_id, "position": position, "continues": continues}
-    return asdict(part) | AFRESH | place | {"text": clean_part(part.text), "chosen": None}
+def part_row(project_id: str, part: NewPart, part_id: str, position: int, predecessor: str | None) -> dict[str, Any]:
+    """The row of a new part; ``predecessor``: the id of the part before it. Raises InvalidRequest."""
+    continues = None if part.continues is None else (predecessor or "") if part.continues else ""
+    placement = {"id": part_id, "project_id": project_id, "position": position, "continues": continues}
+    return asdict(part) | AFRESH | placement | {"text": clean_part(part.text), "chosen": None}
 
 
 def number_of(db: Database, part_id: str) -> int:
@@ -148,11 +148,11 @@ def recipes_of(db: Database, row: dict[str, Any]) -> Recipes:
 
 
 def _settings(row: dict[str, Any], entries: Iterable[Pronunciation]) -> ProjectSettings:
-    known = {field.name for field in fields(ProjectSettings)}
-    kept: dict[str, Any] = {name: value for name, value in json.loads(row["settings"]).items() if name in known}
-    if kept.get("voice"):
-        kept["voice"] = repair_surrogates(kept["voice"])
-    return ProjectSettings(**kept | {"pronunciations": tuple(entries)})
+    names = {field.name for field in fields(ProjectSettings)}
+    values: dict[str, Any] = {name: value for name, value in json.loads(row["settings"]).items() if name in names}
+    if values.get("voice"):
+        values["voice"] = repair_surrogates(values["voice"])
+    return ProjectSettings(**values | {"pronunciations": tuple(entries)})
 
 
 def part_of(db: Database, project_id: str, part_id: str) -> Part:
@@ -171,16 +171,18 @@ def parts_of(
 ) -> list[Part]:
     """Parts with all their takes, or only the chosen ones."""
     rows = list(db.table("parts").rows_where(where, values, order_by="position", limit=limit, offset=offset or None))
-    which, key = ("id", "chosen") if only_chosen else ("part_id", "id")
-    mine = f"{which} in (select value from json_each(?))"
-    takes = db.table("takes").rows_where(mine, [json.dumps([row[key] for row in rows])], order_by="n desc")
+    column, key = ("id", "chosen") if only_chosen else ("part_id", "id")
+    condition = f"{column} in (select value from json_each(?))"
+    takes = db.table("takes").rows_where(condition, [json.dumps([row[key] for row in rows])], order_by="n desc")
     by_part: dict[str, list[Take]] = {}
     for take in takes:
         by_part.setdefault(take["part_id"], []).append(take_of(take))
     flags = ({name: bool(row[name]) for name in _FLAGS} for row in rows)
     return [
-        Part(**{k: v for k, v in row.items() if k in _PART_FIELDS} | own, takes=tuple(by_part.get(row["id"], ())))
-        for row, own in zip(rows, flags, strict=True)
+        Part(
+            **{k: v for k, v in row.items() if k in _PART_FIELDS} | part_flags, takes=tuple(by_part.get(row["id"], ()))
+        )
+        for row, part_flags in zip(rows, flags, strict=True)
     ]
 
 
@@ -191,29 +193,33 @@ def project_of(db: Database, project_id: str, owner_filter: str | None) -> Proje
 def projects_of(db: Database, rows: Sequence[dict[str, Any]], owner_filter: str | None) -> list[Project]:
     """Projects with the totals of their parts, in the same number of statements as for one."""
     ids = json.dumps([row["id"] for row in rows])
-    among = "in (select value from json_each(?))"
+    condition = "in (select value from json_each(?))"
     columns = "count(*) as parts, sum(characters) as characters, sum(heard) as heard, sum(work_s) as work_s"
     query = (
         f"select project_id, state, {columns}, sum(worked) as worked from parts indexed by parts_sums "
-        f"where project_id {among} group by project_id, state"
+        f"where project_id {condition} group by project_id, state"
     )
     sums: dict[str, dict[str, dict[str, Any]]] = {row["id"]: {} for row in rows}
     for group in select(db, query, [ids]):
         sums[group["project_id"]][group["state"]] = group
     # A part with its own time, as in subtitles, starts then, or once the previous one is over.
-    timed = f"select project_id from parts where project_id {among} and start is not null"
-    onward = "sum(heard) over (partition by project_id order by position desc)"
-    ends = f"select project_id, case when heard > 0 then coalesce(start, 0) + {onward} else 0 end as ends from parts"
-    query = f"select project_id, max(ends) from ({ends} where project_id in ({timed})) group by project_id"
-    last = dict(db.execute(query, [ids]).fetchall())
-    covers = dict(db.execute(f"select project_id, digest from covers where project_id {among}", [ids]).fetchall())
+    timed_projects = f"select project_id from parts where project_id {condition} and start is not null"
+    remaining = "sum(heard) over (partition by project_id order by position desc)"
+    part_ends = (
+        f"select project_id, case when heard > 0 then coalesce(start, 0) + {remaining} else 0 end as ends from parts"
+    )
+    query = (
+        f"select project_id, max(ends) from ({part_ends} where project_id in ({timed_projects})) group by project_id"
+    )
+    ends_by_project = dict(db.execute(query, [ids]).fetchall())
+    covers = dict(db.execute(f"select project_id, digest from covers where project_id {condition}", [ids]).fetchall())
     entries = entries_of_all(db, "project", [row["id"] for row in rows])
     return [
         _project(
             row,
             _settings(row, entries.get(row["id"], ())),
             sums[row["id"]],
-            last.get(row["id"]),
+            ends_by_project.get(row["id"]),
             covers,
             right_of(row, owner_filter),
         )
@@ -225,11 +231,11 @@ def _project(
     row: dict[str, Any],
     settings: ProjectSettings,
     sums: dict[str, dict[str, Any]],
-    last: float | None,
+    end: float | None,
     covers: dict[str, str],
     right: Right,
 ) -> Project:
-    """``last``: the end of the last take in seconds, if parts have their own times."""
+    """``end``: the end of the last take in seconds, if parts have their own times."""
     worked = sum(group["worked"] for group in sums.values())
     return Project(
         id=row["id"],
@@ -243,7 +249,7 @@ def _project(
         parts={state: sums[state]["parts"] if state in sums else 0 for state in PART_STATES},
         characters=sum(group["characters"] for group in sums.values()),
         characters_left=sum(sums[state]["characters"] for state in ("queued", "speaking") if state in sums),
-        seconds=sum(group["heard"] for group in sums.values()) if last is None else last,
+        seconds=sum(group["heard"] for group in sums.values()) if end is None else end,
         pace=sum(group["work_s"] for group in sums.values()) / worked if worked else None,
         cover=covers.get(row["id"]),
         skipped=tuple(json.loads(row["skipped"])),

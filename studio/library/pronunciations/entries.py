@@ -14,7 +14,7 @@ MAX_SAID = 200
 """Characters."""
 MAX_ENTRIES = 2000
 """Entries in one dictionary."""
-_BEGINNING = 3
+_PREFIX_LENGTH = 3
 """Number of a phrase's characters in the index."""
 _FEW = 16
 """Maximum number of entries for which searching for each one is faster."""
@@ -56,16 +56,16 @@ def clean_entry(entry: Pronunciation) -> Pronunciation:
     """Raises InvalidRequest."""
     phrase = " ".join(clean_text("phrase", entry.phrase, MAX_PHRASE).split())
     said = " ".join(clean_text("said", entry.said, MAX_SAID).split())
-    if not any(sign.isalnum() for sign in phrase):
+    if not any(char.isalnum() for char in phrase):
         raise InvalidRequest("phrase needs a letter or a digit", "phrase")
-    if any(sign in phrase for sign in ("[", "]", "<|", "|>")):
+    if any(mark in phrase for mark in ("[", "]", "<|", "|>")):
         raise InvalidRequest("phrase may not contain [ ] <| or |>, which make tags", "phrase")
     if not said:
         raise InvalidRequest("said is blank: write how the phrase is said", "said")
-    rest = said
+    remainder = said
     for mark in PHONEMES:
-        rest = rest.replace(mark, "")
-    if "<|" in rest:
+        remainder = remainder.replace(mark, "")
+    if "<|" in remainder:
         raise InvalidRequest(f"said may have no control tokens but {' and '.join(PHONEMES)}", "said")
     return replace(entry, phrase=phrase, said=said)
 
@@ -84,23 +84,26 @@ class EntryIndex:
 
     def __init__(self, entries: Iterable[Pronunciation]) -> None:
         self._entries = tuple(entries)
-        self._unlisted: list[tuple[int, str]] = []
+        self._unindexed: list[tuple[int, str]] = []
         """Positions and folded phrases of entries outside the index: too short, or too few to be worth it."""
-        self._by_beginning: dict[str, list[tuple[int, str]]] = {}
-        for place, entry in enumerate(self._entries):
+        self._by_prefix: dict[str, list[tuple[int, str]]] = {}
+        for position, entry in enumerate(self._entries):
             folded = fold_phrase(entry.phrase)
-            begin = folded[:_BEGINNING]
-            is_listed = len(begin) == _BEGINNING and len(self._entries) > _FEW
-            listing = self._by_beginning.setdefault(begin, []) if is_listed else self._unlisted
-            listing.append((place, folded))
+            prefix = folded[:_PREFIX_LENGTH]
+            is_indexed = len(prefix) == _PREFIX_LENGTH and len(self._entries) > _FEW
+            group = self._by_prefix.setdefault(prefix, []) if is_indexed else self._unindexed
+            group.append((position, folded))
 
     def in_text(self, text: str) -> list[Pronunciation]:
         """The entries whose words may be in a text, in their order."""
         if not self._entries:
             return []
         folded = fold_phrase(text)
-        likely = list(self._unlisted)
-        if self._by_beginning:
-            beginnings = {folded[at : at + _BEGINNING] for at in range(len(folded))}
-            likely += [entry for begin in beginnings & self._by_beginning.keys() for entry in self._by_beginning[begin]]
-        return [self._entries[place] for place in sorted(place for place, phrase in likely if phrase in folded)]
+        candidates = list(self._unindexed)
+        if self._by_prefix:
+            prefixes = {folded[start : start + _PREFIX_LENGTH] for start in range(len(folded))}
+            candidates += [entry for prefix in prefixes & self._by_prefix.keys() for entry in self._by_prefix[prefix]]
+        return [
+            self._entries[position]
+            for position in sorted(position for position, phrase in candidates if phrase in folded)
+        ]

@@ -11,11 +11,13 @@ from studio.library.sqlite import Database, select
 
 def entries_of(db: Database, *dictionaries: DictionaryScope) -> list[Pronunciation]:
     """The entries of these dictionaries, in order, each by phrase. One statement, because every take needs them."""
-    among = " or ".join(["scope = ? and subject = ?"] * len(dictionaries)) or "false"
-    query = f"select * from pronunciations where {among} order by phrase collate nocase, key"
-    places = {dictionary: place for place, dictionary in enumerate(dictionaries)}
-    rows = list(select(db, query, [value for one in dictionaries for value in (one.scope, one.subject)]))
-    rows.sort(key=lambda row: places[DictionaryScope(row["scope"], row["subject"])])
+    condition = " or ".join(["scope = ? and subject = ?"] * len(dictionaries)) or "false"
+    query = f"select * from pronunciations where {condition} order by phrase collate nocase, key"
+    positions = {dictionary: position for position, dictionary in enumerate(dictionaries)}
+    rows = list(
+        select(db, query, [value for dictionary in dictionaries for value in (dictionary.scope, dictionary.subject)])
+    )
+    rows.sort(key=lambda row: positions[DictionaryScope(row["scope"], row["subject"])])
     return [entry_of(row) for row in rows]
 
 

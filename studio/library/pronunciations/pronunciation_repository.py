@@ -51,9 +51,9 @@ class Pronunciations:
         with self._store.writing() as db:
             self._check(db, dictionary)
             _check_room(db, dictionary, 1)
-            stored = _insert(db, dictionary, clean_entry(entry))
-            self._on_change(db, dictionary, [stored])
-        return stored
+            new_entry = _insert(db, dictionary, clean_entry(entry))
+            self._on_change(db, dictionary, [new_entry])
+        return new_entry
 
     def change(self, entry_id: str, phrase: str | None, said: str | None, match_case: bool | None) -> Pronunciation:
         """None leaves it as it is. Raises NotFound, InvalidRequest."""
@@ -67,9 +67,9 @@ class Pronunciations:
                 match_case=entry.match_case if match_case is None else match_case,
             )
             db.execute("delete from pronunciations where id = ?", [entry_id])
-            stored = _insert(db, dictionary, clean_entry(changed))
-            self._on_change(db, dictionary, [entry, stored])
-        return stored
+            new_entry = _insert(db, dictionary, clean_entry(changed))
+            self._on_change(db, dictionary, [entry, new_entry])
+        return new_entry
 
     def delete(self, entry_id: str) -> None:
         """Raises NotFound."""
@@ -86,42 +86,42 @@ class Pronunciations:
         """
         with self._store.writing() as db:
             self._check(db, dictionary)
-            present = {entry.key: entry for entry in entries_of(db, dictionary)}
-            given = {entry.key: entry for entry in map(clean_entry, entries)}
-            gone = [present[key] for key in (present if replacing else given.keys() & present.keys())]
-            for entry in gone:
+            existing = {entry.key: entry for entry in entries_of(db, dictionary)}
+            new_entries = {entry.key: entry for entry in map(clean_entry, entries)}
+            removed = [existing[key] for key in (existing if replacing else new_entries.keys() & existing.keys())]
+            for entry in removed:
                 db.execute("delete from pronunciations where id = ?", [entry.id])
-            for key, entry in given.items():
-                old = present.get(key, entry)
-                _insert(db, dictionary, replace(entry, id=old.id, created=old.created))
+            for key, entry in new_entries.items():
+                original = existing.get(key, entry)
+                _insert(db, dictionary, replace(entry, id=original.id, created=original.created))
             count = _check_room(db, dictionary, 0)
-            before = {(entry.phrase, entry.said, entry.match_case): entry for entry in gone}
-            after = {(entry.phrase, entry.said, entry.match_case): entry for entry in given.values()}
+            before = {(entry.phrase, entry.said, entry.match_case): entry for entry in removed}
+            after = {(entry.phrase, entry.said, entry.match_case): entry for entry in new_entries.values()}
             self._on_change(db, dictionary, [(before | after)[key] for key in before.keys() ^ after.keys()])
         return count
 
 
 def _insert(db: Database, dictionary: DictionaryScope, entry: Pronunciation) -> Pronunciation:
-    stored = replace(entry, id=entry.id or f"pron_{secrets.token_hex(12)}", created=entry.created or time.time())
+    new_entry = replace(entry, id=entry.id or f"pron_{secrets.token_hex(12)}", created=entry.created or time.time())
     row: dict[str, object] = {
-        "id": stored.id,
+        "id": new_entry.id,
         "scope": dictionary.scope,
         "subject": dictionary.subject,
-        "key": stored.key,
-        "phrase": stored.phrase,
+        "key": new_entry.key,
+        "phrase": new_entry.phrase,
     }
-    row |= {"said": stored.said, "match_case": int(stored.match_case), "created": stored.created}
+    row |= {"said": new_entry.said, "match_case": int(new_entry.match_case), "created": new_entry.created}
     try:
         db.table("pronunciations").insert(row)
     except sqlite3.IntegrityError:
-        raise InvalidRequest(f"{stored.phrase!r} already has an entry here; change that one", "phrase") from None
-    return stored
+        raise InvalidRequest(f"{new_entry.phrase!r} already has an entry here; change that one", "phrase") from None
+    return new_entry
 
 
-def _check_room(db: Database, dictionary: DictionaryScope, more: int) -> int:
+def _check_room(db: Database, dictionary: DictionaryScope, added: int) -> int:
     query = "select count(*) from pronunciations where scope = ? and subject = ?"
     count = int(db.execute(query, [dictionary.scope, dictionary.subject]).fetchone()[0])
-    if count + more > MAX_ENTRIES:
+    if count + added > MAX_ENTRIES:
         raise InvalidRequest(f"a dictionary has at most {MAX_ENTRIES} entries; this one would have more", "phrase")
     return count
 

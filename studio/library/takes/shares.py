@@ -39,8 +39,8 @@ class Shares:
             db.execute("delete from shares where expires <= ?", [now])
             if db.execute(f"select count(*) {_OF_TAKE}", [take_id, now]).fetchone()[0] >= MAX_SHARES:
                 raise InvalidRequest(f"this take has {MAX_SHARES} links already; revoke one first", "take_id")
-            put = "insert into shares (token, take, created, expires) select ?, n, ?, ? from takes where id = ?"
-            if not db.execute(put, [share.token, share.created, share.expires, take_id]).rowcount:
+            insert = "insert into shares (token, take, created, expires) select ?, n, ?, ? from takes where id = ?"
+            if not db.execute(insert, [share.token, share.created, share.expires, take_id]).rowcount:
                 raise NotFound(f"there is no take {take_id[:80]!r}", "take_id")
         return share
 
@@ -52,9 +52,9 @@ class Shares:
 
     def remove(self, take_id: str, token: str) -> None:
         """Revoke a link. Raises NotFound."""
-        gone = "delete from shares where token = ? and take = (select n from takes where id = ?)"
+        query = "delete from shares where token = ? and take = (select n from takes where id = ?)"
         with self._store.writing() as db:
-            if not db.execute(gone, [token, take_id]).rowcount:
+            if not db.execute(query, [token, take_id]).rowcount:
                 raise NotFound("this take has no such link", "token")
 
     def take_id(self, token: str) -> str:

@@ -117,8 +117,8 @@ class Take:
 
     def with_words_of(self, draft: Take) -> Take:
         """The whole record of a take that ended; ``draft`` is its record at the start."""
-        words = {name: getattr(draft, name) for name in ("text", "voice", "voice_id", "parameters")}
-        return replace(self, **words)
+        fields = {name: getattr(draft, name) for name in ("text", "voice", "voice_id", "parameters")}
+        return replace(self, **fields)
 
     def as_json(self) -> dict[str, object]:
         """Its figures in their public form, rounded to meaningful precision."""

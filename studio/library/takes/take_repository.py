@@ -54,9 +54,9 @@ class Takes:
     @once_more_with_room
     def add_all(self, takes: Sequence[NewTake]) -> list[Take]:
         """Store these takes in order, or none of them: one transaction, their audio files written in parallel."""
-        with self._store.adding([new.audio for new in takes if new.audio]) as (db, digests):
-            left = iter(digests)
-            return [insert_take(db, new, next(left) if new.audio else None) for new in takes]
+        with self._store.adding([new_take.audio for new_take in takes if new_take.audio]) as (db, digests):
+            remaining = iter(digests)
+            return [insert_take(db, new_take, next(remaining) if new_take.audio else None) for new_take in takes]
 
     def codes(self, take_id: str) -> TakeCodes | None:
         """The codes; None if none are stored."""
@@ -74,9 +74,9 @@ class Takes:
 
     def keep_word_times(self, take_id: str, words: list[Timed]) -> None:
         """Store word times; does nothing if the take is gone."""
-        add = "insert or replace into take_times (take, words) select n, ? from takes where id = ?"
+        query = "insert or replace into take_times (take, words) select n, ? from takes where id = ?"
         with self._store.writing() as db:
-            db.execute(add, [json.dumps(words), take_id])
+            db.execute(query, [json.dumps(words), take_id])
 
     def get(self, take_id: str, caller: str | None = None) -> Take:
         """A take, also of a project. Raises NotFound if this caller (None: any caller) has no such take."""
@@ -87,20 +87,20 @@ class Takes:
         raise _unknown(take_id)
 
     def page(
-        self, wanted: TakeFilter = EVERY, limit: int = 50, after: str | None = None, before: int | None = None
+        self, filters: TakeFilter = EVERY, limit: int = 50, after: str | None = None, before: int | None = None
     ) -> list[Take]:
         """Takes, newest first. ``after`` is the id of the last one on the previous page; ``before``: only takes with
         smaller numbers. Raises NotFound when ``after`` is gone for good.
         """
-        search = _Search(wanted)
+        search = _Search(filters)
         with self._store.reading() as db:
             if after is not None:
-                last = db.execute("select n from takes where id = ?", [after]).fetchone()
-                if last is None:
+                row = db.execute("select n from takes where id = ?", [after]).fetchone()
+                if row is None:
                     raise NotFound(f"there is no take {after[:80]!r}", "after")
-                before = last[0]
+                before = row[0]
             if before is not None:
-                search.ask(f"{search.order} < ?", before)
+                search.require(f"{search.order} < ?", before)
             return [take_of(row) for row in search.rows(db, min(max(limit, 1), MAX_PAGE))]
 
     def numbers(self, ids: Sequence[str]) -> dict[str, int]:
@@ -109,29 +109,31 @@ class Takes:
             query = "select id, n from takes where id in (select value from json_each(?))"
             return dict(db.execute(query, [json.dumps(list(ids))]).fetchall())
 
-    def number_at(self, moments: Sequence[float]) -> list[int]:
+    def number_at(self, times: Sequence[float]) -> list[int]:
         """For each time, in Unix time, the number of the newest take that began by then; 0 if there is none."""
         newest = "select n from takes where part_id is null and created <= moment.value order by n desc limit 1"
         query = f"select coalesce(({newest}), 0) from json_each(?) as moment order by moment.key"
         with self._store.reading() as db:
-            return [row[0] for row in db.execute(query, [json.dumps(list(moments))]).fetchall()]
+            return [row[0] for row in db.execute(query, [json.dumps(list(times))]).fetchall()]
 
     def star(self, take_id: str, starred: bool, caller: str | None = None) -> Take:
         """Star or unstar a take. Raises NotFound."""
-        mine = "id = ?2 and (?3 is null or caller = ?3) and deleted is null and part_id is null"
+        condition = "id = ?2 and (?3 is null or caller = ?3) and deleted is null and part_id is null"
         with self._store.writing() as db:
-            if not db.execute(f"update takes set starred = ?1 where {mine}", [int(starred), take_id, caller]).rowcount:
+            if not db.execute(
+                f"update takes set starred = ?1 where {condition}", [int(starred), take_id, caller]
+            ).rowcount:
                 raise _unknown(take_id)
         return self.get(take_id, caller)
 
-    def count(self, wanted: TakeFilter) -> int:
+    def count(self, filters: TakeFilter) -> int:
         with self._store.reading() as db:
-            return _Search(wanted).count(db)
+            return _Search(filters).count(db)
 
-    def delete(self, wanted: TakeFilter) -> list[str]:
+    def delete(self, filters: TakeFilter) -> list[str]:
         """Move the newest MOST_AT_ONCE of these to the trash; returns their ids."""
         with self._trash.deleting() as db:
-            ids = [row["id"] for row in _Search(wanted).rows(db, MOST_AT_ONCE)]
+            ids = [row["id"] for row in _Search(filters).rows(db, MOST_AT_ONCE)]
             mark(db, "take", ids)
         return ids
 
@@ -139,21 +141,21 @@ class Takes:
         """Remove all takes except starred ones and the newest ``count`` within ``most_bytes``; returns the number
         removed."""
         with self._store.reading() as db:
-            edge = db.execute(f"select n from takes where {_PASSING} order by n desc limit 1 offset ?", [count])
-            edges = [row[0] for row in edge.fetchall()]
+            cursor = db.execute(f"select n from takes where {_PASSING} order by n desc limit 1 offset ?", [count])
+            limits = [row[0] for row in cursor.fetchall()]
             if most_bytes is not None:
-                edges += _beyond(db, most_bytes)
-        return self._remove(f"{_PASSING} and n <= ?", max(edges)) if edges else 0
+                limits += _beyond(db, most_bytes)
+        return self._remove(f"{_PASSING} and n <= ?", max(limits)) if limits else 0
 
     def _remove(self, where: str, value: float) -> int:
         removed = 0
         while True:
             with self._store.freeing() as db:
-                gone = remove_takes(db, where, value)
-            if digests := {row["audio"] for row in gone if row["audio"]}:
+                rows = remove_takes(db, where, value)
+            if digests := {row["audio"] for row in rows if row["audio"]}:
                 self._store.drop_unreferred(digests)
-            removed += len(gone)
-            if len(gone) < REMOVED_AT_ONCE:
+            removed += len(rows)
+            if len(rows) < REMOVED_AT_ONCE:
                 return removed
 
 
@@ -161,48 +163,48 @@ class Takes:
 class _Search:
     """A filter as SQL: conditions and their values, joined by and."""
 
-    wanted: TakeFilter
+    filters: TakeFilter
     where: list[str] = field(default_factory=list)
     values: list[Any] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        wanted, sought = self.wanted, self._sought
-        self.ask("deleted is null and part_id is null")
+        filters, query = self.filters, self._query
+        self.require("deleted is null and part_id is null")
         if self.by_index:  # walks backwards, so that a word in every take is as fast as a rare one
-            self.ask("takes_text match ?", _either_form(sought[:_LOOKED_UP]))
-        if len(sought) > _LOOKED_UP or (sought and not self.by_index):
-            self.ask("holds_query(takes.text)")
-        if wanted.voice is not None:
-            self.ask("take_voices.name = ?", wanted.voice)
-        if wanted.ids is not None:
-            self.ask("id in (select value from json_each(?))", json.dumps(wanted.ids))
+            self.require("takes_text match ?", _either_form(query[:_LOOKED_UP]))
+        if len(query) > _LOOKED_UP or (query and not self.by_index):
+            self.require("holds_query(takes.text)")
+        if filters.voice is not None:
+            self.require("take_voices.name = ?", filters.voice)
+        if filters.ids is not None:
+            self.require("id in (select value from json_each(?))", json.dumps(filters.ids))
         for condition, value in (
-            ("starred = ?", None if wanted.starred is None else int(wanted.starred)),
-            ("created >= ?", wanted.since),
-            ("created < ?", wanted.until),
-            ("caller = ?", wanted.caller),
+            ("starred = ?", None if filters.starred is None else int(filters.starred)),
+            ("created >= ?", filters.since),
+            ("created < ?", filters.until),
+            ("caller = ?", filters.caller),
         ):
             if value is not None:
-                self.ask(condition, value)
+                self.require(condition, value)
 
-    def ask(self, condition: str, *values: Any) -> None:
+    def require(self, condition: str, *values: Any) -> None:
         self.where.append(condition)
         self.values += values
 
     @property
     def by_index(self) -> bool:
-        return len(self._sought) >= _TRIGRAM
+        return len(self._query) >= _TRIGRAM
 
     @property
-    def _sought(self) -> str:
-        return normalize("NFC", self.wanted.query.strip())
+    def _query(self) -> str:
+        return normalize("NFC", self.filters.query.strip())
 
     @property
     def order(self) -> str:
         """The column of a take's number in the index that is walked backwards."""
         if self.by_index:
             return "takes_text.rowid"
-        return "takes.n" if self.wanted.voice is None else "take_voices.take"
+        return "takes.n" if self.filters.voice is None else "take_voices.take"
 
     def rows(self, db: Database, limit: int) -> list[dict[str, Any]]:
         """The matching rows, newest first."""
@@ -213,17 +215,17 @@ class _Search:
         return int(db.execute(f"select count(*) {self._from(db)}", self.values).fetchone()[0])
 
     def _from(self, db: Database) -> str:
-        sought = self._sought.lower()
-        db.register_function(lambda text: sought in normalize("NFC", text).lower(), name="holds_query")
+        query = self._query.lower()
+        db.register_function(lambda text: query in normalize("NFC", text).lower(), name="holds_query")
         source = "takes_text join takes on takes.n = takes_text.rowid" if self.by_index else "takes"
-        if self.wanted.voice is not None:
+        if self.filters.voice is not None:
             source += " join take_voices on take_voices.take = takes.n"
         return f"from {source} where {' and '.join(self.where)}"
 
 
-def _either_form(sought: str) -> str:
+def _either_form(text: str) -> str:
     """A query for the index, which stores each take's letters and marks as they were sent."""
-    forms = dict.fromkeys((sought, normalize("NFD", sought)))
+    forms = dict.fromkeys((text, normalize("NFD", text)))
     return " OR ".join('"' + form.replace('"', '""') + '"' for form in forms)
 
 
@@ -231,8 +233,8 @@ def _beyond(db: Database, most_bytes: int) -> list[int]:
     """The number of the newest take that exceeds the size limit, if any."""
     if (db.execute(f"select sum(size) from takes where {_PASSING}").fetchone()[0] or 0) <= most_bytes:
         return []
-    running = f"select n, sum(size) over (order by n desc) as total from takes where {_PASSING}"
-    return [db.execute(f"select max(n) from ({running}) where total > ?", [most_bytes]).fetchone()[0]]
+    totals = f"select n, sum(size) over (order by n desc) as total from takes where {_PASSING}"
+    return [db.execute(f"select max(n) from ({totals}) where total > ?", [most_bytes]).fetchone()[0]]
 
 
 def _unknown(take_id: str) -> NotFound:

@@ -17,18 +17,18 @@ _TIMINGS |= {"made_by", "can_continue"}
 _DEFAULTS = {field.name: field.default for field in fields(Take) if field.name in _TIMINGS}
 
 
-def insert_take(db: Database, new: NewTake, digest: str | None) -> Take:
+def insert_take(db: Database, new_take: NewTake, digest: str | None) -> Take:
     """The take as stored; ``digest``: of its audio file."""
-    take = new.take if digest is None else replace(new.take, audio=digest, size=sum(map(len, new.audio)))
+    take = new_take.take if digest is None else replace(new_take.take, audio=digest, size=sum(map(len, new_take.audio)))
     row = asdict(take)
     timings = {name: row.pop(name) for name in _DEFAULTS if row[name] != _DEFAULTS[name]}
     row |= {"audio": take.audio or None, "timings": json.dumps(timings, sort_keys=True)}
     row["parameters"] = json.dumps(take.parameters, sort_keys=True)
     number = db.table("takes").insert({name: row[name] for name in row if name not in _DEFAULTS}).last_rowid
-    if new.codes is not None:
-        db.table("take_codes").insert({"take": number} | _codes_row(new.codes))
-    if new.words is not None:
-        db.table("take_times").insert({"take": number, "words": json.dumps(new.words)})
+    if new_take.codes is not None:
+        db.table("take_codes").insert({"take": number} | _codes_row(new_take.codes))
+    if new_take.words is not None:
+        db.table("take_times").insert({"take": number, "words": json.dumps(new_take.words)})
     return take
 
 
@@ -47,11 +47,13 @@ def take_of(row: dict[str, Any]) -> Take:
 
 def codes_of(row: dict[str, Any]) -> TakeCodes:
     """A row of take_codes."""
-    flat, at, parts = np.frombuffer(row["codes"], "<i2").astype(np.int16), 0, []
+    flat, offset, parts = np.frombuffer(row["codes"], "<i2").astype(np.int16), 0, []
     for seed, frames, is_whole, *text_and_end in json.loads(row["parts"]):
         size = row["codebooks"] * frames
-        parts.append(SpokenPart(seed, flat[at : at + size].reshape(row["codebooks"], frames), is_whole, *text_and_end))
-        at += size
+        parts.append(
+            SpokenPart(seed, flat[offset : offset + size].reshape(row["codebooks"], frames), is_whole, *text_and_end)
+        )
+        offset += size
     return TakeCodes(row["made_by"], tuple(parts))
 
 
@@ -59,6 +61,8 @@ def _codes_row(codes: TakeCodes) -> dict[str, Any]:
     return {
         "made_by": codes.made_by,
         "codebooks": codes.parts[0].codes.shape[0],
-        "parts": json.dumps([[p.seed, p.codes.shape[1], p.is_whole, p.text, p.end] for p in codes.parts]),
+        "parts": json.dumps(
+            [[part.seed, part.codes.shape[1], part.is_whole, part.text, part.end] for part in codes.parts]
+        ),
         "codes": b"".join(np.ascontiguousarray(part.codes, "<i2").tobytes() for part in codes.parts),
     }

@@ -27,10 +27,10 @@ class Consents:
         self._viewer = viewer
 
     @once_more_with_room
-    def create(self, new: NewConsent) -> Consent:
+    def create(self, consent: NewConsent) -> Consent:
         """Record a consent. Raises InvalidRequest."""
         with self._store.writing() as db:
-            return write_consent(db, self._store, new, self._viewer)
+            return write_consent(db, self._store, consent, self._viewer)
 
     def get(self, consent_id: str) -> Consent:
         """Raises NotFound."""
@@ -41,9 +41,9 @@ class Consents:
         """Consents, newest first; ``after`` is the id of the last one on the previous page. Raises NotFound."""
         with self._store.reading() as db:
             before = 2**62 if after is None else _row(db, after, self._viewer)["n"]
-            limited = min(max(limit, 1), MAX_PAGE + 1)
+            page_size = min(max(limit, 1), MAX_PAGE + 1)
             rows = db.table("consents").rows_where(
-                f"n < ?1 and {_READABLE}", [before, self._viewer], order_by="n desc", limit=limited
+                f"n < ?1 and {_READABLE}", [before, self._viewer], order_by="n desc", limit=page_size
             )
             return [_consent(row) for row in rows]
 
@@ -81,17 +81,17 @@ def check_consent(db: Database, consent_id: str | None, viewer: str | None) -> N
         raise InvalidRequest(error.message, error.param, error.code) from None
 
 
-def write_consent(db: Database, store: Store, new: NewConsent, owner: str | None) -> Consent:
+def write_consent(db: Database, store: Store, consent: NewConsent, owner: str | None) -> Consent:
     """Record a consent within the caller's write transaction. Raises InvalidRequest."""
     row: dict[str, Any] = {
         "id": f"cons_{secrets.token_hex(12)}",
-        "name": _clean_name(new.name),
-        "language": clean_language(new.language),
-        "statement": clean_text("statement", new.statement, MAX_DESCRIPTION),
-        "recording": store.files.put(new.recording) if new.recording else None,
-        "media_type": new.media_type,
-        "size": len(new.recording or b""),
-        "created": new.created or time.time(),
+        "name": _clean_name(consent.name),
+        "language": clean_language(consent.language),
+        "statement": clean_text("statement", consent.statement, MAX_DESCRIPTION),
+        "recording": store.files.put(consent.recording) if consent.recording else None,
+        "media_type": consent.media_type,
+        "size": len(consent.recording or b""),
+        "created": consent.created or time.time(),
     }
     db.table("consents").insert(row | {"owner": owner or ""})
     note(db, "consent.create", row["id"], name=row["name"])

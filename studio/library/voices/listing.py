@@ -58,12 +58,12 @@ def rows_of(
 
     Raises NotFound if ``after`` is not in the list, InvalidRequest.
     """
-    listed = f"deleted is null and {readable(':viewer')}"
+    visible = f"deleted is null and {readable(':viewer')}"
     if filters.deleted_since is not None:
-        listed = "deleted > :deleted_since and (:viewer is null or owner = :viewer)"
+        visible = "deleted > :deleted_since and (:viewer is null or owner = :viewer)"
     # Takes the place of a column, so that it can be compared and sorted.
     columns = f"*, {is_favourite(':viewer')} as favourite"
-    where, values = [listed], dict[str, Any](deleted_since=filters.deleted_since, viewer=viewer)
+    conditions, values = [visible], dict[str, Any](deleted_since=filters.deleted_since, viewer=viewer)
     words, tags = dict.fromkeys(fold(filters.query).split()), dict.fromkeys(filters.tags)
     if len(words) > MAX_WORDS:
         raise InvalidRequest(f"the query has {len(words)} words; at most {MAX_WORDS} are allowed", "q")
@@ -71,47 +71,47 @@ def rows_of(
         raise InvalidRequest(f"the query has {len(tags)} tags; at most {MAX_TAGS} are allowed", "tag")
     for number, word in enumerate(words):
         # "female" contains "male", so a known gender must equal the word.
-        unless_known = f"case when gender = '' then instr(haystack, :word{number}) else gender = :word{number} end"
-        where.append(unless_known if word in GENDERS else f"instr(haystack, :word{number})")
+        gender_condition = f"case when gender = '' then instr(haystack, :word{number}) else gender = :word{number} end"
+        conditions.append(gender_condition if word in GENDERS else f"instr(haystack, :word{number})")
         values[f"word{number}"] = word
     for number, tag in enumerate(tags):
-        where.append(f"exists (select 1 from json_each(tags) where value = :tag{number})")
+        conditions.append(f"exists (select 1 from json_each(tags) where value = :tag{number})")
         values[f"tag{number}"] = tag
     if gender := clean_gender(filters.gender):
-        where.append("gender = :gender")
+        conditions.append("gender = :gender")
         values["gender"] = gender
     if accent := clean_accent(filters.accent):
-        where.append("accent = :accent collate nocase")
+        conditions.append("accent = :accent collate nocase")
         values["accent"] = accent
     if language := clean_language(filters.language):
-        where.append("(language = :language collate nocase or language like :language || '-%')")
+        conditions.append("(language = :language collate nocase or language like :language || '-%')")
         values["language"] = language
     for column in ("favourite", "bundled"):
-        is_wanted = getattr(filters, column)
-        if is_wanted is not None:
-            where.append(f"{column} = :is_{column}")
-            values[f"is_{column}"] = int(is_wanted)
-    by = order if filters.deleted_since is None else "deleted"
+        value = getattr(filters, column)
+        if value is not None:
+            conditions.append(f"{column} = :is_{column}")
+            values[f"is_{column}"] = int(value)
+    order_key = order if filters.deleted_since is None else "deleted"
     if after is not None:
-        last_one = f"id = :after and {listed}"
-        last = next(db.table("voices").rows_where(last_one, values | {"after": after}, select=columns), None)
-        if last is None:
+        cursor = f"id = :after and {visible}"
+        last_row = next(db.table("voices").rows_where(cursor, values | {"after": after}, select=columns), None)
+        if last_row is None:
             raise NotFound(
                 f"no voice {after[:80]!r} in this list; start from its first page", "after", "voice_not_found"
             )
-        where.append(_BEHIND[by])
-        values |= {name: last[name] for name in ("folded", "favourite", "changed", "deleted", "id")}
-    wanted, order_by = " and ".join(where), _ORDER_BY[by]
-    return list(db.table("voices").rows_where(wanted, values, order_by=order_by, limit=limit, select=columns))
+        conditions.append(_BEHIND[order_key])
+        values |= {name: last_row[name] for name in ("folded", "favourite", "changed", "deleted", "id")}
+    where, order_by = " and ".join(conditions), _ORDER_BY[order_key]
+    return list(db.table("voices").rows_where(where, values, order_by=order_by, limit=limit, select=columns))
 
 
 def offered(db: Database, viewer: str | None) -> dict[str, list[str]]:
     """Every tag, gender, accent and language of voices that the viewer may see."""
-    listed = f"deleted is null and {readable(':viewer')}"
-    queries = {"tags": f"select distinct value from voices, json_each(tags) where {listed} order by value"}
+    visible = f"deleted is null and {readable(':viewer')}"
+    queries = {"tags": f"select distinct value from voices, json_each(tags) where {visible} order by value"}
     for column in ("gender", "accent", "language"):
         without_case = f"{column} collate nocase"
-        where = f"where {listed} and {column} != '' group by {without_case} order by {without_case}"
+        where = f"where {visible} and {column} != '' group by {without_case} order by {without_case}"
         queries[f"{column}s"] = f"select min({column}) from voices {where}"
     return {
         name: [row[0] for row in db.execute(query, {"viewer": viewer}).fetchall()] for name, query in queries.items()

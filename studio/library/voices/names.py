@@ -25,26 +25,26 @@ def clean_name(name: str) -> str:
     """The name as shown: NFC, trimmed, with single spaces. Raises InvalidRequest."""
     if len(name) > MOST_COMPOSED * MAX_NAME:
         raise InvalidRequest(f"the name has {len(name)} characters; at most {MAX_NAME} are allowed", "name")
-    tidy = re.sub(r"\s+", " ", normalize("NFC", name)).strip()
-    if not tidy:
+    cleaned = re.sub(r"\s+", " ", normalize("NFC", name)).strip()
+    if not cleaned:
         raise InvalidRequest("a voice needs a name: it is blank", "name")
-    if len(tidy) > MAX_NAME:
-        raise InvalidRequest(f"the name has {len(tidy)} characters; at most {MAX_NAME} are allowed", "name")
-    if any(unicodedata.category(sign) in _INVISIBLE and sign not in _JOINERS for sign in name.strip()):
+    if len(cleaned) > MAX_NAME:
+        raise InvalidRequest(f"the name has {len(cleaned)} characters; at most {MAX_NAME} are allowed", "name")
+    if any(unicodedata.category(char) in _INVISIBLE and char not in _JOINERS for char in name.strip()):
         raise InvalidRequest("the name has control or invisible characters", "name")
-    if any(sign in tidy for sign in "/\\@") or tidy in (".", ".."):
+    if any(char in cleaned for char in "/\\@") or cleaned in (".", ".."):
         raise InvalidRequest("a name may not contain / \\ or @, nor be . or ..", "name")
-    if fold(tidy) in RESERVED:
-        raise InvalidRequest(f"the name {tidy!r} is reserved; choose another", "name")
-    if not any(unicodedata.category(sign)[0] in "LN" for sign in tidy):
+    if fold(cleaned) in RESERVED:
+        raise InvalidRequest(f"the name {cleaned!r} is reserved; choose another", "name")
+    if not any(unicodedata.category(char)[0] in "LN" for char in cleaned):
         raise InvalidRequest("a name needs at least one letter or digit", "name")
-    return tidy
+    return cleaned
 
 
 def fold(name: str) -> str:
     """Fold a name for comparison: ignores compatibility forms, case and invisible joiners."""
     folded = normalize("NFKC", name).casefold()
-    folded = "".join(sign for sign in folded if sign not in _JOINERS)
+    folded = "".join(char for char in folded if char not in _JOINERS)
     return " ".join(normalize("NFKC", folded).split())
 
 
@@ -55,16 +55,16 @@ def slug_of(name: str) -> str:
     return slug if slug and slug not in RESERVED else "voice"
 
 
-def _in_latin(sign: str) -> str:
+def _in_latin(char: str) -> str:
     """A letter, digit or mark in ASCII; a hyphen begins each syllable of Chinese and Korean."""
-    if sign.isascii():
-        return sign
-    if plain := unicodedata.normalize("NFKD", sign).encode("ascii", "ignore").decode():
+    if char.isascii():
+        return char
+    if plain := unicodedata.normalize("NFKD", char).encode("ascii", "ignore").decode():
         return plain  # a Latin letter without its accent
-    if unicodedata.category(sign)[0] not in "LMN":
+    if unicodedata.category(char)[0] not in "LMN":
         return " "
-    latin = anyascii(sign)
-    return f"-{latin}" if latin[:1].isupper() and unicodedata.category(sign) == "Lo" else latin
+    latin = anyascii(char)
+    return f"-{latin}" if latin[:1].isupper() and unicodedata.category(char) == "Lo" else latin
 
 
 def clean_slug(slug: str) -> str:
@@ -80,7 +80,7 @@ def clean_slug(slug: str) -> str:
 
 def split_revision(reference: str) -> tuple[str, int | None]:
     """ "anna@2" is ("anna", 2); without a revision the number is None."""
-    name, at, number = reference.rpartition("@")
-    if at and re.fullmatch(r"[0-9]{1,9}", number):
+    name, separator, number = reference.rpartition("@")
+    if separator and re.fullmatch(r"[0-9]{1,9}", number):
         return name, int(number)
     return reference, None

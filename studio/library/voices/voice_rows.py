@@ -22,8 +22,8 @@ _VOICE_PLAIN = Voice.model_fields.keys() - {"consent", "favourite", "latest", "r
 
 def is_favourite(viewer: str) -> str:
     """An SQL condition on rows of `voices`; ``viewer``: the name of its parameter, which is null for all viewers."""
-    mine = f"({viewer} is null or favourites.owner = {viewer})"
-    return f"exists (select 1 from favourites where voice_id = voices.id and {mine})"
+    condition = f"({viewer} is null or favourites.owner = {viewer})"
+    return f"exists (select 1 from favourites where voice_id = voices.id and {condition})"
 
 
 def haystack(voice: Row) -> str:
@@ -38,19 +38,21 @@ def voices_of(db: Database, rows: Sequence[Row], revision: int | None = None, vi
 
     Without a ``viewer``, the favourites of all viewers count.
     """
-    wanted = [(row["id"], revision or row["revision"]) for row in rows]
+    revisions = [(row["id"], revision or row["revision"]) for row in rows]
     samples: dict[str, list[Sample]] = {row["id"]: [] for row in rows}
-    for start in range(0, len(wanted), 200):
-        part = wanted[start : start + 200]
-        pairs = ",".join("(?,?)" for _ in part)
-        query = f"select * from samples where (voice_id, revision) in (values {pairs}) order by voice_id, position"
-        for row in select(db, query, [value for pair in part for value in pair]):
+    for start in range(0, len(revisions), 200):
+        batch = revisions[start : start + 200]
+        placeholders = ",".join("(?,?)" for _ in batch)
+        query = (
+            f"select * from samples where (voice_id, revision) in (values {placeholders}) order by voice_id, position"
+        )
+        for row in select(db, query, [value for pair in batch for value in pair]):
             samples[row["voice_id"]].append(sample_of(row))
-    among = f"select id from voices where id in (select value from json_each(?2)) and {is_favourite('?1')}"
-    favourites = {row[0] for row in db.execute(among, [viewer, json.dumps([row["id"] for row in rows])]).fetchall()}
+    query = f"select id from voices where id in (select value from json_each(?2)) and {is_favourite('?1')}"
+    favourites = {row[0] for row in db.execute(query, [viewer, json.dumps([row["id"] for row in rows])]).fetchall()}
     return [
         _voice(row, number, samples[row["id"]], row["id"] in favourites, viewer)
-        for row, (_, number) in zip(rows, wanted, strict=True)
+        for row, (_, number) in zip(rows, revisions, strict=True)
     ]
 
 
@@ -59,10 +61,12 @@ def sample_of(row: Row) -> Sample:
     return Sample(**{name: row[name] for name in _PLAIN}, cut=cut, quality=json.loads(row["quality"]))
 
 
-def as_sample(new: NewSample, sample_id: str) -> Sample:
+def as_sample(new_sample: NewSample, sample_id: str) -> Sample:
     """A new sample in the form in which it is read."""
-    same = {field.name: getattr(new, field.name) for field in dataclasses.fields(NewSample) if field.name != "data"}
-    return Sample(id=sample_id, clip=new.clip, size=len(new.data), **same)
+    fields = {
+        field.name: getattr(new_sample, field.name) for field in dataclasses.fields(NewSample) if field.name != "data"
+    }
+    return Sample(id=sample_id, clip=new_sample.clip, size=len(new_sample.data), **fields)
 
 
 def write_samples(db: Database, voice_id: str, revision: int, samples: Sequence[Sample]) -> None:

@@ -44,15 +44,15 @@ class Voices:
 
     def seen_by(self, viewer: str) -> Voices:
         """The same voices with the rights of an owner."""
-        seen = copy(self)
-        seen._viewer = viewer
-        return seen
+        voices = copy(self)
+        voices._viewer = viewer
+        return voices
 
     def for_all(self) -> Voices:
         """The same voices; new ones, which do not belong to a key yet, are shared for editing."""
-        shared = copy(self)
-        shared._sharing = "edit"
-        return shared
+        voices = copy(self)
+        voices._sharing = "edit"
+        return voices
 
     @once_more_with_room
     def create(
@@ -92,7 +92,7 @@ class Voices:
             db.table("voices").insert(row)
             if new.favourite:
                 self._set_favourite(db, row, True)
-            self._write_revision(db, row, [self._stored(sample) for sample in samples])
+            self._write_revision(db, row, [self._store_sample(sample) for sample in samples])
             note(db, event, row["id"], name=row["name"], clips=len(samples), **{"source": source} if source else {})
             return self._load(db, row["id"])
 
@@ -108,7 +108,7 @@ class Voices:
         with self._store.reading() as db:
             return self._find(db, split_revision(reference)[0]) is not None
 
-    def known_now(self) -> KnownVoices:
+    def known_voices(self) -> KnownVoices:
         """The voices as of now, for callers that ask often."""
         with self._store.reading() as db:
             query = f"select id, slug, folded from voices where deleted is null and {readable('?1')}"
@@ -137,9 +137,9 @@ class Voices:
         or tags, and for an invalid gender or language.
         """
         since = self._trash.since if deleted else None
-        wanted = Filter(query, tags, gender, accent, language, favourite, bundled, since)
+        filters = Filter(query, tags, gender, accent, language, favourite, bundled, since)
         with self._store.reading() as db:
-            rows = rows_of(db, wanted, order, min(max(limit, 1), MAX_PAGE), after, self._viewer)
+            rows = rows_of(db, filters, order, min(max(limit, 1), MAX_PAGE), after, self._viewer)
             return voices_of(db, rows, viewer=self._viewer)
 
     def offered(self) -> dict[str, list[str]]:
@@ -201,11 +201,11 @@ class Voices:
         """
         with self._store.writing() as db:
             row = self._row(db, reference, version)
-            present = self._load(db, row["id"]).samples
-            wanted = change(present)
-            check_samples(wanted)
-            samples = [self._stored(sample) for sample in wanted]
-            if tuple(samples) != present:
+            current = self._load(db, row["id"]).samples
+            revised = change(current)
+            check_samples(revised)
+            samples = [self._store_sample(sample) for sample in revised]
+            if tuple(samples) != current:
                 row["revision"] += 1
                 self._touch(db, row)
                 self._write_revision(db, row, samples)
@@ -234,12 +234,12 @@ class Voices:
 
         Raises NotFound if it is not in the trash, NameTaken if another voice has the name.
         """
-        last = (
+        query = (
             "select id from voices where (id = ?1 or slug = ?2 or folded = ?3) and deleted > ?4"
             " and (?5 is null or owner = ?5) order by deleted desc"
         )
         with self._store.reading() as db:
-            row = db.execute(last, [*meanings(reference), self._trash.since, self._viewer]).fetchone()
+            row = db.execute(query, [*meanings(reference), self._trash.since, self._viewer]).fetchone()
         voice_id = row[0] if row else reference
         self._trash.restore_one("voice", voice_id, self._viewer, "voice", "voice_not_found")
         return self.get(voice_id)
@@ -282,7 +282,7 @@ class Voices:
         with self._store.writing() as db:
             note(db, "voice.export", voice.id, name=voice.name, revision=voice.revision)
 
-    def _stored(self, sample: Sample | NewSample) -> Sample:
+    def _store_sample(self, sample: Sample | NewSample) -> Sample:
         if isinstance(sample, Sample):
             return sample
         self._store.files.put(sample.data)
@@ -324,12 +324,13 @@ class Voices:
                 f"a voice named {row['name']!r} already exists, or has this API name; choose another name", "name"
             )
         base = row["slug"] if keep_slug else slug_of(row["name"])
-        others, pattern = "deleted is null and id != ?", [row["id"], base, f"{base}-%"]
-        taken = {
-            row_["slug"] for row_ in db.table("voices").rows_where(f"{others} and (slug = ? or slug like ?)", pattern)
+        condition, values = "deleted is null and id != ?", [row["id"], base, f"{base}-%"]
+        slugs = {
+            other["slug"]
+            for other in db.table("voices").rows_where(f"{condition} and (slug = ? or slug like ?)", values)
         }
         number, slug = 1, base
-        while slug in taken:
+        while slug in slugs:
             number += 1
             slug = f"{base}-{number}"
         row["slug"] = slug
@@ -346,8 +347,8 @@ class Voices:
         if is_favourite:
             db.execute("insert or ignore into favourites values (?, ?)", [row["id"], self._viewer or ""])
         else:
-            whose = "voice_id = ?1 and (?2 is null or owner = ?2)"
-            db.execute(f"delete from favourites where {whose}", [row["id"], self._viewer])
+            condition = "voice_id = ?1 and (?2 is null or owner = ?2)"
+            db.execute(f"delete from favourites where {condition}", [row["id"], self._viewer])
 
     def _touch(self, db: Database, row: Row) -> None:
         row["version"] += 1
@@ -370,5 +371,5 @@ class Voices:
 
 def _is_taken(db: Database, name: str, voice_id: str) -> bool:
     """Whether another voice has this folded name, slug or id: requests may name it by any of these."""
-    same = "deleted is null and id != ?1 and (folded = ?2 or slug = ?2 or id = ?2)"
-    return bool(db.execute(f"select 1 from voices where {same} limit 1", [voice_id, name]).fetchall())
+    condition = "deleted is null and id != ?1 and (folded = ?2 or slug = ?2 or id = ?2)"
+    return bool(db.execute(f"select 1 from voices where {condition} limit 1", [voice_id, name]).fetchall())

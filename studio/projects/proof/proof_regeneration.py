@@ -86,7 +86,7 @@ class ProofRegeneration:
         return checked.weight + sum(finding.weight for finding in drift_findings)
 
     def _keep(self, project_id: str, take: Take, new: NewTake, checked: Checked, text: str) -> None:
-        self._library.part_queue.regenerated(new, take.id, len(text), text)
+        self._library.part_queue.add_regenerated(new, take.id, len(text), text)
         self._library.proofs.keep(new.take.id, checked)
         self._library.proofs.settle_drift(project_id)
 

@@ -36,7 +36,7 @@ class TakeEndpoints:
         if not 1 <= limit <= MAX_LIST:
             raise InvalidRequest(f"limit must be from 1 to {MAX_LIST}", "limit")
         takes = TakeFilter(query, voice or None, starred or None, caller=caller.state.owner_filter)
-        page = await self._history.page(await self._history.by_id(takes), limit, after or None)
+        page = await self._history.page(await self._history.with_voice_id(takes), limit, after or None)
         return {"data": page.data, "last_id": page.last_id, "has_more": page.has_more}
 
     async def take_get(self, caller: gr.Request, *, take_id: str) -> tuple[ClientFile | None, dict[str, object]]:

@@ -11,7 +11,7 @@ import torch
 
 from engine import AudioChunk, EngineConfig, ModelReport, Timing, check_model
 from engine.checking import model_check
-from engine.checking.model_check import _measured
+from engine.checking.model_check import _measure
 from engine.checkpoint import Checkpoint, load
 from tests.engine.checkpoint.layouts import AUDIO8, write_dual_ar, write_flat
 from tests.tiny import TinyCodec
@@ -47,7 +47,7 @@ def test_a_model_agrees_with_fish_speechs_code_and_nearly_with_itself_in_fewer_b
 
 def measured(pcm: np.ndarray, text: str, reason: str = "stop") -> tuple[str, float, float]:
     chunk = AudioChunk(pcm, np.zeros((4, 1), np.int16), 0, Timing(0, 0, 0), reason)  # type: ignore[arg-type]
-    take = _measured(text, [chunk], RATE, took=0.5 * len(pcm) / RATE)
+    take = _measure(text, [chunk], RATE, work_seconds=0.5 * len(pcm) / RATE)
     assert take.real_time_factor == pytest.approx(0.5)
     return take.end, take.level_db, take.longest_silence
 

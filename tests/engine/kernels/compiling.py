@@ -38,7 +38,7 @@ from engine.kernels.codec.conv import ConvWeights
 from engine.kernels.codec.conv_tiles import ConvTiles, UnitTiles, pick_tiles, pick_unit_tiles
 from engine.kernels.compilation.compiling import compiling
 from engine.kernels.compilation.process import CompilingDriver
-from engine.kernels.compilation.processes import CompilerProcesses, Specialisation, kept_kernels
+from engine.kernels.compilation.processes import CompilerProcesses, Specialisation, cached_kernels
 from engine.kernels.linear import CUBLAS_ROWS
 from engine.kernels.packed12 import PACKED12_ROWS
 from engine.kernels.rms_norm import rms_norm
@@ -184,8 +184,8 @@ def compile_elsewhere(capability: int, target: dict[str, object]) -> None:
                 norm(2000)
         assert compiled == ["_rms_norm"]
     for settings, are_complete in (("some", False), ("some", True), ("others", False)):
-        with kept_kernels(settings) as kept:
-            assert kept.are_complete == are_complete
+        with cached_kernels(settings) as kernels:
+            assert kernels.are_complete == are_complete
 
 
 def norm(size: int) -> None:

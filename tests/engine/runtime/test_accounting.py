@@ -35,7 +35,7 @@ def prompt_of(voice: int) -> Prompt:
 
 
 def held(prefixes: PrefixCache) -> int:
-    return sum(keys.nbytes + values.nbytes for keys, values in prefixes._kept.values())
+    return sum(keys.nbytes + values.nbytes for keys, values in prefixes._entries.values())
 
 
 @settings(deadline=None)

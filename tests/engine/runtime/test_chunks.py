@@ -16,7 +16,7 @@ FRAME = 0.05
 def a_row(frames: int, chunks: int, sent: int) -> Row:
     prompt = Prompt(np.zeros(3, np.int64), np.zeros((10, 3), np.int64))
     row = Row(prompt, Sampling(), 1000, print)
-    row.frames, row.chunks, row.sent, row.first_chunk = [np.zeros(10, np.int16)] * frames, chunks, sent, 100.0
+    row.frames, row.chunks, row.frames_sent, row.first_chunk = [np.zeros(10, np.int16)] * frames, chunks, sent, 100.0
     return row
 
 
@@ -54,7 +54,7 @@ def test_chunks_are_shorter_until_a_listener_has_some_sound_buffered() -> None:
 def test_chunks_return_to_their_length_after_a_stall() -> None:
     row = a_row(1, 6, sent=23)
     row.note_chunk(FRAME, late := 100.0 + 23 * FRAME + 5)  # the player stalled for five seconds
-    row.sent = 23 + 8
+    row.frames_sent = 23 + 8
     assert row.buffered_seconds(FRAME, late) == pytest.approx(8 * FRAME)
     assert not is_chunk_due(row, FAST_RAMP, FRAME, late)
     row.note_chunk(FRAME, late + 0.1)  # in time: playback is not interrupted

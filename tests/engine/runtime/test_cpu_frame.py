@@ -61,7 +61,7 @@ def frames(folder: Path, count: int, plain: bool) -> tuple[Tensor, list[int]]:
     operators = []
     for index in range(count):
         speaking = tuple(rows[: 4 if index < count // 2 else 2])
-        drawn[index, : len(speaking)], operated = counted(lambda: runner.launch(speaking)._drawn)  # noqa: B023
+        drawn[index, : len(speaking)], operated = counted(lambda: runner.launch(speaking)._codes)  # noqa: B023
         operators.append(operated)
     return drawn, operators
 

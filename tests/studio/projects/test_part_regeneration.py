@@ -154,7 +154,7 @@ def test_selection_is_extended_to_whole_sentences() -> None:
     assert meant(len(text), len(text)) == Selection("Five.", "Three [sigh] four!", 4, 5)
     assert select("a" * 400 + ". B.", 404, 404, ["a" * 400, "B"]).before == ""
     assert select(text, 29, 35, words, "").text == "Three [sigh] four!", "the sentence before it, where none follows"
-    assert select(text, 4, 5, words, "T").whole == text.replace("two", "Two")
+    assert select(text, 4, 5, words, "T").new_text == text.replace("two", "Two")
     with pytest.raises(InvalidRequest, match="no sentence"):
         select("… [sigh]", 1, 1, [])
 

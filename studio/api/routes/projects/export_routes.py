@@ -246,7 +246,7 @@ class ProjectFiles:
         """A file that is written before it is sent; the writing ends if the client disconnects. Raises LibraryFull."""
 
         async def write() -> BinaryIO:
-            with self._library.store.explained():
+            with self._library.store.explain_errors():
                 return await self._queues.books.last_of(request.state.caller, writing)
 
         file = await until_hangup(request, write())
