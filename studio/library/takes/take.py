@@ -97,7 +97,7 @@ class Take:
 
     @property
     def revision(self) -> int | None:
-        """The voice's id; None for a clip, for the random voice and for a dialogue."""
+        """The number of the voice's revision; None for a clip, for the random voice and for a dialogue."""
         number = self.voice.rpartition("@")[2]
         return int(number) if number != self.voice and number.isdigit() else None
 
