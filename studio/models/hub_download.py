@@ -19,7 +19,7 @@ from typing import IO, Any
 import httpx
 from anyio import CancelScope, to_thread
 
-from studio.models.hub_files import HubFiles
+from studio.models.hub_files import HubFiles, hub_endpoint
 from studio.supervisor import end_tasks
 
 log = logging.getLogger(__name__)
@@ -225,7 +225,7 @@ class HubDownload:
         """The reason of the failure, as a message."""
         if isinstance(problem, ValueError):
             return str(problem)
-        host = httpx.URL(_endpoint()).host
+        host = httpx.URL(hub_endpoint()).host
         if isinstance(problem, httpx.HTTPStatusError):
             status = problem.response.status_code
             is_passing = status == httpx.codes.TOO_MANY_REQUESTS or status >= 500
@@ -252,7 +252,7 @@ def remove_parts(folder: Path) -> None:
 
 
 def _client() -> httpx.AsyncClient:
-    endpoint = _endpoint()  # before the import, which reads it too
+    endpoint = hub_endpoint()  # before the import, which reads it too
     from huggingface_hub import get_token
 
     token = get_token() or ""
@@ -267,19 +267,6 @@ def _client() -> httpx.AsyncClient:
         raise ValueError(
             f"certificates cannot be read ({error.strerror or error}); check SSL_CERT_FILE and SSL_CERT_DIR"
         ) from error
-
-
-def _endpoint() -> str:
-    """The hub, or the mirror that the hub's own tools use. Raises ValueError."""
-    endpoint = os.environ.get("HF_ENDPOINT", "").rstrip("/") or "https://huggingface.co"
-    try:
-        url = httpx.URL(endpoint)
-        is_address = url.scheme in ("http", "https") and bool(url.host) and (url.port or 0) < 2**16
-    except httpx.InvalidURL:
-        is_address = False
-    if not is_address:
-        raise ValueError(f"HF_ENDPOINT={endpoint!r} is not an address such as https://huggingface.co")
-    return endpoint
 
 
 def _listed(answer: dict[str, Any], wanted: re.Pattern[str]) -> tuple[str, list[_HubFile]]:
