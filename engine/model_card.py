@@ -7,9 +7,10 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.bounded_file import read_bounded
 from engine.engine_errors import CheckpointError
 
-HEADER_CHARACTERS = 65_536
+HEADER_CHARACTERS = CARD_BYTES = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +42,10 @@ class ModelCard:
         path, header = folder / "card.json", _header(folder / "README.md")
         from_readme = cls(languages=_languages(header), licence=_licence(header))
         try:
-            tree = json.loads(path.read_text(encoding="utf-8"))
+            tree = json.loads(read_bounded(path, CARD_BYTES).decode())
         except FileNotFoundError:
             return from_readme
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise CheckpointError(f"{path} is not valid JSON: {error}") from error
         if not isinstance(tree, dict):
             raise CheckpointError(f"{path} must be a JSON object")
@@ -57,15 +58,19 @@ def _header(readme: Path) -> str:
     """The front matter of a README.md, as used by the hub; empty without any."""
     if not readme.is_file():
         return ""
-    with readme.open(encoding="utf-8", errors="replace") as file:
-        text = file.read(HEADER_CHARACTERS)
+    try:
+        with readme.open(encoding="utf-8", errors="replace") as file:
+            text = file.read(HEADER_CHARACTERS)
+    except OSError as error:
+        raise CheckpointError(f"{readme} cannot be read: {error.strerror or error}") from error
     return text.split("\n---", 1)[0] if text.startswith("---\n") else ""
 
 
 def _licence(header: str) -> str:
     fields = dict(re.findall(r"^(license\w*):[ \t]*[\"']?(.*?)[\"']?[ \t]*$", header, re.MULTILINE))
     name = fields.get("license", "")
-    return str(fields.get("license_name", name) if name == "other" else name)
+    licence = str(fields.get("license_name", name) if name == "other" else name)
+    return "".join(letter for letter in licence if letter.isprintable())  # no commands to a terminal
 
 
 def _languages(header: str) -> tuple[str, ...]:

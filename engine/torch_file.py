@@ -20,6 +20,8 @@ def read_torch_file(path: Path, nestings: tuple[str, ...]) -> dict[str, Tensor]:
     try:
         with zipfile.ZipFile(path) as archive:
             entries = archive.infolist()
+    except PermissionError as error:
+        raise CheckpointError(f"{path} cannot be read: this user has no permission") from error
     except (zipfile.BadZipFile, OSError) as error:
         raise CheckpointError(f"{path} is not a file of torch.save, or it was cut short") from error
     if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):

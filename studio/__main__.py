@@ -7,6 +7,14 @@ import sys
 
 def main() -> int:
     """Run the command and return its exit code."""
+    try:
+        return _run()
+    except KeyboardInterrupt:  # perhaps while modules are imported
+        sys.stderr.write("\nstudio: interrupted\n")
+        return 130
+
+
+def _run() -> int:
     if sys.argv[1:2] in (["voices"], ["trash"]):
         from studio.cli import main as run_command  # needs no model
 

@@ -6,19 +6,17 @@ import json
 from pathlib import Path
 from typing import Any
 
+from engine.bounded_file import read_bounded
 from engine.engine_errors import CheckpointError
 
 CONFIG_BYTES = 2**20
 """Bytes; no config.json is larger."""
 
 
-def read_json(path: Path, most: int = CONFIG_BYTES) -> dict[str, Any]:
-    """The object in a file of at most ``most`` bytes. Raises CheckpointError."""
+def read_json(path: Path, max_bytes: int = CONFIG_BYTES) -> dict[str, Any]:
+    """The object in a file of at most ``max_bytes`` bytes. Raises CheckpointError."""
     try:
-        size = path.stat().st_size
-        if size > most:
-            raise CheckpointError(f"{path} has {size:,} bytes, more than the {most:,} allowed for such a file")
-        return parse_json(path.read_bytes(), path)
+        return parse_json(read_bounded(path, max_bytes), path)
     except FileNotFoundError as error:
         raise CheckpointError(f"{path} is missing: {path.parent} is not a checkpoint folder") from error
 

@@ -11,6 +11,7 @@ from typing import Any
 from tokenizers import Tokenizer as HubTokenizer
 from torch import Tensor
 
+from engine.bounded_file import read_bounded
 from engine.checkpoint import tokenizer_files
 from engine.checkpoint.bounded_json import read_json
 from engine.checkpoint.checkpoint_names import flat_key, is_unused, model_key, published_key
@@ -124,11 +125,7 @@ class Source:
 
     def _file(self, name: str) -> bytes | None:
         path = self.folder / name
-        if not path.is_file():
-            return None
-        if (size := path.stat().st_size) > _TOKENIZER_BYTES:
-            raise CheckpointError(f"{path} has {size:,} bytes; at most {_TOKENIZER_BYTES:,} are allowed")
-        return path.read_bytes()
+        return read_bounded(path, _TOKENIZER_BYTES) if path.is_file() else None
 
     def _special_ids(self) -> dict[str, int]:
         data = self._file(tokenizer_files.TOKENIZER)

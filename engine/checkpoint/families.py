@@ -6,6 +6,7 @@ needs a module with `DualAR.slow`'s methods.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -49,6 +50,8 @@ def family_of(tree: Tree) -> Family:
 def _published(tree: Tree, token_ids: TokenIds) -> ModelConfig:
     """S2's own layout: the two models in separate objects, the fast AR's base and eps in the slow one's."""
     text, audio = tree["text_config"], tree["audio_decoder_config"]
+    if not isinstance(text, Mapping) or not isinstance(audio, Mapping):
+        raise ValueError("text_config and audio_decoder_config must be objects")
     return _checked(
         ModelConfig(
             slow=_sizes(text, text),
@@ -120,8 +123,8 @@ def _sizes(tree: Tree, shared: Tree) -> TransformerSizes:
         head_dim=_whole(tree, "head_dim"),
         intermediate_size=_whole(tree, "intermediate_size"),
         qk_norm=bool(tree["attention_qk_norm"]),
-        rope_base=float(shared["rope_base"]),
-        norm_eps=float(shared["norm_eps"]),
+        rope_base=_fraction(shared, "rope_base"),
+        norm_eps=_fraction(shared, "norm_eps"),
         qkv_bias=bool(tree.get("attention_qkv_bias", False)),
     )
     if heads % groups or sizes.head_dim % 2:
@@ -133,6 +136,13 @@ def _whole(tree: Tree, key: str) -> int:
     value = int(tree[key])
     if value != tree[key] or not 1 <= value <= _LIMITS.get(key, _LIMIT):
         raise ValueError(f"{key} is {tree[key]!r}, expected a whole number from 1 to {_LIMITS.get(key, _LIMIT)}")
+    return value
+
+
+def _fraction(tree: Tree, key: str) -> float:
+    value = float(tree[key])
+    if not 0 < value < math.inf:
+        raise ValueError(f"{key} is {tree[key]!r}, expected a finite number above 0")
     return value
 
 

@@ -82,7 +82,12 @@ def _with_keys(file: GgufFile) -> GgufParts:
 def _with_files(file: GgufFile) -> GgufParts:
     names = file.strings("audiocpp.tensor_names")
     ranks, sizes = file.array("audiocpp.tensor_ranks").tolist(), file.array("audiocpp.tensor_shapes").tolist()
-    if len(names) != len(file.tensors) or len(ranks) != len(names) or sum(ranks) != len(sizes) or min(ranks) < 0:
+    if (
+        len(names) != len(file.tensors)
+        or len(ranks) != len(names)
+        or sum(ranks) != len(sizes)
+        or min(ranks, default=0) < 0
+    ):
         raise CheckpointError(f"{file.path} names {len(names)} tensors, but has {len(file.tensors)}; download it again")
     tensors, at = [], 0
     for tensor, name, rank in zip(file.tensors, names, ranks, strict=True):

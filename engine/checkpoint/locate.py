@@ -19,11 +19,15 @@ def find(model: str) -> Path:
     ``model``: a folder; a GGUF file, or another file of the folder such as model.pth; owner/name on the hub, or
     owner/name/file.gguf of a repository that holds several.
     """
-    path = Path(model).expanduser()
-    if path.is_dir():
-        return _only_gguf(path) or path
-    if path.is_file():
-        return path if path.suffix.lower() == GGUF else path.parent
+    try:
+        path = Path(model).expanduser()
+        if path.is_dir():
+            return _only_gguf(path) or path
+        if path.is_file():
+            return path if path.suffix.lower() == GGUF else path.parent
+    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: ~ of a user who does not exist
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise CheckpointError(f"{model[:200]!r} cannot be looked up: {reason}") from error
     if not is_hub_id(model):
         raise CheckpointError(f"{model!r} is not a folder, a file, or a hub id such as fishaudio/s2-pro")
     parts = model.split("/")

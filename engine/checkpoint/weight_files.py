@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -75,5 +76,7 @@ def _open(path: Path) -> safe_open:
     try:
         return safe_open(path, framework="pt")
     except (SafetensorError, OSError) as error:
+        if not os.access(path, os.R_OK):
+            raise CheckpointError(f"{path} cannot be read: this user has no permission") from error
         size = path.stat().st_size
         raise CheckpointError(f"{path} ({size:,} bytes) cannot be read; damaged or cut short? {error}") from error

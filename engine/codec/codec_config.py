@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import yaml
 
+from engine.bounded_file import read_bounded
 from engine.engine_errors import CheckpointError
 
 Precision = Literal["float32", "tf32", "bfloat16"]
@@ -45,6 +46,18 @@ _S2_TRANSFORMER = TransformerConfig(1024, 1024, n_layer=8, n_head=16, head_dim=6
 
 PIECE_SAMPLES = 2**17
 """Samples of all clips that the fused encoder processes at once: three seconds, 34 MB per activation."""
+
+_FILE_BYTES = 2**16
+_MAX_STAGES = 8
+"""Stages of the encoder, the decoder or the downsampling."""
+_LIMITS = {
+    "n_layer": (1, 256),
+    "encoder_transformer_layers": (0, 256),
+    "n_codebooks": (0, 63),
+    "sample_rate": (1000, 400_000),
+    "encoder_dim": (1, 4096),
+}
+"""Smallest and largest allowed values in a codec.yaml; of all others: 1 and 65,536."""
 
 ENCODER_WINDOW = 512
 """Positions that the encoder's own transformer sees; upstream has it in code, not in its config."""
@@ -125,13 +138,13 @@ class CodecConfig:
     def read(cls, path: Path) -> CodecConfig:
         """Read a codec.yaml in upstream's layout (`modded_dac_vq.yaml`). Raises CheckpointError naming the key."""
         try:
-            tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+            tree = yaml.safe_load(read_bounded(path, _FILE_BYTES).decode())
             config = cls._from_tree(tree)
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise CheckpointError(f"{path} is not valid YAML: {error}") from error
+        except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+            raise CheckpointError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from error
         except KeyError as error:
             raise CheckpointError(f"{path} lacks the key {error}") from error
-        except (TypeError, ValueError, AttributeError) as error:
+        except (TypeError, ValueError, OverflowError, AttributeError) as error:
             raise CheckpointError(f"{path} has a value of the wrong kind: {error}") from error
         if math.prod(config.encoder_rates) != math.prod(config.decoder_rates):
             raise CheckpointError(
@@ -143,26 +156,30 @@ class CodecConfig:
     @classmethod
     def _from_tree(cls, tree: dict[str, Any]) -> CodecConfig:
         quantizer, general = tree["quantizer"], tree["transformer_general_config"]
-        input_dim = int(quantizer["input_dim"])
-        factors = tuple(int(f) for f in quantizer["downsample_factor"])
-        encoder_rates = tuple(int(r) for r in tree["encoder_rates"])
+        input_dim = _whole(quantizer, "input_dim")
+        factors = _wholes(quantizer, "downsample_factor")
+        encoder_rates, encoder_dim = _wholes(tree, "encoder_rates"), _whole(tree, "encoder_dim")
         return cls(
-            sample_rate=int(tree["sample_rate"]),
-            encoder_dim=int(tree["encoder_dim"]),
+            sample_rate=_whole(tree, "sample_rate"),
+            encoder_dim=encoder_dim,
             encoder_rates=encoder_rates,
-            encoder_transformer_layers=tuple(int(n) for n in tree["encoder_transformer_layers"]),
-            decoder_dim=int(tree["decoder_dim"]),
-            decoder_rates=tuple(int(r) for r in tree["decoder_rates"]),
-            latent_dim=int(tree.get("latent_dim") or tree["encoder_dim"] * 2 ** len(encoder_rates)),
-            general_head_dim=int(general["head_dim"]),
-            general_rope_base=float(general["rope_base"]),
-            general_norm_eps=float(general["norm_eps"]),
-            semantic_codebook_size=int(quantizer["semantic_codebook_size"]),
-            residual_codebooks=int(quantizer["n_codebooks"]),
-            residual_codebook_size=int(quantizer["codebook_size"]),
-            codebook_dim=int(quantizer["codebook_dim"]),
+            encoder_transformer_layers=_wholes(tree, "encoder_transformer_layers"),
+            decoder_dim=_whole(tree, "decoder_dim"),
+            decoder_rates=_wholes(tree, "decoder_rates"),
+            latent_dim=_whole(tree, "latent_dim") if tree.get("latent_dim") else encoder_dim * 2 ** len(encoder_rates),
+            general_head_dim=_whole(general, "head_dim"),
+            general_rope_base=_fraction(general, "rope_base"),
+            general_norm_eps=_fraction(general, "norm_eps"),
+            semantic_codebook_size=_whole(quantizer, "semantic_codebook_size"),
+            residual_codebooks=_whole(quantizer, "n_codebooks"),
+            residual_codebook_size=_whole(quantizer, "codebook_size"),
+            codebook_dim=_whole(quantizer, "codebook_dim"),
             downsample_factor=factors,
-            downsample_dims=tuple(int(d) for d in quantizer.get("downsample_dims") or (input_dim,) * len(factors)),
+            downsample_dims=(
+                _wholes(quantizer, "downsample_dims")
+                if quantizer.get("downsample_dims")
+                else (input_dim,) * len(factors)
+            ),
             pre_module=_transformer(quantizer["pre_module"]),
             post_module=_transformer(quantizer["post_module"]),
             timbre=_timbre(tree["timbre"]) if tree.get("timbre") else None,
@@ -170,18 +187,42 @@ class CodecConfig:
 
 
 def _timbre(tree: dict[str, Any]) -> TimbreConfig:
-    return TimbreConfig(int(tree["dim"]), int(tree["width"]), int(tree["n_layer"]), int(tree["bands"]))
+    return TimbreConfig(*(_whole(tree, key) for key in ("dim", "width", "n_layer", "bands")))
 
 
 def _transformer(tree: dict[str, Any]) -> TransformerConfig:
     sizes = tree["config"]
     config = TransformerConfig(
-        input_dim=int(tree["input_dim"]),
-        dim=int(sizes["dim"]),
-        n_layer=int(sizes["n_layer"]),
-        n_head=int(sizes["n_head"]),
-        head_dim=int(sizes["head_dim"]),
-        intermediate_size=int(sizes["intermediate_size"]),
-        window=int(tree["window_size"]),
+        input_dim=_whole(tree, "input_dim"),
+        dim=_whole(sizes, "dim"),
+        n_layer=_whole(sizes, "n_layer"),
+        n_head=_whole(sizes, "n_head"),
+        head_dim=_whole(sizes, "head_dim"),
+        intermediate_size=_whole(sizes, "intermediate_size"),
+        window=_whole(tree, "window_size"),
     )
-    return replace(config, rope_base=float(sizes["rope_base"]), norm_eps=float(sizes["norm_eps"]))
+    return replace(config, rope_base=_fraction(sizes, "rope_base"), norm_eps=_fraction(sizes, "norm_eps"))
+
+
+def _whole(tree: dict[str, Any], key: str) -> int:
+    return _within(key, tree[key])
+
+
+def _wholes(tree: dict[str, Any], key: str) -> tuple[int, ...]:
+    values = tuple(tree[key])
+    if len(values) > _MAX_STAGES:
+        raise ValueError(f"{key} has {len(values)} values, expected at most {_MAX_STAGES}")
+    return tuple(_within(key, value) for value in values)
+
+
+def _within(key: str, value: Any) -> int:
+    least, most = _LIMITS.get(key, (1, 2**16))
+    if not least <= int(value) <= most:
+        raise ValueError(f"{key} is {value!r}, expected a whole number from {least} to {most}")
+    return int(value)
+
+
+def _fraction(tree: dict[str, Any], key: str) -> float:
+    if not 0 < float(tree[key]) < math.inf:
+        raise ValueError(f"{key} is {tree[key]!r}, expected a finite number above 0")
+    return float(tree[key])

@@ -19,7 +19,7 @@ from typing import IO, Any
 import httpx
 from anyio import CancelScope, to_thread
 
-from studio.models.hub_files import HubFiles
+from studio.models.hub_files import HubFiles, hub_endpoint
 from studio.supervisor import end_tasks
 
 log = logging.getLogger(__name__)
@@ -33,8 +33,10 @@ PAUSE = 1.0
 SPARE = 2**28
 """Bytes that a download leaves free on the disk."""
 _PIECE = 2**20
+_MOST_LISTED = 2**23
+"""Bytes of a list of files."""
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-_NOT_A_LISTING = (json.JSONDecodeError, KeyError, TypeError, AttributeError, ValueError)
+_NOT_A_LISTING = (KeyError, TypeError, AttributeError, ValueError, RecursionError)
 """Errors of parsing another answer, such as the login page of a hotel's network."""
 
 
@@ -135,23 +137,34 @@ class HubDownload:
             raise ValueError("HF_HUB_OFFLINE is set, so nothing is downloaded from the hub")
         async with await to_thread.run_sync(_client) as client:  # reads the machine's certificates
             commit, files = await self._listing(client)
-            folder, repo = self._place(commit), self._files.repo
-            await to_thread.run_sync(partial(folder.mkdir, parents=True, exist_ok=True))
-            with _locked(folder, repo):
-                there = await to_thread.run_sync(_bytes_in, folder, files)
-                self.status = replace(self.status, total=sum(file.size for file in files))
-                await to_thread.run_sync(_check_disk, folder, self.status.total - there, repo)
-                for file in files:
-                    await self._download(client, f"/{repo}/resolve/{commit}/{file.name}", file, folder)
+            folder = self._place(commit)
+            try:
+                await self._download_all(client, commit, files, folder)
+            except OSError as error:
+                raise ValueError(f"the files cannot be written to {folder}: {error.strerror or error}") from error
         await self._finish(commit, folder)
+
+    async def _download_all(self, client: httpx.AsyncClient, commit: str, files: list[_HubFile], folder: Path) -> None:
+        repo = self._files.repo
+        await to_thread.run_sync(partial(folder.mkdir, parents=True, exist_ok=True))
+        with _locked(folder, repo):
+            there = await to_thread.run_sync(_bytes_in, folder, files)
+            self.status = replace(self.status, total=sum(file.size for file in files))
+            await to_thread.run_sync(_check_disk, folder, self.status.total - there, repo)
+            for file in files:
+                await self._download(client, f"/{repo}/resolve/{commit}/{file.name}", file, folder)
 
     async def _listing(self, client: httpx.AsyncClient) -> tuple[str, list[_HubFile]]:
         """The newest commit, and its wanted files."""
         wanted = self._files
-        answer = await client.get(f"/api/models/{wanted.repo}", params={"blobs": "true"})
-        self._check(answer)
+        data = bytearray()
+        async with client.stream("GET", f"/api/models/{wanted.repo}", params={"blobs": "true"}) as answer:
+            self._check(answer)
+            async for piece in answer.aiter_bytes():
+                if len(data := data + piece) > _MOST_LISTED:
+                    raise ValueError(f"{client.base_url.host} did not answer with a list of files")
         try:
-            commit, files = _listed(answer.json(), wanted.wanted)
+            commit, files = _listed(json.loads(data), wanted.wanted)
         except _NOT_A_LISTING as problem:
             host = client.base_url.host
             raise ValueError(f"{host} did not answer with a list of files") from problem
@@ -210,9 +223,14 @@ class HubDownload:
 
     def _reason(self, problem: BaseException) -> str:
         """The reason of the failure, as a message."""
-        host = httpx.URL(_endpoint()).host
+        if isinstance(problem, ValueError):
+            return str(problem)
+        host = httpx.URL(hub_endpoint()).host
         if isinstance(problem, httpx.HTTPStatusError):
-            return f"{host} answered {problem.response.status_code} for {problem.request.url.path}"
+            status = problem.response.status_code
+            is_passing = status == httpx.codes.TOO_MANY_REQUESTS or status >= 500
+            remedy = "Try again later." if is_passing else self._files.without
+            return f"{host} answered {status} for {problem.request.url.path}. {remedy}"
         if isinstance(problem, httpx.ReadTimeout):
             return f"{host} stopped sending; try again later"
         if isinstance(problem, httpx.HTTPError):
@@ -223,9 +241,7 @@ class HubDownload:
         if isinstance(problem, ImportError):
             return f"it was downloaded, but a library that it needs cannot be loaded here: {problem}"
         if isinstance(problem, OSError):
-            return f"the files cannot be written: {problem.strerror or problem}"
-        if isinstance(problem, ValueError):
-            return str(problem)
+            return f"{problem.filename or 'a file'} cannot be read or written: {problem.strerror or problem}"
         return f"it cannot be loaded here: {str(problem) or type(problem).__name__}"
 
 
@@ -236,16 +252,21 @@ def remove_parts(folder: Path) -> None:
 
 
 def _client() -> httpx.AsyncClient:
+    endpoint = hub_endpoint()  # before the import, which reads it too
     from huggingface_hub import get_token
 
-    token = get_token()
+    token = get_token() or ""
+    if not (token.isascii() and token.isprintable()):
+        raise ValueError("the token of HF_TOKEN or “hf auth login” has characters that no token has; copy it again")
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    return httpx.AsyncClient(base_url=_endpoint(), headers=headers, follow_redirects=True, timeout=PATIENCE)
-
-
-def _endpoint() -> str:
-    """The hub, or the mirror that the hub's own tools use."""
-    return os.environ.get("HF_ENDPOINT", "").rstrip("/") or "https://huggingface.co"
+    try:
+        return httpx.AsyncClient(base_url=endpoint, headers=headers, follow_redirects=True, timeout=PATIENCE)
+    except (ImportError, ValueError, httpx.InvalidURL) as error:
+        raise ValueError(f"the proxy in ALL_PROXY, HTTPS_PROXY or HTTP_PROXY cannot be used: {error}") from error
+    except OSError as error:
+        raise ValueError(
+            f"certificates cannot be read ({error.strerror or error}); check SSL_CERT_FILE and SSL_CERT_DIR"
+        ) from error
 
 
 def _listed(answer: dict[str, Any], wanted: re.Pattern[str]) -> tuple[str, list[_HubFile]]:

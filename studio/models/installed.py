@@ -50,5 +50,5 @@ def _is_complete(folder: Path, model: CatalogueModel) -> bool:
         return all((folder / name).is_file() for name in set(index["weight_map"].values()))
     except FileNotFoundError:
         return any((folder / name).is_file() for name in ("model.safetensors", "model.pth"))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
         return False

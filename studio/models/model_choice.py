@@ -63,7 +63,7 @@ def read_choice(home: str) -> str | None:
     try:
         with (Path(home) / FILE).open(encoding="utf-8") as file:
             choice = json.loads(file.read(MAX_BYTES))["model"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, RecursionError, KeyError, TypeError):
         return None
     return choice if isinstance(choice, str) and choice else None
 

@@ -25,7 +25,15 @@ class ModelDownload(HubDownload):
 
     async def _complete(self, commit: str, folder: Path) -> None:
         await to_thread.run_sync(set_newest, self._model, commit)
+        await to_thread.run_sync(_remove_older_parts, folder)
 
     def _remove(self) -> None:
         if self._folder is not None:
             remove_parts(self._folder)
+
+
+def _remove_older_parts(newest: Path) -> None:
+    """Remove what interrupted downloads of earlier commits have left. Blocking."""
+    for folder in newest.parent.iterdir():
+        if folder != newest:
+            remove_parts(folder)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from engine import EngineError, ModelSurvey, is_hub_id, survey_model
 from studio.engine_host import engine_config
 from studio.errors import InvalidRequest
-from studio.models.catalogue import CATALOGUE, CatalogueModel
+from studio.models.catalogue import CATALOGUE, CatalogueModel, in_catalogue
 from studio.models.installed import installed_folder
 from studio.models.model_choice import resolve
 from studio.settings import Settings
@@ -34,13 +35,16 @@ def list_models(settings: Settings, loaded: str, path: str | None = None, held_b
 
     ``held_bytes``: memory of this process's engine.
     """
-    listed = []
+    models = []
     for model in CATALOGUE:
         folder = installed_folder(model)
-        listed.append(_listed(settings, loaded, model.name, model, None if folder is None else str(folder), held_bytes))
-    known = {model.path for model in listed} | {model.repo for model in CATALOGUE}
-    others = dict.fromkeys(other for other in (loaded, path) if other and other not in known)
-    return listed + [_other(settings, loaded, name, held_bytes) for name in others]
+        models.append(_listed(settings, loaded, model.name, model, None if folder is None else str(folder), held_bytes))
+    identities = {_identity(model.path or model.name) for model in models} | {model.repo for model in CATALOGUE}
+    for other in (loaded, path):
+        if other and in_catalogue(other) is None and (identity := _identity(other)) not in identities:
+            identities.add(identity)
+            models.append(_other(settings, loaded, other, held_bytes))
+    return models
 
 
 def fitting_path(settings: Settings, name: str, held_bytes: int) -> str:
@@ -85,7 +89,7 @@ def _listed(
     settings: Settings, loaded: str, name: str, model: CatalogueModel | None, path: str | None, held_bytes: int
 ) -> ListedModel:
     repo = model.repo if model else None
-    is_loaded = loaded in (path, repo)
+    is_loaded = loaded == repo or (path is not None and _identity(loaded) == _identity(path))
     try:
         survey = survey_model(
             engine_config(settings, path or repo), None if path or model is None else model.tree, held_bytes
@@ -93,6 +97,14 @@ def _listed(
     except (EngineError, OSError) as error:
         return ListedModel(name, model, path, is_loaded, None, str(error))
     return ListedModel(name, model, path, is_loaded, survey)
+
+
+def _identity(name: str) -> str:
+    """Equal for all names of one model: its real path, or its name if it is not on this machine."""
+    try:
+        return os.path.realpath(resolve(name))
+    except ValueError:
+        return name
 
 
 def _other(settings: Settings, loaded: str, name: str, held_bytes: int) -> ListedModel:

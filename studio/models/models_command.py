@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,6 +25,7 @@ NAMES = [model.name for model in CATALOGUE if model.repo]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command. Returns 0 on success, 1 after an error (printed on standard error), 2 for wrong arguments."""
     options = _parser().parse_args(arguments)
+    logging.getLogger("studio").addHandler(logging.NullHandler())  # the reason of a failure is printed once
     try:
         settings = Settings.load()
         if options.command == "download":
@@ -36,7 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"studio: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("\nstudio: interrupted; the same command continues the download", file=sys.stderr)
+        is_download = options.command == "download"
+        remedy = "; the same command continues the download" if is_download else ""
+        print(f"\nstudio: interrupted{remedy}", file=sys.stderr)
         return 130
     return 0
 
@@ -99,17 +103,19 @@ async def _download(name: str) -> int:
     assert model is not None, "argparse has checked the name"
     download = ModelDownload(model)
     download.begin()
-    waiting = asyncio.ensure_future(download.wait())
+    waiting, shown = asyncio.ensure_future(download.wait()), ""
     while not waiting.done():
         await asyncio.wait({waiting}, timeout=1.0)
         status = download.status
         if status.total:
             shown = f"{status.done / 1e9:.2f} of {status.total / 1e9:.2f} GB ({status.done / status.total:.0%})"
             print(f"\r{model.title}: {shown}", end="", file=sys.stderr, flush=True)
-    print(file=sys.stderr)
+    if shown:
+        print(file=sys.stderr)
     if error := download.status.error:
         print(f"studio: {model.title} was not downloaded: {error}", file=sys.stderr)
         return 1
+    print(f"{model.title} is on this machine; to use it: fish-voice-studio models use {name}")
     return 0
 
 

@@ -15,10 +15,13 @@ from typing import Any
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
-from engine import CheckedTake, EngineConfig, EngineError, ModelReport, check_model
+from engine import CheckedTake, EngineConfig, EngineError, ModelReport, check_model, is_hub_id
 from studio.audio.resampler import Resampler
+from studio.errors import StudioError
 from studio.library.audio_files import write_whole
-from studio.settings import Settings, SettingsError
+from studio.models.catalogue import in_catalogue
+from studio.models.model_choice import resolve
+from studio.settings import Settings
 from studio.unicode_text import text_of
 from studio.voices.hearing.recogniser import RATE, FasterWhisper, Recogniser, check_name
 
@@ -33,12 +36,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         recogniser = _recogniser(options.recogniser)
         texts = _texts(options)
-        config = EngineConfig(options.model, options.device, max_rows=1, weights=options.weights)
+        config = EngineConfig(_path(options.model), options.device, max_rows=1, weights=options.weights)
         report = check_model(config, texts, lambda line: print(line, file=sys.stderr))
-    except (EngineError, SettingsError, OSError, ValueError) as error:
+    except (EngineError, StudioError, OSError, RuntimeError, ValueError) as error:
         print(f"studio: {error}", file=sys.stderr)
         return 1
-    figures = _figures(report, recogniser)
+    problems = []
+    try:
+        figures = _figures(report, recogniser)
+    except (ImportError, LookupError, MemoryError, OSError, RuntimeError, ValueError) as error:  # of a library
+        figures = _figures(report, None)
+        name = options.recogniser or Settings.load().transcriber
+        problems.append(f"word errors were not counted, since {name} failed: {error}")
     for line in _lines(figures):
         print(line)
     if options.json:
@@ -46,14 +55,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             write_whole(options.json, io.BytesIO(text.encode()), is_private=False)
         except OSError as error:
-            print(f"studio: the measurements were not written: {error}", file=sys.stderr)
-            return 1
-    return 0
+            problems.append(f"the measurements were not written: {error}")
+    for problem in problems:
+        print(f"studio: {problem}", file=sys.stderr)
+    return 1 if problems else 0
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="fish-voice-studio check", description="Tests and measures a model.")
-    parser.add_argument("model", help="a folder, a GGUF file, a model.pth, or a hub id")
+    parser.add_argument("model", help="a folder, a GGUF file, a model.pth, a hub id, or a name that “models” lists")
     parser.add_argument("--device", help="cpu, cuda, cuda:1 …; default: a GPU if there is one")
     parser.add_argument("--weights", choices=("bf16", "int8", "int6"), help="format of the weights in memory")
     parser.add_argument("--texts", type=Path, help="a file with other sentences, one per line")
@@ -61,6 +71,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--recogniser", help="for word errors, e.g. faster-whisper:base; default: STUDIO_TRANSCRIBER")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the measurements to FILE")
     return parser
+
+
+def _path(model: str) -> str:
+    """The folder of a model of the catalogue that is on this machine; other names stay as they are."""
+    return model if in_catalogue(model) is None or is_hub_id(model) else resolve(model)
 
 
 def _texts(options: argparse.Namespace) -> Sequence[str]:

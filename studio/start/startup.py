@@ -24,6 +24,7 @@ from engine import DirectEngine, Engine, EngineConfig, EngineError, SpeechEngine
 from studio import __version__
 from studio.engine_host import EngineHost, Reporter, StartEngine, engine_config, trim_heap_regularly
 from studio.errors import SettingsError
+from studio.models.hub_files import check_endpoint
 from studio.models.model_choice import StartingModel, starting_model
 from studio.serving.public_port import PublicPort
 from studio.settings import PREFIX, Settings, on_zero_gpu
@@ -167,6 +168,7 @@ def main() -> int:
             return _serve_zero(settings, terminal)
         port = PublicPort(settings)  # before anything is loaded, so that a port in use is reported at once
         _check_home(settings)
+        check_endpoint()
         first = starting_model(settings)
         terminal.starting(first.model)
     except SettingsError as error:

@@ -260,6 +260,20 @@ def test_overlapping_embedded_files_are_refused(tmp_path: Path, published: Path)
     assert "download" in refusal(write_with_files(tmp_path, published, offsets=[0, 50, 2**62]))
 
 
+def test_packed_file_without_tensors_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "bare.gguf"
+    data = b"GGUF" + struct.pack("<IQQ", 3, 0, 4)
+    for key, kind, value in (
+        ("general.architecture", 8, struct.pack("<Q", 8) + b"audiocpp"),
+        ("audiocpp.tensor_names", 9, struct.pack("<IQ", 8, 0)),
+        ("audiocpp.tensor_ranks", 9, struct.pack("<IQ", 5, 0)),
+        ("audiocpp.tensor_shapes", 9, struct.pack("<IQ", 11, 0)),
+    ):
+        data += struct.pack("<Q", len(key)) + key.encode() + struct.pack("<I", kind) + value
+    path.write_bytes(data)
+    assert "embedded_files" in refusal(path)
+
+
 def test_missing_key_is_named(tmp_path: Path) -> None:
     path = tmp_path / "bare.gguf"
     writer = GGUFWriter(path, "fish-speech")

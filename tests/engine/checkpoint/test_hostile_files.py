@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import math
+import os
 import pickle
 import shutil
 import struct
+import subprocess
+import sys
+import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -13,9 +19,11 @@ from typing import Any
 
 import pytest
 import torch
+import yaml
 
-from engine import CheckpointError
-from engine.checkpoint import find, load
+from engine import CheckpointError, EngineConfig, survey_model
+from engine.checkpoint import find, load, open_source
+from studio.paths import ROOT
 from tests.engine.checkpoint.layouts import AUDIO8, write_dual_ar, write_flat
 from tests.tiny import FEW_LAYERS, TinyCodec, write_checkpoint
 
@@ -49,6 +57,15 @@ def refusal(folder: Path, name: str) -> str:
     message = str(caught.value)
     assert name in message and "\n" not in message
     return message
+
+
+def surveyed(folder: Path) -> str:
+    """The refusal of a folder on the way through everything that is read of it."""
+    with pytest.raises(CheckpointError) as caught:
+        survey_model(EngineConfig(str(folder), "cpu"))
+        load(folder, CPU, CPU, torch.float32)
+    assert str(folder) in str(caught.value) and "\n" not in str(caught.value)
+    return str(caught.value)
 
 
 def write_model(folder: Path) -> None:
@@ -167,13 +184,104 @@ def test_invalid_json_is_named(folder: Path, content: str) -> None:
     [
         ("n_layer", 10**9), ("n_layer", 0), ("n_layer", -1), ("dim", 64.5), ("dim", "wide"), ("dim", None),
         ("vocab_size", 10**12), ("n_head", 5), ("head_dim", 15), ("n_local_heads", 3), ("num_codebooks", [4]),
-        ("rope_base", "x"), ("semantic_begin_id", 10**7), ("eos_token_id", -5), ("codebook_size", 3),
+        ("rope_base", "x"), ("rope_base", math.nan), ("norm_eps", -1),
+        ("semantic_begin_id", 10**7), ("eos_token_id", -5), ("codebook_size", 3),
         ("attention_o_bias", True), ("max_seq_len", 1e400), ("semantic_end_id", "x"),
     ],
 )  # fmt: skip
 def test_impossible_sizes_are_refused_before_allocation(folder: Path, key: str, value: object) -> None:
     edit(folder, lambda tree: tree.update({key: value}))
     refusal(folder, "config.json")
+
+
+def test_published_sizes_that_are_no_objects_are_refused(tmp_path: Path) -> None:
+    write_checkpoint(tmp_path, FEW_LAYERS, CODEC)
+    edit(tmp_path, lambda tree: tree.update(text_config=[1]))
+    assert "must be objects" in refusal(tmp_path, "config.json")
+
+
+@pytest.mark.parametrize("name", ["config.json", "card.json", "codec.yaml"])
+def test_a_device_or_a_folder_is_not_read(folder: Path, name: str) -> None:
+    (folder / name).unlink(missing_ok=True)
+    (folder / name).symlink_to("/dev/null")
+    is_optional = name == "codec.yaml"  # then S2 Pro's sizes apply
+    assert ("codebooks" if is_optional else f"{name} is not a file") in surveyed(folder)
+    (folder / name).unlink()
+    (folder / name).mkdir()
+    assert ("codebooks" if is_optional else f"{name} is not a file") in surveyed(folder)
+
+
+@pytest.mark.parametrize("content", ["[" * 60_000, '"' + "x" * 2**20 + '"', "{", "\xff"])
+@pytest.mark.parametrize("name", ["card.json", "codec.yaml"])
+def test_a_large_or_deeply_nested_description_is_refused(folder: Path, name: str, content: str) -> None:
+    (folder / name).write_text(content, "latin-1")
+    assert f"{name} " in surveyed(folder)
+
+
+@pytest.mark.parametrize(
+    ("keys", "value"),
+    [
+        ("sample_rate", 0), ("sample_rate", math.inf), ("encoder_rates", [0, 4]), ("encoder_dim", 10**12),
+        ("quantizer n_codebooks", 10**9), ("quantizer downsample_factor", [2] * 1000),
+        ("encoder_transformer_layers", [10**9]),
+        ("quantizer pre_module config n_layer", 10**9), ("quantizer post_module config head_dim", 0),
+        ("quantizer pre_module config rope_base", math.nan), ("transformer_general_config norm_eps", -1),
+        ("timbre", {"dim": 4, "width": 4, "n_layer": 10**9, "bands": 4}),
+    ],
+)  # fmt: skip
+def test_impossible_sizes_of_a_codec_are_refused_before_it_is_built(folder: Path, keys: str, value: object) -> None:
+    tree = yaml.safe_load((folder / "codec.yaml").read_text())
+    *outer, key = keys.split()
+    functools.reduce(dict.__getitem__, outer, tree)[key] = value
+    (folder / "codec.yaml").write_text(yaml.safe_dump(tree))
+    assert "value of the wrong kind" in surveyed(folder)
+
+
+WITHOUT_PERMISSION = """
+import os, sys
+from pathlib import Path
+from engine import CheckpointError, EngineConfig, survey_model
+from engine.checkpoint import load
+import torch
+
+folder, cpu = Path(sys.argv[1]), torch.device("cpu")
+if os.getuid() == 0:  # root may read everything
+    os.setuid(65534)
+for name in sys.argv[2:]:
+    (folder / name).touch()
+    mode = (folder / name).stat().st_mode
+    (folder / name).chmod(0)
+    try:
+        survey_model(EngineConfig(str(folder), "cpu"))
+        load(folder, cpu, cpu, torch.float32)
+    except CheckpointError as error:
+        print(error)
+    (folder / name).chmod(mode)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a file's mode does not stop its owner from reading there")
+def test_a_file_without_permission_to_read_it_is_named(merged: Path) -> None:
+    names = ["config.json", "codec.pth", "model.pth", "tokenizer.json", "README.md"]
+    with tempfile.TemporaryDirectory() as parent:
+        folder = shutil.copytree(merged, Path(parent) / "merged")
+        for path in (Path(parent), folder, *folder.iterdir()):
+            path.chmod(0o777)
+            if os.getuid() == 0:
+                os.chown(path, 65534, 65534)
+        done = subprocess.run(
+            [sys.executable, "-c", WITHOUT_PERMISSION, str(folder), *names],
+            cwd=ROOT, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    messages = done.stdout.splitlines()
+    assert len(messages) == len(names), done.stderr
+    for name, message in zip(names, messages, strict=True):
+        assert str(folder / name) in message and "cannot be read" in message
+
+
+def test_a_licence_has_no_control_characters(folder: Path) -> None:
+    (folder / "README.md").write_text("---\nlicense: \x1b[31mred\x07\n---\n")
+    assert open_source(folder).card().licence == "[31mred"
 
 
 def test_a_missing_key_is_named(folder: Path) -> None:
@@ -231,9 +339,11 @@ def test_audio8s_codec_of_no_size_is_refused(tmp_path: Path) -> None:
     refusal(tmp_path, "config.json")
 
 
-@pytest.mark.parametrize("model", ["owner/name/file.bin", "owner/name/deeper", "a/b/c.gguf/d", "../x/y.gguf"])
+@pytest.mark.parametrize(
+    "model", ["owner/name/file.bin", "~nobody-here/x", "owner/name/deeper", "a/b/c.gguf/d", "../x/y.gguf"]
+)
 def test_invalid_ids_are_refused(model: str) -> None:
-    with pytest.raises(CheckpointError, match="hub id"):
+    with pytest.raises(CheckpointError, match=r"hub id|cannot be looked up"):
         find(model)
 
 

@@ -29,6 +29,8 @@ class Hub:
     """The error status for every file of a restricted model, or 0."""
     breaks: int = 0
     """Number of responses with the large file that still break off halfway."""
+    listed: bytes = b""
+    """An answer instead of the listing."""
     paths: list[str] = field(default_factory=list)
     ranges: list[str] = field(default_factory=list)
     """Requested ranges of files."""
@@ -52,7 +54,7 @@ class _Handler(BaseHTTPRequestHandler):
         path, hub = self.path.partition("?")[0], self.hub
         hub.paths.append(path)
         if path == f"/api/models/{hub.model}":
-            return self.reply(json.dumps(hub.listing()).encode())
+            return self.reply(hub.listed or json.dumps(hub.listing()).encode())
         if path.startswith(f"/{hub.model}/resolve/{COMMIT}/"):  # the hub redirects to its storage
             if hub.refused:
                 return self.send_error(hub.refused)

@@ -145,7 +145,8 @@ def test_a_full_disk_is_reported(hub: Hub, studio_of: StudioOf, monkeypatch: pyt
     monkeypatch.setattr(hub_download, "_sync", refuse)
     with studio_of(model="test/model").served.client() as client:
         client.post(DOWNLOAD)
-        assert downloaded(client)["error"] == "the files cannot be written: No space left on device"
+        error = downloaded(client)["error"]
+    assert "snapshots" in error and error.endswith(": No space left on device")
     assert installed_folder(MODEL) is None
 
 
@@ -163,6 +164,46 @@ def test_unreachable_hub_is_reported_with_an_alternative(cache: Path, studio_of:
         client.post(DOWNLOAD)
         error = downloaded(client)["error"]
     assert "127.0.0.1 cannot be reached" in error and "copy the model into a folder" in error
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        ("HF_ENDPOINT", "http://[::1", "HF_ENDPOINT='http://[::1' is not an address"),
+        ("HF_ENDPOINT", "localhost:80", "HF_ENDPOINT='localhost:80' is not an address"),
+        ("HF_TOKEN", "hf_s\u00e9cret", "copy it again"),
+        ("ALL_PROXY", "foo://x", "the proxy in ALL_PROXY"),
+        ("SSL_CERT_FILE", "/no/such.pem", "check SSL_CERT_FILE"),
+    ],
+)
+def test_an_unusable_setting_is_named(
+    hub: Hub, studio_of: StudioOf, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, message: str
+) -> None:
+    with studio_of(model="test/model").served.client() as client:
+        monkeypatch.setenv(variable, value)
+        client.post(DOWNLOAD)
+        error = downloaded(client)["error"]
+    assert message in error and "s\u00e9cret" not in error
+    assert not hub.paths
+
+
+@pytest.mark.parametrize("answer", [b"[" * 200_000, b" " * (hub_download._MOST_LISTED + 1), b"[1]", b"\xff"])
+def test_another_answer_than_a_list_of_files_is_refused(hub: Hub, studio_of: StudioOf, answer: bytes) -> None:
+    hub.listed = answer
+    with studio_of(model="test/model").served.client() as client:
+        client.post(DOWNLOAD)
+        assert downloaded(client)["error"] == "127.0.0.1 did not answer with a list of files"
+
+
+def test_parts_of_an_earlier_commit_are_removed(hub: Hub, snapshot: Path, studio_of: StudioOf) -> None:
+    older = snapshot.with_name("f" * 40)
+    older.mkdir(parents=True)
+    (older / "tokenizer.json").touch()
+    (older / f".{LARGE}.part").touch()
+    with studio_of(model="test/model").served.client() as client:
+        client.post(DOWNLOAD)
+        assert downloaded(client)["error"] is None
+    assert [path.name for path in older.iterdir()] == ["tokenizer.json"]
 
 
 def test_partial_download_of_another_program_does_not_count(hub: Hub, snapshot: Path) -> None:

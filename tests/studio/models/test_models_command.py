@@ -57,3 +57,29 @@ def test_failed_download_reports_the_reason(capsys: pytest.CaptureFixture[str]) 
     with ThreadPoolExecutor(1) as thread:  # a browser test may have left an event loop in this one
         assert thread.submit(main, ["download", "audio8-0.6b"]).result() == 1
     assert "was not downloaded: 127.0.0.1 cannot be reached" in capsys.readouterr().err
+
+
+def test_an_address_of_the_hub_that_is_none_is_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://[::1")
+    for command in ([], ["use", "audio8-0.6b"], ["download", "audio8-0.6b"]):
+        with ThreadPoolExecutor(1) as thread:
+            assert thread.submit(main, command).result() == 1
+        assert "HF_ENDPOINT='http://[::1' is not an address" in capsys.readouterr().err
+
+
+def test_the_loaded_model_is_marked_however_it_is_named(
+    capsys: pytest.CaptureFixture[str], quick_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "link").symlink_to(quick_checkpoint)
+    monkeypatch.chdir(quick_checkpoint.parent)
+    for name in (f"{quick_checkpoint}/", f"./{quick_checkpoint.name}", str(tmp_path / "link")):
+        monkeypatch.setenv("STUDIO_MODEL", name)
+        assert main(["list", str(quick_checkpoint), "--json"]) == 0
+        listed = json.loads(capsys.readouterr().out)
+        assert [model["name"] for model in listed if model["loaded"]] == [name] == [listed[-1]["name"]]
+    monkeypatch.delenv("STUDIO_MODEL")
+    for name in ("bundled", f"{BUNDLED_FOLDER}/"):
+        assert main(["list", name, "--json"]) == 0
+        assert len(json.loads(capsys.readouterr().out)) == len(CATALOGUE)

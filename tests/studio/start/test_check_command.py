@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from engine import EngineConfig, ModelReport, check_model
+from studio.__main__ import main as run_command
+from studio.models.catalogue import BUNDLED_FOLDER
 from studio.start import check_command
 from studio.start.check_command import SENTENCES, SHORT, main
 from studio.voices.hearing.recogniser import Transcription
@@ -68,7 +70,16 @@ def test_the_bundled_model_is_checked(
 def test_failed_check_is_reported_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     empty = tmp_path / "texts.txt"
     empty.write_text("\n")
-    for arguments in ([str(tmp_path)], [FRY, "--texts", str(empty)], [FRY, "--recogniser", "ears"], ["no/such/model"]):
+    binary = tmp_path / "binary.txt"
+    binary.write_bytes(b"\xff\xfe\x00")
+    for arguments in (
+        [FRY, "--texts", str(binary)],
+        ["~nobody-here/x"],
+        [str(tmp_path)],
+        [FRY, "--texts", str(empty)],
+        [FRY, "--recogniser", "ears"],
+        ["no/such/model"],
+    ):
         assert main(arguments) == 1
         captured = capsys.readouterr()
         assert captured.out == "" and captured.err.strip().splitlines()[-1].startswith("studio: ")
@@ -78,3 +89,30 @@ def test_unwritable_measurements_are_still_printed(tmp_path: Path, capsys: pytes
     assert main([FRY, "--short", "--device", "cpu", "--json", str(tmp_path / "missing" / "figures.json")]) == 1
     captured = capsys.readouterr()
     assert SENTENCES[0] in captured.out and "were not written" in captured.err.splitlines()[-1]
+
+
+def test_measurements_survive_a_recogniser_that_fails(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Deaf:
+        def recognise(self, pcm: np.ndarray, language: str) -> Transcription:
+            raise KeyError("id")
+
+    monkeypatch.setattr(check_command, "_recogniser", lambda name: Deaf())
+    assert main([FRY, "--short", "--device", "cpu", "--recogniser", "faster-whisper:base"]) == 1
+    captured = capsys.readouterr()
+    assert SENTENCES[0] in captured.out
+    assert "not counted, since faster-whisper:base failed" in captured.err.splitlines()[-1]
+
+
+def test_a_name_of_the_catalogue_is_checked_and_an_interrupt_leaves_no_traceback(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(config: EngineConfig, *given: object) -> ModelReport:
+        assert config.model == BUNDLED_FOLDER
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(check_command, "check_model", interrupted)
+    monkeypatch.setattr("sys.argv", ["fish-voice-studio", "check", "bundled"])
+    assert run_command() == 130
+    assert capsys.readouterr().err == "\nstudio: interrupted\n"
