@@ -33,8 +33,7 @@ PAUSE = 1.0
 SPARE = 2**28
 """Bytes that a download leaves free on the disk."""
 _PIECE = 2**20
-_MOST_LISTED = 2**23
-"""Bytes of a list of files."""
+_MAX_LISTING_BYTES = 2**23
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _NOT_A_LISTING = (KeyError, TypeError, AttributeError, ValueError, RecursionError)
 """Errors of parsing another answer, such as the login page of a hotel's network."""
@@ -161,7 +160,8 @@ class HubDownload:
         async with client.stream("GET", f"/api/models/{wanted.repo}", params={"blobs": "true"}) as answer:
             self._check(answer)
             async for piece in answer.aiter_bytes():
-                if len(data := data + piece) > _MOST_LISTED:
+                data += piece
+                if len(data) > _MAX_LISTING_BYTES:
                     raise ValueError(f"{client.base_url.host} did not answer with a list of files")
         try:
             commit, files = _listed(json.loads(data), wanted.wanted)
