@@ -187,7 +187,7 @@ def test_an_unusable_setting_is_named(
     assert not hub.paths
 
 
-@pytest.mark.parametrize("answer", [b"[" * 200_000, b" " * (hub_download._MOST_LISTED + 1), b"[1]", b"\xff"])
+@pytest.mark.parametrize("answer", [b"[" * 200_000, b" " * (hub_download._MAX_LISTING_BYTES + 1), b"[1]", b"\xff"])
 def test_another_answer_than_a_list_of_files_is_refused(hub: Hub, studio_of: StudioOf, answer: bytes) -> None:
     hub.listed = answer
     with studio_of(model="test/model").served.client() as client:
