@@ -60,14 +60,14 @@ class DirectEngine(Engine):
 
         ``on_gpu`` runs tasks on a GPU; without it they run in this process.
         """
-        tell = progress or (lambda doing, done: None)
-        checkpoint, info, loop, clip_encoder, _ = assemble(replace(config, max_rows=1, graphs=False), tell)
+        report = progress or (lambda doing, done: None)
+        checkpoint, info, loop, clip_encoder, _ = assemble(replace(config, max_rows=1, graphs=False), report)
         engine = cls(checkpoint, info, loop, clip_encoder)
         if on_gpu:
             engine._speak_on_gpu = on_gpu(engine.speak_now, speaking_seconds)
             engine._encode_on_gpu = on_gpu(engine._clip_encoder.now, lambda audio, rate: ENCODING_SECONDS)
             engine._align_on_gpu = on_gpu(engine._aligner.now, lambda text, codes: ALIGNING_SECONDS)
-        tell("ready", 1.0)
+        report("ready", 1.0)
         return engine
 
     def speak_now(self, utterance: Utterance) -> Chunks:

@@ -42,16 +42,16 @@ class Engine:
         ``progress`` is called at each step, and aborts the start by raising. If the GPU's memory runs out, the engine
         loads again in a smaller size. Raises CheckpointError, ConfigError.
         """
-        tell = progress or (lambda doing, done: None)
-        checkpoint, info, loop, clip_encoder, missing_graphs = assemble(config, tell)
+        report = progress or (lambda doing, done: None)
+        checkpoint, info, loop, clip_encoder, missing_graphs = assemble(config, report)
         engine = cls(checkpoint, info, loop, clip_encoder)
         loop.start()
         try:
-            tell("warming up", 0.0)
+            report("warming up", 0.0)
             with ThreadPoolExecutor(1) as thread:  # so that start also works inside a running event loop
                 thread.submit(lambda: asyncio.run(engine._warm_up())).result()
             loop.run_in_gaps(missing_graphs)
-            tell("ready", 1.0)
+            report("ready", 1.0)
         except BaseException:
             engine.stop()
             raise

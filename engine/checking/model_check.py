@@ -81,29 +81,29 @@ class _Speech:
     greedy: Spoken
 
 
-def check_model(config: EngineConfig, texts: Sequence[str], tell: Callable[[str], object] = print) -> ModelReport:
+def check_model(config: EngineConfig, texts: Sequence[str], report: Callable[[str], object] = print) -> ModelReport:
     """Load the model and check it. Blocking: minutes for a large one. Raises CheckpointError, ConfigError."""
-    speech = _speech(config, texts, tell)
+    speech = _speech(config, texts, report)
     gc.collect()
     torch.cuda.empty_cache()  # comparing needs the full weights, so the engine's must be freed
-    tell("comparing logits")
+    report("comparing logits")
     try:
         comparison = _compare(config.model, speech, speech.info.device)
     except torch.OutOfMemoryError:
-        tell("comparing logits on the CPU, where there is memory for the whole weights")
+        report("comparing logits on the CPU, where there is memory for the whole weights")
         comparison = _compare(config.model, speech, "cpu")
     return ModelReport(speech.info, speech.load_seconds, speech.peak_memory, speech.takes, *comparison)
 
 
-def _speech(config: EngineConfig, texts: Sequence[str], tell: Callable[[str], object]) -> _Speech:
-    tell("loading")
+def _speech(config: EngineConfig, texts: Sequence[str], report: Callable[[str], object]) -> _Speech:
+    report("loading")
     start = time.perf_counter()
     engine = Engine.start(config)
     load_seconds = time.perf_counter() - start
     try:
         takes, spoken = list[CheckedTake](), list[Spoken]()
         for index, text in enumerate(texts):
-            tell(f"generating {index + 1} of {len(texts)}")
+            report(f"generating {index + 1} of {len(texts)}")
             take, codes = asyncio.run(_speak(engine, text, seed=index))
             takes.append(take)
             if codes.shape[1] and len(spoken) < COMPARED_TAKES:

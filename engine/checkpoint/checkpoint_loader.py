@@ -86,7 +86,7 @@ def load(
     codec_fingerprint = hasher.submit(fingerprint, codec.config, codec.state_dict())
     hasher.shutdown(wait=False)
     parameters = sum(math.prod(tensor.shape) for tensor in read) + sum(p.numel() for p in codec.parameters())
-    codec = _moved(codec, codec_device)
+    codec = _to_device(codec, codec_device)
     return Checkpoint(config, model, codec, codec_fingerprint, tokenizer, _fingerprint(config, read), parameters)
 
 
@@ -102,36 +102,36 @@ def _load_model(
         model, as_published = DualAR(source.config, weights), DualAR(source.config)
     upload, quantiser = Uploader(device), Quantiser(model, device)
 
-    def read(stored: LazyTensor) -> _ReadTensor:
-        name, tensor = stored.name, _numbers(source, stored)
+    def read(lazy: LazyTensor) -> _ReadTensor:
+        name, tensor = lazy.name, _numbers(source, lazy)
         few = tensor.flatten()[:: max(1, tensor.numel() // SAMPLED)][:SAMPLED]
         sample = few.to(dtype).float().numpy().tobytes()
         if name == TEXT_TABLE and text_device != device:
             # A copy, since a view of the file waits for the disk at each word's first use.
-            return _ReadTensor(name, stored.shape, sample, {name: tensor.to(dtype, copy=True)})
-        return _ReadTensor(name, stored.shape, sample, quantiser(name, upload(tensor, dtype)))
+            return _ReadTensor(name, lazy.shape, sample, {name: tensor.to(dtype, copy=True)})
+        return _ReadTensor(name, lazy.shape, sample, quantiser(name, upload(tensor, dtype)))
 
     tensors: list[_ReadTensor] = []
     with ExitStack() as stack:
-        stored = source.weights(stack)
+        lazy_tensors = source.weights(stack)
         check_tensors(
-            source.weights_path, as_published, {tensor.name: tensor.shape for tensor in stored}, source.file_key
+            source.weights_path, as_published, {tensor.name: tensor.shape for tensor in lazy_tensors}, source.file_key
         )
         threads = stack.enter_context(ThreadPoolExecutor(READERS))
-        for tensor in threads.map(read, stored):
+        for tensor in threads.map(read, lazy_tensors):
             tensors.append(tensor)
-            progress("loading weights", len(tensors) / len(stored))
+            progress("loading weights", len(tensors) / len(lazy_tensors))
     model.load_state_dict({key: value for tensor in tensors for key, value in tensor.state.items()}, assign=True)
     return model.eval().requires_grad_(False), tensors
 
 
-def _numbers(source: Source, stored: LazyTensor) -> Tensor:
+def _numbers(source: Source, lazy: LazyTensor) -> Tensor:
     try:
-        tensor = stored.read()
+        tensor = lazy.read()
     except ValueError as error:
         raise CheckpointError(f"{source.weights_path}: {error}") from error
     if not tensor.is_floating_point() or tensor.element_size() < 2:
-        name = source.file_key(stored.name)
+        name = source.file_key(lazy.name)
         raise CheckpointError(f"{source.weights_path}: {name} is {tensor.dtype} and has no scales")
     return tensor
 
@@ -143,7 +143,7 @@ def _fingerprint(config: ModelConfig, read: list[_ReadTensor]) -> str:
     return digest.hexdigest()[:16]
 
 
-def _moved(codec: Codec, device: torch.device) -> Codec:
+def _to_device(codec: Codec, device: torch.device) -> Codec:
     if device.type == "cuda":
         upload, state = Uploader(device), codec.state_dict()
         with ThreadPoolExecutor(READERS) as threads:

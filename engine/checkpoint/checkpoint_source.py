@@ -93,13 +93,13 @@ class Source:
 
     def weights(self, stack: ExitStack) -> list[LazyTensor]:
         """Every tensor by the model's names; files stay open as long as ``stack``."""
-        stored = [tensor for tensor in self._stored(stack) if not is_unused(tensor.name)]
+        tensors_in_file = [tensor for tensor in self._lazy_tensors(stack) if not is_unused(tensor.name)]
         try:
-            stored = with_joined_qkv(with_scales(stored))
+            tensors_in_file = with_joined_qkv(with_scales(tensors_in_file))
         except ValueError as error:
             raise CheckpointError(f"{self.weights_path}: {error}") from error
         tensors: dict[str, LazyTensor] = {}
-        for tensor in stored:
+        for tensor in tensors_in_file:
             name = model_key(tensor.name)
             if name is None or name in tensors:
                 raise CheckpointError(f"{self.weights_path}: unexpected tensor {tensor.name}")
@@ -117,7 +117,7 @@ class Source:
         """On the CPU, in float32."""
         return build_codec(self.codec_config, read_codec(self.folder), self.folder / "codec.pth", "cpu")
 
-    def _stored(self, stack: ExitStack) -> list[LazyTensor]:
+    def _lazy_tensors(self, stack: ExitStack) -> list[LazyTensor]:
         return folder_weights(self.path, stack)
 
     def _name(self, file: str) -> str:
@@ -185,7 +185,7 @@ class GgufSource(Source):
     def _packed(self) -> GgufParts:
         return unpacked(open_gguf(self.path))
 
-    def _stored(self, stack: ExitStack) -> list[LazyTensor]:
+    def _lazy_tensors(self, stack: ExitStack) -> list[LazyTensor]:
         return self._packed.weights
 
     def _name(self, file: str) -> str:

@@ -34,17 +34,17 @@ class Family:
     read: Callable[[Tree, TokenIds], ModelConfig]
     codec: Callable[[Tree], CodecConfig] = field(default=lambda tree: CodecConfig())
     """Sizes of the codec for a checkpoint without codec.yaml."""
-    is_meant: Callable[[Tree], bool] = field(default=lambda tree: True)
+    matches: Callable[[Tree], bool] = field(default=lambda tree: True)
     """Distinguishes families with the same model_type."""
 
 
 def family_of(tree: Tree) -> Family:
     """The family of a config.json. Raises ValueError."""
     for family in FAMILIES:
-        if tree.get("model_type") == family.model_type and family.is_meant(tree):
+        if tree.get("model_type") == family.model_type and family.matches(tree):
             return family
-    known = ", ".join(repr(name) for name in dict.fromkeys(family.model_type for family in FAMILIES))
-    raise ValueError(f"model_type is {tree.get('model_type')!r}, expected one of {known}")
+    expected = ", ".join(repr(name) for name in dict.fromkeys(family.model_type for family in FAMILIES))
+    raise ValueError(f"model_type is {tree.get('model_type')!r}, expected one of {expected}")
 
 
 def _published(tree: Tree, token_ids: TokenIds) -> ModelConfig:
@@ -168,7 +168,7 @@ def _is_s2(tree: Tree) -> bool:
 
 FAMILIES = (
     Family("S2", "fish_qwen3_omni", _published),
-    Family("S2", "dual_ar", _flat, is_meant=_is_s2),  # as written by merging a LoRA
+    Family("S2", "dual_ar", _flat, matches=_is_s2),  # as written by merging a LoRA
     Family(
         "S1",
         "dual_ar",

@@ -144,9 +144,9 @@ def _info(path: Path, cursor: _Cursor) -> tuple[str, tuple[int, ...], int, int]:
     shape = tuple(reversed([cursor.whole("<Q") for _ in range(rank)]))
     kind, offset = cursor.whole("<I"), cursor.whole("<Q")
     if kind not in BLOCK_TYPES:
-        known = ", ".join(block.name for block in BLOCK_TYPES.values())
+        supported = ", ".join(block.name for block in BLOCK_TYPES.values())
         raise CheckpointError(
-            f"{path} holds {name} as {OTHER_TYPES.get(kind, f'type {kind}')}; use a file of {known}, such as q8_0"
+            f"{path} holds {name} as {OTHER_TYPES.get(kind, f'type {kind}')}; use a file of {supported}, such as q8_0"
         )
     return name, shape, kind, offset
 

@@ -59,8 +59,8 @@ def unpacked(file: GgufFile) -> GgufParts:
     architecture = file.keys.get("general.architecture")
     layout = _LAYOUTS.get(architecture) if isinstance(architecture, str) else None
     if layout is None:
-        known = " or ".join(repr(name) for name in _LAYOUTS)
-        raise CheckpointError(f"{file.path} holds a model of architecture {architecture!r}, expected {known}")
+        supported = " or ".join(repr(name) for name in _LAYOUTS)
+        raise CheckpointError(f"{file.path} holds a model of architecture {architecture!r}, expected {supported}")
     licence = file.keys.get("general.license")
     return replace(layout(file), licence=licence if isinstance(licence, str) else "")
 

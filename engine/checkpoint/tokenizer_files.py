@@ -75,14 +75,14 @@ def read_special(data: bytes, ranks: Mapping[bytes, int], source: str) -> dict[s
 def tiktoken_tokenizer(ranks: Mapping[bytes, int], special: Mapping[str, int]) -> HubTokenizer:
     """A tokenizer with tiktoken's tokens: it merges the two neighbours whose union has the lowest rank."""
     signs = _byte_signs()
-    written = {token: "".join(signs[byte] for byte in token) for token in ranks}
+    texts = {token: "".join(signs[byte] for byte in token) for token in ranks}
     merges = []
     for token in sorted(ranks, key=lambda token: ranks[token]):
         cuts = [(token[:at], token[at:]) for at in range(1, len(token))]
-        known = [(left, right) for left, right in cuts if left in ranks and right in ranks]
-        known.sort(key=lambda pair: (ranks[pair[0]], ranks[pair[1]]))
-        merges += [(written[left], written[right]) for left, right in known]
-    vocabulary = {written[token]: rank for token, rank in ranks.items()}
+        pairs = [(left, right) for left, right in cuts if left in ranks and right in ranks]
+        pairs.sort(key=lambda pair: (ranks[pair[0]], ranks[pair[1]]))
+        merges += [(texts[left], texts[right]) for left, right in pairs]
+    vocabulary = {texts[token]: rank for token, rank in ranks.items()}
     tokenizer = HubTokenizer(models.BPE(vocab=vocabulary, merges=merges, ignore_merges=True))
     split = pre_tokenizers.Split(Regex(_PATTERN), "isolated")
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(

@@ -33,11 +33,11 @@ def folder_weights(folder: Path, stack: ExitStack) -> list[LazyTensor]:
         file = stack.enter_context(_open(path))
         for name in file.keys():  # noqa: SIM118  (no dictionary)
             shape = tuple(file.get_slice(name).get_shape())
-            tensors.append(LazyTensor(name, shape, partial(_stored, file, name)))
+            tensors.append(LazyTensor(name, shape, partial(_read_tensor, file, name)))
     return tensors
 
 
-def _stored(file: safe_open, name: str) -> Tensor:
+def _read_tensor(file: safe_open, name: str) -> Tensor:
     try:
         return file.get_tensor(name)
     except SafetensorError as error:

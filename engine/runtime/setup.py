@@ -120,40 +120,40 @@ class Sizing:
 Assembled = tuple[Checkpoint, EngineInfo, Loop, ClipEncoder, Iterator[int]]
 
 
-def assemble(config: EngineConfig, tell: Progress) -> Assembled:
+def assemble(config: EngineConfig, report: Progress) -> Assembled:
     """Load the config's checkpoint; the loop is not started yet. Raises CheckpointError, ConfigError.
 
     The last item makes the engine faster; run it once the engine is ready: see `Loop.run_in_gaps`. A plan leaves out
     the memory of the allocator, the driver and other programs; if the GPU's memory runs out, the next smaller size is
     loaded.
     """
-    plan = _plan(config, tell)
+    plan = _plan(config, report)
     while True:
         try:
-            return _load(config, plan, tell)
+            return _load(config, plan, report)
         except torch.OutOfMemoryError:
             pass
         release_memory()  # here, because the exception refers to the loaded tensors
         failed_plan = plan.memory
         config = replace(config, memory_bytes=failed_plan.total - 1)
         try:
-            plan = _plan(config, tell)
+            plan = _plan(config, report)
         except ConfigError:
             raise ConfigError(
                 f"the GPU's memory ran out, although this plan fitted: {failed_plan}; "
                 "close other programs that use the GPU, or lower max_rows or max_context"
             ) from None
-        tell(f"memory ran out, loading again with {plan.memory.total / GIB:.1f} GiB", 0.0)
+        report(f"memory ran out, loading again with {plan.memory.total / GIB:.1f} GiB", 0.0)
 
 
-def _load(config: EngineConfig, plan: _Plan, tell: Progress) -> Assembled:
+def _load(config: EngineConfig, plan: _Plan, report: Progress) -> Assembled:
     card = plan.source.card()
-    tell(f"memory: {plan.memory}", 0.0)
+    report(f"memory: {plan.memory}", 0.0)
     with _cached_kernels(plan) as kernels:  # the compiler processes start while weights load
         codec_device = torch.device("cpu") if plan.size.compact else plan.codec_device
         text_device = torch.device("cpu") if plan.size.text_on_host else plan.device
         path, weights = plan.source.path, plan.size.weights
-        checkpoint = checkpoints.load(path, plan.device, codec_device, plan.dtype, tell, weights, text_device)
+        checkpoint = checkpoints.load(path, plan.device, codec_device, plan.dtype, report, weights, text_device)
         codec, prefix_bytes = checkpoint.codec, prefix_cache_bytes(config.prefix_bytes, plan.size)
         runner = Runner(checkpoint.model, plan.size.rows, plan.size.context, prefix_bytes, repeats=config.reproducible)
         sets: list[GraphSet[Any]] = []
@@ -165,11 +165,11 @@ def _load(config: EngineConfig, plan: _Plan, tell: Progress) -> Assembled:
         sets += streams.graphs if isinstance(streams, GraphStreams) else []
         sets += [encode] if isinstance(encode, ClipGraphs) else []
         if kernels and sets:
-            tell("looking kernels up" if kernels.are_complete else "compiling kernels", 0.0)
+            report("looking kernels up" if kernels.are_complete else "compiling kernels", 0.0)
             # A reproducible take must not depend on when it is generated either, and an encoder on demand frees
             # memory, which is impossible during a capture.
             all_first = config.reproducible or plan.size.compact
-            progress = functools.partial(tell, "capturing graphs")
+            progress = functools.partial(report, "capturing graphs")
             capture(*sets, progress=progress, kernels=kernels, only_first=not all_first)
     info = _info(config, plan, checkpoint, card)
     is_exact = config.reproducible or plan.device.type == "cpu"
@@ -197,11 +197,11 @@ def _missing_graphs(sets: Sequence[GraphSet[Any]], clip_encoder: ClipEncoder | N
         clip_encoder.prepare()  # its reserve was freed too
 
 
-def _plan(config: EngineConfig, tell: Progress) -> _Plan:
+def _plan(config: EngineConfig, report: Progress) -> _Plan:
     place = place_of(config)
     device, fallback_reason = place.device, place.fallback_reason
     _set_up_torch(device, config.threads)
-    tell("finding the checkpoint", 0.0)
+    report("finding the checkpoint", 0.0)
     source = checkpoints.open_source(checkpoints.find(config.model))
     kernel = fallback_reason is None and config.kv_attention != "off"
     model, codec = source.config, source.codec_config

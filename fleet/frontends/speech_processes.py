@@ -50,13 +50,14 @@ class SpeechProcesses:
         config: EngineConfig,
         service: SpeechService,
         join: Callable[[], StartEngine],
-        tell: Callable[[str], None],
+        print_line: Callable[[str], None],
     ) -> None:
         """``join`` returns, once the studio's engine is up, a way for other processes to use the same engines.
 
-        ``tell`` prints a line in the terminal.
+        ``print_line`` prints a line in the terminal.
         """
-        self._settings, self._config, self._service, self._join, self._tell = settings, config, service, join, tell
+        self._settings, self._config, self._service = settings, config, service
+        self._join, self._print_line = join, print_line
         self._arguments: StartArguments | None = None
         self._folder: str | None = None
         self._processes: dict[int, SpeechProcess] = {}
@@ -148,4 +149,4 @@ class SpeechProcesses:
         (self._accepting.add if accepts else self._accepting.discard)(number)
         self._service.register.speech_processes = len(self._accepting), count
         if len(self._accepting) == count:
-            self._tell(f"{count} speech processes accept connections")
+            self._print_line(f"{count} speech processes accept connections")

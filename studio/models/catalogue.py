@@ -62,5 +62,7 @@ TREES = {model.name: model.tree for model in CATALOGUE}
 
 def in_catalogue(name: str) -> CatalogueModel | None:
     """The model with this name or repository; None if it is not in the catalogue."""
-    wanted = name.strip().casefold()
-    return next((model for model in CATALOGUE if wanted in (model.name, (model.repo or model.name).casefold())), None)
+    folded_name = name.strip().casefold()
+    return next(
+        (model for model in CATALOGUE if folded_name in (model.name, (model.repo or model.name).casefold())), None
+    )

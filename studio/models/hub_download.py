@@ -154,25 +154,25 @@ class HubDownload:
                 await self._download(client, f"/{repo}/resolve/{commit}/{file.name}", file, folder)
 
     async def _listing(self, client: httpx.AsyncClient) -> tuple[str, list[_HubFile]]:
-        """The newest commit, and its wanted files."""
-        wanted = self._files
+        """The newest commit, and its requested files."""
+        request = self._files
         data = bytearray()
-        async with client.stream("GET", f"/api/models/{wanted.repo}", params={"blobs": "true"}) as answer:
+        async with client.stream("GET", f"/api/models/{request.repo}", params={"blobs": "true"}) as answer:
             self._check(answer)
             async for piece in answer.aiter_bytes():
                 data += piece
                 if len(data) > _MAX_LISTING_BYTES:
                     raise ValueError(f"{client.base_url.host} did not answer with a list of files")
         try:
-            commit, files = _listed(json.loads(data), wanted.wanted)
+            commit, files = _parse_listing(json.loads(data), request.names)
         except _NOT_A_LISTING as problem:
             host = client.base_url.host
             raise ValueError(f"{host} did not answer with a list of files") from problem
-        if not _COMMIT.fullmatch(commit) or not {file.name for file in files} >= wanted.needed:
-            raise ValueError(f"{wanted.repo} on the hub no longer has the files {', '.join(sorted(wanted.needed))}")
-        if sum(file.size for file in files) > wanted.max_bytes:
-            raise ValueError(f"{wanted.repo} now has more than {wanted.max_bytes / 1e9:.1f} GB, and is not trusted")
-        return commit, sorted(files, key=lambda file: file.name == wanted.last)
+        if not _COMMIT.fullmatch(commit) or not {file.name for file in files} >= request.needed:
+            raise ValueError(f"{request.repo} on the hub no longer has the files {', '.join(sorted(request.needed))}")
+        if sum(file.size for file in files) > request.max_bytes:
+            raise ValueError(f"{request.repo} now has more than {request.max_bytes / 1e9:.1f} GB, and is not trusted")
+        return commit, sorted(files, key=lambda file: file.name == request.last)
 
     async def _download(self, client: httpx.AsyncClient, path: str, file: _HubFile, folder: Path) -> None:
         target, part = folder / file.name, folder / f".{file.name}.part"
@@ -269,12 +269,12 @@ def _client() -> httpx.AsyncClient:
         ) from error
 
 
-def _listed(answer: dict[str, Any], wanted: re.Pattern[str]) -> tuple[str, list[_HubFile]]:
+def _parse_listing(answer: dict[str, Any], names: re.Pattern[str]) -> tuple[str, list[_HubFile]]:
     """Raises _NOT_A_LISTING."""
     files = [
         _HubFile(entry["rfilename"], int(entry["size"]), (entry.get("lfs") or {}).get("sha256"), entry.get("blobId"))
         for entry in answer["siblings"]
-        if wanted.fullmatch(entry["rfilename"])
+        if names.fullmatch(entry["rfilename"])
     ]
     return str(answer["sha"]), files
 

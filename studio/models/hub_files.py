@@ -15,8 +15,8 @@ class HubFiles:
     """The files of a repository to download."""
 
     repo: str
-    wanted: re.Pattern[str]
-    """Names, without folders."""
+    names: re.Pattern[str]
+    """Names of the files, without folders."""
     needed: frozenset[str]
     """Files that the repository must have."""
     last: str

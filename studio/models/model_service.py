@@ -67,7 +67,7 @@ class ModelService:
 
     async def listing(self, path: str | None = None) -> list[ListedModel]:
         """The catalogue, the loaded model, and a path if given."""
-        return await to_thread.run_sync(list_models, self._settings, self._host.model, path, self._held)
+        return await to_thread.run_sync(list_models, self._settings, self._host.model, path, self._memory_to_free)
 
     def begin_download(self, name: str) -> None:
         """Download a model in the background, unless it is being downloaded. Raises NotFound."""
@@ -88,7 +88,7 @@ class ModelService:
             raise InProgress("a model is being loaded; wait until it is ready", "model", "loading")
         self.target = name  # from here on a second request is refused
         try:
-            path = await to_thread.run_sync(fitting_path, self._settings, name, self._held)
+            path = await to_thread.run_sync(fitting_path, self._settings, name, self._memory_to_free)
         except BaseException:
             self.target = None
             raise
@@ -111,8 +111,8 @@ class ModelService:
             await download.stop()
 
     @property
-    def _held(self) -> int:
-        """Bytes that will be free for another model."""
+    def _memory_to_free(self) -> int:
+        """Bytes that the loaded model will free for another one."""
         return self._host.engine().info.memory_bytes if self._host.status.state == "ready" else 0
 
     async def _end_waiting(self) -> None:

@@ -103,14 +103,14 @@ async def _download(name: str) -> int:
     assert model is not None, "argparse has checked the name"
     download = ModelDownload(model)
     download.begin()
-    waiting, shown = asyncio.ensure_future(download.wait()), ""
+    waiting, progress = asyncio.ensure_future(download.wait()), ""
     while not waiting.done():
         await asyncio.wait({waiting}, timeout=1.0)
         status = download.status
         if status.total:
-            shown = f"{status.done / 1e9:.2f} of {status.total / 1e9:.2f} GB ({status.done / status.total:.0%})"
-            print(f"\r{model.title}: {shown}", end="", file=sys.stderr, flush=True)
-    if shown:
+            progress = f"{status.done / 1e9:.2f} of {status.total / 1e9:.2f} GB ({status.done / status.total:.0%})"
+            print(f"\r{model.title}: {progress}", end="", file=sys.stderr, flush=True)
+    if progress:
         print(file=sys.stderr)
     if error := download.status.error:
         print(f"studio: {model.title} was not downloaded: {error}", file=sys.stderr)
