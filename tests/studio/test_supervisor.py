@@ -87,7 +87,7 @@ def test_projects_continue_after_a_start_with_an_unwritable_library(
 def test_part_does_not_stay_in_progress_if_its_end_cannot_be_stored(
     steered: Steer, monkeypatch: pytest.MonkeyPatch, voice: str
 ) -> None:
-    errors = fails(monkeypatch, PartQueue, "failed", LibraryUnavailable("locked"))
+    errors = fails(monkeypatch, PartQueue, "fail", LibraryUnavailable("locked"))
     errors += fails(monkeypatch, PartQueue, "release", LibraryUnavailable("locked"))
     fails(monkeypatch, PartQueue, "done", LibraryUnavailable("locked"))
     served, _ = steered()
