@@ -6,7 +6,6 @@ needs a module with `DualAR.slow`'s methods.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,6 +13,7 @@ from typing import Any
 
 from engine.codec import CodecConfig
 from engine.config import ModelConfig, TransformerSizes
+from engine.config_values import positive_number
 from engine.model.tokenizer import IM_END
 
 Tree = Mapping[str, Any]
@@ -123,8 +123,8 @@ def _sizes(tree: Tree, shared: Tree) -> TransformerSizes:
         head_dim=_whole(tree, "head_dim"),
         intermediate_size=_whole(tree, "intermediate_size"),
         qk_norm=bool(tree["attention_qk_norm"]),
-        rope_base=_fraction(shared, "rope_base"),
-        norm_eps=_fraction(shared, "norm_eps"),
+        rope_base=positive_number(shared, "rope_base"),
+        norm_eps=positive_number(shared, "norm_eps"),
         qkv_bias=bool(tree.get("attention_qkv_bias", False)),
     )
     if heads % groups or sizes.head_dim % 2:
@@ -136,13 +136,6 @@ def _whole(tree: Tree, key: str) -> int:
     value = int(tree[key])
     if value != tree[key] or not 1 <= value <= _LIMITS.get(key, _LIMIT):
         raise ValueError(f"{key} is {tree[key]!r}, expected a whole number from 1 to {_LIMITS.get(key, _LIMIT)}")
-    return value
-
-
-def _fraction(tree: Tree, key: str) -> float:
-    value = float(tree[key])
-    if not 0 < value < math.inf:
-        raise ValueError(f"{key} is {tree[key]!r}, expected a finite number above 0")
     return value
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import yaml
 
 from engine.bounded_file import read_bounded
+from engine.config_values import positive_number
 from engine.engine_errors import CheckpointError
 
 Precision = Literal["float32", "tf32", "bfloat16"]
@@ -168,8 +169,8 @@ class CodecConfig:
             decoder_rates=_wholes(tree, "decoder_rates"),
             latent_dim=_whole(tree, "latent_dim") if tree.get("latent_dim") else encoder_dim * 2 ** len(encoder_rates),
             general_head_dim=_whole(general, "head_dim"),
-            general_rope_base=_fraction(general, "rope_base"),
-            general_norm_eps=_fraction(general, "norm_eps"),
+            general_rope_base=positive_number(general, "rope_base"),
+            general_norm_eps=positive_number(general, "norm_eps"),
             semantic_codebook_size=_whole(quantizer, "semantic_codebook_size"),
             residual_codebooks=_whole(quantizer, "n_codebooks"),
             residual_codebook_size=_whole(quantizer, "codebook_size"),
@@ -192,7 +193,7 @@ def _timbre(tree: dict[str, Any]) -> TimbreConfig:
 
 def _transformer(tree: dict[str, Any]) -> TransformerConfig:
     sizes = tree["config"]
-    config = TransformerConfig(
+    return TransformerConfig(
         input_dim=_whole(tree, "input_dim"),
         dim=_whole(sizes, "dim"),
         n_layer=_whole(sizes, "n_layer"),
@@ -200,8 +201,9 @@ def _transformer(tree: dict[str, Any]) -> TransformerConfig:
         head_dim=_whole(sizes, "head_dim"),
         intermediate_size=_whole(sizes, "intermediate_size"),
         window=_whole(tree, "window_size"),
+        rope_base=positive_number(sizes, "rope_base"),
+        norm_eps=positive_number(sizes, "norm_eps"),
     )
-    return replace(config, rope_base=_fraction(sizes, "rope_base"), norm_eps=_fraction(sizes, "norm_eps"))
 
 
 def _whole(tree: dict[str, Any], key: str) -> int:
@@ -220,9 +222,3 @@ def _within(key: str, value: Any) -> int:
     if not least <= int(value) <= most:
         raise ValueError(f"{key} is {value!r}, expected a whole number from {least} to {most}")
     return int(value)
-
-
-def _fraction(tree: dict[str, Any], key: str) -> float:
-    if not 0 < float(tree[key]) < math.inf:
-        raise ValueError(f"{key} is {tree[key]!r}, expected a finite number above 0")
-    return float(tree[key])
