@@ -5,7 +5,7 @@ library. Callers use every format and voice, and one in four hangs up during its
 and the idle process is examined. Prints a table, one JSON object last; the exit code is 1 when a request failed, when
 a take was not kept whole, or when, after the first five minutes and 200 takes, files or threads grew at all, or memory
 by more than 2 % from the lowest value of the first third to that of the last: single values include memory that the
-process has freed and not yet returned to the system, and threads of encoders that are not yet collected. Linux only.
+process has freed and not yet returned to the system, and threads that FFmpeg starts for each encoder. Linux only.
 
 python -m benchmarks.soak --gpu [--minutes 20] is the load of a busy card: 72 callers on 64 rows, one in ten with a clip
 of its own in the request, one in twenty with a text of 3,000 characters. Memory counts from the third minute on, the
