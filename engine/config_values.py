@@ -13,3 +13,11 @@ def positive_number(tree: Mapping[str, Any], key: str) -> float:
     if not 0 < value < math.inf:
         raise ValueError(f"{key} is {tree[key]!r}, expected a finite number above 0")
     return value
+
+
+def whole_number(tree: Mapping[str, Any], key: str, least: int, most: int) -> int:
+    """A whole number from ``least`` to ``most``. Raises KeyError, TypeError, ValueError, OverflowError."""
+    value = int(tree[key])
+    if value != tree[key] or not least <= value <= most:
+        raise ValueError(f"{key} is {tree[key]!r}, expected a whole number from {least} to {most}")
+    return value

@@ -13,7 +13,7 @@ from typing import Any
 
 from engine.codec import CodecConfig
 from engine.config import ModelConfig, TransformerSizes
-from engine.config_values import positive_number
+from engine.config_values import positive_number, whole_number
 from engine.model.tokenizer import IM_END
 
 Tree = Mapping[str, Any]
@@ -60,9 +60,9 @@ def _published(tree: Tree, token_ids: TokenIds) -> ModelConfig:
             codebook_size=_whole(audio, "vocab_size"),
             max_context=_whole(text, "max_seq_len"),
             tie_word_embeddings=bool(text.get("tie_word_embeddings", True)),
-            eos_token=int(tree["eos_token_id"]),
-            semantic_start=int(tree["semantic_start_token_id"]),
-            semantic_end=int(tree["semantic_end_token_id"]),
+            eos_token=_token(tree, "eos_token_id"),
+            semantic_start=_token(tree, "semantic_start_token_id"),
+            semantic_end=_token(tree, "semantic_end_token_id"),
         )
     )
 
@@ -77,8 +77,7 @@ def _flat(tree: Tree, token_ids: TokenIds, norm_fastlayer_input: bool = False, *
     own = {name: tree[f"fast_{name}"] for name in _FAST if tree.get(f"fast_{name}") is not None}
     fast = {**tree, **own, "n_layer": tree["n_fast_layer"], "vocab_size": tree["codebook_size"]}
     size = _whole(tree, "codebook_size")
-    ids = {} if all(tree.get(key) for key in _TOKENS) else token_ids()
-    start = _token(tree, "semantic_begin_id", ids, "<|semantic:0|>")
+    start, end, eos = _flat_tokens(tree, token_ids)
     if residual := switches.get("residual_codes"):
         switches["residual_codes"] = min(residual, size)
     config = ModelConfig(
@@ -88,9 +87,9 @@ def _flat(tree: Tree, token_ids: TokenIds, norm_fastlayer_input: bool = False, *
         codebook_size=size,
         max_context=_whole(tree, "max_seq_len"),
         tie_word_embeddings=bool(tree.get("tie_word_embeddings", True)),
-        eos_token=_token(tree, "eos_token_id", ids, IM_END),
+        eos_token=eos,
         semantic_start=start,
-        semantic_end=tree.get("semantic_end_id") or start + sum(name.startswith("<|semantic:") for name in ids) - 1,
+        semantic_end=end,
         scales_codes=bool(tree.get("scale_codebook_embeddings", False)),
         fast_reads_norm=bool(tree.get("norm_fastlayer_input", norm_fastlayer_input)),
     )
@@ -104,9 +103,17 @@ _FAST = (
 _TOKENS = "semantic_begin_id", "semantic_end_id", "eos_token_id"
 
 
-def _token(tree: Tree, key: str, ids: Mapping[str, int], token: str) -> int:
-    """An id from the config, or the tokenizer's if that is 0 or missing."""
-    return int(tree.get(key) or ids[token])
+def _flat_tokens(tree: Tree, token_ids: TokenIds) -> tuple[int, int, int]:
+    """The first and last semantic token and the stop token: the tokenizer's where the config has 0 or none."""
+    config = {key: _token(tree, key) for key in _TOKENS if tree.get(key)}
+    ids = token_ids() if len(config) < len(_TOKENS) else {}
+    start = config.get("semantic_begin_id") or ids["<|semantic:0|>"]
+    size = sum(name.startswith("<|semantic:") for name in ids)
+    return start, config.get("semantic_end_id") or start + size - 1, config.get("eos_token_id") or ids[IM_END]
+
+
+def _token(tree: Tree, key: str) -> int:
+    return whole_number(tree, key, 0, _LIMITS["vocab_size"])
 
 
 def _sizes(tree: Tree, shared: Tree) -> TransformerSizes:
@@ -133,10 +140,7 @@ def _sizes(tree: Tree, shared: Tree) -> TransformerSizes:
 
 
 def _whole(tree: Tree, key: str) -> int:
-    value = int(tree[key])
-    if value != tree[key] or not 1 <= value <= _LIMITS.get(key, _LIMIT):
-        raise ValueError(f"{key} is {tree[key]!r}, expected a whole number from 1 to {_LIMITS.get(key, _LIMIT)}")
-    return value
+    return whole_number(tree, key, 1, _LIMITS.get(key, _LIMIT))
 
 
 def _checked(config: ModelConfig) -> ModelConfig:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import yaml
 
 from engine.bounded_file import read_bounded
-from engine.config_values import positive_number
+from engine.config_values import positive_number, whole_number
 from engine.engine_errors import CheckpointError
 
 Precision = Literal["float32", "tf32", "bfloat16"]
@@ -207,18 +207,11 @@ def _transformer(tree: dict[str, Any]) -> TransformerConfig:
 
 
 def _whole(tree: dict[str, Any], key: str) -> int:
-    return _within(key, tree[key])
+    return whole_number(tree, key, *_LIMITS.get(key, (1, 2**16)))
 
 
 def _wholes(tree: dict[str, Any], key: str) -> tuple[int, ...]:
     values = tuple(tree[key])
     if len(values) > _MAX_STAGES:
         raise ValueError(f"{key} has {len(values)} values, expected at most {_MAX_STAGES}")
-    return tuple(_within(key, value) for value in values)
-
-
-def _within(key: str, value: Any) -> int:
-    least, most = _LIMITS.get(key, (1, 2**16))
-    if not least <= int(value) <= most:
-        raise ValueError(f"{key} is {value!r}, expected a whole number from {least} to {most}")
-    return int(value)
+    return tuple(_whole({key: value}, key) for value in values)
