@@ -22,9 +22,9 @@ def find(model: str) -> Path:
     try:
         path = Path(model).expanduser()
         if path.is_dir():
-            return _only_gguf(path) or path
+            return _only_gguf(path) or _unambiguous(path)
         if path.is_file():
-            return path if path.suffix.lower() == GGUF else path.parent
+            return path if path.suffix.lower() == GGUF else _unambiguous(path.parent)
     except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: ~ of a user who does not exist
         reason = error.strerror if isinstance(error, OSError) else error
         raise CheckpointError(f"{model[:200]!r} cannot be looked up: {reason}") from error
@@ -39,6 +39,14 @@ def is_hub_id(model: str) -> bool:
     parts = model.split("/")
     is_file = len(parts) > 2 and parts[-1].lower().endswith(GGUF)
     return (len(parts) == 2 or is_file) and not model.startswith((".", "/", "~"))
+
+
+def _unambiguous(folder: Path) -> Path:
+    """The folder, unless it has two sets of weights, as after merging a LoRA into the folder of its base model."""
+    tensors = sorted(folder.glob("model*.safetensors"))
+    if tensors and (folder / "model.pth").exists():
+        raise CheckpointError(f"{folder} has both model.pth and {tensors[0].name}; move away the one not to be loaded")
+    return folder
 
 
 def _only_gguf(folder: Path) -> Path | None:
