@@ -169,13 +169,14 @@ class EngineHost:
         else:
             self._engine.set_result(future.result())
 
-    def switch(self, model: str) -> None:
+    def switch(self, model: str, last_resort: str) -> None:
         """Stop the held engine and start one with another model in the background; `wait_until_ready` waits for it.
 
-        If that does not start, the previous model is loaded again, and `trouble` has the reason. The two are never in
-        memory at the same time.
+        If that does not start, the previous model is loaded again, and `trouble` has the reason; if not even that
+        starts, as its files are gone, the last resort. No two are in memory at the same time.
         """
-        configs = replace(self._config, model=model), self._config
+        models = dict.fromkeys((model, self._config.model, last_resort))
+        configs = [replace(self._config, model=name) for name in models]
         self._thread = threading.Thread(target=self._replace, args=configs, name="engine-start", daemon=True)
         self._thread.start()
 
@@ -204,8 +205,8 @@ class EngineHost:
             except Exception as error:  # noqa: BLE001  (whatever a file does to a reader, the previous model is loaded)
                 if self._stopping.is_set() or config is configs[-1]:
                     return self._start_failed(error)
-                self.trouble = f"{_model_id(config.model)} could not be loaded: {_reason(error)}"
-                log.warning("%s; loading %s", self.trouble, configs[-1].model)
+                self.trouble = self._troubles(error) or f"{self.model_id} could not be loaded: {_reason(error)}"
+                log.warning("%s; loading another model", self.trouble)
             else:
                 return self._use(engine)
             release_memory()  # only after the error, which refers to the loaded tensors, is gone
@@ -222,11 +223,15 @@ class EngineHost:
     def _start_failed(self, error: Exception) -> None:
         """Report a failed start, which ends the program, except after a switch: then another model can be chosen."""
         reason = _reason(error)
-        self._fail(error, f"{self.trouble}; nor could {self.model_id}: {reason}" if self.trouble else reason)
+        self._fail(error, self._troubles(error) or reason)
         if not isinstance(error, EXPECTED):
             log.error("the engine could not start", exc_info=error)
         if self._reporter and not self._stopping.is_set() and not self._was_ready:
             self._reporter.failed(reason)
+
+    def _troubles(self, error: Exception) -> str | None:
+        """Why neither the requested model nor this one could be loaded; None if this is the requested one."""
+        return f"{self.trouble}; nor could {self.model_id}: {_reason(error)}" if self.trouble else None
 
     def _fail(self, error: BaseException, reason: str) -> None:
         self._status = HostStatus("failed", self._status.doing, self._status.progress, reason)

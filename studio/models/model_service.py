@@ -10,7 +10,7 @@ from anyio import to_thread
 
 from studio.engine_host import EngineHost
 from studio.errors import InProgress, NotFound, NotOffered
-from studio.models.catalogue import CATALOGUE, in_catalogue
+from studio.models.catalogue import BUNDLED_FOLDER, CATALOGUE, in_catalogue
 from studio.models.hub_download import DownloadStatus
 from studio.models.model_choice import is_set, write_choice
 from studio.models.model_download import ModelDownload
@@ -137,7 +137,7 @@ class ModelService:
             raise
         finally:
             self.is_waiting = False
-        host.switch(path)
+        host.switch(path, BUNDLED_FOLDER)
         if not await host.wait_until_ready():
             return
         if host.trouble is None:
