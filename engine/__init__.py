@@ -3,7 +3,7 @@
 from engine.checking.forced_logits import Agreement
 from engine.checking.model_check import CheckedTake, ModelReport, check_model
 from engine.checking.model_survey import ModelSurvey, Need, survey_model
-from engine.checkpoint import is_hub_id
+from engine.checkpoint import check_files, is_hub_id
 from engine.config import EngineConfig
 from engine.cores import available_cores
 from engine.direct_engine import DirectEngine
@@ -67,6 +67,7 @@ __all__ = [
     "Timing",
     "Utterance",
     "available_cores",
+    "check_files",
     "check_model",
     "freeze_heap",
     "is_hub_id",

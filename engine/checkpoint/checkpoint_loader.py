@@ -15,6 +15,7 @@ from torch import Tensor
 
 from engine.checkpoint.checkpoint_source import Source, open_source
 from engine.checkpoint.lazy_tensors import LazyTensor
+from engine.checkpoint.locate import find
 from engine.codec import Codec, fingerprint
 from engine.codec.load import check_tensors
 from engine.config import ModelConfig, Weights
@@ -90,6 +91,19 @@ def load(
     return Checkpoint(config, model, codec, codec_fingerprint, tokenizer, _fingerprint(config, read), parameters)
 
 
+def check_files(model: str) -> None:
+    """Check a model, named as for `find`, like `load`, but without reading the tensors' values: blocks for seconds.
+
+    Raises CheckpointError.
+    """
+    source = open_source(find(model))
+    source.tokenizer()
+    _check_fit(source)
+    with ExitStack() as stack:
+        _checked_weights(source, stack)
+    source.check_codec()
+
+
 def _load_model(
     source: Source,
     device: torch.device,
@@ -99,7 +113,7 @@ def _load_model(
     progress: Callable[[str, float], None],
 ) -> tuple[DualAR, list[_ReadTensor]]:
     with only_shapes():
-        model, as_published = DualAR(source.config, weights), DualAR(source.config)
+        model = DualAR(source.config, weights)
     upload, quantiser = Uploader(device), Quantiser(model, device)
 
     def read(lazy: LazyTensor) -> _ReadTensor:
@@ -113,16 +127,22 @@ def _load_model(
 
     tensors: list[_ReadTensor] = []
     with ExitStack() as stack:
-        lazy_tensors = source.weights(stack)
-        check_tensors(
-            source.weights_path, as_published, {tensor.name: tensor.shape for tensor in lazy_tensors}, source.file_key
-        )
+        lazy_tensors = _checked_weights(source, stack)
         threads = stack.enter_context(ThreadPoolExecutor(READERS))
         for tensor in threads.map(read, lazy_tensors):
             tensors.append(tensor)
             progress("loading weights", len(tensors) / len(lazy_tensors))
     model.load_state_dict({key: value for tensor in tensors for key, value in tensor.state.items()}, assign=True)
     return model.eval().requires_grad_(False), tensors
+
+
+def _checked_weights(source: Source, stack: ExitStack) -> list[LazyTensor]:
+    with only_shapes():
+        as_published = DualAR(source.config)
+    tensors = source.weights(stack)
+    shapes = {tensor.name: tensor.shape for tensor in tensors}
+    check_tensors(source.weights_path, as_published, shapes, source.file_key)
+    return tensors
 
 
 def _numbers(source: Source, lazy: LazyTensor) -> Tensor:

@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import torch
 from tokenizers import Tokenizer as HubTokenizer
-from torch import Tensor
 
 from engine.bounded_file import read_bounded
 from engine.checkpoint import tokenizer_files
@@ -22,7 +22,7 @@ from engine.checkpoint.lazy_tensors import LazyTensor, first_rows, with_joined_q
 from engine.checkpoint.locate import GGUF
 from engine.checkpoint.weight_files import folder_weights, weight_file
 from engine.codec import Codec, CodecConfig
-from engine.codec.load import build_codec, read_codec
+from engine.codec.load import build_codec, check_codec, read_codec
 from engine.config import ModelConfig
 from engine.engine_errors import CheckpointError
 from engine.model.shapes import only_shapes
@@ -117,6 +117,10 @@ class Source:
         """On the CPU, in float32."""
         return build_codec(self.codec_config, read_codec(self.folder), self.folder / "codec.pth", "cpu")
 
+    def check_codec(self) -> None:
+        """Check the names and shapes of the codec's tensors, without reading their values."""
+        check_codec(self.codec_config, read_codec(self.folder), self.folder / "codec.pth")
+
     def _lazy_tensors(self, stack: ExitStack) -> list[LazyTensor]:
         return folder_weights(self.path, stack)
 
@@ -169,13 +173,14 @@ class GgufSource(Source):
     def codec(self) -> Codec:
         if not self._packed.codec:
             return super().codec()
-        with only_shapes():
-            shapes = {name: tuple(value.shape) for name, value in Codec(self.codec_config).state_dict().items()}
-        tensors: dict[str, Tensor] = {}
-        for tensor in with_joined_qkv([t for t in self._packed.codec if not is_unused(t.name)]):
-            fitted = shaped(tensor, shapes.get(tensor.name, tensor.shape))
-            tensors[tensor.name] = fitted.read()
+        tensors = {tensor.name: tensor.read() for tensor in self._codec_tensors()}
         return build_codec(self.codec_config, tensors, self.path, "cpu")
+
+    def check_codec(self) -> None:
+        if not self._packed.codec:
+            return super().check_codec()
+        shapes = {tensor.name: torch.empty(tensor.shape, device="meta") for tensor in self._codec_tensors()}
+        return check_codec(self.codec_config, shapes, self.path)
 
     def card(self) -> ModelCard:
         card = super().card()
@@ -184,6 +189,12 @@ class GgufSource(Source):
     @cached_property
     def _packed(self) -> GgufParts:
         return unpacked(open_gguf(self.path))
+
+    def _codec_tensors(self) -> list[LazyTensor]:
+        with only_shapes():
+            shapes = {name: tuple(value.shape) for name, value in Codec(self.codec_config).state_dict().items()}
+        tensors = with_joined_qkv([tensor for tensor in self._packed.codec if not is_unused(tensor.name)])
+        return [shaped(tensor, shapes.get(tensor.name, tensor.shape)) for tensor in tensors]
 
     def _lazy_tensors(self, stack: ExitStack) -> list[LazyTensor]:
         return self._packed.weights

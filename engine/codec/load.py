@@ -40,16 +40,14 @@ def load_codec(folder: Path, device: torch.device | str) -> Codec:
 
 def build_codec(config: CodecConfig, tensors: Mapping[str, Tensor], path: Path, device: torch.device | str) -> Codec:
     """The codec of these tensors in float32; messages name ``path``. Raises CheckpointError."""
-    with only_shapes():
-        codec = Codec(config)
-    state = _with_all_heads(codec, fold_weight_norm(tensors))
-    check_tensors(path, codec, {key: value.shape for key, value in state.items()})
-    if non_float := [key for key, value in state.items() if not value.is_floating_point()]:
-        raise CheckpointError(
-            f"{path}: {non_float[0]} is {state[non_float[0]].dtype}, expected numbers with a fraction"
-        )
+    codec, state = _checked_state(config, tensors, path)
     codec.load_state_dict({key: value.float() for key, value in state.items()}, assign=True)
     return codec.to(device).eval().requires_grad_(False)
+
+
+def check_codec(config: CodecConfig, tensors: Mapping[str, Tensor], path: Path) -> None:
+    """Raise CheckpointError, which names ``path``, unless these tensors are the codec's; their values are not read."""
+    _checked_state(config, {name: tensor.to("meta") for name, tensor in tensors.items()}, path)
 
 
 def part_on(codec: Codec, device: torch.device, without: tuple[str, ...]) -> Codec:
@@ -102,7 +100,9 @@ def fold_weight_norm(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
             direction = folded.pop(stem + direction_suffix, None)
             if direction is None:
                 raise CheckpointError(f"codec.pth has {key} but not {stem + direction_suffix}")
-            folded[stem + weight_suffix] = torch._weight_norm(direction.float(), gain, 0)
+            # Of a meta tensor only the shape counts, and the first product of such tensors takes seconds to import.
+            weight = direction if direction.is_meta else torch._weight_norm(direction.float(), gain, 0)
+            folded[stem + weight_suffix] = weight
     return folded
 
 
@@ -118,6 +118,19 @@ def read_codec(folder: Path) -> dict[str, Tensor]:
     if any(key.startswith("generator.") for key in tree):
         tree = {key.removeprefix("generator."): v for key, v in tree.items() if key.startswith("generator.")}
     return {key: value for key, value in tree.items() if key.rsplit(".", 1)[-1] not in _STALE_BUFFERS}
+
+
+def _checked_state(config: CodecConfig, tensors: Mapping[str, Tensor], path: Path) -> tuple[Codec, dict[str, Tensor]]:
+    """The codec's shapes, and its tensors by its names."""
+    with only_shapes():
+        codec = Codec(config)
+    state = _with_all_heads(codec, fold_weight_norm(tensors))
+    check_tensors(path, codec, {key: value.shape for key, value in state.items()})
+    if non_float := [key for key, value in state.items() if not value.is_floating_point()]:
+        raise CheckpointError(
+            f"{path}: {non_float[0]} is {state[non_float[0]].dtype}, expected numbers with a fraction"
+        )
+    return codec, state
 
 
 def _with_all_heads(codec: Codec, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -6,7 +6,7 @@ import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from engine import EngineError, ModelSurvey, is_hub_id, survey_model
+from engine import EngineError, ModelSurvey, check_files, is_hub_id, survey_model
 from studio.engine_host import engine_config
 from studio.errors import InvalidRequest
 from studio.models.catalogue import CATALOGUE, CatalogueModel, in_catalogue
@@ -48,14 +48,15 @@ def list_models(settings: Settings, loaded: str, path: str | None = None, held_b
 
 
 def fitting_path(settings: Settings, name: str, held_bytes: int) -> str:
-    """The path of a model that is on this machine and fits. Blocking. Raises InvalidRequest."""
+    """The path of a model that is on this machine, complete, and fits. Blocking: seconds. Raises InvalidRequest."""
     try:
         path = resolve(name)
         survey = survey_model(engine_config(settings, path), None, held_bytes)
+        if survey.chosen is None:
+            raise InvalidRequest(_too_large(name, survey), "model", "model_does_not_fit")
+        check_files(path)
     except (ValueError, EngineError, OSError) as error:
         raise InvalidRequest(str(error), "model") from error
-    if survey.chosen is None:
-        raise InvalidRequest(_too_large(name, survey), "model", "model_does_not_fit")
     return path
 
 

@@ -21,7 +21,7 @@ import pytest
 import torch
 import yaml
 
-from engine import CheckpointError, EngineConfig, survey_model
+from engine import CheckpointError, EngineConfig, check_files, survey_model
 from engine.checkpoint import find, load, open_source
 from studio.paths import ROOT
 from tests.engine.checkpoint.layouts import AUDIO8, write_dual_ar, write_flat
@@ -51,19 +51,24 @@ def folder(tmp_path: Path, merged: Path) -> Path:
     return shutil.copytree(merged, tmp_path / "merged")
 
 
-def refusal(folder: Path, name: str) -> str:
+def refusal(folder: Path, name: str, by_its_structure: bool = True) -> str:
+    """Why a folder is refused, and if its structure is wrong, without reading a value."""
     with pytest.raises(CheckpointError) as caught:
         load(folder, CPU, CPU, torch.float32)
     message = str(caught.value)
     assert name in message and "\n" not in message
+    if by_its_structure:
+        with pytest.raises(CheckpointError) as caught:
+            check_files(str(folder))
+        assert str(caught.value) == message
     return message
 
 
 def surveyed(folder: Path) -> str:
-    """The refusal of a folder on the way through everything that is read of it."""
+    """The refusal of a folder before its weights are read."""
     with pytest.raises(CheckpointError) as caught:
         survey_model(EngineConfig(str(folder), "cpu"))
-        load(folder, CPU, CPU, torch.float32)
+        check_files(str(folder))
     assert str(folder) in str(caught.value) and "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -131,7 +136,7 @@ def test_missing_extra_or_misshapen_tensors_are_named(folder: Path) -> None:
 
 def test_whole_numbers_are_no_weights(folder: Path) -> None:
     save(folder, lambda tensors: tensors.update({"model.fast_norm.weight": torch.zeros(48, dtype=torch.int64)}))
-    assert "fast_norm.weight is torch.int64" in refusal(folder, "model.pth")
+    assert "fast_norm.weight is torch.int64" in refusal(folder, "model.pth", by_its_structure=False)
 
 
 @pytest.mark.parametrize("kind", ["sparse", "meta", "complex"])
@@ -142,7 +147,7 @@ def test_tensors_of_another_kind_are_refused(folder: Path, kind: str) -> None:
         "complex": torch.zeros(48, dtype=torch.complex64),
     }[kind]
     save(folder, lambda tensors: tensors.update({"model.fast_norm.weight": odd}))
-    assert "fast_norm.weight" in refusal(folder, "model.pth")
+    assert "fast_norm.weight" in refusal(folder, "model.pth", by_its_structure=kind != "complex")
     tensors = torch.load(folder / "codec.pth", weights_only=True)
     name = "quantizer.pre_module.norm.weight"
     torch.save({**tensors, name: odd if kind != "complex" else tensors[name].to(torch.complex64)}, folder / "codec.pth")
@@ -227,6 +232,7 @@ def test_a_large_or_deeply_nested_description_is_refused(folder: Path, name: str
         ("quantizer pre_module config n_layer", 10**9), ("quantizer post_module config head_dim", 0),
         ("quantizer pre_module config rope_base", math.nan), ("transformer_general_config norm_eps", -1),
         ("timbre", {"dim": 4, "width": 4, "n_layer": 10**9, "bands": 4}),
+        ("encoder_rates", [2.5, 4]), ("quantizer input_dim", 8.5),
     ],
 )  # fmt: skip
 def test_impossible_sizes_of_a_codec_are_refused_before_it_is_built(folder: Path, keys: str, value: object) -> None:
@@ -371,3 +377,10 @@ def test_only_required_files_of_a_repository_are_downloaded(tmp_path: Path, monk
 
 def test_a_file_of_a_folder_stands_for_it(merged: Path) -> None:
     assert find(str(merged / "model.pth")) == merged == find(str(merged))
+
+
+def test_a_folder_with_two_sets_of_weights_is_refused(folder: Path) -> None:
+    (folder / "model-00001-of-00002.safetensors").touch()
+    for path in (folder, folder / "model.pth"):
+        with pytest.raises(CheckpointError, match=r"both model\.pth and model-00001-of-00002\.safetensors; move away"):
+            find(str(path))

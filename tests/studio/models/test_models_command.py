@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -42,11 +43,15 @@ def test_a_path_that_does_not_exist_is_reported_as_not_found(
 
 
 def test_next_start_loads_the_chosen_model(
-    capsys: pytest.CaptureFixture[str], quick_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], quick_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert starting_model(Settings.load()).model == BUNDLED_FOLDER
     assert main(["use", "s2-pro"]) == 1 and "models download s2-pro" in capsys.readouterr().err
     assert main(["use", str(quick_checkpoint)]) == 0
+    assert starting_model(Settings.load()).model == str(quick_checkpoint)
+    empty = shutil.copytree(quick_checkpoint, tmp_path / "empty")
+    (empty / "model.safetensors").write_bytes(b"")
+    assert main(["use", str(empty)]) == 1 and "(0 bytes) cannot be read" in capsys.readouterr().err
     assert starting_model(Settings.load()).model == str(quick_checkpoint)
     monkeypatch.setenv("STUDIO_MODEL", BUNDLED_FOLDER)
     assert main(["use", "bundled"]) == 0 and "takes precedence" in capsys.readouterr().err

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import httpx
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
 from engine import CheckpointError, Engine
 from studio.api_key import read_keys
@@ -123,15 +125,32 @@ def test_third_model_can_be_chosen_if_neither_loads(studio_of: StudioOf, quick_c
         assert switched(client)["status"] == "ready" and say(client).status_code == 200
 
 
+def test_the_bundled_model_is_loaded_if_neither_loads(
+    studio_of: StudioOf, quick_checkpoint: Path, tmp_path: Path
+) -> None:
+    other = shutil.copytree(quick_checkpoint, tmp_path / "other")
+    studio = studio_of(model=str(other))
+    studio.broken |= {str(quick_checkpoint): unreadable("new"), str(other): unreadable("old")}
+    with studio.served.client() as client:
+        put(client, quick_checkpoint)
+        state = switched(client)
+        assert state["model"] == "fry" and state["status"] == "ready"
+        assert f"{quick_checkpoint.name} could not be loaded: new" in state["error"]
+        assert "nor could other: old" in state["error"]
+        assert say(client).status_code == 200
+
+
 def test_the_old_weights_are_gone_before_the_new_ones_come(
     quick_checkpoint: Path, voices_folder: Path, tmp_path: Path
 ) -> None:
-    """With the real engine, first with valid weights, then with a truncated file."""
-    other, cut = tmp_path / "other", tmp_path / "cut"
-    for folder in (other, cut):
+    """With the real engine, first with valid weights, then with some that are found to be damaged while loading."""
+    other, damaged = tmp_path / "other", tmp_path / "damaged"
+    for folder in (other, damaged):
         shutil.copytree(quick_checkpoint, folder)
-    weights = cut / "model.safetensors"
-    weights.write_bytes(weights.read_bytes()[:-1000])
+    weights = damaged / "model.safetensors"
+    tensors = load_file(weights)
+    name = min(tensors)
+    save_file({**tensors, name: tensors[name].to(torch.int32)}, weights)
     alive: list[int] = []
     models: list[weakref.ref[object]] = []
 
@@ -146,15 +165,18 @@ def test_the_old_weights_are_gone_before_the_new_ones_come(
         assert say(client, max_new_tokens=4).status_code == 200
         put(client, other)
         assert switched(client)["model"] == "other" and say(client, max_new_tokens=4).status_code == 200
-        put(client, cut)
+        put(client, damaged)
         state = switched(client)
         assert state["model"] == "other" and "model.safetensors" in state["error"]
         assert say(client, max_new_tokens=4).status_code == 200
     assert alive == [0, 0, 0, 0]
 
 
-def test_unsuitable_model_is_refused_before_the_old_one_stops(studio_of: StudioOf, tmp_path: Path, cache: Path) -> None:
-    large = tmp_path / "large"
+def test_unsuitable_model_is_refused_before_the_old_one_stops(
+    studio_of: StudioOf, tmp_path: Path, cache: Path, quick_checkpoint: Path
+) -> None:
+    large, cut = tmp_path / "large", shutil.copytree(quick_checkpoint, tmp_path / "cut")
+    (cut / "model.safetensors").write_bytes((cut / "model.safetensors").read_bytes()[:-1000])
     large.mkdir()
     (large / "config.json").write_text(json.dumps(TREES["s2-pro"]))
     studio = studio_of(memory_budget=1)
@@ -162,7 +184,7 @@ def test_unsuitable_model_is_refused_before_the_old_one_stops(studio_of: StudioO
         answer = put(client, large)
         assert answer.status_code == 400 and answer.json()["error"]["code"] == "model_does_not_fit"
         assert "does not fit: it needs at least" in why(answer) and "1.0 GiB can be used" in why(answer)
-        for wrong in (tmp_path, "nowhere", "~nobody/x", "a\0b", "x" * 5000, "s2-pro"):
+        for wrong in (tmp_path, cut, "nowhere", "~nobody/x", "a\0b", "x" * 5000, "s2-pro"):
             assert put(client, wrong).status_code == 400, wrong
         assert client.put(STATE, json={"model": "bundled", "weights": "int4"}).status_code == 400
         listed = {model["name"]: model for model in client.get(LIST, params={"path": str(large)}).json()["data"]}
