@@ -25,7 +25,7 @@ from tests.studio.server import Served, serve
 SPEECH, TAKES = "/v1/audio/speech", "/v1/takes"
 FRAME = 2048
 NO_CODES = {"voice": "random"}
-"""Other voices have codes to be written first, which rightly waits for the disk."""
+"""Codes of other voices are written before speech starts, which waits for the disk, as intended."""
 Steered = tuple[Served, FakeEngine]
 Steer = Callable[..., Steered]
 
@@ -47,8 +47,8 @@ def speak(client: httpx.Client, text: str = "Two words.", **fields: object) -> s
     return answer.headers["x-request-id"]
 
 
-def ids(client: httpx.Client, **question: str | float | None) -> list[str]:
-    return [take["id"] for take in client.get(TAKES, params=question).json()["data"]]
+def ids(client: httpx.Client, **query: str | float | None) -> list[str]:
+    return [take["id"] for take in client.get(TAKES, params=query).json()["data"]]
 
 
 def decoded(file: bytes) -> np.ndarray:
@@ -96,7 +96,7 @@ def test_stored_audio_has_the_requested_speed(steered: Steer) -> None:
     assert take["seconds"] == pytest.approx(take["audio_s"] / 2, rel=0.1)
 
 
-def test_stopped_and_failed_takes_stay_with_their_reason_and_refused_ones_do_not(steered: Steer) -> None:
+def test_cancelled_and_failed_takes_are_stored_but_refused_ones_are_not(steered: Steer) -> None:
     served, engine = steered(max_rows=1, max_waiting=0)
     with served.client() as client:
         engine.later_frames_gate.clear()
@@ -104,10 +104,10 @@ def test_stopped_and_failed_takes_stay_with_their_reason_and_refused_ones_do_not
         with client.stream("POST", SPEECH, json=body) as answer:
             pieces = answer.iter_raw()  # losing this reference would close the connection
             next(pieces)
-            under_way = answer.headers["x-request-id"]
-            assert client.get(f"{TAKES}/{under_way}").json()["state"] == "speaking"
-            assert_envelope(client.delete(f"{TAKES}/{under_way}"), 409, "take_id")
-            assert_envelope(client.get(f"{TAKES}/{under_way}/audio"), 409, "take_id")
+            running_id = answer.headers["x-request-id"]
+            assert client.get(f"{TAKES}/{running_id}").json()["state"] == "speaking"
+            assert_envelope(client.delete(f"{TAKES}/{running_id}"), 409, "take_id")
+            assert_envelope(client.get(f"{TAKES}/{running_id}/audio"), 409, "take_id")
             assert_envelope(client.post(SPEECH, json=body), 429)
         served.until(running=0)
         engine.later_frames_gate.set()
@@ -128,7 +128,7 @@ def test_stopped_and_failed_takes_stay_with_their_reason_and_refused_ones_do_not
     assert by_text["Broken off half-way."]["audio"] and by_text["Stopped here."]["audio"]
 
 
-def test_ranges_etags_and_file_names(steered: Steer) -> None:
+def test_take_audio_has_ranges_an_etag_and_a_file_name(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         path = f"{TAKES}/{speak(client, '[happy] Grüße, Welt!', seed=5)}/audio"
@@ -151,7 +151,7 @@ def test_ranges_etags_and_file_names(steered: Steer) -> None:
 
 
 @pytest.mark.parametrize(("name", "codec"), [("mp3", "mp3float"), ("flac", "flac"), ("opus", "opus"), ("aac", "aac")])
-def test_the_sound_in_another_format(steered: Steer, name: str, codec: str) -> None:
+def test_take_audio_is_converted_to_the_requested_format(steered: Steer, name: str, codec: str) -> None:
     served, _ = steered()
     with served.client() as client:
         answer = client.get(f"{TAKES}/{speak(client)}/audio", params={"format": name})
@@ -198,7 +198,7 @@ def test_takes_are_searched_filtered_and_paged(steered: Steer) -> None:
         assert ids(client, since=created - 60, until="2999-01-01") == newest_first
 
 
-def test_many_are_deleted_only_when_confirmed_and_starred_ones_are_spared(steered: Steer) -> None:
+def test_bulk_deletion_needs_confirmation_and_spares_starred_takes(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         take_ids = [speak(client, f"Number {n}.") for n in range(4)]
@@ -232,7 +232,7 @@ def test_zip_has_the_audio_and_its_metadata(steered: Steer) -> None:
         assert len(decoded(archive.read(manifest[0]["file"]))) == 12 * FRAME
 
 
-def test_unstored_take_leaves_no_words(steered: Steer, home: dict[str, str]) -> None:
+def test_unstored_take_leaves_no_text_on_the_disk(steered: Steer, home: dict[str, str]) -> None:
     served, _ = steered(**home)
     with served.client() as client:
         secret = speak(client, "A secret.", store=False)
@@ -248,7 +248,7 @@ def test_unstored_take_leaves_no_words(steered: Steer, home: dict[str, str]) -> 
     assert b"secret" not in b"".join(path.read_bytes() for path in Path(home["home"]).rglob("*") if path.is_file())
 
 
-def test_studio_without_storage_says_so(steered: Steer) -> None:
+def test_studio_without_storage_reports_no_retention(steered: Steer) -> None:
     served, _ = steered(keep_takes=0)
     with served.client() as client:
         take_id = speak(client)
@@ -258,7 +258,7 @@ def test_studio_without_storage_says_so(steered: Steer) -> None:
     assert library_of(served).takes.page() == []
 
 
-def test_retention_keeps_the_newest_and_starred_of_a_thousand_takes(steered: Steer, home: dict[str, str]) -> None:
+def test_retention_keeps_the_newest_thousand_takes_and_starred_ones(steered: Steer, home: dict[str, str]) -> None:
     served, _ = steered(keep_takes=1000, **home)
     old = stored_take("req_0", "old", "anna@1")
     library = library_of(served)
@@ -322,7 +322,7 @@ def test_hanging_disk_does_not_slow_speech(steered: Steer, home: dict[str, str])
         assert client.get(f"{TAKES}/{first.headers['x-request-id']}").json()["text"] == "While the disk hangs."
 
 
-def test_a_missing_sound_file_is_reported(steered: Steer) -> None:
+def test_missing_audio_file_is_reported(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         take_id = speak(client)
@@ -334,9 +334,7 @@ def test_a_missing_sound_file_is_reported(steered: Steer) -> None:
         assert answer.json()["error"]["code"] == "no_audio"
 
 
-def test_audio_without_disk_space_is_left_out_and_its_text_stays(
-    steered: Steer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_take_beyond_the_memory_limit_is_stored_without_audio(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studio.takes.recorder.MAX_HELD", 2 * 13 * FRAME)
     served, _ = steered()
     with served.client() as client:
@@ -363,7 +361,7 @@ def test_number_of_takes_waiting_for_the_disk_is_limited(
         assert client.get(TAKES).json()["retention"]["lost"] == 2
 
 
-def test_takes_of_the_last_moment_are_written_before_the_end(voices_folder: Path, home: dict[str, str]) -> None:
+def test_pending_takes_are_written_at_shutdown(voices_folder: Path, home: dict[str, str]) -> None:
     settings = Settings(model="test/model", voices=str(voices_folder), home=home["home"])
     with serve(settings, FakeEngine.start) as served, served.client() as client, library_of(served).store.writing():
         speak(client, "At the last moment.", **NO_CODES)

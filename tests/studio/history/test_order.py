@@ -37,7 +37,7 @@ async def listed(history: History, limit: int) -> list[str]:
 
 
 @pytest.mark.parametrize("seed", range(2))
-async def test_kept_and_other_takes_are_one_list_by_time(tmp_path: Path, seed: int) -> None:
+async def test_stored_and_unstored_takes_are_listed_together_by_time(tmp_path: Path, seed: int) -> None:
     library, recent, dice = Library(tmp_path), RecentTakes(), random.Random(seed)
     for number in range(1, 30):
         if dice.random() < 0.5:
@@ -52,7 +52,7 @@ async def test_kept_and_other_takes_are_one_list_by_time(tmp_path: Path, seed: i
         assert [int(take_id[-3:]) for take_id in ids] == list(range(29, 0, -1))
 
 
-async def test_page_continues_after_a_take_deleted_meanwhile(tmp_path: Path) -> None:
+async def test_paging_continues_after_its_last_take_is_deleted(tmp_path: Path) -> None:
     library, recent = Library(tmp_path), RecentTakes()
     for number in range(1, 7):
         library.takes.add(kept_take(number)) if number % 2 else recent.put(unkept_take(number))

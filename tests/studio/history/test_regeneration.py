@@ -43,7 +43,7 @@ def sound_and_times(client: httpx.Client, take: str) -> tuple[np.ndarray, list[t
 
 
 @pytest.mark.parametrize("speed", [1, 2])
-def test_a_sentence_is_another_and_the_rest_stays_sample_for_sample(steered: Steer, speed: int) -> None:
+def test_regenerated_sentence_differs_and_all_other_samples_stay(steered: Steer, speed: int) -> None:
     served, engine = steered()
     with served.client() as client:
         before = new_take(client, voice="anna", speed=speed, temperature=0.5)
@@ -69,13 +69,13 @@ def test_a_sentence_is_another_and_the_rest_stays_sample_for_sample(steered: Ste
         assert np.array_equal(new[ends + 3000 + longer :], old[ends + 3000 :])
         assert not np.array_equal(new[begins + 3000 : ends - 9000], old[begins + 3000 : ends - 9000])
         assert now[0] == was[0] and now[5][1] == pytest.approx(was[5][1] + longer / RATE, abs=0.002)
-        again = mend(client, after["id"], 0, len(TEXT)).json()  # a mended take, regenerated whole: no joints
+        again = mend(client, after["id"], 0, len(TEXT)).json()  # the whole regenerated take again: no joints
         assert engine.utterances[-1].text == TEXT and again["mends"] == after["id"]
         listed = [take["id"] for take in client.get(TAKES).json()["data"]]
         assert listed == [again["id"], after["id"], before], "the one before stays"
 
 
-def test_a_sentence_gets_other_words_and_the_rest_stays_sample_for_sample(steered: Steer) -> None:
+def test_reworded_sentence_is_regenerated_and_all_other_samples_stay(steered: Steer) -> None:
     served, engine = steered()
     with served.client() as client:
         before = new_take(client, voice="anna")
@@ -88,7 +88,7 @@ def test_a_sentence_gets_other_words_and_the_rest_stays_sample_for_sample(steere
         longer, begins, ends = len(new) - len(old), int(was[2][1] * RATE), int(was[4][1] * RATE)
         assert np.array_equal(new[: begins - 3000], old[: begins - 3000])
         assert np.array_equal(new[ends + 3000 + longer :], old[ends + 3000 :])
-        again = reword(client, after["id"], "Three hundred and 4.", "").json()  # its neighbour is spoken without it
+        again = reword(client, after["id"], "Three hundred and 4.", "").json()  # regenerates its neighbour without it
         assert engine.utterances[-1].text == "One two. Five six." and again["text"] == "One two.  Five six."
         assert [word for word, _ in sound_and_times(client, again["id"])[1]] == ["One", "two", "Five", "six"]
         last = reword(client, again["id"], "Five six.", " ").json()
@@ -99,7 +99,7 @@ def test_a_sentence_gets_other_words_and_the_rest_stays_sample_for_sample(steere
         assert len(client.get(TAKES).json()["data"]) == 4
 
 
-def test_other_words_are_read_like_the_first_ones(steered: Steer) -> None:
+def test_replacement_is_normalised_like_the_original_text(steered: Steer) -> None:
     served, engine = steered()
     with served.client() as client:
         take = new_take(client, "I have 2. He has 3.", normalize=True)
@@ -109,7 +109,7 @@ def test_other_words_are_read_like_the_first_ones(steered: Steer) -> None:
         assert after["text"] == "I have 2. He has 4 dogs."
 
 
-def test_a_turn_gets_other_words_but_no_other_speaker(steered: Steer) -> None:
+def test_turn_can_be_reworded_but_not_given_another_speaker(steered: Steer) -> None:
     served, engine = steered()
     with served.client() as client:
         before = new_take(client, DIALOGUE, cast={"Bert": "bert"})
@@ -121,7 +121,7 @@ def test_a_turn_gets_other_words_but_no_other_speaker(steered: Steer) -> None:
         assert_envelope(reword(client, before, "Night.", "…"), 400, "replacement")
 
 
-def test_regenerated_sentence_is_read_as_requested_with_todays_dictionary(steered: Steer) -> None:
+def test_regeneration_uses_the_requested_normalisation_and_current_dictionary(steered: Steer) -> None:
     served, engine = steered()
     with served.client() as client:
         plain, read = (new_take(client, "I have 2. He has 3 GIF.", normalize=is_read) for is_read in (False, True))
@@ -155,7 +155,7 @@ def test_sentence_with_a_tag_and_the_next_one_are_regenerated_separately(steered
         assert engine.utterances[-1].history == (), "it goes on plainly"
 
 
-def test_a_sentence_of_a_dialogue_keeps_its_speaker(steered: Steer) -> None:
+def test_regenerated_sentence_of_a_dialogue_keeps_its_speaker(steered: Steer) -> None:
     served, engine = steered()
     with served.client() as client:
         before = new_take(client, DIALOGUE, cast={"Bert": "bert"}, turn_gap=0.5)
@@ -214,7 +214,7 @@ def test_impossible_regenerations_are_refused_with_the_reason_and_nothing_is_sto
         assert stored[1:] == [together, taken, *(row["id"] for row in rows if row["stored"])]
 
 
-def test_another_model_or_key_does_not_fix_it(steered: Steer, tmp_path: Path) -> None:
+def test_regeneration_by_another_model_or_key_is_refused(steered: Steer, tmp_path: Path) -> None:
     home: dict[str, Any] = {"home": str(tmp_path / "home"), "api_keys": read_keys("first,second")}
     mine, theirs = ({"Authorization": f"Bearer {key}"} for key in ("first", "second"))
     served, _ = steered(**home)
@@ -230,7 +230,7 @@ def test_another_model_or_key_does_not_fix_it(steered: Steer, tmp_path: Path) ->
             assert "another model or codec" in answer.text
 
 
-def test_a_full_queue_refuses_it_and_hanging_up_ends_it(steered: Steer) -> None:
+def test_regeneration_is_refused_by_a_full_queue_and_cancelled_on_disconnect(steered: Steer) -> None:
     served, engine = steered(max_rows=1, max_waiting=0)
     with served.client() as client:
         take = new_take(client)

@@ -57,9 +57,7 @@ def test_a_link_gives_access_to_its_take_alone(steered: Steer, home: dict[str, s
 
 
 @pytest.mark.parametrize("settings", [{}, KEYS])
-def test_head_request_of_a_link_matches_its_answer(
-    steered: Steer, home: dict[str, str], settings: dict[str, object]
-) -> None:
+def test_head_request_for_a_link_matches_get(steered: Steer, home: dict[str, str], settings: dict[str, object]) -> None:
     served, _ = steered(share_days=30, **settings, **home)
     with served.client() as stranger, served.client(headers=as_owner("one")) as ann:
         path = ann.post(f"/v1/takes/{spoken(ann)}/shares", json={"days": 7}).json()["path"]
@@ -73,7 +71,7 @@ def test_head_request_of_a_link_matches_its_answer(
         assert stranger.head("/shared/none").status_code == stranger.get("/shared/none").status_code == 404
 
 
-def test_link_ends_if_revoked_expired_or_its_take_is_deleted(
+def test_link_stops_working_if_revoked_expired_or_its_take_is_deleted(
     steered: Steer, home: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served, _ = steered(share_days=3, **home)
@@ -99,7 +97,7 @@ def test_link_ends_if_revoked_expired_or_its_take_is_deleted(
         assert client.get(path).json()["data"] == []
 
 
-def test_links_are_for_the_owner_to_make_and_have_limits(steered: Steer, home: dict[str, str]) -> None:
+def test_only_the_owner_manages_links_and_within_limits(steered: Steer, home: dict[str, str]) -> None:
     served, _ = steered(share_days=30, **KEYS, **home)
     with served.client(headers=as_owner("one")) as ann, served.client(headers=as_owner("two")) as bea:
         take = spoken(ann)

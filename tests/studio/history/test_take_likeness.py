@@ -44,7 +44,7 @@ def spoken(client: httpx.Client, voice: str) -> str:
     return answer.headers["x-request-id"]
 
 
-def test_take_unlike_its_clip_reports_it_with_reasons(steered: Steer) -> None:
+def test_take_unlike_its_clip_is_graded_far_with_reasons(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         fields = {"name": "Both", "ref_text": "What the two of them said in this clip, one after the other."}
@@ -61,7 +61,7 @@ def test_take_unlike_its_clip_reports_it_with_reasons(steered: Steer) -> None:
         assert_envelope(client.post(take, files={"clip": clip("Clara")}), 400, "audio_sample")
 
 
-async def test_a_take_like_a_bundled_voice_names_it(tmp_path: Path) -> None:
+async def test_comparison_names_the_closest_bundled_voice(tmp_path: Path) -> None:
     library = Library(tmp_path / "home")
     import_bundled(library, VOICES)
     own = library.voices.create(VoiceFields(name="Own"), [take_in(clip("Boris"), "Words.").sample("Words.")])
@@ -80,7 +80,7 @@ async def test_a_take_like_a_bundled_voice_names_it(tmp_path: Path) -> None:
     assert alike.percent > 95 and alike.as_json()["grade"] == "close" and alike.findings == ()
 
 
-def test_a_take_without_a_voice_of_the_library_cannot_be_compared(steered: Steer) -> None:
+def test_take_without_a_library_voice_cannot_be_compared(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         assert_envelope(client.get("/v1/takes/req_nobody/likeness"), 404)
@@ -89,13 +89,13 @@ def test_a_take_without_a_voice_of_the_library_cannot_be_compared(steered: Steer
         assert refused.json()["error"]["code"] == "no_likeness"
 
 
-def test_studio_without_voiceprints_says_so(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
-    began = Voiceprints.__init__
+def test_likeness_is_unavailable_without_voiceprints(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
+    original_init = Voiceprints.__init__
 
-    def without(self: Voiceprints, path: object) -> None:
-        began(self, VOICES / "nothing.npz")
+    def init_without_file(self: Voiceprints, path: object) -> None:
+        original_init(self, VOICES / "nothing.npz")
 
-    monkeypatch.setattr(Voiceprints, "__init__", without)
+    monkeypatch.setattr(Voiceprints, "__init__", init_without_file)
     served, _ = steered()
     with served.client() as client:
         take = f"/v1/takes/{spoken(client, 'default')}/likeness"

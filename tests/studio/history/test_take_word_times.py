@@ -42,7 +42,7 @@ def times_of(client: httpx.Client, take: httpx.Response, **query: str) -> list[d
     return times
 
 
-def test_a_stream_gives_the_times_of_words_or_sentences_before_its_last_event(steered: Steer) -> None:
+def test_stream_sends_word_or_sentence_times_before_its_last_event(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         *_, times, done = streamed(client, "Abc defg. [pause:1s] Hi [whisper] jk.", timestamps="word")
@@ -57,7 +57,7 @@ def test_a_stream_gives_the_times_of_words_or_sentences_before_its_last_event(st
         assert [event["type"] for event in streamed(client, "Abc.")][-2] == "speech.audio.delta"
 
 
-def test_results_of_a_batch_and_sentences_of_a_socket_have_times(steered: Steer) -> None:
+def test_batch_results_and_socket_sentences_have_times(steered: Steer) -> None:
     served, engine = steered()
     items: list[dict[str, object]] = [{"input": "Abc defg.", "timestamps": "word"}, {"input": "Hi."}]
     with served.client() as client, open_socket(served) as socket:
@@ -74,7 +74,7 @@ def test_results_of_a_batch_and_sentences_of_a_socket_have_times(steered: Steer)
         assert (one["status"], one["error"]["code"], two["status"]) == ("error", "no_timestamps", "success")
 
 
-def test_takes_without_word_times_are_refused_before_generation(steered: Steer) -> None:
+def test_impossible_timestamps_are_refused_before_generation(steered: Steer) -> None:
     served, engine = steered()
     with served.client() as client:
         body = {"input": "Hello.", "timestamps": "word"}
@@ -110,7 +110,7 @@ def test_a_stored_take_is_aligned_once_when_its_times_are_requested(steered: Ste
         assert_envelope(client.get(f"{TAKES}/{unkept.headers['x-request-id']}/timestamps"), 404)
 
 
-def test_simultaneous_requests_get_the_same_words_from_one_alignment(steered: Steer) -> None:
+def test_simultaneous_requests_share_one_alignment(steered: Steer) -> None:
     served, engine = steered()
     with served.client() as client, ThreadPoolExecutor(4) as threads:
         take = speak(client, "Hello there, all of you.")
@@ -119,7 +119,7 @@ def test_simultaneous_requests_get_the_same_words_from_one_alignment(steered: St
     assert first == second and len(engine.aligned) == 1
 
 
-def test_dialogue_names_are_not_words_and_turns_have_positions(steered: Steer) -> None:
+def test_speaker_names_are_not_words_and_turn_times_include_the_gap(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         take = speak(client, "Anna: Hello there.\nBert: And bye.", cast={"Anna": "anna", "Bert": "anna"}, turn_gap=0.5)
@@ -128,15 +128,15 @@ def test_dialogue_names_are_not_words_and_turns_have_positions(steered: Steer) -
         assert words[2]["start"] == pytest.approx(2 * WORD + 0.5, abs=0.001)
 
 
-def test_cut_take_has_started_words_and_the_rest_after_continuing(steered: Steer) -> None:
+def test_cut_take_has_times_of_its_words_and_once_continued_of_all(steered: Steer) -> None:
     served, _ = steered()
     text = "The first part has seven words here. [pause:0.5s] And the second has six."
     with served.client() as client:
         whole, cut = speak(client, text), speak(client, text, max_new_tokens=7 * 6 + 9)
         every, some = times_of(client, whole), times_of(client, cut)
         assert 7 < len(some) < len(every) == 12
-        went_on = client.post(f"{TAKES}/{cut.headers['x-request-id']}/continue", json={})
-        assert times_of(client, went_on) == every
+        continued = client.post(f"{TAKES}/{cut.headers['x-request-id']}/continue", json={})
+        assert times_of(client, continued) == every
 
 
 def test_times_are_deleted_with_their_take_and_older_takes_have_none(steered: Steer) -> None:

@@ -12,7 +12,7 @@ from tests.studio.history.test_history import ids, speak
 Steer = Callable[..., Steered]
 
 
-def test_a_revision_is_asked_for_by_every_name_of_its_voice(steered: Steer) -> None:
+def test_takes_of_a_revision_are_found_by_every_name_of_its_voice(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         voice = client.get("/v1/voices/anna").json()
@@ -39,7 +39,7 @@ def test_a_revision_is_asked_for_by_every_name_of_its_voice(steered: Steer) -> N
 
 
 @pytest.mark.parametrize("name", ["clip@1", "random@1", "nobody@1", "@1", "@"])
-def test_an_invalid_revision_finds_no_voice(steered: Steer, name: str) -> None:
+def test_invalid_revision_finds_no_takes(steered: Steer, name: str) -> None:
     served, _ = steered()
     with served.client() as client:
         speak(client, voice="random")

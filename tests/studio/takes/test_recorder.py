@@ -19,13 +19,13 @@ PLENTY = Retention(1000, 2**30)
 
 
 class Disk:
-    """Writes no audio file before it may; then counts them and records whether two were written at once."""
+    """Blocks writes of audio files until allowed; counts them and records whether two were written at once."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.may_write, self.begun, self.two_at_once = threading.Event(), threading.Event(), threading.Event()
         self.written = self._now = 0
         self.waits_for_two = False
-        """Whether a file that begins from now on waits until two are written at once."""
+        """Whether a write that starts from now on waits until two run at once."""
         self._lock = threading.Lock()
         monkeypatch.setattr("studio.library.audio_files.os.fsync", self._held)
 
@@ -97,7 +97,7 @@ def test_takes_superseded_by_newer_ones_are_not_written(
     assert disk.written == 6 and set(outcomes.values()) == {"kept"} and recorder.check() == (0, 0)
 
 
-def test_a_take_larger_than_the_limit_does_not_end_the_recorder(
+def test_take_larger_than_the_limit_does_not_stop_the_recorder(
     tmp_path: Path, outcomes: dict[str, Outcome | None]
 ) -> None:
     library = Library(tmp_path)
