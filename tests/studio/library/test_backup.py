@@ -33,7 +33,7 @@ def names(library: Library) -> set[str]:
     return {voice.name for voice in library.voices.page()}
 
 
-def followed_by(snapshot: Callable[[], Path], taken: threading.Event) -> Callable[[], Path]:
+def with_signal(snapshot: Callable[[], Path], taken: threading.Event) -> Callable[[], Path]:
     def take() -> Path:
         path = snapshot()
         taken.set()
@@ -56,7 +56,7 @@ def test_empty_library_is_restored_from_the_newest_snapshot(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("damage", ["cut", "noise", "empty", "foreign"])
-def test_a_damaged_newest_snapshot_gives_way_to_the_one_before(tmp_path: Path, damage: str) -> None:
+def test_previous_snapshot_is_restored_if_the_newest_is_damaged(tmp_path: Path, damage: str) -> None:
     library, backup = Library(tmp_path / "home"), Backup(tmp_path / "home", tmp_path / "bucket")
     add(library, "Anna")
     good = backup.snapshot()
@@ -77,7 +77,7 @@ def test_a_damaged_newest_snapshot_gives_way_to_the_one_before(tmp_path: Path, d
     assert names(check(tmp_path / "new")) == {"Anna"}
 
 
-def test_only_few_snapshots_and_their_audio_are_kept(tmp_path: Path) -> None:
+def test_only_the_newest_snapshots_and_their_audio_are_kept(tmp_path: Path) -> None:
     library, backup = Library(tmp_path / "home"), Backup(tmp_path / "home", tmp_path / "bucket")
     add(library, "Anna")
     for _ in range(2):
@@ -90,13 +90,13 @@ def test_only_few_snapshots_and_their_audio_are_kept(tmp_path: Path) -> None:
     assert [path for path in (tmp_path / "bucket" / "audio").rglob("*") if path.is_file()] == []
 
 
-def test_a_snapshot_follows_when_writing_has_settled(tmp_path: Path) -> None:
+def test_snapshot_is_taken_once_writing_has_settled(tmp_path: Path) -> None:
     library = Library(tmp_path / "home")
     backup = Backup(tmp_path / "home", tmp_path / "bucket", settle=0.05, poll=0.01)
     backup.restore()
     taken = threading.Event()
     snapshot = backup.snapshot
-    backup.snapshot = followed_by(snapshot, taken)  # type: ignore[method-assign]
+    backup.snapshot = with_signal(snapshot, taken)  # type: ignore[method-assign]
     backup.start()
     assert taken.wait(30), "a library that was never backed up is, at once"
     taken.clear()
@@ -118,7 +118,7 @@ def test_unwritable_folder_is_reported_and_the_studio_continues(tmp_path: Path) 
     assert backup.status.error
 
 
-def test_a_damaged_clip_is_named_and_left_out_and_the_rest_is_kept(tmp_path: Path) -> None:
+def test_damaged_clips_are_reported_and_left_out_and_the_rest_is_backed_up(tmp_path: Path) -> None:
     library, backup = Library(tmp_path / "home"), Backup(tmp_path / "home", tmp_path / "bucket", settle=0.0, poll=0.01)
     for number, name in enumerate(("Anna", "Bert", "Gone", "Dora")):
         add(library, name, number)
@@ -159,7 +159,7 @@ def test_library_is_backed_up_after_watching_it_failed(tmp_path: Path, monkeypat
     monkeypatch.setattr("studio.library.backup._version", version)
     taken = threading.Event()
     snapshot = backup.snapshot
-    backup.snapshot = followed_by(snapshot, taken)  # type: ignore[method-assign]
+    backup.snapshot = with_signal(snapshot, taken)  # type: ignore[method-assign]
     add(library, "Anna")
     backup._last = 1.0
     backup.start()
@@ -204,7 +204,7 @@ def test_studio_restores_voices_and_takes_after_losing_its_disk(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("damage", ["cut", "foreign"])
-def test_a_damaged_library_is_not_started_with_and_its_copy_comes_once_it_is_moved_away(
+def test_damaged_library_stops_the_start_until_moved_then_its_backup_is_restored(
     tmp_path: Path, voices_folder: Path, damage: str
 ) -> None:
     home = tmp_path / "home"
@@ -225,9 +225,7 @@ def test_a_damaged_library_is_not_started_with_and_its_copy_comes_once_it_is_mov
         assert "Carla" in names(served.app.state.studio.library)
 
 
-def test_the_sound_of_takes_and_of_projects_outlives_a_restart_and_the_disk(
-    tmp_path: Path, voices_folder: Path
-) -> None:
+def test_audio_of_takes_and_projects_survives_a_restart_and_a_lost_disk(tmp_path: Path, voices_folder: Path) -> None:
     def settings(home: str) -> Settings:
         folder, bucket = str(tmp_path / home), str(tmp_path / "bucket")
         return Settings(model="test/model", voices=str(voices_folder), home=folder, backup_dir=bucket)

@@ -25,8 +25,8 @@ def check(home: Path) -> Library:
     with sqlite3.connect(library.home / "library.db") as db:
         assert db.execute("pragma integrity_check").fetchall() == [("ok",)]
         assert db.execute("pragma foreign_key_check").fetchall() == []
-        half = "select count(*) from revisions r where not exists (select 1 from samples s where s.voice_id = r.voice_id and s.revision = r.number)"  # noqa: E501
-        assert db.execute(half).fetchone() == (0,)
+        incomplete = "select count(*) from revisions r where not exists (select 1 from samples s where s.voice_id = r.voice_id and s.revision = r.number)"  # noqa: E501
+        assert db.execute(incomplete).fetchone() == (0,)
         assert db.execute("select count(*) from samples where voice_id not in (select id from voices)").fetchone() == (
             0,
         )
@@ -42,7 +42,7 @@ def check(home: Path) -> Library:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_process_killed_in_the_middle_leaves_a_whole_library(tmp_path: Path, seed: int) -> None:
+def test_killed_process_leaves_a_consistent_library(tmp_path: Path, seed: int) -> None:
     for turn in range(3):
         worker, progress = begin(work, tmp_path, seed * 10 + turn, 10_000, 4)
         for _ in range(5 + 7 * seed + turn):
@@ -53,7 +53,7 @@ def test_a_process_killed_in_the_middle_leaves_a_whole_library(tmp_path: Path, s
         check(tmp_path)
 
 
-def test_eight_processes_with_two_hundred_operations_each_agree(tmp_path: Path) -> None:
+def test_library_stays_consistent_under_eight_concurrent_processes(tmp_path: Path) -> None:
     workers = [begin(work, tmp_path, seed, 200, 6) for seed in range(8)]
     for worker, progress in workers:
         for _ in range(200):

@@ -24,7 +24,7 @@ Steer = Callable[..., Steered]
 
 
 @pytest.mark.parametrize("table", ["audit", "voices", "samples", "takes", "projects"])
-def test_unreadable_page_files_stop_the_start_with_a_message(table: str, tmp_path: Path, voices_folder: Path) -> None:
+def test_damaged_database_page_stops_the_start_with_a_message(table: str, tmp_path: Path, voices_folder: Path) -> None:
     voices = shutil.copytree(voices_folder, tmp_path / "voices")
     (voices / "facts.json").write_text(
         '{"Anna": {"accent": "American"}}'
@@ -48,7 +48,7 @@ def test_unreadable_page_files_stop_the_start_with_a_message(table: str, tmp_pat
 
 
 @pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_bytes(b"noise")])
-def test_a_bundled_voice_gets_its_recording_again(
+def test_damaged_recording_of_a_bundled_voice_is_restored(
     damage: Callable[[Path], object], tmp_path: Path, voices_folder: Path, steered: Steer
 ) -> None:
     library = Library(tmp_path)
@@ -61,7 +61,7 @@ def test_a_bundled_voice_gets_its_recording_again(
     assert library.files.read(library.voices.get("anna").samples[0].clip)
 
 
-def test_damaged_voice_is_named(tmp_path: Path, steered: Steer) -> None:
+def test_error_names_the_damaged_voice(tmp_path: Path, steered: Steer) -> None:
     library = Library(tmp_path)
     voice = library.voices.create(VoiceFields(name="Eve"), [new_sample()])
     library.files.path(voice.samples[0].clip).write_bytes(b"noise")

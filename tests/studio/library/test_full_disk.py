@@ -76,7 +76,9 @@ def test_voice_import_leaves_no_clips_if_the_disk_is_full(tmp_path: Path, full_w
     assert [voice.name for voice in library.voices.page()] == ["Anna"]
 
 
-def test_deleted_takes_go_before_a_new_one_is_refused(tmp_path: Path, steered: Steer, full_when: Full) -> None:
+def test_trash_is_emptied_for_a_new_take_and_a_lost_take_degrades_health(
+    tmp_path: Path, steered: Steer, full_when: Full
+) -> None:
     served, _ = steered(home=str(tmp_path / "home"))
     library: Library = served.app.state.studio.speech.voices.library
     library.takes.add(stored_take("req_old", "old", "anna"), b"old sound")
@@ -103,7 +105,7 @@ def test_deleted_takes_go_before_a_new_one_is_refused(tmp_path: Path, steered: S
     assert library.trash.page(None) == [] and [n for n in files(tmp_path / "home") if "." in n] == []
 
 
-def test_deleted_voices_make_room_once_no_deleted_take_does(tmp_path: Path, full_when: Full) -> None:
+def test_trash_is_emptied_of_takes_before_voices(tmp_path: Path, full_when: Full) -> None:
     library = Library(tmp_path)
     clip = library.files.path(
         library.voices.create(VoiceFields(name="Anna"), [new_sample(CLIP, "words")]).samples[0].clip
@@ -153,7 +155,7 @@ def test_regenerated_take_is_stored_whole_or_refused(tmp_path: Path, steered: St
 
 
 @pytest.mark.parametrize("room", [None, 0, 1000, 6000])
-def test_an_audio_book_without_room_is_refused_and_leaves_nothing(
+def test_audiobook_is_refused_without_leftovers_on_a_full_disk(
     steered: Steer, monkeypatch: pytest.MonkeyPatch, room: int | None
 ) -> None:
     """``room``: free bytes; None: not even an empty file can be created."""
@@ -223,7 +225,7 @@ if can_mount():
             assert create_voice(client).status_code == 200
             assert client.delete("/v1/voices/eve").status_code == 200
 
-    def test_a_studio_starts_on_a_full_disk_and_a_thousand_takes_can_be_deleted(disk: Path) -> None:
+    def test_library_opens_on_a_full_disk_and_deletes_a_thousand_takes(disk: Path) -> None:
         library = Library(disk / "home")
         library.takes.add(stored_take("req_0", "words " * 50, "anna"), b"sound" * 1000)
         with library.store.writing() as db:

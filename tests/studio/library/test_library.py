@@ -39,7 +39,7 @@ def take(number: int, text: str = "hello", voice_id: str | None = None) -> Take:
     return replace(new_take, parameters={"top_k": 3}, finish_reason="stop", queue_ms=1.5, audio_s=1.0, seconds=1.0)
 
 
-def test_a_voice_is_found_by_id_slug_and_name_in_any_case_and_keeps_its_clip_untouched(library: Library) -> None:
+def test_voice_is_found_by_id_slug_and_name_in_any_case_with_its_clip_unchanged(library: Library) -> None:
     sample = new_sample()
     voice = library.voices.create(VoiceFields(name="Änne  Müller", tags=("warm", "warm", "de")), [sample])
     assert (voice.name, voice.slug, voice.tags) == ("Änne Müller", "anne-muller", ("warm", "de"))
@@ -48,7 +48,7 @@ def test_a_voice_is_found_by_id_slug_and_name_in_any_case_and_keeps_its_clip_unt
     assert library.files.read(voice.samples[0].clip) == sample.data
 
 
-def test_everything_is_there_after_a_restart(library: Library) -> None:
+def test_voice_and_codes_survive_a_restart(library: Library) -> None:
     draft = VoiceFields(
         name="Anna", description="kind", tags=("a",), language="en", favourite=True, licence="CC0",
         defaults={"temperature": 0.5}, gender="Female ", accent=" north  Irish", colour="#0F766E",
@@ -73,7 +73,7 @@ def test_path_blank_invisible_reserved_or_huge_names_are_refused(library: Librar
     assert files(library) == set()
 
 
-def test_names_equal_after_folding_are_one_name(library: Library) -> None:
+def test_name_equal_to_another_after_case_folding_is_refused(library: Library) -> None:
     library.voices.create(VoiceFields(name="Straße"), [new_sample()])
     for name in ("STRASSE", "strasse", "ＳＴＲＡＳＳＥ", "stra\u200dße"):
         with pytest.raises(NameTaken):
@@ -88,7 +88,7 @@ def test_different_names_with_one_ascii_form_get_different_slugs(library: Librar
     assert slugs == ["ana", "ana-2", "an-na", "an-na-2", "lukasz", "gara", "do-ram"]
 
 
-def test_an_edited_transcript_makes_a_revision_and_the_old_one_stays(library: Library) -> None:
+def test_edited_transcript_creates_a_revision_and_keeps_the_old_one(library: Library) -> None:
     anna = library.voices.create(VoiceFields(name="Anna"), [new_sample()])
     edited = library.voices.revise("anna", lambda now: [dataclasses.replace(now[0], text="other words")])
     assert edited.address == "anna@2" and edited.samples[0].text == "other words"
@@ -101,7 +101,7 @@ def test_an_edited_transcript_makes_a_revision_and_the_old_one_stays(library: Li
         library.voices.get("anna@3")
 
 
-def test_a_change_of_nothing_makes_no_revision(library: Library) -> None:
+def test_unchanged_samples_create_no_revision(library: Library) -> None:
     voice = library.voices.create(VoiceFields(name="Anna"), [new_sample()])
     assert library.voices.revise("anna", lambda now: now) == voice
 
@@ -132,14 +132,14 @@ def test_a_bad_field_is_refused_and_changes_nothing(library: Library, changes: d
     assert library.voices.get("anna") == voice
 
 
-def test_a_voice_needs_samples_with_words_and_not_too_many(library: Library) -> None:
+def test_voice_without_samples_or_transcripts_or_with_too_many_is_refused(library: Library) -> None:
     for samples in ([], [new_sample(text=" ")], [new_sample(text="<|im_end|>")], [new_sample()] * 9):
         with pytest.raises(InvalidRequest):
             library.voices.create(VoiceFields(name="Anna"), samples)
     assert library.voices.count() == 0 and files(library) == set()
 
 
-def test_a_clip_shared_by_two_voices_outlives_one_of_them(library: Library) -> None:
+def test_clip_shared_by_two_voices_is_kept_when_one_is_deleted(library: Library) -> None:
     first = library.voices.create(VoiceFields(name="Anna"), [new_sample()])
     second = library.voices.create(VoiceFields(name="Berta"), [new_sample()])
     assert len(files(library)) == 1
@@ -165,7 +165,7 @@ def test_search_covers_name_tags_language_and_description_in_any_case(library: L
     assert names(after=first[0].id) == ["Bärbel"]
 
 
-def test_voices_are_found_by_the_listed_genders_accents_and_languages(library: Library) -> None:
+def test_voices_are_filtered_by_gender_accent_and_language(library: Library) -> None:
     facts = {"Anna": ("female", "British", "en-GB"), "Bert": ("male", "british", "en"), "Cleo": ("", "", "eng")}
     for name, (gender, accent, language) in facts.items():
         draft = VoiceFields(name=name, description="a male part", language=language, gender=gender, accent=accent)
@@ -185,7 +185,7 @@ def test_voices_are_found_by_the_listed_genders_accents_and_languages(library: L
         names(gender="m")
 
 
-def test_voices_of_an_older_library_say_nothing_of_their_gender(tmp_path: Path) -> None:
+def test_voices_of_an_older_library_have_no_gender_accent_or_colour(tmp_path: Path) -> None:
     voice = Library(tmp_path).voices.create(VoiceFields(name="Anna", description="kind"), [new_sample()])
     with contextlib.closing(sqlite3.connect(tmp_path / "library.db")) as connection:
         for column in ("gender", "accent", "colour"):
@@ -195,7 +195,7 @@ def test_voices_of_an_older_library_say_nothing_of_their_gender(tmp_path: Path) 
     assert Library(tmp_path).voices.get("anna") == voice
 
 
-def test_takes_are_found_in_any_case_however_letters_and_their_marks_are_written(library: Library) -> None:
+def test_take_search_ignores_case_and_unicode_normalisation(library: Library) -> None:
     for number, text in enumerate(["Да, Grüße, ÜBER", "e\u0301te\u0301 U\u0308ber", "unter"]):
         library.takes.add(take(number, text))
 
@@ -274,7 +274,7 @@ def test_takes_are_filtered_starred_and_deleted(library: Library) -> None:
     assert ids() == ["req_4", "req_2", "req_0"] and list(library.takes.numbers(["req_5", "no"])) == ["req_5"]
 
 
-def test_the_newest_takes_stay_and_all_starred_ones_within_so_many_bytes(library: Library) -> None:
+def test_retention_keeps_starred_takes_and_the_newest_by_count_and_bytes(library: Library) -> None:
     for number in range(8):
         library.takes.add(take(number), b"%d" % number * 100)
     library.takes.star("req_1", True)
@@ -285,7 +285,7 @@ def test_the_newest_takes_stay_and_all_starred_ones_within_so_many_bytes(library
     assert len(files(library)) == 4
 
 
-def test_a_consent_is_kept_with_its_recording_and_withdrawing_it_frees_the_voice(library: Library) -> None:
+def test_consent_is_stored_and_its_deletion_removes_it_from_the_voice(library: Library) -> None:
     consent = library.consents.create(NewConsent("Anna A.", "en", "I agree.", b"recording", "audio/wav"))
     voice = library.voices.create(VoiceFields(name="Anna", consent=consent.id), [new_sample()])
     assert library.consents.get(consent.id) == consent and voice.consent == consent.id
@@ -297,7 +297,7 @@ def test_a_consent_is_kept_with_its_recording_and_withdrawing_it_frees_the_voice
         library.consents.get(consent.id)
 
 
-def test_the_audit_trail_grows_with_every_deed_and_cannot_be_rewritten(library: Library) -> None:
+def test_audit_log_records_every_change_and_reveals_tampering(library: Library) -> None:
     voice = library.voices.create(VoiceFields(name="Anna"), [new_sample()])
     library.voices.edit("anna", VoiceFields(description="x"))
     library.voices.revise("anna", lambda now: [dataclasses.replace(now[0], text="other")])
@@ -317,21 +317,21 @@ def test_the_audit_trail_grows_with_every_deed_and_cannot_be_rewritten(library: 
         library.audit.verify()
 
 
-def test_codes_once_kept_are_not_replaced(library: Library) -> None:
+def test_stored_codes_are_not_overwritten(library: Library) -> None:
     library.codes.put("cut", "codec", np.zeros((10, 2), np.int16))
     library.codes.put("cut", "codec", np.ones((10, 2), np.int16))
     cached = library.codes.get("cut", "codec")
     assert cached is not None and not cached.any()
 
 
-def test_a_damaged_audio_file_is_noticed(library: Library) -> None:
+def test_damaged_audio_file_is_detected(library: Library) -> None:
     voice = library.voices.create(VoiceFields(name="Anna"), [new_sample()])
     library.files.path(voice.samples[0].clip).write_bytes(b"something else")
     with pytest.raises(StudioError, match="damaged"):
         library.files.read(voice.samples[0].clip)
 
 
-def test_entries_of_an_earlier_version_are_distinguished_from_new_ones(tmp_path: Path) -> None:
+def test_pronunciation_keys_of_an_earlier_version_do_not_collide_with_new_ones(tmp_path: Path) -> None:
     library = Library(tmp_path)
     entries = [Pronunciation("US", "U S", match_case=True), Pronunciation("=us", "equals us")]
     library.pronunciations.merge(GLOBAL, entries[:1], replacing=False)
@@ -358,20 +358,20 @@ def test_read_view_is_consistent_and_does_not_wait_for_writers(library: Library)
     sample, store = new_sample(), library.store
     library.voices.create(VoiceFields(name="Eve"), [sample])
 
-    def patience() -> int:
+    def busy_timeout() -> int:
         with store.reading() as db:
             return int(db.execute("pragma busy_timeout").fetchone()[0])
 
     with store.one_view():
-        assert library.voices.exists("eve") and patience() == 0
+        assert library.voices.exists("eve") and busy_timeout() == 0
         with ThreadPoolExecutor(1) as thread:
             thread.submit(library.voices.create, VoiceFields(name="Ada"), [sample]).result()
             assert thread.submit(library.voices.exists, "ada").result()
         assert not library.voices.exists("ada")
-    assert library.voices.exists("ada") and patience() == 60_000
+    assert library.voices.exists("ada") and busy_timeout() == 60_000
     with pytest.raises(NotFound), store.one_view():
         library.voices.get("nobody")
-    assert library.voices.get("ada").name == "Ada" and patience() == 60_000
+    assert library.voices.get("ada").name == "Ada" and busy_timeout() == 60_000
 
 
 def test_closed_library_is_one_file_and_can_be_opened_again(library: Library) -> None:

@@ -50,7 +50,7 @@ def test_polling_a_project_does_not_read_its_texts(tmp_path: Path) -> None:
     assert costs[1] <= TIMES * max(costs[0], 0.001), costs
 
 
-def test_projects_are_listed_by_as_many_statements_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_statements_of_a_project_list_is_constant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library, statements = Library(tmp_path), list[str]()
     execute = Database.execute
 
@@ -71,18 +71,18 @@ def test_projects_are_listed_by_as_many_statements_as_one(tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize("phrase", ["in no part", "words"])
-def test_an_entry_of_a_project_costs_the_same_in_any_dictionary(tmp_path: Path, phrase: str) -> None:
+def test_cost_of_a_pronunciation_does_not_grow_with_its_dictionary(tmp_path: Path, phrase: str) -> None:
     library = Library(tmp_path)
     project = project_of(library, 1000, "Some words of a book, as long as they are. " * 5)
-    shelf, costs = DictionaryScope("project", project.id), []
+    scope, costs = DictionaryScope("project", project.id), []
 
-    def put_and_take() -> None:
-        library.pronunciations.delete(library.pronunciations.add(shelf, Pronunciation(phrase, "said")).id)
+    def add_and_delete() -> None:
+        library.pronunciations.delete(library.pronunciations.add(scope, Pronunciation(phrase, "said")).id)
 
     for entries in (1, 1000):
-        library.pronunciations.merge(shelf, [Pronunciation(f"word{n}x", "said") for n in range(entries)], True)
-        costs.append(least(put_and_take))
-    listed = least(lambda: library.pronunciations.entries(shelf))  # add and delete each read the dictionary
+        library.pronunciations.merge(scope, [Pronunciation(f"word{n}x", "said") for n in range(entries)], True)
+        costs.append(least(add_and_delete))
+    listed = least(lambda: library.pronunciations.entries(scope))  # add and delete each read the dictionary
     assert costs[1] <= TIMES * (costs[0] + 2 * listed), costs
 
 

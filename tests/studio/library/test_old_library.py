@@ -90,12 +90,12 @@ def served_from(home: Path, steered: Steer, **settings: object) -> Steered:
     return steered(home=str(home), share_days=30, **settings)
 
 
-def holds(now: Any, before: Any) -> bool:
+def contains(now: Any, before: Any) -> bool:
     """Whether the response now contains all of the earlier one; more fields are allowed."""
     if isinstance(now, dict) and isinstance(before, dict):
-        return all(name in now and holds(now[name], value) for name, value in before.items())
+        return all(name in now and contains(now[name], value) for name, value in before.items())
     if isinstance(now, list) and isinstance(before, list):
-        return len(now) == len(before) and all(map(holds, now, before))
+        return len(now) == len(before) and all(map(contains, now, before))
     return bool(now == before)
 
 
@@ -106,7 +106,7 @@ def test_every_route_answers_as_before(home: Path, steered: Steer) -> None:
     before = json.loads((DATA / "answers.json").read_text())
     assert list(now) == list(before)
     for address, answer in now.items():
-        assert holds(answer, before[address]), (address, answer, before[address])
+        assert contains(answer, before[address]), (address, answer, before[address])
 
 
 def test_deleted_part_is_restored_and_a_sentence_of_a_part_is_regenerated(home: Path, steered: Steer) -> None:

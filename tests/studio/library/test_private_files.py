@@ -37,20 +37,20 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def open_to_others(folder: Path, *but: str) -> dict[str, str]:
-    """Octal modes of a folder and the paths in it that other users may access, except names in ``but``.
+def readable_by_others(folder: Path, *excluded: str) -> dict[str, str]:
+    """Octal modes of a folder and the paths in it that other users may access, except names in ``excluded``.
 
     Files that a running studio removes in the meantime are left out.
     """
     modes = {}
-    for path in [folder, *(path for path in folder.rglob("*") if path.name not in but)]:
+    for path in [folder, *(path for path in folder.rglob("*") if path.name not in excluded)]:
         with contextlib.suppress(FileNotFoundError):
             if mode(path) & 0o077:
                 modes[str(path.relative_to(folder))] = oct(mode(path))
     return modes
 
 
-def filled(home: Path) -> Library:
+def create_library(home: Path) -> Library:
     """A library with a voice and a take."""
     library = Library(home)
     library.voices.create(VoiceFields(name="Anna"), [new_sample(wav(tone(0.3)), "her words")])
@@ -58,7 +58,7 @@ def filled(home: Path) -> Library:
     return library
 
 
-def opened_up(home: Path) -> None:
+def make_readable(home: Path) -> None:
     """Set the permissions that an earlier version of the studio used."""
     for path in [home, *home.rglob("*")]:
         path.chmod(0o755 if path.is_dir() else 0o644)
@@ -70,24 +70,24 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 def test_new_library_is_private_to_its_owner(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     home = tmp_path / "new" / "home"
-    library = filled(home)
+    library = create_library(home)
     names = {path.name for path in home.iterdir()}
     assert {"library.db", "library.db-wal", "library.db-shm", "reserve", "audio"} <= names
-    assert open_to_others(home) == {}
+    assert readable_by_others(home) == {}
     assert library.voices.get("anna").samples, "it can be read all the same"
     assert warnings(caplog) == []
 
 
 def test_readable_library_becomes_private_when_opened(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     home = tmp_path / "home"
-    library = filled(home)  # still open, so that SQLite's log and its index exist too
+    library = create_library(home)  # still open, so that SQLite's log and its index exist too
     (home / "library.db.old").write_bytes(b"a copy")
     (home / "library.db.older").mkdir()
     (home / "sessions.json").write_text("{}")
     (home / "models" / "whisper").mkdir(parents=True)
-    opened_up(home)
+    make_readable(home)
     again = Library(home)
-    assert open_to_others(home, "models", "whisper") == {}
+    assert readable_by_others(home, "models", "whisper") == {}
     assert mode(home / "library.db.older") == 0o700, "a folder can still be entered"
     assert mode(home / "models" / "whisper") == 0o755, "a published model is nobody's secret"
     assert again.voices.get("anna") == library.voices.get("anna")
@@ -109,8 +109,8 @@ def test_folder_with_other_files_keeps_its_permissions_with_one_warning(
     home.chmod(0o755)
     (home / "notes.txt").write_text("somebody's")
     (home / "notes.txt").chmod(0o644)
-    filled(home)
-    assert open_to_others(home) == {".": "0o755", "notes.txt": "0o644"}
+    create_library(home)
+    assert readable_by_others(home) == {".": "0o755", "notes.txt": "0o644"}
     assert len(warnings(caplog)) == 1 and "notes.txt" in warnings(caplog)[0]
 
 
@@ -118,8 +118,8 @@ def test_a_shared_folder_keeps_its_permissions(tmp_path: Path, caplog: pytest.Lo
     home = tmp_path / "home"
     home.mkdir()
     home.chmod(0o1777)
-    filled(home)
-    assert open_to_others(home) == {".": "0o1777"}
+    create_library(home)
+    assert readable_by_others(home) == {".": "0o1777"}
     assert len(warnings(caplog)) == 1 and "sticky" in warnings(caplog)[0]
 
 
@@ -130,18 +130,18 @@ def test_another_users_folder_keeps_its_permissions(
     home.mkdir()
     home.chmod(0o755)
     monkeypatch.setattr("os.geteuid", lambda: home.stat().st_uid + 1)
-    filled(home)
-    assert open_to_others(home) == {".": "0o755"}
+    create_library(home)
+    assert readable_by_others(home) == {".": "0o755"}
     assert len(warnings(caplog)) == 1 and "another user" in warnings(caplog)[0]
 
 
 @pytest.mark.parametrize("number", [errno.EPERM, errno.EROFS, errno.ENOTSUP])
-def test_a_file_system_without_permissions_costs_one_warning(
+def test_file_system_without_permissions_causes_one_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     home = tmp_path / "home"
-    filled(home)
-    opened_up(home)
+    create_library(home)
+    make_readable(home)
 
     def refused(path: object, mode: int, **options: object) -> None:
         raise OSError(number, os.strerror(number), str(path))
@@ -155,7 +155,7 @@ def test_symlink_out_of_the_library_is_not_followed(tmp_path: Path) -> None:
     outside, home = tmp_path / "outside", tmp_path / "home"
     outside.write_bytes(b"not the studio's")
     outside.chmod(0o644)
-    filled(home)
+    create_library(home)
     (home / "library.db.link").symlink_to(outside)
     Library(home)
     assert mode(outside) == 0o644
@@ -163,33 +163,33 @@ def test_symlink_out_of_the_library_is_not_followed(tmp_path: Path) -> None:
 
 def test_library_behind_a_symlink_is_private_too(tmp_path: Path) -> None:
     home, link = tmp_path / "home", tmp_path / "link"
-    filled(home)
-    opened_up(home)
+    create_library(home)
+    make_readable(home)
     link.symlink_to(home, target_is_directory=True)
     Library(link)
-    assert open_to_others(home) == {}
+    assert readable_by_others(home) == {}
 
 
 def test_backup_is_private_and_its_folder_keeps_its_permissions(tmp_path: Path) -> None:
     home, bucket = tmp_path / "home", tmp_path / "bucket"
     bucket.mkdir()
     bucket.chmod(0o755)
-    filled(home)
+    create_library(home)
     Backup(home, bucket).snapshot()
-    assert open_to_others(bucket) == {".": "0o755"}
+    assert readable_by_others(bucket) == {".": "0o755"}
     Backup(tmp_path / "restored", bucket).restore()
-    assert open_to_others(tmp_path / "restored") == {}
+    assert readable_by_others(tmp_path / "restored") == {}
 
 
-def test_the_copies_of_an_earlier_version_become_private(tmp_path: Path) -> None:
+def test_backups_of_an_earlier_version_become_private(tmp_path: Path) -> None:
     home, bucket = tmp_path / "home", tmp_path / "bucket"
-    filled(home)
+    create_library(home)
     backup = Backup(home, bucket)
     backup.snapshot()
-    opened_up(bucket)
+    make_readable(bucket)
     backup.start()
     backup.stop()
-    assert open_to_others(bucket) == {".": "0o755"}
+    assert readable_by_others(bucket) == {".": "0o755"}
 
 
 def test_running_studio_writes_only_private_files(tmp_path: Path, voices_folder: Path) -> None:
@@ -197,18 +197,18 @@ def test_running_studio_writes_only_private_files(tmp_path: Path, voices_folder:
     settings = Settings(model="test/model", voices=str(voices_folder), home=str(home))
     with serve(settings, FakeEngine.start) as served, served.client() as client:
         assert client.post("/v1/audio/speech", json={"input": "a"}).status_code == 200
-        assert open_to_others(home) == {}
-    assert open_to_others(home) == {}
+        assert readable_by_others(home) == {}
+    assert readable_by_others(home) == {}
 
 
-def test_the_command_line_opens_the_same_private_library(tmp_path: Path) -> None:
+def test_command_line_keeps_the_library_private(tmp_path: Path) -> None:
     home, clip, pack = tmp_path / "home", tmp_path / "eve.wav", tmp_path / "eve.fishvoice"
     clip.write_bytes(spoken())
     assert main(["voices", "add", "Eve", str(clip), "--text", WORDS, "--home", str(home)]) == 0
-    assert open_to_others(home) == {}
-    opened_up(home)
+    assert readable_by_others(home) == {}
+    make_readable(home)
     assert main(["voices", "export", "eve", str(pack), "--home", str(home)]) == 0
-    assert open_to_others(home) == {}
+    assert readable_by_others(home) == {}
     umask = os.umask(0)
     os.umask(umask)
     assert mode(pack) == 0o666 & ~umask, "an export is a file like any other of its owner's"

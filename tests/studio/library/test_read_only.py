@@ -30,7 +30,7 @@ print(*[take.id for take in library.takes.page()])
 """
 
 
-def test_the_first_take_after_a_while_without_permission_to_write_is_kept() -> None:
+def test_take_is_stored_once_the_library_is_writable_again() -> None:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o777)
         done = subprocess.run(

@@ -76,7 +76,7 @@ def one_of_each(library: Library) -> tuple[Voice, Project]:
     return voice, kept
 
 
-def aged(library: Library, seconds: float) -> None:
+def age_trash(library: Library, seconds: float) -> None:
     """Make everything in the trash look deleted this much earlier."""
     with library.store.writing() as db:
         for table in set(TABLES.values()):
@@ -111,7 +111,7 @@ def test_deleted_items_are_listed_and_restored_together_unchanged(library: Libra
     assert library.trash.restore([(item.kind, item.id) for item in items], "me") == []
 
 
-def test_the_trash_of_others_is_neither_seen_restored_nor_removed(library: Library) -> None:
+def test_trash_of_another_owner_cannot_be_listed_restored_or_emptied(library: Library) -> None:
     one_of_each(library)
     items = all_items(library)
     assert all_items(library, "you") == []
@@ -122,7 +122,7 @@ def test_the_trash_of_others_is_neither_seen_restored_nor_removed(library: Libra
     assert all_items(library) == [] and files(library) == set()
 
 
-def test_removed_item_is_removed_with_all_its_data(library: Library) -> None:
+def test_emptying_the_trash_deletes_all_data_of_an_item(library: Library) -> None:
     one_of_each(library)
     take(library, "req_2")
     [_, replacement, part, book, _, _] = all_items(library)
@@ -136,7 +136,7 @@ def test_removed_item_is_removed_with_all_its_data(library: Library) -> None:
     assert library.trash.empty(None) == 0
 
 
-def test_a_project_takes_its_deleted_parts_and_replaced_texts_with_it(library: Library) -> None:
+def test_emptying_a_project_from_the_trash_deletes_its_parts_and_replacements(library: Library) -> None:
     book = project(library, "me", "Cat.", "Dog.", takes=2)
     [cat, _] = library.projects.parts(book.id, "me")
     library.replacements.replace(book.id, "me", TextReplacement("dog", "cow"))
@@ -148,7 +148,7 @@ def test_a_project_takes_its_deleted_parts_and_replaced_texts_with_it(library: L
     assert all_items(library) == [] and files(library) == set()
 
 
-def test_library_may_exceed_the_removal_batch(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trash_larger_than_the_removal_batch_is_emptied(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studio.library.trash.REMOVED_AT_ONCE", 2)
     monkeypatch.setattr("studio.library.trash._PARTS_AT_ONCE", 2)
     monkeypatch.setattr("studio.library.trash._MARKED_AT_ONCE", 2)
@@ -166,12 +166,12 @@ def test_library_may_exceed_the_removal_batch(library: Library, monkeypatch: pyt
     assert files(library) == set()
 
 
-def test_trash_expires_after_its_days_or_immediately_without_any(library: Library) -> None:
+def test_trash_expires_after_its_days_or_at_once_if_zero(library: Library) -> None:
     one_of_each(library)
-    aged(library, 7 * DAY - 60)
+    age_trash(library, 7 * DAY - 60)
     library.trash.expire()
     assert len(all_items(library)) == 6
-    aged(library, 120)
+    age_trash(library, 120)
     items = [("take", "req_1"), ("voice", "anna")]
     assert all_items(library) == [] and library.trash.restore(items, None) == []  # type: ignore[arg-type]
     assert library.voices.page(deleted=True) == [] and files(library)
@@ -195,7 +195,7 @@ def test_deletion_succeeds_even_if_expired_items_cannot_be_removed(
 
 def test_reading_the_library_does_not_empty_its_trash(library: Library) -> None:
     one_of_each(library)
-    aged(library, DAY)
+    age_trash(library, DAY)
     other = Library(library.home, trash_days=0.5)
     assert all_items(other) == [] and len(all_items(library)) == 6
 
@@ -209,7 +209,7 @@ def test_restoring_a_taken_name_is_refused_and_restores_nothing(library: Library
     assert len(all_items(library)) == 6
 
 
-def test_a_project_waits_when_it_is_restored_and_there_may_be_too_many(
+def test_restored_project_is_paused_and_refused_beyond_the_project_limit(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     book = project(library, "me", "One.")
@@ -227,7 +227,7 @@ def test_a_project_waits_when_it_is_restored_and_there_may_be_too_many(
         library.trash.restore([("project", book.id)], "me")
 
 
-def test_replacements_are_undone_one_after_the_other_or_any_of_them(library: Library) -> None:
+def test_replacements_are_undone_newest_first_or_individually(library: Library) -> None:
     book = project(library, "me", "Cat.", "Dog.")
     for find, replace in (("cat", "Cow"), ("dog", "Pig"), ("pig", "Hen")):
         library.replacements.replace(book.id, "me", TextReplacement(find, replace))

@@ -16,8 +16,8 @@ TRASH = "/v1/trash"
 Steer = Callable[..., Steered]
 
 
-def listed(client: httpx.Client, **question: Any) -> list[tuple[str, str]]:
-    return [(item["kind"], item["id"]) for item in client.get(TRASH, params=question).json()["data"]]
+def listed(client: httpx.Client, **query: Any) -> list[tuple[str, str]]:
+    return [(item["kind"], item["id"]) for item in client.get(TRASH, params=query).json()["data"]]
 
 
 def test_deleted_items_are_listed_restored_and_removed(steered: Steer) -> None:
