@@ -29,7 +29,7 @@ def basic(password: str) -> str:
     return "Basic " + base64.b64encode(f"anyone:{password}".encode()).decode()
 
 
-def test_keys_are_kept_as_digests_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_are_stored_as_digests_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     digest = hashlib.sha256(b"secret").digest()
     monkeypatch.setenv("STUDIO_API_KEYS", "secret, sha256:" + digest.hex())
     settings = Settings.load()
@@ -42,7 +42,7 @@ def test_keys_are_kept_as_digests_and_never_shown(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("sent", ["Bearer first", "bearer  second", "Bearer schlüssel", basic("first")])
-def test_a_known_key_opens(steered: Steer, sent: str) -> None:
+def test_known_key_is_accepted(steered: Steer, sent: str) -> None:
     served, _ = steered(api_keys=read_keys("first,second,schlüssel"))
     with served.client() as client:
         answer = client.post(SPEECH, json={"input": "a"}, headers={b"Authorization": sent.encode()})
@@ -53,7 +53,7 @@ def test_a_known_key_opens(steered: Steer, sent: str) -> None:
     "sent",
     [None, "", "Bearer", "Bearer firs", "Bearer first2", "first", "Basic first", basic(""), "Bearer ÿ\x80"],
 )
-def test_other_keys_are_refused_without_asking_the_engine(steered: Steer, sent: str | None) -> None:
+def test_unknown_keys_are_refused_without_calling_the_engine(steered: Steer, sent: str | None) -> None:
     served, engine = steered(api_keys=read_keys("first"))
     headers = {} if sent is None else {b"Authorization": sent.encode("latin-1")}
     with served.client() as client:
@@ -71,7 +71,7 @@ def test_other_keys_are_refused_without_asking_the_engine(steered: Steer, sent: 
     assert not engine.utterances
 
 
-def test_listings_can_be_opened_to_all(steered: Steer) -> None:
+def test_listings_can_be_public_while_speech_needs_a_key(steered: Steer) -> None:
     served, _ = steered(api_keys=read_keys("first"), public_listing=True)
     with served.client() as client:
         for path in ("/v1/models", "/v1/models/tts-1", "/v1/audio/models", "/v1/audio/voices"):
@@ -87,7 +87,7 @@ def test_any_authorization_is_accepted_without_keys(steered: Steer) -> None:
             assert client.post(SPEECH, json={"input": "a"}, headers={"Authorization": sent}).status_code == 200
 
 
-def test_a_refused_browser_of_an_allowed_origin_may_read_why(steered: Steer) -> None:
+def test_refusal_is_readable_by_an_allowed_origin(steered: Steer) -> None:
     served, _ = steered(api_keys=read_keys("first"), cors_origins=("https://good.example",))
     with served.client() as client:
         refused = client.post(SPEECH, json={"input": "a"}, headers={"Origin": "https://good.example"})
@@ -95,7 +95,7 @@ def test_a_refused_browser_of_an_allowed_origin_may_read_why(steered: Steer) -> 
     assert refused.headers["access-control-allow-origin"] == "https://good.example"
 
 
-def test_one_caller_has_its_share_at_a_time_and_another_its_own(steered: Steer) -> None:
+def test_concurrent_requests_are_limited_per_caller(steered: Steer) -> None:
     served, engine = steered(api_keys=read_keys("one,two"), max_per_caller=1, max_rows=4)
     engine.first_frame_gate.clear()
     one, two = ({"Authorization": f"Bearer {name}"} for name in ("one", "two"))
@@ -112,7 +112,7 @@ def test_one_caller_has_its_share_at_a_time_and_another_its_own(steered: Steer) 
         assert client.post(SPEECH, json={"input": "a"}, headers=one).status_code == 200
 
 
-def test_a_refused_or_left_request_gives_its_share_back(steered: Steer) -> None:
+def test_refused_and_abandoned_requests_release_their_slot(steered: Steer) -> None:
     served, engine = steered(max_per_caller=1, max_rows=1)
     with served.client() as client:
         assert client.post(SPEECH, json={"input": "a", "voice": "nobody"}).status_code == 400
@@ -123,7 +123,7 @@ def test_a_refused_or_left_request_gives_its_share_back(steered: Steer) -> None:
         assert client.post(SPEECH, json={"input": "a"}).status_code == 200
 
 
-def test_a_bucket_refills_over_the_minute() -> None:
+def test_rate_limit_refills_over_the_minute() -> None:
     now = [0.0]
     limits = Limits(None, 2, clock=lambda: now[0])
     limits.enter("a")
@@ -138,7 +138,7 @@ def test_a_bucket_refills_over_the_minute() -> None:
         limits.enter("a")
 
 
-def test_queue_shows_own_requests_and_delete_ends_a_waiting_one(steered: Steer) -> None:
+def test_queue_lists_own_requests_and_delete_cancels_a_waiting_one(steered: Steer) -> None:
     served, engine = steered(max_rows=1, max_waiting=3)
     engine.first_frame_gate.clear()
     with ThreadPoolExecutor(2) as pool, served.client() as client:
@@ -151,9 +151,9 @@ def test_queue_shows_own_requests_and_delete_ends_a_waiting_one(steered: Steer) 
         ids = [request["id"] for request in queue["requests"]]
         assert len(ids) == 2 and {request["state"] for request in queue["requests"]} == {"waiting"}
         assert client.delete(f"/v1/requests/{ids[1]}").json()["cancelled"] is True
-        ended = second.result()
-        assert_envelope(ended, 410)
-        assert ended.json()["error"]["code"] == "request_cancelled"
+        cancelled = second.result()
+        assert_envelope(cancelled, 410)
+        assert cancelled.json()["error"]["code"] == "request_cancelled"
         served.until(waiting=0, running=1)
         engine.first_frame_gate.set()
         assert first.result().status_code == 200
@@ -163,7 +163,7 @@ def test_queue_shows_own_requests_and_delete_ends_a_waiting_one(steered: Steer) 
         assert client.get("/v1/queue").json()["requests"] == []
 
 
-def test_delete_stops_a_running_request(steered: Steer) -> None:
+def test_delete_cancels_a_running_request(steered: Steer) -> None:
     served, engine = steered()
     engine.later_frames_gate.clear()
     with served.client() as client:
@@ -176,7 +176,7 @@ def test_delete_stops_a_running_request(steered: Steer) -> None:
         assert client.get(f"/v1/takes/{answer.headers['x-request-id']}").json()["state"] == "cancelled"
 
 
-def test_metrics_are_what_prometheus_reads(steered: Steer) -> None:
+def test_metrics_are_in_the_prometheus_format(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         client.post(SPEECH, json={"input": "a"})
@@ -189,7 +189,7 @@ def test_metrics_are_what_prometheus_reads(steered: Steer) -> None:
     assert samples["engine_running[]"] == 0
 
 
-def test_several_engines_have_their_own_figures(steered: Steer) -> None:
+def test_metrics_and_health_are_reported_per_replica(steered: Steer) -> None:
     served, engine = steered()
     one, other = EngineStats(2, 0, 5, 0, 70, 1.0), EngineStats(1, 3, 4, 0, 30, 2.0)
     together = EngineStats(3, 3, 9, 0, 100, 3.0, replicas={"a": one, "b": other})

@@ -77,7 +77,7 @@ def test_every_field_is_in_the_document(steered: object) -> None:
     assert "4XX" in document["paths"]["/v1/audio/speech"]["post"]["responses"]
 
 
-def test_numbers_have_their_limits_as_json_schema_names_them(steered: object) -> None:
+def test_number_limits_use_json_schema_keywords(steered: object) -> None:
     served: Steered = steered()  # type: ignore[operator]
     with served[0].client() as client:
         schemas = client.get("/openapi.json").json()["components"]["schemas"]
@@ -98,7 +98,7 @@ def keys_in(schema: Any) -> Iterator[str]:
         yield from schema
 
 
-def test_behind_a_proxy_the_document_and_its_page_are_below_its_path(steered: object) -> None:
+def test_document_and_its_page_are_under_the_path_of_a_proxy(steered: object) -> None:
     for root_path, servers in (("", None), ("/studio", [{"url": "/studio"}])):
         served: Steered = steered(root_path=root_path)  # type: ignore[operator]
         with served[0].client() as client:
@@ -106,7 +106,7 @@ def test_behind_a_proxy_the_document_and_its_page_are_below_its_path(steered: ob
             assert client.get("/openapi.json").json().get("servers") == servers
 
 
-def test_the_documents_page_has_its_files_from_here_compressed_or_not(steered: object) -> None:
+def test_docs_page_loads_its_files_from_the_studio_compressed_or_not(steered: object) -> None:
     served: Steered = steered(root_path="/studio")  # type: ignore[operator]
     with served[0].client() as client:
         page = client.get("/docs").text

@@ -24,7 +24,7 @@ def client(steered: Steer) -> Iterator[httpx.Client]:
         yield client
 
 
-def test_refusal_names_the_field_of_takes(client: httpx.Client) -> None:
+def test_refusal_names_the_field_of_a_request_for_takes(client: httpx.Client) -> None:
     take = client.post(SPEECH, json={"input": "Hi."}).headers["x-request-id"]
     assert_envelope(client.get(f"{TAKES}/{take}/audio?format=x"), 400, "format")
     assert_envelope(client.get(f"{TAKES}/export?format=x"), 400, "format")
@@ -34,13 +34,13 @@ def test_refusal_names_the_field_of_takes(client: httpx.Client) -> None:
         assert refused.json()["error"]["message"] == "there is no take 'nope'"
 
 
-def test_refusal_names_the_field_of_a_replacing_pack(client: httpx.Client) -> None:
+def test_refusal_names_the_field_of_a_pack_that_replaces_an_unknown_voice(client: httpx.Client) -> None:
     pack = {"file": client.get("/v1/voices/anna/export").content}
     assert_envelope(client.post("/v1/voices/import", files=pack, data={"replaces": "nope"}), 404, "replaces")
 
 
 @pytest.mark.parametrize("text", ["", " ", "<|im_end|>"])
-def test_refusal_names_the_field_of_a_samples_words(client: httpx.Client, text: str) -> None:
+def test_refusal_names_the_field_of_an_invalid_transcript(client: httpx.Client, text: str) -> None:
     sample = client.get("/v1/voices/anna").json()["samples"][0]["id"]
     assert_envelope(client.patch(f"/v1/voices/anna/samples/{sample}", json={"text": text}), 400, "text")
     form = {"name": "Eve", "ref_text": text}
@@ -65,7 +65,7 @@ def test_refusal_names_the_field_of_a_cut(client: httpx.Client, field: str, valu
         assert_envelope(client.patch(f"/v1/voices/anna/samples/{sample}", json=cut), 400, "cut")
 
 
-def test_refusal_names_the_field_of_the_file(client: httpx.Client) -> None:
+def test_refusal_names_the_field_of_an_unreadable_file(client: httpx.Client) -> None:
     for cut in ({}, {"start": "0.5"}):
         form = {"name": "Eve", "ref_text": "Hi."} | cut
         assert_envelope(

@@ -20,7 +20,7 @@ Steer = Callable[..., Steered]
 GOOD = "https://good.example"
 
 
-def test_a_missing_address_is_answered_in_the_envelope_for_every_method(steered: Steer) -> None:
+def test_unknown_address_returns_the_error_envelope_for_every_method(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         for path in ("/v1", "/v1/", "/v1/nothing", "/V1/audio/speech", "/V1"):
@@ -31,7 +31,7 @@ def test_a_missing_address_is_answered_in_the_envelope_for_every_method(steered:
             assert answer.status_code == 405 and answer.headers["allow"] == "POST"
 
 
-def test_allowed_methods_belong_to_the_exact_path(steered: Steer) -> None:
+def test_allow_header_lists_the_methods_of_the_exact_path(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         for path in ("takes/restore", "voices/advise", "voices/denoise", "voices/import", "voices/transcribe"):
@@ -46,7 +46,7 @@ def test_allowed_methods_belong_to_the_exact_path(steered: Steer) -> None:
 @pytest.mark.parametrize(
     ("method", "path"), [("POST", "/audio/speech"), ("GET", "/models"), ("POST", "/v1/audio/speech/")]
 )
-def test_an_address_without_v1_or_with_a_slash_at_its_end_gets_a_hint(steered: Steer, method: str, path: str) -> None:
+def test_address_without_v1_or_with_a_trailing_slash_gets_a_hint(steered: Steer, method: str, path: str) -> None:
     served, _ = steered()
     with served.client() as client:
         answer = client.request(method, path, json={"input": "a"})
@@ -56,7 +56,7 @@ def test_an_address_without_v1_or_with_a_slash_at_its_end_gets_a_hint(steered: S
         assert client.request(method, right, json={"input": "a"}).status_code == 200
 
 
-def test_formats_are_understood_in_capital_letters(steered: Steer) -> None:
+def test_format_names_are_case_insensitive(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         answer = client.post(SPEECH, json={"input": "a", "response_format": "FLAC", "stream_format": "Audio"})
@@ -72,7 +72,7 @@ def test_formats_are_understood_in_capital_letters(steered: Steer) -> None:
         ("/v1/pronunciations", {"phrase": "GIF", "sayd": "jif"}, "unknown field 'sayd'; did you mean 'said'?"),
     ],
 )
-def test_misspelt_field_is_reported_with_the_right_one(
+def test_misspelt_field_is_reported_with_a_suggestion(
     steered: Steer, path: str, body: dict[str, Any], words: str
 ) -> None:
     served, _ = steered()
@@ -82,7 +82,7 @@ def test_misspelt_field_is_reported_with_the_right_one(
         assert words in answer.json()["error"]["message"]
 
 
-def test_monitors_may_send_head_requests(steered: Steer) -> None:
+def test_health_and_ready_accept_head_requests(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         for path in ("/health", "/ready"):
@@ -90,7 +90,7 @@ def test_monitors_may_send_head_requests(steered: Steer) -> None:
             assert (answer.status_code, answer.content) == (200, b"")
 
 
-def test_every_method_of_the_api_may_be_used_by_a_listed_origin(steered: Steer) -> None:
+def test_listed_origin_may_use_every_method_of_the_api(steered: Steer) -> None:
     served, _ = steered(cors_origins=(GOOD,))
     with served.client() as client:
         for operations in client.get("/openapi.json").json()["paths"].values():
@@ -112,7 +112,7 @@ def test_internal_error_has_the_usual_headers(steered: Steer, monkeypatch: pytes
 
 @pytest.mark.parametrize("name", ["seed", "top_k", "chunk_length", "sample_rate", "max_new_tokens"])
 @pytest.mark.parametrize("number", ["1180591620717411303424", "9" * 400, "-" + "9" * 5000])
-def test_a_number_beyond_all_limits_is_refused_by_the_name_of_its_field(steered: Steer, name: str, number: str) -> None:
+def test_huge_number_is_refused_naming_its_field(steered: Steer, name: str, number: str) -> None:
     served, _ = steered()
     body = f'{{"input": "a", "{name}": {number}}}'
     with served.client() as client:
@@ -182,7 +182,9 @@ def clip_of_a_voice(client: httpx.Client) -> str:
 
 
 @pytest.mark.parametrize("make_sound", [sound, project_sound, clip_of_a_voice])
-def test_ranges_are_read_in_one_way(steered: Steer, make_sound: Callable[[httpx.Client], str]) -> None:
+def test_ranges_are_handled_alike_for_takes_parts_and_clips(
+    steered: Steer, make_sound: Callable[[httpx.Client], str]
+) -> None:
     served, _ = steered()
     with served.client() as client:
         path = make_sound(client)
@@ -227,7 +229,7 @@ def test_ranges_are_read_in_one_way(steered: Steer, make_sound: Callable[[httpx.
         assert get_range("bytes=5-9", **{"If-None-Match": tag}).status_code == 304
 
 
-def test_the_document_describes_keys_and_every_answer(steered: Steer) -> None:
+def test_document_describes_keys_bodies_and_content_types(steered: Steer) -> None:
     open_studio, _ = steered()
     closed_studio, _ = steered(api_keys=read_keys("secret"))
     closed: dict[str, Any] = closed_studio.app.openapi()
@@ -255,7 +257,7 @@ def test_the_document_describes_keys_and_every_answer(steered: Steer) -> None:
     assert all(body.endswith(without) for body in bodies), bodies
 
 
-def test_voices_are_listed_with_the_time_they_were_made(steered: Steer) -> None:
+def test_voices_are_listed_with_their_creation_time(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         listed = client.get("/v1/audio/voices").json()["data"]
@@ -272,7 +274,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_model_is_known_by_each_of_its_spellings(steered: Steer, model: str) -> None:
+def test_model_is_accepted_under_each_of_its_names(steered: Steer, model: str) -> None:
     served, _ = steered(model=model)
     with served.client() as client:
         ids = [model["id"] for model in client.get("/v1/models").json()["data"]]
@@ -284,7 +286,7 @@ def test_a_model_is_known_by_each_of_its_spellings(steered: Steer, model: str) -
             assert client.post(SPEECH, json={"input": "a", "model": other}).status_code == 404, other
 
 
-def test_a_body_is_read_as_text_in_any_of_jsons_encodings(steered: Steer) -> None:
+def test_json_body_is_accepted_in_utf_8_and_utf_16(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         for encoding in ("utf-8", "utf-8-sig", "utf-16"):

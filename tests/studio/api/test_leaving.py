@@ -50,7 +50,7 @@ def speech_that(held: Held) -> Speech:
 
 @pytest.mark.parametrize("ticks", range(6))
 @pytest.mark.parametrize("how", ["cancelled", "hung up"])
-async def test_speech_ready_when_its_caller_leaves_is_closed_or_delivered(how: str, ticks: int) -> None:
+async def test_speech_ready_as_its_caller_disconnects_is_closed_or_delivered(how: str, ticks: int) -> None:
     held, is_ready, has_left = Held(), asyncio.Event(), asyncio.Event()
 
     async def work() -> Speech:
@@ -81,7 +81,7 @@ async def test_speech_ready_when_its_caller_leaves_is_closed_or_delivered(how: s
 
 
 @pytest.mark.parametrize("stream_format", ["audio", "sse", "batch"])
-async def test_listener_that_reads_no_headers_frees_its_place(
+async def test_caller_that_never_reads_releases_its_slot(
     voices_folder: Path, monkeypatch: pytest.MonkeyPatch, stream_format: str
 ) -> None:
     monkeypatch.setattr("studio.api.http.sse.PING_SECONDS", 0.02)
@@ -143,7 +143,7 @@ def endless(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[BinaryIO]]:
     is_over.set()
 
 
-def test_audio_books_leave_room_for_speech_and_end_with_their_callers(
+def test_audiobook_exports_leave_room_for_speech_and_stop_on_disconnect(
     steered: Callable[..., Steered], endless: list[BinaryIO]
 ) -> None:
     served, _ = steered()

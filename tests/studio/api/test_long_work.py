@@ -93,7 +93,7 @@ SHORT = {
 """Routes that accept or send files, whose work is short or uses the engine's own queue."""
 
 
-def test_routes_that_take_or_send_files_are_in_a_table(steered: Callable[..., Steered]) -> None:
+def test_every_route_with_files_has_a_queue_or_is_known_as_short(steered: Callable[..., Steered]) -> None:
     served, _ = steered()
     described = served.app.openapi()["paths"]
     known, with_files = set(), set()
@@ -128,7 +128,7 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
     gate.is_open.set()
 
 
-def sent(served: Served, request: httpx.Request, number: int) -> socket.socket:
+def send_request(served: Served, request: httpx.Request, number: int) -> socket.socket:
     """Send the request on a new connection of one of the callers; the connection."""
     host, port = served.url.removeprefix("http://").split(":")
     connection = socket.create_connection((host, int(port)), source_address=(f"127.0.0.{2 + number % ADDRESSES}", 0))
@@ -139,7 +139,7 @@ def sent(served: Served, request: httpx.Request, number: int) -> socket.socket:
     return connection
 
 
-def figures(client: httpx.Client, queue: str) -> tuple[int, int]:
+def job_counts(client: httpx.Client, queue: str) -> tuple[int, int]:
     """Numbers of running and waiting jobs in the queue."""
     work = client.get("/health").json()["work"][queue]
     return work["running"], work["waiting"]
@@ -175,7 +175,7 @@ def with_book(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> 
         yield served, ids | {"reference": "anna", "sample_id": sample}
 
 
-def wanted(route: str) -> dict[str, Any]:
+def arguments_for(route: str) -> dict[str, Any]:
     clip = wav(tone(2))
     files = {"audio_sample": ("a.wav", clip)}
     words = {"ref_text": "Hello.", "name": "Eve"}
@@ -201,29 +201,29 @@ def wanted(route: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("route", QUEUES)
-def test_sixty_leaving_callers_delay_no_others_and_their_work_is_dropped(
+def test_sixty_disconnecting_callers_delay_no_others_and_their_work_is_cancelled(
     with_book: tuple[Served, dict[str, str]], gate: Gate, route: str
 ) -> None:
     served, ids = with_book
     method, path = route.split(" ")
     with served.client() as client:
         before = counts(client)
-        request = client.build_request(method, path.format(**ids), **wanted(route))
+        request = client.build_request(method, path.format(**ids), **arguments_for(route))
         request.read()
-        callers = [sent(served, request, number) for number in range(CALLERS)]
+        callers = [send_request(served, request, number) for number in range(CALLERS)]
         queue = QUEUES[route]
         places = sum(client.get("/v1/queue").json()["work"][queue][most] for most in ("max_running", "max_waiting"))
         # A request read only after its caller has left would start work once the gate is open.
-        wait_until_true(lambda: sum(figures(client, queue)) == min(CALLERS, places))
+        wait_until_true(lambda: sum(job_counts(client, queue)) == min(CALLERS, places))
         assert counts(client) == before, "all of it is held, and the plain routes answer"
         for caller in callers:
             caller.close()
-        wait_until_true(lambda: figures(client, queue) == (0, 0))
+        wait_until_true(lambda: job_counts(client, queue) == (0, 0))
         gate.is_open.set()
         assert counts(client) == before
 
 
-def test_document_process_ends_with_its_caller(
+def test_document_process_ends_when_its_caller_disconnects(
     steered: Callable[..., Steered], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served, _ = steered()
@@ -232,45 +232,45 @@ def test_document_process_ends_with_its_caller(
         files = {"file": ("book.txt", b"It swam. " * 10_000)}
         request = client.build_request("POST", "/v1/projects", files=files)
         request.read()
-        callers = [sent(served, request, number) for number in range(CALLERS)]
+        callers = [send_request(served, request, number) for number in range(CALLERS)]
         wait_until_true(lambda: len(children()) == 2)
         assert counts(client)["/v1/projects?limit=200"] == 0
         for caller in callers:
             caller.close()
-        wait_until_true(lambda: figures(client, "documents") == (0, 0))
+        wait_until_true(lambda: job_counts(client, "documents") == (0, 0))
         wait_until_true(lambda: not children())
         assert counts(client)["/v1/projects?limit=200"] == 0
 
 
-def test_full_queue_is_refused_with_its_limit_and_retry_after(steered: Callable[..., Steered], gate: Gate) -> None:
+def test_full_queue_refuses_with_its_limit_and_retry_after(steered: Callable[..., Steered], gate: Gate) -> None:
     served, _ = steered()
     body = {"input": "It swam."}
     with served.client() as client, contextlib.ExitStack() as open_ones:
         request = client.build_request("POST", "/v1/projects", json=body)
         for number in range(CALLERS):
-            open_ones.enter_context(sent(served, request, number))
-        wait_until_true(lambda: figures(client, "documents") == (2, 30))
+            open_ones.enter_context(send_request(served, request, number))
+        wait_until_true(lambda: job_counts(client, "documents") == (2, 30))
         full = client.post("/v1/projects", json=body)
         assert full.status_code == 429 and int(full.headers["retry-after"]) > 0
         assert "30 are waiting, the maximum" in full.json()["error"]["message"]
         assert client.get("/v1/queue").json()["work"]["documents"]["waiting"] == 30
 
 
-def test_one_caller_leaves_half_of_a_queue_to_others(steered: Callable[..., Steered], gate: Gate) -> None:
+def test_one_caller_may_fill_only_half_of_a_queue(steered: Callable[..., Steered], gate: Gate) -> None:
     served, _ = steered()
     with served.client() as client, contextlib.ExitStack() as open_ones:
         request = client.build_request("POST", "/v1/projects", json={"input": "It swam."})
         for _ in range(20):
-            open_ones.enter_context(sent(served, request, 0))
-        wait_until_true(lambda: figures(client, "documents") == (2, 14))
+            open_ones.enter_context(send_request(served, request, 0))
+        wait_until_true(lambda: job_counts(client, "documents") == (2, 14))
         with httpx.Client(base_url=served.url, transport=httpx.HTTPTransport(local_address="127.0.0.2")) as same:
             refused = same.post("/v1/projects", json={"input": "It swam."})
         assert refused.status_code == 429 and "16 of your documents" in refused.json()["error"]["message"]
-        open_ones.enter_context(sent(served, request, 1))
-        wait_until_true(lambda: figures(client, "documents") == (2, 15))
+        open_ones.enter_context(send_request(served, request, 1))
+        wait_until_true(lambda: job_counts(client, "documents") == (2, 15))
 
 
-def test_a_full_queue_of_clips_refuses_speech_with_another_clip_but_not_with_a_known_one(
+def test_full_encoding_queue_refuses_a_new_clip_but_not_a_cached_one(
     steered: Callable[..., Steered], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served, engine = steered(max_waiting=1)
@@ -285,12 +285,12 @@ def test_a_full_queue_of_clips_refuses_speech_with_another_clip_but_not_with_a_k
                 other = json.dumps(speech | {"ref_text": f"Hello {number}."})
                 request = client.build_request("POST", "/v1/audio/speech", content=other)
                 request.headers["content-type"] = "application/json"
-                open_ones.enter_context(sent(served, request, number))
-            wait_until_true(lambda: figures(client, "encodings") == (8, 1))
+                open_ones.enter_context(send_request(served, request, number))
+            wait_until_true(lambda: job_counts(client, "encodings") == (8, 1))
             assert client.post("/v1/audio/speech", json=speech).status_code == 200
             refused = client.post("/v1/audio/speech", json=speech | {"ref_text": "Hello."[::-1]})
             assert refused.status_code == 429 and refused.headers["retry-after"]
-        wait_until_true(lambda: figures(client, "encodings") == (0, 0))
+        wait_until_true(lambda: job_counts(client, "encodings") == (0, 0))
 
 
 def test_lists_do_not_wait_for_blocked_writers(
@@ -304,7 +304,7 @@ def test_lists_do_not_wait_for_blocked_writers(
         before = counts(client)
         other.execute("begin immediate")
         star = client.build_request("PATCH", f"/v1/takes/{ids['take_id']}", json={"starred": True})
-        callers = [open_ones.enter_context(sent(served, star, number)) for number in range(CALLERS)]
+        callers = [open_ones.enter_context(send_request(served, star, number)) for number in range(CALLERS)]
         first, *_ = multiprocessing.connection.wait(callers, 30)  # the first caller too many
         assert isinstance(first, socket.socket) and b" 503 " in first.recv(4096)
         assert counts(client) == before

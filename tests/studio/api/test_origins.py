@@ -117,7 +117,7 @@ def test_star_origin_allows_pages_with_a_key_but_not_a_sign_in(steered: Steer) -
         assert client.get("/v1/takes", headers=link).status_code == 200
 
 
-def test_a_star_without_keys_lets_every_page_in(steered: Steer) -> None:
+def test_star_origin_without_keys_allows_every_page(steered: Steer) -> None:
     served, _ = steered(cors_origins=("*",))
     with served.client() as client:
         assert client.post(SPEECH, json={"input": "a"}, headers={"Origin": EVIL}).status_code == 200
@@ -146,7 +146,7 @@ def test_loopback_studio_without_keys_answers_only_to_its_own_names(with_page: S
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:7860", "localhost.", "127.0.0.1:7860", "[::1]:7860", "[::1]"])
-def test_own_names_are_the_loopback_names(with_page: Served, host: str) -> None:
+def test_loopback_names_are_accepted_as_own_names(with_page: Served, host: str) -> None:
     with with_page.client(headers={"Host": host}) as client:
         assert client.get("/v1/models").status_code == 200
         assert client.post(SPEECH, json={"input": "a"}, headers={"Origin": f"http://{host}"}).status_code == 200
@@ -168,7 +168,7 @@ def test_own_names_are_the_loopback_names(with_page: Served, host: str) -> None:
         ({"api_keys": KEYS, "allowed_hosts": ("studio.lan",)}, {"studio.lan": 200, "a.example": 403}),
     ],
 )
-def test_own_names_follow_from_the_settings(
+def test_accepted_host_names_depend_on_the_settings(
     steered: Steer, settings: dict[str, object], answers: dict[str, int]
 ) -> None:
     served, _ = steered(**settings)

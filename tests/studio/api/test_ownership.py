@@ -37,7 +37,7 @@ def seen(client: httpx.Client) -> tuple[set[str], set[str]]:
     return {take["excerpt"] for take in takes}, {project["id"] for project in projects}
 
 
-def test_addresses_share_all_projects_without_keys(steered: Steer) -> None:
+def test_all_addresses_share_projects_without_keys(steered: Steer) -> None:
     served, _ = steered()
     with asking(served, address="127.0.0.2") as before, asking(served, address="127.0.0.3") as after:
         project = make(before, "A long book.")
@@ -59,7 +59,7 @@ def test_a_project_of_an_earlier_version_is_found_from_any_address(steered: Stee
         assert client.get(f"/v1/projects/{project.id}").json()["title"] == "Old"
 
 
-def test_a_named_key_can_be_changed_and_nothing_is_lost(steered: Steer, tmp_path: Path) -> None:
+def test_changing_a_named_key_keeps_its_takes_and_projects(steered: Steer, tmp_path: Path) -> None:
     home = {"home": str(tmp_path / "home")}
     unnamed, _ = steered(**home, api_keys=read_keys("first,second"))
     with asking(unnamed, "first") as anna, asking(unnamed, "second") as bert:

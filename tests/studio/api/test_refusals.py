@@ -63,7 +63,7 @@ BAD_BODIES: dict[str, tuple[object, int, str | None]] = {
 
 
 @pytest.mark.parametrize("name", BAD_BODIES)
-def test_a_bad_field_is_refused_by_name_and_the_engine_never_asked(steered: Steer, name: str) -> None:
+def test_invalid_field_is_refused_by_name_without_calling_the_engine(steered: Steer, name: str) -> None:
     body, status, param = BAD_BODIES[name]
     served, engine = steered()
     with served.client() as client:
@@ -95,7 +95,7 @@ def test_invalid_json_bytes_are_refused(steered: Steer, name: str) -> None:
     assert not engine.utterances
 
 
-def test_wrong_addresses_methods_types_and_sizes_are_answered_in_the_envelope(steered: Steer) -> None:
+def test_wrong_addresses_methods_types_and_sizes_return_the_error_envelope(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         assert_envelope(client.get("/v1/"), 404)
@@ -126,7 +126,7 @@ def test_invalid_query_and_path_values_are_refused_by_name(steered: Steer) -> No
 
 
 @pytest.mark.parametrize("charset", ["undefined", "punycode", "utf-16", "none"])
-def test_a_form_in_another_charset_is_refused_before_it_is_decoded(steered: Steer, charset: str) -> None:
+def test_form_in_an_unsupported_charset_is_refused_before_decoding(steered: Steer, charset: str) -> None:
     """Some charsets take quadratic time to decode, and fields are decoded in the event loop."""
     served, _ = steered()
     body = b'--x\r\nContent-Disposition: form-data; name="name"\r\n\r\n' + b"a" * 60_000 + b"\r\n--x--\r\n"
@@ -151,7 +151,7 @@ def test_a_body_without_a_length_is_cut_off_at_the_limit(steered: Steer) -> None
     assert_envelope(answer, 413)
 
 
-def test_body_that_does_not_arrive_times_out(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_incomplete_body_times_out(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studio.api.http.body.BODY_SECONDS", 0.2)
     served, _ = steered()
     host, port = served.url.removeprefix("http://").split(":")

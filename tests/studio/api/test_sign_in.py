@@ -23,7 +23,7 @@ def sign_in(client: httpx.Client, key: str, **options: object) -> httpx.Response
     return client.post("/sign-in", data={"key": key}, **options)  # type: ignore[arg-type]
 
 
-def test_the_cookie_opens_what_the_key_opens_until_signed_out(steered: Steer) -> None:
+def test_cookie_grants_the_access_of_its_key_until_sign_out(steered: Steer) -> None:
     served, _ = steered(api_keys=KEYS)
     with served.client() as client:
         form = client.get("/docs", headers=BROWSER)
@@ -43,7 +43,7 @@ def test_the_cookie_opens_what_the_key_opens_until_signed_out(steered: Steer) ->
 
 
 @pytest.mark.parametrize("key", ["", "schlüsse", "x" * 5000])
-def test_a_wrong_key_gets_the_form_again_and_no_cookie(steered: Steer, key: str) -> None:
+def test_wrong_key_returns_the_form_without_a_cookie(steered: Steer, key: str) -> None:
     served, _ = steered(api_keys=KEYS)
     with served.client() as client:
         answer = sign_in(client, key)
@@ -80,7 +80,7 @@ def test_sign_in_form_of_another_type_is_refused(steered: Steer, sent: dict[str,
         (True, "https", "HttpOnly; SameSite=None; Secure; Partitioned"),
     ],
 )
-def test_the_cookie_goes_into_another_sites_frame_on_a_space_alone_and_stays_under_the_path(
+def test_cookie_is_third_party_only_on_a_space_and_limited_to_the_root_path(
     steered: Steer, monkeypatch: pytest.MonkeyPatch, on_space: bool, scheme: str, expected: str
 ) -> None:
     if on_space:
@@ -93,7 +93,7 @@ def test_the_cookie_goes_into_another_sites_frame_on_a_space_alone_and_stays_und
     assert "Path=/studio;" in cookie and cookie.endswith(expected)
 
 
-def test_the_cookie_does_not_reveal_the_key_and_a_sign_out_ends_all_its_copies(steered: Steer) -> None:
+def test_cookie_does_not_reveal_the_key_and_sign_out_invalidates_its_copies(steered: Steer) -> None:
     served, _ = steered(api_keys=KEYS)
     with served.client() as client:
         sign_in(client, "schlüssel")
@@ -109,7 +109,7 @@ def test_the_cookie_does_not_reveal_the_key_and_a_sign_out_ends_all_its_copies(s
             assert elsewhere.get("/v1/takes").status_code == 200
 
 
-def test_a_sign_in_outlives_a_restart_but_not_its_key(steered: Steer, tmp_path: Path) -> None:
+def test_sign_in_survives_a_restart_but_not_a_key_change(steered: Steer, tmp_path: Path) -> None:
     home = {"home": str(tmp_path / "home")}
     first, _ = steered(api_keys=KEYS, **home)
     with first.client() as client:
@@ -126,7 +126,7 @@ def test_a_sign_in_outlives_a_restart_but_not_its_key(steered: Steer, tmp_path: 
 
 
 @pytest.mark.parametrize("kept", ["", "[]", '{"a": 1}', '{"a": ["b"]}', "\x00"])
-def test_a_damaged_list_of_sign_ins_ends_them_and_nothing_else(steered: Steer, tmp_path: Path, kept: str) -> None:
+def test_damaged_session_file_ends_sessions_but_allows_a_new_sign_in(steered: Steer, tmp_path: Path, kept: str) -> None:
     (tmp_path / "sessions.json").write_text(kept)
     served, _ = steered(api_keys=KEYS, home=str(tmp_path))
     with served.client() as client:
@@ -135,7 +135,7 @@ def test_a_damaged_list_of_sign_ins_ends_them_and_nothing_else(steered: Steer, t
         assert client.get("/v1/takes").status_code == 200
 
 
-def test_another_sites_page_can_neither_sign_in_nor_use_the_cookie_on_a_socket(steered: Steer) -> None:
+def test_sign_in_from_another_site_and_the_cookie_on_a_socket_are_refused(steered: Steer) -> None:
     served, _ = steered(api_keys=KEYS)
     with served.client() as client:
         assert sign_in(client, "schlüssel", headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403

@@ -19,14 +19,14 @@ from tests.studio.server import serve
 Steer = Callable[..., Steered]
 
 
-def test_health_reports_the_progress_of_the_start_and_speech_waits_for_it(voices_folder: Path) -> None:
-    go_on = threading.Event()
+def test_health_reports_start_progress_and_speech_is_refused_until_ready(voices_folder: Path) -> None:
+    may_continue = threading.Event()
     halfway = threading.Event()
 
     def start(config: EngineConfig, progress: Callable[[str, float], None]) -> FakeEngine:
         progress("loading weights", 0.25)
         halfway.set()
-        assert go_on.wait(30)
+        assert may_continue.wait(30)
         return FakeEngine(config)
 
     with serve(Settings(model="some/model", voices=str(voices_folder)), start, wait=False) as served:
@@ -44,7 +44,7 @@ def test_health_reports_the_progress_of_the_start_and_speech_waits_for_it(voices
         early = httpx.post(f"{served.url}/v1/audio/speech", json={"input": "a"})
         assert early.status_code == 503 and "loading weights" in early.json()["error"]["message"]
         assert early.headers["retry-after"] == "2"
-        go_on.set()
+        may_continue.set()
         served.app.state.studio.speech.host.wait(30)
         ready = httpx.get(f"{served.url}/health")
         assert (ready.status_code, ready.json()["status"], ready.json()["engine"]["model"]) == (
@@ -54,7 +54,7 @@ def test_health_reports_the_progress_of_the_start_and_speech_waits_for_it(voices
         )
 
 
-def test_health_and_speech_report_an_engine_that_cannot_start(voices_folder: Path) -> None:
+def test_health_reports_a_failed_engine_start_and_speech_is_refused(voices_folder: Path) -> None:
     def start(config: EngineConfig, progress: Callable[[str, float], None]) -> FakeEngine:
         raise CheckpointError("config.json is missing")
 
@@ -67,7 +67,7 @@ def test_health_and_speech_report_an_engine_that_cannot_start(voices_folder: Pat
         assert httpx.post(f"{served.url}/v1/audio/speech", json={"input": "a"}).status_code == 503
 
 
-def test_a_stopped_server_stops_the_engine(voices_folder: Path) -> None:
+def test_stopping_the_server_stops_the_engine(voices_folder: Path) -> None:
     engines = []
 
     def start(config: EngineConfig, progress: Callable[[str, float], None]) -> FakeEngine:
@@ -91,7 +91,7 @@ def test_models_are_listed_with_their_aliases(steered: Steer) -> None:
         assert client.post("/v1/audio/speech", json={"input": "a", "model": "fishaudio/s2-pro"}).status_code == 200
 
 
-def test_voices_are_listed_as_pairs_and_in_the_older_shape(steered: Steer) -> None:
+def test_voices_are_listed_with_ids_and_names_or_in_the_legacy_format(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         listed = client.get("/v1/audio/voices").json()
@@ -125,7 +125,7 @@ def test_only_listed_origins_may_call_from_a_browser(steered: Steer) -> None:
         assert refused.headers["access-control-allow-origin"] == "https://good.example"
 
 
-def test_errors_of_engine_and_studio_have_a_status() -> None:
+def test_every_error_of_engine_and_studio_has_an_http_status() -> None:
     import engine.engine_errors
     import studio.errors
     from studio.api.http.error_responses import describe
@@ -139,8 +139,8 @@ def test_errors_of_engine_and_studio_have_a_status() -> None:
 
 
 def test_freed_memory_is_returned_regularly(monkeypatch: pytest.MonkeyPatch, steered: Steer) -> None:
-    given_back = threading.Semaphore(0)
+    heap_trims = threading.Semaphore(0)
     monkeypatch.setattr(engine_host, "RELEASE_SECONDS", 0.01)
-    monkeypatch.setattr(engine_host, "trim_heap", given_back.release)
+    monkeypatch.setattr(engine_host, "trim_heap", heap_trims.release)
     steered()
-    assert given_back.acquire(timeout=30) and given_back.acquire(timeout=30)
+    assert heap_trims.acquire(timeout=30) and heap_trims.acquire(timeout=30)

@@ -18,7 +18,7 @@ from tests.studio.sounds import frames_of
 SPEECH = "/v1/audio/speech"
 
 
-def test_stop_ends_endless_streams(voices_folder: Path) -> None:
+def test_streams_are_cut_off_after_the_grace_period(voices_folder: Path) -> None:
     engines: list[FakeEngine] = []
 
     def start(config: EngineConfig, progress: object) -> FakeEngine:
@@ -40,7 +40,7 @@ def test_stop_ends_endless_streams(voices_folder: Path) -> None:
     assert engines[0].running == 0 and engines[0].stopped
 
 
-def test_a_stop_lets_streams_finish(voices_folder: Path) -> None:
+def test_streams_may_finish_within_the_grace_period(voices_folder: Path) -> None:
     engines: list[FakeEngine] = []
 
     def start(config: EngineConfig, progress: object) -> FakeEngine:

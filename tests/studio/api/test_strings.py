@@ -104,13 +104,13 @@ def strings_of(schema: Json, schemas: Json, inside: tuple[Any, ...] = ()) -> Ite
         yield (*inside, "a")
 
 
-def placed(way: tuple[Any, ...], text: str) -> Any:
+def value_at(way: tuple[Any, ...], text: str) -> Any:
     """A value with the text at the end of the path."""
     if not way:
         return text
     if way[0] == 0:
-        return [placed(way[1:], text)]
-    return {text: "anna"} if way[0] == "*" else {way[0]: placed(way[1:], text)}
+        return [value_at(way[1:], text)]
+    return {text: "anna"} if way[0] == "*" else {way[0]: value_at(way[1:], text)}
 
 
 def as_json(fields: Json) -> Json:
@@ -122,7 +122,7 @@ def as_packed(way: tuple[Any, ...], text: str, fields: Json) -> Json:
     """MessagePack with the text at the end of the path; the packer cannot encode half of a surrogate pair."""
     raw = text.encode("utf-8", "surrogatepass")
     stand_in = "~" * len(raw)
-    content = pack(fields | placed(way, stand_in)).replace(stand_in.encode(), raw)
+    content = pack(fields | value_at(way, stand_in)).replace(stand_in.encode(), raw)
     return {"content": content, "headers": {"Content-Type": MESSAGE_PACK}}
 
 
@@ -153,7 +153,7 @@ def requests_of(method: str, path: str, operation: Json, schemas: Json, known: d
         for way in dict.fromkeys(strings_of(schema, schemas)):
             fields = required(schema, schemas)
             if media_type == "application/json":
-                fields |= placed(way, text)
+                fields |= value_at(way, text)
                 if path.endswith("/batch") or path == "/v1/projects":
                     fields.setdefault("items" if path.endswith("/batch") else "input", USUAL["items"])
                 yield way, {"url": usual} | as_json(fields)
@@ -218,7 +218,7 @@ def test_huge_numbers_and_long_lists_of_a_query_are_refused(
 
 
 @pytest.mark.parametrize("name", [b'name="a\0b"; filename="a.txt"', b'name="odd"; filename="a\0b.txt"'])
-def test_server_survives_any_string_in_file_names_of_forms(served: Served, name: bytes) -> None:
+def test_nul_in_names_of_a_form_is_refused(served: Served, name: bytes) -> None:
     """This includes the name of a file that no route reads."""
     part = b"--x\r\nContent-Disposition: form-data; " + name + b"\r\n\r\nHi.\r\n"
     wanted = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nHi.\r\n'
@@ -277,7 +277,7 @@ def test_fish_audios_socket_survives_any_string_in_messages(served: Served) -> N
 
 
 @pytest.mark.parametrize("path", ["call/synthesize", "run/synthesize", "queue/join", "reset"])
-def test_a_body_without_bounds_does_not_reach_gradio(served: Served, path: str) -> None:
+def test_oversized_or_too_complex_body_does_not_reach_gradio(served: Served, path: str) -> None:
     """Gradio would parse it in the event loop: 40 MB of empty lists delayed every stream for minutes."""
     head = {"Content-Type": "application/json"}
     with served.client() as client:
@@ -331,7 +331,7 @@ def test_a_search_with_a_nul_is_refused_everywhere(served: Served) -> None:
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFKC", "NFKD"])
-def test_normal_forms_are_those_of_unicode_for_any_sequence_of_marks(
+def test_normalisation_matches_unicode_for_any_sequence_of_marks(
     form: Literal["NFC", "NFKC", "NFKD"],
 ) -> None:
     marks = "\u0301\u0323\u0334\u0344\u0f73\u3099\uff9e\U0001d165"

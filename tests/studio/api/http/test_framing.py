@@ -18,7 +18,7 @@ Steer = Callable[..., Steered]
 BROWSER = {"Accept": "text/html"}
 
 
-def test_every_page_is_framed_by_the_studio_alone(tmp_path: Path, voices_folder: Path) -> None:
+def test_only_the_studio_may_frame_its_pages(tmp_path: Path, voices_folder: Path) -> None:
     home, voices = str(tmp_path), str(voices_folder)
     settings = Settings(model="test/model", home=home, voices=voices, api_keys=read_keys("right"), share_days=7)
     with serve(settings, FakeEngine.start, page=True) as served, served.client(headers=bearer("right")) as client:
@@ -48,7 +48,7 @@ def test_every_page_is_framed_by_the_studio_alone(tmp_path: Path, voices_folder:
         (("*", "https://home.example"), True, "'self' https://home.example https://huggingface.co https://*.hf.space"),
     ],
 )
-def test_named_origins_and_the_hub_may_frame_the_page_and_others_may_not(
+def test_page_may_be_framed_by_listed_origins_and_on_a_space_by_the_hub(
     steered: Steer, monkeypatch: pytest.MonkeyPatch, origins: tuple[str, ...], is_space: bool, expected: str
 ) -> None:
     if is_space:

@@ -172,7 +172,7 @@ def bert(served: Served) -> Iterator[httpx.Client]:
         yield client
 
 
-def of_anna(served: Served, sharing: str) -> Ids:
+def create_for_anna(served: Served, sharing: str) -> Ids:
     """Create a voice and a project with the same sharing; their ids."""
     library: Library = served.app.state.studio.library
     name = f"Voice {next(NUMBERS)}"
@@ -207,17 +207,17 @@ def of_anna(served: Served, sharing: str) -> Ids:
     }  # fmt: skip
 
 
-def filled(value: Any, ids: Ids) -> Any:
+def fill(value: Any, ids: Ids) -> Any:
     if isinstance(value, dict):
-        return {name: filled(entry, ids) for name, entry in value.items()}
+        return {name: fill(entry, ids) for name, entry in value.items()}
     if isinstance(value, list):
-        return [filled(entry, ids) for entry in value]
+        return [fill(entry, ids) for entry in value]
     return value.format(**ids, number=next(NUMBERS)) if isinstance(value, str) else value
 
 
 def send_call(client: httpx.Client, key: tuple[str, str], ids: Ids, pack: bytes) -> httpx.Response:
     (method, path), call = key, CALLS[key]
-    body = filled(call.body, ids)
+    body = fill(call.body, ids)
     if call.files is None:
         return client.request(method, path.format(**ids), json=body)
     files = {name: (file, pack if data == b"{pack}" else data) for name, (file, data) in call.files.items()}
@@ -236,7 +236,7 @@ def test_calls_cover_all_endpoints(served: Served) -> None:
 
 
 @pytest.mark.parametrize("sharing", ["private", "read", "edit"])
-def test_another_key_has_the_rights_it_was_given_and_no_others(
+def test_another_key_has_exactly_the_rights_it_was_given(
     served: Served, anna: httpx.Client, bert: httpx.Client, pack: bytes, sharing: str
 ) -> None:
     def seen(ids: Ids) -> list[Any]:
@@ -245,29 +245,31 @@ def test_another_key_has_the_rights_it_was_given_and_no_others(
         more = (f"/v1/pronunciations?voice={ids['voice_id']}", f"/v1/audio/voice_consents/{ids['consent_id']}")
         return [anna.get(path).raise_for_status().json() for path in (*paths, *more)]
 
-    kept = of_anna(served, sharing)
-    before = seen(kept)
+    shared = create_for_anna(served, sharing)
+    before = seen(shared)
     for key, call in CALLS.items():
         if RANKS[call.right] > RANKS[sharing]:
-            answer = send_call(bert, key, kept, pack)
+            answer = send_call(bert, key, shared, pack)
             if sharing == "private":
                 assert answer.status_code == 404 or "there is no voice" in answer.text, (key, answer.text)
                 assert "Anna" not in answer.text, key
             else:
                 assert answer.status_code == 403, (key, answer.text)
         else:
-            answer = send_call(bert, key, of_anna(served, sharing), pack)
+            answer = send_call(bert, key, create_for_anna(served, sharing), pack)
             assert answer.status_code in (STATUSES.get(key, 200), 201), (key, answer.text)
-    assert seen(kept) == before
+    assert seen(shared) == before
 
 
 def test_the_owner_may_make_every_call(served: Served, anna: httpx.Client, pack: bytes) -> None:
     for key, call in CALLS.items():
         if call.right == "own":
-            assert send_call(anna, key, of_anna(served, "read"), pack).status_code == 200, key
+            assert send_call(anna, key, create_for_anna(served, "read"), pack).status_code == 200, key
 
 
-def test_only_the_owner_shares_and_others_see_the_owner(served: Served, anna: httpx.Client, bert: httpx.Client) -> None:
+def test_only_the_owner_changes_sharing_and_others_see_the_owner(
+    served: Served, anna: httpx.Client, bert: httpx.Client
+) -> None:
     project = anna.post("/v1/projects", json={"input": "Words."}).raise_for_status().json()
     form = {"name": f"Voice {next(NUMBERS)}", "ref_text": WORDS}
     voice = anna.post("/v1/audio/voices", data=form, files=CLIP).raise_for_status().json()["id"]
@@ -293,7 +295,7 @@ def test_only_the_owner_shares_and_others_see_the_owner(served: Served, anna: ht
 def test_lists_omit_private_voices_and_names_are_unique_for_all(
     served: Served, anna: httpx.Client, bert: httpx.Client
 ) -> None:
-    ids = of_anna(served, "private")
+    ids = create_for_anna(served, "private")
     anna.patch(f"/v1/voices/{ids['voice_id']}", json={"tags": ["secret"], "accent": "Hidden"}).raise_for_status()
     paths = (
         "/v1/voices?order=recent",
@@ -313,10 +315,10 @@ def test_lists_omit_private_voices_and_names_are_unique_for_all(
     assert_envelope(bert.post("/v1/audio/voices", data=form, files=CLIP), 409, "name")
 
 
-def test_part_does_not_get_a_voice_unavailable_to_the_owner(
+def test_part_cannot_use_a_voice_unavailable_to_the_project_owner(
     served: Served, anna: httpx.Client, bert: httpx.Client
 ) -> None:
-    ids, form = of_anna(served, "edit"), {"name": f"Voice {next(NUMBERS)}", "ref_text": WORDS}
+    ids, form = create_for_anna(served, "edit"), {"name": f"Voice {next(NUMBERS)}", "ref_text": WORDS}
     voice = bert.post("/v1/audio/voices", data=form, files=CLIP).raise_for_status().json()["id"]
     part = PART.format(**ids)
     assert_envelope(bert.patch(part, json={"voice": voice}), 403, "voice")
@@ -329,7 +331,7 @@ def test_part_does_not_get_a_voice_unavailable_to_the_owner(
 def test_an_editor_may_undo_a_deletion_but_not_empty_the_trash(
     served: Served, anna: httpx.Client, bert: httpx.Client
 ) -> None:
-    ids = of_anna(served, "edit")
+    ids = create_for_anna(served, "edit")
     character = f"/v1/projects/{ids['project_id']}/cast/{ids['character_id']}"
     bert.delete(character).raise_for_status()
     items = {"items": [{"kind": "character", "id": ids["character_id"]}, {"kind": "part", "id": ids["gone"]}]}
@@ -342,9 +344,9 @@ def test_an_editor_may_undo_a_deletion_but_not_empty_the_trash(
     assert anna.post("/v1/trash/restore", json=items).status_code == 200
 
 
-def test_endpoints_of_gradio_have_the_same_rights(served: Served, anna: httpx.Client, bert: httpx.Client) -> None:
+def test_gradio_endpoints_require_the_same_rights(served: Served, anna: httpx.Client, bert: httpx.Client) -> None:
     for sharing, rank in (("private", 0), ("read", 1), ("edit", 2)):
-        ids = of_anna(served, sharing)
+        ids = create_for_anna(served, sharing)
         slug, project = ids["reference"], ids["project_id"]
         calls: list[tuple[str, list[Any], int]] = [
             ("/voice_get", [slug], 1), ("/voice_export", [slug], 1), ("/voice_preview", [slug, 0], 1),
@@ -358,7 +360,7 @@ def test_endpoints_of_gradio_have_the_same_rights(served: Served, anna: httpx.Cl
         assert slug in called(anna, "/voices_list", [])
 
 
-def test_voices_before_there_were_keys_become_the_first_keys_once(steered: Steer, tmp_path: Path) -> None:
+def test_voices_created_without_keys_go_to_the_first_key_once(steered: Steer, tmp_path: Path) -> None:
     home = {"home": str(tmp_path)}
     form, first = {"name": "Old", "ref_text": WORDS}, read_keys("anna=first-key-of-all,bert=second-key-of-all")
     open_to_all, _ = steered(**home)
@@ -383,7 +385,7 @@ def test_voices_before_there_were_keys_become_the_first_keys_once(steered: Steer
     assert (entry.subject, entry.details) == ("owner anna", {"takes": 0, "projects": 0, "voices": 1})
 
 
-def test_voices_of_an_earlier_version_stay_open_to_every_key(steered: Steer, tmp_path: Path) -> None:
+def test_voices_of_an_earlier_version_stay_editable_with_every_key(steered: Steer, tmp_path: Path) -> None:
     home = tmp_path / "home"
     shutil.unpack_archive(DATA / "library.zip", home)
     with closing(sqlite3.connect(home / "library.db")) as db, db:

@@ -38,7 +38,7 @@ class Clock:
         return self.now
 
 
-class Door:
+class Limiter:
     """The limiter alone, with a count of the keys compared."""
 
     def __init__(self) -> None:
@@ -64,67 +64,67 @@ class Door:
 
 
 def test_five_wrong_keys_are_free_and_each_further_one_starts_a_longer_pause() -> None:
-    door = Door()
-    assert door.guess(FREE) == ["wrong"] * 5
+    limiter = Limiter()
+    assert limiter.guess(FREE) == ["wrong"] * 5
     pauses = []
     for _ in range(9):
-        assert door.guess(1) == ["wrong"]
-        (pause,) = door.guess(1)
+        assert limiter.guess(1) == ["wrong"]
+        (pause,) = limiter.guess(1)
         pauses.append(pause)
-        door.clock.now += int(pause)
+        limiter.clock.now += int(pause)
     assert pauses == ["1", "2", "4", "8", "16", "32", "60", "60", "60"]
 
 
-def test_during_a_pause_a_right_key_is_neither_compared_nor_told_from_a_wrong_one() -> None:
-    door = Door()
-    door.guess(FREE + 2)
-    compared = door.compared
-    assert [door.send("right"), door.send("guess"), door.send("second")] == ["1", "1", "1"]
-    assert door.compared == compared
-    door.clock.now += 1
-    assert door.send("right") == "right"
+def test_keys_are_not_compared_during_a_pause() -> None:
+    limiter = Limiter()
+    limiter.guess(FREE + 2)
+    compared = limiter.compared
+    assert [limiter.send("right"), limiter.send("guess"), limiter.send("second")] == ["1", "1", "1"]
+    assert limiter.compared == compared
+    limiter.clock.now += 1
+    assert limiter.send("right") == "right"
 
 
 def test_valid_key_does_not_reset_the_free_guesses() -> None:
-    door = Door()
-    door.guess(FREE)
-    assert door.send("right") == "right"
-    assert door.guess(2) == ["wrong", "1"]
+    limiter = Limiter()
+    limiter.guess(FREE)
+    assert limiter.send("right") == "right"
+    assert limiter.guess(2) == ["wrong", "1"]
 
 
 def test_accepted_key_is_not_delayed() -> None:
-    door = Door()
-    assert door.send("right") == "right"
-    door.guess(FREE + 1)
-    assert [door.send("right"), door.send("second")] == ["right", "1"]
-    assert door.send("right", "192.0.2.2") == "right", "elsewhere there is no pause"
+    limiter = Limiter()
+    assert limiter.send("right") == "right"
+    limiter.guess(FREE + 1)
+    assert [limiter.send("right"), limiter.send("second")] == ["right", "1"]
+    assert limiter.send("right", "192.0.2.2") == "right", "elsewhere there is no pause"
 
 
-def test_an_outdated_key_is_one_guess_however_often_it_comes() -> None:
-    door = Door()
-    assert {door.send("outdated") for _ in range(1000)} == {"wrong"}
-    assert door.guess(FREE - 1) == ["wrong"] * 4
-    assert door.send("right") == "right", "so far nothing is held up"
-    assert door.guess(2) == ["wrong", "1"]
-    assert door.send("outdated") == "wrong", "a known wrong key gets the same answer during a pause"
+def test_repeated_wrong_key_counts_as_one_guess() -> None:
+    limiter = Limiter()
+    assert {limiter.send("outdated") for _ in range(1000)} == {"wrong"}
+    assert limiter.guess(FREE - 1) == ["wrong"] * 4
+    assert limiter.send("right") == "right", "so far nothing is held up"
+    assert limiter.guess(2) == ["wrong", "1"]
+    assert limiter.send("outdated") == "wrong", "a known wrong key gets the same answer during a pause"
 
 
-def test_a_key_in_use_stays_known_among_many_guesses() -> None:
-    door = Door()
-    door.send("outdated")
+def test_outdated_key_in_use_is_remembered_among_many_guesses() -> None:
+    limiter = Limiter()
+    limiter.send("outdated")
     for _ in range(2 * REMEMBERED_KEYS):
-        door.clock.now += 60
-        assert door.guess(1) == ["wrong"]
-        assert door.send("outdated") == "wrong"
+        limiter.clock.now += 60
+        assert limiter.guess(1) == ["wrong"]
+        assert limiter.send("outdated") == "wrong"
 
 
-def test_an_address_is_forgotten_a_quarter_of_an_hour_after_its_last_wrong_key() -> None:
-    door = Door()
-    door.guess(FREE + 1)
-    door.clock.now += 899
-    assert door.guess(2) == ["wrong", "2"]
-    door.clock.now += 900
-    assert door.guess(FREE + 2) == ["wrong"] * 6 + ["1"]
+def test_address_is_forgotten_15_minutes_after_its_last_wrong_key() -> None:
+    limiter = Limiter()
+    limiter.guess(FREE + 1)
+    limiter.clock.now += 899
+    assert limiter.guess(2) == ["wrong", "2"]
+    limiter.clock.now += 900
+    assert limiter.guess(FREE + 2) == ["wrong"] * 6 + ["1"]
 
 
 @pytest.mark.parametrize(
@@ -141,28 +141,28 @@ def test_an_address_is_forgotten_a_quarter_of_an_hour_after_its_last_wrong_key()
     ],
 )
 def test_addresses_are_counted_by_network(one: str | None, other: str, are_one: bool) -> None:
-    door = Door()
-    door.guess(FREE + 1, one)
-    assert door.guess(1, other) == ["1" if are_one else "wrong"]
+    limiter = Limiter()
+    limiter.guess(FREE + 1, one)
+    assert limiter.guess(1, other) == ["1" if are_one else "wrong"]
 
 
-def test_more_addresses_than_are_remembered_drop_the_oldest() -> None:
-    door = Door()
+def test_oldest_address_is_forgotten_beyond_the_limit() -> None:
+    limiter = Limiter()
     first, *others = (f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}" for number in range(MAX_ADDRESSES + 1))
-    door.guess(FREE + 1, first)
+    limiter.guess(FREE + 1, first)
     for address in others[:-1]:
-        door.guess(1, address)
-    assert door.guess(1, first) == ["1"]
-    door.guess(1, others[-1])
-    assert door.guess(1, first) == ["wrong"]
+        limiter.guess(1, address)
+    assert limiter.guess(1, first) == ["1"]
+    limiter.guess(1, others[-1])
+    assert limiter.guess(1, first) == ["wrong"]
 
 
 def test_missing_key_does_not_count_as_a_guess() -> None:
-    door = Door()
-    assert {door.send("") for _ in range(100)} == {"wrong"}
-    assert door.compared == 0
-    door.guess(FREE + 1)
-    assert door.send("") == "wrong"
+    limiter = Limiter()
+    assert {limiter.send("") for _ in range(100)} == {"wrong"}
+    assert limiter.compared == 0
+    limiter.guess(FREE + 1)
+    assert limiter.send("") == "wrong"
 
 
 @pytest.fixture
@@ -185,7 +185,7 @@ def guess(client: httpx.Client, count: int, name: str = "guess") -> list[int]:
     return [client.get("/v1/takes", headers=bearer(f"{name} {number}")).status_code for number in range(count)]
 
 
-def test_over_http_guesses_are_held_up_and_accepted_keys_and_sign_ins_are_not(steered: Steer, clock: Clock) -> None:
+def test_guesses_are_delayed_over_http_and_accepted_keys_and_sign_ins_are_not(steered: Steer, clock: Clock) -> None:
     served, _ = steered(api_keys=read_keys("right,second"))
     with served.client() as client, served.client() as browser:
         assert browser.post("/sign-in", data={"key": "right"}).status_code == 303
@@ -206,7 +206,7 @@ def test_over_http_guesses_are_held_up_and_accepted_keys_and_sign_ins_are_not(st
         assert client.get("/v1/takes", headers=bearer("second")).status_code == 200
 
 
-def test_passwords_and_the_form_are_counted_with_the_keys_of_programs(steered: Steer, clock: Clock) -> None:
+def test_guesses_by_bearer_key_password_and_form_are_counted_together(steered: Steer, clock: Clock) -> None:
     served, _ = steered(api_keys=read_keys("right,second"))
     with served.client() as client:
         assert guess(client, 2) == [401, 401]
