@@ -1,7 +1,7 @@
 """A studio in a process of its own, for the test that kills it.
 
-python -m tests.studio.projects.studio_process HOME VOICES LEASE: its first line says its address. The engine speaks
-every part but those with the word "stop", which it holds for ever. LEASE: seconds that its leases of parts hold.
+python -m tests.studio.projects.studio_process HOME VOICES LEASE: prints its address as the first line. The engine
+speaks all parts but those with the word "stop", which it blocks forever. LEASE: seconds until a part lease expires.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def test_title_of_two_lines_stays_separate_after_a_merge(steered: Steer) -> None
     assert merged["text"] == "1\nThe Beginning\nIt was late."
 
 
-def test_a_part_is_split_and_merged_again_and_no_sound_is_lost(steered: Steer) -> None:
+def test_splitting_and_merging_a_part_keeps_its_takes(steered: Steer) -> None:
     served, engine = steered()
     items = [{"input": "One two. 🙂 Three four.", "pause": 2, "chapter": "A"}, {"input": "Five.", "voice": "bert"}]
     project = create_project(served, items=items, voice="anna", start=True)
@@ -64,7 +64,7 @@ def test_a_part_is_split_and_merged_again_and_no_sound_is_lost(steered: Steer) -
     assert texts(served, project)[2] == (2, "Five.", "done") and parts_of(served, project)[2]["takes"] == last["takes"]
     whole = post(served, project, f"parts/{part['id']}/merge", following=halves[1]["id"]).json()
     assert (whole["text"], whole["state"], whole["pause"], whole["position"]) == (part["text"], "done", 2, 0)
-    assert len(engine.utterances) == 2  # the words it had are those of its sound
+    assert len(engine.utterances) == 2  # its text matches its audio again
     both = post(served, project, f"parts/{part['id']}/merge", following=last["id"]).json()
     assert (both["text"], both["voice"], both["state"]) == ("One two. 🙂 Three four. Five.", None, "stale")
     assert {take["id"] for take in both["takes"]} == {part["chosen"], last["chosen"]}
@@ -75,7 +75,7 @@ def test_a_part_is_split_and_merged_again_and_no_sound_is_lost(steered: Steer) -
     assert until(served, project, "done")["parts"]["total"] == 1
 
 
-def test_a_merge_is_undone_from_the_trash_with_chapter_takes_and_states(steered: Steer) -> None:
+def test_undoing_a_merge_restores_chapters_takes_and_states(steered: Steer) -> None:
     served, _ = steered()
     items = [{"input": "One.", "pause": 2}, {"input": "Two.", "voice": "bert", "chapter": "B"}, {"input": "Three."}]
     project = create_project(served, items=items, voice="anna", start=True)
@@ -100,7 +100,7 @@ def test_a_merge_is_undone_from_the_trash_with_chapter_takes_and_states(steered:
     assert texts(served, project)[:2] == [(0, "New.", "new"), (1, "One or two.", "stale")], "no audio of another part"
 
 
-def test_the_undo_of_a_split_leaves_nothing_in_the_trash(steered: Steer) -> None:
+def test_undoing_a_split_leaves_nothing_in_the_trash(steered: Steer) -> None:
     served, _ = steered()
     project = create_project(served, items=[{"input": "One two.", "pause": 2}, {"input": "Three."}], start=True)
     until(served, project, "done")
@@ -121,7 +121,7 @@ def test_the_undo_of_a_split_leaves_nothing_in_the_trash(steered: Steer) -> None
         assert_envelope(post(served, project, "parts/restore", ids=[second["id"]]), 404, "ids")
 
 
-def test_parts_are_inserted_moved_and_deleted_in_their_places(steered: Steer) -> None:
+def test_parts_are_inserted_moved_and_deleted_at_their_positions(steered: Steer) -> None:
     served, _ = steered()
     project = create_project(served, items=[{"input": "One.", "chapter": "A"}, {"input": "Two."}], start=True)
     until(served, project, "done")
@@ -175,7 +175,7 @@ def test_deleted_parts_are_restored_in_place_with_takes_and_chapter(steered: Ste
     assert len(files - {name for name, _ in library.files.everything()}) == 1
 
 
-def test_edits_of_others_are_overwritten_only_after_reading_them(steered: Steer) -> None:
+def test_edit_of_an_outdated_text_is_refused(steered: Steer) -> None:
     served, _ = steered()
     project = create_project(served, items=[{"input": "One."}])
     [part] = parts_of(served, project)
@@ -190,9 +190,7 @@ def test_edits_of_others_are_overwritten_only_after_reading_them(steered: Steer)
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_deleted_parts_are_restored_in_order_despite_insertions_in_any_way_of_restoring(
-    tmp_path: Path, seed: int
-) -> None:
+def test_deleted_parts_are_restored_in_order_despite_insertions(tmp_path: Path, seed: int) -> None:
     library, chance = Library(tmp_path), random.Random(seed)
     chapters = {0: "A", 3: "B", 7: "C"}
     wanted = [NewPart(f"Part {number}.", chapters.get(number, "")) for number in range(10)]
@@ -229,7 +227,7 @@ def test_deleted_parts_are_restored_in_order_despite_insertions_in_any_way_of_re
         assert [(part.text, part.chapter) for part in back] == [(part.text, part.chapter) for part in wanted]
 
 
-def test_a_deleted_part_is_restored_after_its_predecessor_when_credits_were_added_meanwhile(tmp_path: Path) -> None:
+def test_deleted_parts_are_restored_in_place_after_insertions_and_splits(tmp_path: Path) -> None:
     library = Library(tmp_path)
     numbers = ["one", "two", "three", "four"]
     project = library.projects.create("me", "Mine", "txt", [NewPart(word) for word in numbers], ProjectSettings())
@@ -307,7 +305,7 @@ def test_one_of_two_simultaneous_splits_succeeds_and_a_deleted_running_part_bloc
     assert [part["text"] for part in parts_of(served, project)] == ["Three.", "Four."]
 
 
-def test_words_are_counted_replaced_in_all_parts_and_put_back(steered: Steer) -> None:
+def test_words_are_counted_replaced_in_all_parts_and_restored(steered: Steer) -> None:
     served, _ = steered()
     words = ["Ann met Anna. ANN left.", "Nobody here.", "Ann"]
     project = create_project(served, items=[{"input": text} for text in words], start=True)
@@ -349,11 +347,11 @@ def test_words_are_counted_replaced_in_all_parts_and_put_back(steered: Steer) ->
     assert [text for _, text, _ in texts(served, project)] == [words[0], words[1], "Mine."]
 
 
-def test_only_its_owner_arranges_a_project(tmp_path: Path) -> None:
+def test_only_the_owner_may_arrange_a_project(tmp_path: Path) -> None:
     library = Library(tmp_path)
     project = library.projects.create("me", "Mine", "txt", [NewPart("One two.")], ProjectSettings())
     [part] = library.projects.parts(project.id, "me")
-    for does in (
+    for action in (
         lambda: library.arrangement.insert(project.id, "you", NewPart("Hi."), None),
         lambda: library.arrangement.split(project.id, "you", part.id, "One two.", 4),
         lambda: library.arrangement.merge(project.id, "you", part.id, part.id),
@@ -364,7 +362,7 @@ def test_only_its_owner_arranges_a_project(tmp_path: Path) -> None:
         lambda: library.replacements.undo(project.id, "you"),
     ):
         with pytest.raises(Exception, match="no project"):
-            does()
+            action()
     assert library.projects.parts(project.id, "me") == [part]
     assert library.replacements.replace(project.id, "me", TextReplacement("ONE", "Two")) == Matches(1, 1)
     library.projects.delete(project.id, "me")

@@ -1,4 +1,4 @@
-"""The chapters of a project over HTTP: summed up, generated alone, renamed."""
+"""The chapters of a project over HTTP: summarised, generated alone, renamed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def outline(served: Served, project: Json) -> list[Json]:
         return client.get(f"{PROJECTS}/{project['id']}/outline").json()["data"]
 
 
-def test_a_chapter_is_summed_up_and_generated_alone(steered: Steer) -> None:
+def test_outline_summarises_chapters_and_one_can_be_generated_alone(steered: Steer) -> None:
     served, _ = steered()
     project = create_project(served, items=CHAPTERS)
     before, one, two = outline(served, project)

@@ -31,7 +31,7 @@ def parts_of(
     return into_parts(document, PartSplitting(split_by, part_bytes))
 
 
-def test_plain_text_has_chapters_and_wrapped_lines_are_put_together() -> None:
+def test_plain_text_is_split_into_chapters_and_wrapped_lines_are_joined() -> None:
     text = (
         "CHAPTER I. Down the hole\n\nIt was a long line that was wrapped by somebody's editor long\n"
         "ago, and goes on here. Then it ended.\n\nShort line\nof a poem\n\nChapter 2\n\nThe end.\n"
@@ -49,15 +49,15 @@ def test_plain_text_has_chapters_and_wrapped_lines_are_put_together() -> None:
     ]
 
 
-def test_prose_is_cut_at_paragraphs_or_sentences_and_nothing_else_is() -> None:
+def test_only_prose_is_split_by_paragraph_or_sentence() -> None:
     text = "Chapter 1\n\nOne. Two!\nAnna: Three. … Four.\n\n* * *\n\nFive\n\n" + "Long, " * 400 + "it was."
     whole = parts_of(text, "txt", voices=("Anna",), split_by="paragraph")
     assert [part.text for part in whole[:4]] == ["Chapter 1", "One. Two!", "Three. … Four.", "Five"]
     assert [part.pause for part in whole[:4]] == [None, None, SCENE_PAUSE, None]
     assert (whole[0].chapter, whole[1].chapter, whole[2].voice) == ("Chapter 1", "", "anna")
     assert [len(part.text) for part in whole[4:]] == [1997, 409]  # too long for one part
-    apart = parts_of(text, "txt", voices=("Anna",), split_by="sentence")
-    assert [part.text for part in apart[:5]] == ["Chapter 1", "One.", "Two!", "Three. …", "Four."]
+    sentences = parts_of(text, "txt", voices=("Anna",), split_by="sentence")
+    assert [part.text for part in sentences[:5]] == ["Chapter 1", "One.", "Two!", "Three. …", "Four."]
     for split_by in ("paragraph", "sentence"):
         rows = parts_of("text\nOne. Two.\n", "csv", split_by=split_by)
         assert [part.text for part in rows] == ["One. Two."]
@@ -65,7 +65,7 @@ def test_prose_is_cut_at_paragraphs_or_sentences_and_nothing_else_is() -> None:
 
 @settings(deadline=None)
 @given(st.lists(st.text("abc .!?\n:äß漢。", min_size=1, max_size=200), min_size=1, max_size=20))
-def test_words_of_any_text_are_neither_lost_nor_doubled_nor_cut(paragraphs: list[str]) -> None:
+def test_no_word_of_any_text_is_lost_doubled_or_cut(paragraphs: list[str]) -> None:
     text = "\n\n".join(paragraphs)
     if not text.strip():
         return
@@ -84,7 +84,7 @@ def test_document_without_words_is_refused(text: str, kind: str) -> None:
         parts_of(text, kind, voices=("Anna", "Bert"))
 
 
-def test_an_epub_is_read_in_the_order_of_its_spine() -> None:
+def test_epub_is_read_in_spine_order() -> None:
     pages = {
         "b.xhtml": page(
             "<h1>One</h1><p>Caf\u00e9 &amp; <i>tea</i><a epub:type='noteref' href='#n'>1</a>.<br/>New line.</p>"
@@ -117,7 +117,7 @@ def test_an_epub_is_read_in_the_order_of_its_spine() -> None:
         (epub({"a.xhtml": page("hi")}, title="<"), "malformed"),
     ],
 )
-def test_a_bad_epub_is_refused_with_its_reason(book: bytes, why: str) -> None:
+def test_invalid_epub_is_refused_with_the_reason(book: bytes, why: str) -> None:
     with pytest.raises(InvalidDocument, match=why):
         read_document(book, "epub")
 
@@ -153,7 +153,7 @@ def test_truncated_page_is_read_up_to_its_end(markup: str, texts: list[str]) -> 
         ("<a role='doc-noteref'>1</a>One <a href='#n'><sup>2", "One"),
     ],
 )
-def test_an_epubs_footnote_marks_are_not_read(markup: str, text: str) -> None:
+def test_footnote_marks_of_an_epub_are_not_read(markup: str, text: str) -> None:
     document = read_document(epub({"a.xhtml": f"<p>{markup}</p>Then"}), "epub")
     assert [passage.text for passage in document.passages] == [text, "Then"]
 
@@ -180,7 +180,7 @@ def test_any_markup_is_read_or_refused(pages: list[list[str]], with_notes: bool)
         assert passage.text == passage.text.strip() != "" and not {"\0", "\x01"} & set(passage.text)
 
 
-def test_a_chapter_is_read_under_any_name_in_the_guide() -> None:
+def test_chapter_mislabelled_in_the_guide_is_read() -> None:
     pages = {
         "a.xhtml": page("<h2>Chapter 1</h2><p>It was a dark night.</p>"),
         "b.xhtml": page(f"<h2>The End</h2><p>{'And so on. ' * 700}</p>"),
@@ -202,7 +202,7 @@ def test_book_with_only_front_matter_is_read() -> None:
 
 
 @pytest.mark.parametrize("mark", ["~", "-o0o-"])
-def test_a_scene_break_is_one_in_every_format(mark: str) -> None:
+def test_scene_break_is_recognised_in_every_format(mark: str) -> None:
     lines = ["It was dark.", mark, "It was light."]
     word = "".join(f"<w:p><w:r><w:t>{line}</w:t></w:r></w:p>" for line in lines)
     web = page("".join(f"<p>{line}</p>" for line in lines))
@@ -226,11 +226,11 @@ def test_scene_ends_with_a_pause_and_parts_do_not_span_it(split_by: SplitBy) -> 
     for data, kind in ((epub({"a.xhtml": page(SCENES)}), "epub"), (docx(word), "docx")):
         parts = parts_of(data, kind, split_by=split_by)
         assert (parts[0].text, parts[0].pause) == ("One two.", SCENE_PAUSE)
-        assert [part.pause for part in parts[1:]] == [None] * (len(parts) - 1)  # a chapter's own pause is there
+        assert [part.pause for part in parts[1:]] == [None] * (len(parts) - 1)  # chapters have a pause of their own
         assert [part.text for part in parts if part.chapter] == ["Next"]
 
 
-def test_subtitles_keep_their_times_and_come_out_as_they_went_in() -> None:
+def test_subtitles_keep_their_times_and_survive_a_round_trip() -> None:
     text = "\ufeff1\r\n00:00:01,500 --> 00:00:03,000\r\n<i>Hello</i>\r\n{\\an8}there\r\n\r\n"
     text += "2\n01:00:00.25 --> 01:00:01,000\nBye\n"
     parts = parts_of(text, "srt")
@@ -276,7 +276,7 @@ def test_subtitles_are_read_as_players_read_them(text: str, texts: list[str]) ->
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16", "utf-16-le", "utf-16-be"])
-def test_text_is_read_in_common_encodings_of_editors(encoding: str) -> None:
+def test_text_is_read_in_common_encodings(encoding: str) -> None:
     text = "“Café,” she said – and the naïve boy didn’t understand. Über die Straße…"
     assert [part.text for part in parts_of(text.encode(encoding), "txt")] == [text]
 
@@ -339,7 +339,7 @@ def test_a_table_of_one_column_keeps_its_commas() -> None:
         ("odt", b"x", "'odt' is not a kind"),
     ],
 )
-def test_an_unreadable_document_is_refused_with_its_line(kind: str, text: bytes, why: str) -> None:
+def test_invalid_document_is_refused_with_the_line_and_reason(kind: str, text: bytes, why: str) -> None:
     with pytest.raises(InvalidDocument, match=why):
         read_document(text, kind)
 
@@ -369,7 +369,7 @@ def test_file_of_another_kind_is_refused_with_its_kind(data: bytes, what: str) -
             read_document(data, "docx")
 
 
-def test_a_line_of_the_cast_keeps_its_voice_to_the_end_of_its_paragraph() -> None:
+def test_voice_of_a_cast_line_lasts_to_the_end_of_its_paragraph() -> None:
     text = "It was late.\nANNA: Who is there?\nNote: nobody.\n\nAnd so on."
     parts = parts_of(text, "txt", voices=("ANNA",))
     assert [(part.text, part.voice) for part in parts] == [
@@ -380,7 +380,7 @@ def test_a_line_of_the_cast_keeps_its_voice_to_the_end_of_its_paragraph() -> Non
     assert parts_of("00:00:01,000 --> 00:00:02,000\nANNA: Hi", "srt", voices=("ANNA",))[0].voice == "anna"
 
 
-def test_limits_are_reported() -> None:
+def test_unsupported_files_and_exceeded_limits_are_refused() -> None:
     assert kind_of("My.Book.EPUB") == "epub" and kind_of("x.tsv") == "csv"
     with pytest.raises(InvalidDocument, match="cannot be read"):
         kind_of("x.odt")

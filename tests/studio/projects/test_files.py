@@ -45,7 +45,7 @@ def samples(wav: bytes) -> np.ndarray:
 
 
 @pytest.fixture
-def spoken(steered: Steer) -> tuple[Served, Json]:
+def spoken_project(steered: Steer) -> tuple[Served, Json]:
     """Four parts in two chapters, the second part with its own pause."""
     served, _ = steered()
     items = [
@@ -58,8 +58,8 @@ def spoken(steered: Steer) -> tuple[Served, Json]:
     return served, until(served, project, "done")
 
 
-def test_the_whole_is_the_parts_and_the_pauses_to_the_sample(spoken: tuple[Served, Json]) -> None:
-    served, project = spoken
+def test_project_audio_is_exactly_its_parts_and_pauses(spoken_project: tuple[Served, Json]) -> None:
+    served, project = spoken_project
     takes = [fetch(served, project, f"takes/{part['chosen']}/audio") for part in parts_of(served, project)]
     pauses = [np.zeros(round(seconds * RATE), np.int16) for seconds in (1, 0.25, 2)]
     pieces = [samples(takes[0])]
@@ -81,8 +81,8 @@ def test_the_whole_is_the_parts_and_the_pauses_to_the_sample(spoken: tuple[Serve
         assert client.get(url, headers=stale).status_code == 200
 
 
-def test_other_formats_have_the_same_sound(spoken: tuple[Served, Json]) -> None:
-    served, project = spoken
+def test_other_formats_have_the_same_audio(spoken_project: tuple[Served, Json]) -> None:
+    served, project = spoken_project
     whole = samples(fetch(served, project, "audio"))
     rate, flac = decoded(fetch(served, project, "audio?format=flac"), "flac")
     assert rate == RATE and np.array_equal(np.rint(flac * 32768).astype(np.int16), whole)
@@ -92,8 +92,8 @@ def test_other_formats_have_the_same_sound(spoken: tuple[Served, Json]) -> None:
         assert client.get(f"{PROJECTS}/{project['id']}/audio?format=pcm").status_code == 400
 
 
-def test_an_audio_book_has_its_chapters(spoken: tuple[Served, Json]) -> None:
-    served, project = spoken
+def test_m4b_has_the_title_and_chapters_of_the_project(spoken_project: tuple[Served, Json]) -> None:
+    served, project = spoken_project
     timeline = json.loads(fetch(served, project, "timeline"))
     book = fetch(served, project, "audio?format=m4b")
     with av.open(io.BytesIO(book), "r") as file:
@@ -106,7 +106,7 @@ def test_an_audio_book_has_its_chapters(spoken: tuple[Served, Json]) -> None:
     assert not list(served.app.state.studio.speech.voices.library.home.glob("tmp*"))
 
 
-def test_an_audio_book_needs_no_chapters(steered: Steer) -> None:
+def test_m4b_is_exported_without_chapters(steered: Steer) -> None:
     served, _ = steered()
     project = create_project(served, input="One.", start=True)
     until(served, project, "done")
@@ -115,8 +115,8 @@ def test_an_audio_book_needs_no_chapters(steered: Steer) -> None:
         assert sum(frame.samples for frame in file.decode(audio=0)) > 0
 
 
-def test_subtitles_and_the_timeline_have_the_real_times(spoken: tuple[Served, Json]) -> None:
-    served, project = spoken
+def test_subtitles_and_timeline_have_the_times_of_the_audio(spoken_project: tuple[Served, Json]) -> None:
+    served, project = spoken_project
     timeline = json.loads(fetch(served, project, "timeline"))
     starts = np.cumsum([0, 6 * FRAME + RATE, 12 * FRAME + RATE // 4, 6 * FRAME + 2 * RATE]) / RATE
     ends = starts + np.array([6, 12, 6, 6]) * FRAME / RATE
@@ -124,12 +124,12 @@ def test_subtitles_and_the_timeline_have_the_real_times(spoken: tuple[Served, Js
     assert [part["end_s"] for part in timeline["parts"]] == pytest.approx(ends, abs=1e-9)
     cues = fetch(served, project, "subtitles").decode().split("\n\n")
     assert cues[0] == "1\n00:00:00,000 --> 00:00:00,279\nOne"
-    spoken_until = starts[3] + 6 * FRAME / RATE * 4 / 5  # less its point
+    spoken_until = starts[3] + 6 * FRAME / RATE * 4 / 5  # without its full stop
     assert cues[3] == f"4\n{clock(starts[3])} --> {clock(spoken_until)}\nFive."
 
 
-def test_the_same_subtitles_as_webvtt(spoken: tuple[Served, Json]) -> None:
-    served, project = spoken
+def test_webvtt_has_the_same_cues_as_srt(spoken_project: tuple[Served, Json]) -> None:
+    served, project = spoken_project
     change(served, project, parts_of(served, project)[0], text="1 < 2 --> & so").raise_for_status()
     start(served, project)
     srt, vtt = (fetch(served, project, f"subtitles?format={name}").decode() for name in ("srt", "vtt"))
@@ -152,7 +152,7 @@ def clock(seconds: float) -> str:
     return f"00:00:{int(seconds):02},{round(seconds % 1 * 1000):03}"
 
 
-def test_a_cue_is_a_sentence_with_its_words_times_and_so_is_a_take_on_the_page(steered: Steer) -> None:
+def test_cues_are_sentences_with_the_word_times_of_their_takes(steered: Steer) -> None:
     served, _ = steered()
     project = create_project(
         served, items=[{"input": "Six words [whisper] are here. So they are!"}, {"input": "Bye."}], pause=1
@@ -160,7 +160,7 @@ def test_a_cue_is_a_sentence_with_its_words_times_and_so_is_a_take_on_the_page(s
     part = start(served, project)[0]
     cues = fetch(served, project, "subtitles").decode().split("\n\n")
     assert [cue.split("\n")[-1] for cue in cues[:3]] == ["Six words are here.", "So they are!", "Bye."]
-    whole = 8 * 6 * FRAME / RATE  # a character is as long as every other
+    whole = 8 * 6 * FRAME / RATE  # all characters have the same duration
     ends, begins = (whole * at / len(part["text"]) for at in (part["text"].index("."), part["text"].index("So")))
     assert cues[0].startswith(f"1\n00:00:00,000 --> {clock(ends)}\n")
     assert cues[1].startswith(f"2\n{clock(begins)} --> ")
@@ -192,8 +192,8 @@ def start(served: Served, project: Json) -> list[Json]:
     return parts_of(served, project)
 
 
-def test_the_zip_lists_its_parts_and_becomes_a_project_again(spoken: tuple[Served, Json]) -> None:
-    served, project = spoken
+def test_manifest_of_the_zip_recreates_the_project(spoken_project: tuple[Served, Json]) -> None:
+    served, project = spoken_project
     data = fetch(served, project, "zip")
     assert data == fetch(served, project, "zip")
     parts = parts_of(served, project)
@@ -212,8 +212,8 @@ def test_the_zip_lists_its_parts_and_becomes_a_project_again(spoken: tuple[Serve
     ]
 
 
-def test_missing_part_is_reported_or_omitted(spoken: tuple[Served, Json]) -> None:
-    served, project = spoken
+def test_missing_part_is_reported_or_omitted(spoken_project: tuple[Served, Json]) -> None:
+    served, project = spoken_project
     change(served, project, parts_of(served, project)[2], text="Another.")
     with served.client() as client:
         answer = client.get(f"{PROJECTS}/{project['id']}/audio")
@@ -223,7 +223,7 @@ def test_missing_part_is_reported_or_omitted(spoken: tuple[Served, Json]) -> Non
     assert len(samples(answer.content)) == 4 * 6 * FRAME + round(1.25 * RATE)
 
 
-def test_subtitles_are_spoken_at_their_times_or_after_the_previous_one(steered: Steer) -> None:
+def test_subtitles_start_at_their_times_or_after_the_previous_one(steered: Steer) -> None:
     served, _ = steered()
     srt = (
         "1\n00:00:01,000 --> 00:00:02,000\nOne\n\n2\n00:00:01,100 --> 00:00:02,000\nTwo\n\n"
@@ -242,8 +242,8 @@ def test_subtitles_are_spoken_at_their_times_or_after_the_previous_one(steered: 
     assert not whole[:RATE].any() and whole[RATE : RATE + 100].any() and not whole[3 * RATE : 4 * RATE].any()
 
 
-def test_a_deleted_project_leaves_no_file_once_it_cannot_be_restored(spoken: tuple[Served, Json]) -> None:
-    served, project = spoken
+def test_emptying_the_trash_deletes_the_files_of_a_project(spoken_project: tuple[Served, Json]) -> None:
+    served, project = spoken_project
     library = served.app.state.studio.speech.voices.library
     files = {name for name, _ in library.files.everything()}
     with served.client() as client:
@@ -251,7 +251,7 @@ def test_a_deleted_project_leaves_no_file_once_it_cannot_be_restored(spoken: tup
         assert files == {name for name, _ in library.files.everything()}
     library.trash.empty(None)
     gone = files - {name for name, _ in library.files.everything()}
-    assert len(gone) == 2  # three of the four takes are the same bytes, which are kept once
+    assert len(gone) == 2  # three of the four takes are identical and share a file
 
 
 def take_of(samples: int, rate: int) -> Part:
@@ -259,7 +259,7 @@ def take_of(samples: int, rate: int) -> Part:
     return Part("p", "x", 0, "", "Hi", None, None, None, None, "done", 1, None, "t", (take,))
 
 
-def test_too_long_wav_and_mixed_rates_are_refused(tmp_path: Path) -> None:
+def test_oversized_wav_and_mixed_sample_rates_are_refused(tmp_path: Path) -> None:
     longest = (2**32 - 1 - 44) // 2
     files, settings = AudioFiles(tmp_path), ProjectSettings()
     assert ConcatenatedWav(lay_out([take_of(longest, RATE)], settings), files).size == 2**32 - 2

@@ -49,7 +49,7 @@ def book(steered: Steer) -> tuple[Served, Json]:
     return served, until(served, project, "done")
 
 
-def test_epub_metadata_is_in_its_files(book: tuple[Served, Json]) -> None:
+def test_exported_files_have_the_metadata_of_the_epub(book: tuple[Served, Json]) -> None:
     served, project = book
     metadata = project["settings"]
     assert (metadata["author"], metadata["language"]) == ("Ann A., Bo B.", "pt-BR")
@@ -70,7 +70,7 @@ def test_epub_metadata_is_in_its_files(book: tuple[Served, Json]) -> None:
             assert (file.metadata | file.streams.audio[0].metadata)["artist"] == "Ann A., Bo B."
 
 
-def test_a_cover_can_be_changed_and_a_bad_one_is_refused(book: tuple[Served, Json]) -> None:
+def test_cover_can_be_replaced_and_an_invalid_one_is_refused(book: tuple[Served, Json]) -> None:
     served, project = book
     url = f"{PROJECTS}/{project['id']}/cover"
     flat = png()[:33] + png()[33:-20][::-1] + png()[-20:]
@@ -102,7 +102,7 @@ def levels(data: bytes, name: str) -> Loudness:
     return measured(pcm, rate=rate)
 
 
-def test_files_meet_the_standard_of_the_project_or_the_request(book: tuple[Served, Json]) -> None:
+def test_files_meet_the_loudness_standard_of_the_project_or_request(book: tuple[Served, Json]) -> None:
     served, project = book
     plain = fetch(served, project, "audio")
     assert json.loads(fetch(served, project, "loudness"))["loudness"] == "none"
@@ -168,9 +168,9 @@ def test_silence_around_parts_is_trimmed_on_request(steered: Steer, monkeypatch:
     settings(served, project, trim=True)
     whole = samples(fetch(served, project, "audio"))
     kept, window = round(0.03 * RATE), 441
-    heard = np.flatnonzero(whole)
-    assert kept <= heard[0] <= kept + window and kept <= len(whole) - heard[-1] <= kept + window + 1
-    [gap] = [end - start for start, end in pairwise(heard) if end - start > RATE]
+    audible = np.flatnonzero(whole)
+    assert kept <= audible[0] <= kept + window and kept <= len(whole) - audible[-1] <= kept + window + 1
+    [gap] = [end - start for start, end in pairwise(audible) if end - start > RATE]
     assert 0 <= gap - (2 * RATE + 2 * kept) <= 2 * window
     timeline = json.loads(fetch(served, project, "timeline"))
     assert timeline["parts"][1]["start_s"] - timeline["parts"][0]["end_s"] == pytest.approx(2)
@@ -179,7 +179,7 @@ def test_silence_around_parts_is_trimmed_on_request(steered: Steer, monkeypatch:
     assert len(span) == 5 + RATE and not any(span[-RATE:])
 
 
-def test_a_span_may_end_within_a_pause(book: tuple[Served, Json]) -> None:
+def test_byte_range_may_end_within_a_pause(book: tuple[Served, Json]) -> None:
     served, project = book
     timeline = json.loads(fetch(served, project, "timeline"))
     begin, end = (44 + 2 * round(timeline["parts"][n][key] * RATE) for n, key in ((0, "end_s"), (1, "start_s")))
@@ -187,7 +187,7 @@ def test_a_span_may_end_within_a_pause(book: tuple[Served, Json]) -> None:
     assert fetch(served, project, "audio", Range=f"bytes={begin - 4}-{end - 101}")[4:] == bytes(end - begin - 100)
 
 
-def test_a_single_take_can_meet_a_standard_too(steered: Steer) -> None:
+def test_single_take_can_be_exported_with_a_loudness_standard(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         take = client.post("/v1/audio/speech", json={"input": "One two three four five six seven."}).headers[

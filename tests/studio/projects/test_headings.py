@@ -134,16 +134,16 @@ PROSE = (
 
 
 @pytest.mark.parametrize("line", HEADINGS)
-def test_a_heading_has_a_number_or_stands_alone(line: str) -> None:
+def test_headings_are_recognised(line: str) -> None:
     assert is_heading(line) and is_heading(f"  {line} ")
 
 
 @pytest.mark.parametrize("line", PROSE)
-def test_prose_beginning_like_a_heading_is_prose(line: str) -> None:
+def test_prose_that_begins_like_a_heading_is_not_a_heading(line: str) -> None:
     assert not is_heading(line)
 
 
-def test_a_title_may_stand_below_a_bare_heading() -> None:
+def test_bare_headings_and_titles_below_them_are_recognised() -> None:
     bare = ["CHAPTER I.", "Chapter 1", "PART TWO", "第一章", "ACT I. SCENE II.", "Act 1, Scene 2"]
     assert [line for line in [*bare, "Chapter 1: x", "Prologue", "第一章 始まり"] if is_bare_heading(line)] == bare
     titles = ["Down the Hole", "DOWN THE HOLE.", "Who Is It?", "Der alte Mann"]
@@ -151,7 +151,7 @@ def test_a_title_may_stand_below_a_bare_heading() -> None:
     assert [line for line in [*titles, *prose] if is_title(line)] == titles
 
 
-def test_signs_around_a_heading_do_not_belong_to_it() -> None:
+def test_markup_around_a_heading_is_removed() -> None:
     lines = ["# Act One", "## Any Title ##", "_CHAPTER I._", "=== Part 2 ===", "**Prologue**", "- Chapter 1 -"]
     assert [undecorated(line) for line in lines] == [
         "Act One", "Any Title", "CHAPTER I.", "Part 2", "Prologue", "Chapter 1",
@@ -160,7 +160,7 @@ def test_signs_around_a_heading_do_not_belong_to_it() -> None:
         assert undecorated(line) == line
 
 
-def test_scenes_are_parted_by_a_line_of_one_sign_or_an_ornament() -> None:
+def test_scene_break_is_a_line_of_one_symbol_or_an_ornament() -> None:
     breaks = ["* * *", "***", "      *      *      *", "---", "— — —", "⁂", "#", "*", "_____", "~~~", "~", "◆ ◆ ◆"]
     breaks += ["-o0o-", "—o—", "--oOo--", "~ o ~", "*o*", "oOo", "o o o"]
     prose = ["-", "Hi", "...", "", "1", "o", "oo", "- 0 -", "—Oh—", "Ooo", "OOO", "—O God", "-o0o- and", "~5"]

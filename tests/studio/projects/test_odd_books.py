@@ -1,5 +1,5 @@
-"""Books from the preview to the finished files: chapters chosen before the import, the right ones of odd books, and no
-marks in sentences."""
+"""Books from the preview to the exported files: chapters selected before the import, correct chapters of odd books, and
+no marks in sentences."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def read_in_thread(
 
 
 @pytest.mark.parametrize("build", BOOKS, ids=lambda build: f"{build.__module__.rpartition('.')[2]}-{build.__name__}")
-def test_odd_book_gets_its_chapters(
+def test_odd_book_is_imported_with_its_chapters(
     served: Served, build: Callable[[], OddBook], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     book = build()
@@ -113,16 +113,16 @@ BOOK = epub(
 FILE = {"file": ("book.epub", BOOK, "application/epub+zip")}
 
 
-def previewed(client: httpx.Client, **fields: str) -> dict[str, Any]:
+def create_preview(client: httpx.Client, **fields: str) -> dict[str, Any]:
     answer = client.post(f"{PROJECTS}/preview", files=FILE, data=fields)
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
-def test_a_book_is_shown_by_chapters_and_imported_in_part(steered: Steer) -> None:
+def test_preview_lists_chapters_and_selected_ones_are_imported(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
-        preview = previewed(client)
+        preview = create_preview(client)
         assert (preview["title"], preview["author"], preview["language"]) == ("A Book", "Ann", "en")
         assert client.get(f"{PROJECTS}/previews/{preview['id']}/cover").content == png()
         shown = [(chapter["title"], chapter["matter"], chapter["included"]) for chapter in preview["chapters"]]
@@ -148,13 +148,13 @@ def test_a_book_is_shown_by_chapters_and_imported_in_part(steered: Steer) -> Non
         texts = [part["text"] for part in parts_of(served, project)]
         assert texts == ["Chapter 2", "It was late.", "About the Author", "She lives by the sea."]
 
-        noted = previewed(client, notes="true")
+        noted = create_preview(client, notes="true")
         assert noted["notes"] and noted["chapters"][2]["words"] == preview["chapters"][2]["words"] + 2
         whole = client.post(PROJECTS, files=FILE, data={"chapters": "0,2", "with_cover": "false"}).json()
         assert (whole["parts"]["total"], whole["cover"]) == (4, None)
 
 
-def test_notes_are_offered_if_there_are_any_and_included_on_request(steered: Steer) -> None:
+def test_notes_are_counted_in_the_preview_and_included_on_request(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
 
@@ -173,7 +173,7 @@ def test_notes_are_offered_if_there_are_any_and_included_on_request(steered: Ste
 def test_invalid_imports_are_refused_by_name(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
-        preview = previewed(client)["id"]
+        preview = create_preview(client)["id"]
         refused: list[tuple[dict[str, Any], int, str]] = [
             ({"preview": "prev_gone"}, 404, "preview"),
             ({"preview": preview, "chapters": [9]}, 400, "chapters"),
@@ -187,7 +187,7 @@ def test_invalid_imports_are_refused_by_name(steered: Steer) -> None:
         assert_envelope(bad, 400, "file")
 
 
-def test_previews_are_few_and_expire(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_previews_are_limited_per_caller_and_expire(monkeypatch: pytest.MonkeyPatch) -> None:
     document = Document((Passage("Hello."),), prose=True)
     sections = sections_of(document)
     previews = ImportPreviews()

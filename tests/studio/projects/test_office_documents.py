@@ -53,9 +53,7 @@ def test_word_document_is_read_as_displayed() -> None:
         ("", "Voltaire", ""), ("", "Tales of the Night", ""), ("", "It was late.", ""), ("", "by", ""),
     ],
 )  # fmt: skip
-def test_the_author_of_a_word_document_is_in_its_metadata_or_its_subtitle(
-    creator: str, subtitle: str, author: str
-) -> None:
+def test_author_of_a_word_document_is_taken_from_metadata_or_subtitle(creator: str, subtitle: str, author: str) -> None:
     styles = STYLES + '<w:style w:styleId="U"><w:name w:val="Subtitle"/></w:style>'
     body = p("My Book", "Titel") + p(escape(subtitle), "U") + p("One", "berschrift1") + p("Jane Doe", "U")
     document = read_document(docx(body, f"<dc:creator>{creator}</dc:creator>", styles), "docx")
@@ -71,7 +69,7 @@ TABLE = [
 ]
 
 
-def test_the_short_cells_of_a_row_are_one_line() -> None:
+def test_short_cells_of_a_row_are_joined_into_one_line() -> None:
     cell = "<w:tc>{}</w:tc>".format
     rows = "".join(f"<w:tr>{''.join(cell(p(text)) for text in row)}</w:tr>" for row, _ in TABLE)
     two = f"<w:tr>{cell(p('left') + p('below'))}{cell(p('right'))}</w:tr>"
@@ -89,7 +87,7 @@ def test_the_short_cells_of_a_row_are_one_line() -> None:
     assert [each.text for each in read_document(markdown.encode(), "md").passages] == lines
 
 
-def test_a_word_documents_verse_keeps_its_lines() -> None:
+def test_verse_of_a_word_document_keeps_its_lines() -> None:
     lines = ["And he who leaves the quiet harbour in the night", "Must find", "his way.", "The way is long."]
     verse = "</w:t><w:br/><w:t>".join(lines[:3]) + "</w:t><w:cr/><w:t>" + lines[3]
     over_pages = "It was</w:t><w:br w:type='page'/><w:t>Monday."
@@ -199,7 +197,7 @@ not this
 """
 
 
-def test_markdown_is_read_as_it_is_spoken() -> None:
+def test_markdown_is_read_without_its_markup() -> None:
     document = read_document(MARKDOWN.encode(), "md")
     parts = into_parts(document)
     assert document.title == "x"
@@ -217,7 +215,7 @@ def test_markdown_is_read_as_it_is_spoken() -> None:
         ("author: Ann\nx: " + "[" * 3000, ("One", "Ann", "")),
     ],
 )
-def test_the_front_matter_of_markdown_names_the_book(header: str, facts: tuple[str, str, str]) -> None:
+def test_markdown_front_matter_sets_title_author_and_language(header: str, facts: tuple[str, str, str]) -> None:
     document = read_document(f"---\n{header}\n---\n# One\n\nIt grew.".encode(), "md")
     assert [passage.text for passage in document.passages] == ["One", "It grew."]
     assert (document.title, document.author, document.language) == facts

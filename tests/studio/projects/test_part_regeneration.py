@@ -82,7 +82,7 @@ def test_replaced_words_of_a_sentence_change_the_part_and_can_be_undone(steered:
     assert len(parts_of(served, project)[0]["takes"]) == 2
 
 
-def test_words_typed_into_the_part_meanwhile_are_not_lost(steered: Steer) -> None:
+def test_edit_during_a_regeneration_is_not_lost(steered: Steer) -> None:
     served, engine = steered()
     project = create_project(served, items=[{"input": TEXT}], voice="anna", start=True)
     until(served, project, "done")
@@ -145,13 +145,13 @@ def test_selection_is_extended_to_whole_sentences() -> None:
     text = "One two. … Three [sigh] four! Five."
     words = ["One", "two", "Three", "four", "Five"]
 
-    def meant(start: int, end: int) -> Selection:
+    def selected(start: int, end: int) -> Selection:
         return select(text, start, end, words)
 
-    assert meant(0, 0) == Selection("One two. …", "", 0, 2) == meant(9, 9)
-    assert meant(20, 20) == Selection("Three [sigh] four!", "One two. …", 2, 4)
-    assert meant(4, 20) == Selection("One two. … Three [sigh] four!", "", 0, 4)
-    assert meant(len(text), len(text)) == Selection("Five.", "Three [sigh] four!", 4, 5)
+    assert selected(0, 0) == Selection("One two. …", "", 0, 2) == selected(9, 9)
+    assert selected(20, 20) == Selection("Three [sigh] four!", "One two. …", 2, 4)
+    assert selected(4, 20) == Selection("One two. … Three [sigh] four!", "", 0, 4)
+    assert selected(len(text), len(text)) == Selection("Five.", "Three [sigh] four!", 4, 5)
     assert select("a" * 400 + ". B.", 404, 404, ["a" * 400, "B"]).before == ""
     assert select(text, 29, 35, words, "").text == "Three [sigh] four!", "the sentence before it, where none follows"
     assert select(text, 4, 5, words, "T").new_text == text.replace("two", "Two")

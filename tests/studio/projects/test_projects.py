@@ -48,13 +48,13 @@ def change(served: Served, project: Json, part: Json, **body: object) -> httpx.R
 
 
 def until(served: Served, project: Json, *states: str, **parts: int) -> Json:
-    """Wait until the project is in one of these states, and so many of its parts are; fails after a minute."""
+    """Wait until the project has one of the states and these counts of parts by state; fails after a minute."""
 
-    def is_so(now: Json) -> bool:
+    def is_reached(now: Json) -> bool:
         return (not states or now["state"] in states) and now["parts"] | parts == now["parts"]
 
     with served.client() as client:
-        return wait_until(is_so, lambda: client.get(f"{PROJECTS}/{project['id']}").json())
+        return wait_until(is_reached, lambda: client.get(f"{PROJECTS}/{project['id']}").json())
 
 
 def test_book_is_generated_part_by_part(steered: Steer) -> None:
@@ -139,7 +139,7 @@ def test_part_keeps_the_reason_of_its_first_failure(steered: Steer) -> None:
     assert (part["state"], part["attempts"]) == ("done", 2) and "silent" in part["error"]
 
 
-def test_only_a_part_with_changed_words_is_stale_until_they_are_restored(steered: Steer) -> None:
+def test_part_is_stale_only_while_its_text_or_voice_is_changed(steered: Steer) -> None:
     served, _ = steered()
     project = create_project(served, items=[{"input": "One."}, {"input": "Two."}], voice="anna", start=True)
     until(served, project, "done")
@@ -155,7 +155,7 @@ def test_only_a_part_with_changed_words_is_stale_until_they_are_restored(steered
     assert pauses["state"] == "done" and pauses["settings"]["pause"] == 2
 
 
-def test_earlier_take_is_chosen_again_with_its_text_or_voice(steered: Steer) -> None:
+def test_restoring_the_text_or_voice_chooses_the_earlier_take_again(steered: Steer) -> None:
     served, _ = steered()
     project = create_project(served, items=[{"input": "One."}, {"input": "Two."}], voice="anna", start=True)
     until(served, project, "done")
@@ -258,7 +258,7 @@ def test_project_is_paused_resumed_and_cancelled(steered: Steer) -> None:
     until(served, project, "done")
 
 
-def test_direct_requests_go_before_queued_parts(steered: Steer) -> None:
+def test_direct_requests_precede_queued_parts(steered: Steer) -> None:
     served, engine = steered(max_rows=2)
     engine.first_frame_gate.clear()
     project = create_project(served, items=[{"input": f"Part {n}."} for n in range(3)], start=True)
@@ -311,7 +311,7 @@ def test_a_caller_sees_only_its_own_projects(steered: Steer) -> None:
         assert one.delete(at).json()["deleted"] and one.get(PROJECTS).json()["data"] == []
 
 
-def test_a_deleted_project_is_not_spoken_any_more_and_paused_once_it_is_restored(steered: Steer) -> None:
+def test_deleted_project_stops_generating_and_is_paused_when_restored(steered: Steer) -> None:
     served, engine = steered()
     engine.first_frame_gate.clear()
     project = create_project(served, items=[{"input": f"Part {n}."} for n in range(4)], start=True)
@@ -337,7 +337,7 @@ def test_a_deleted_project_is_not_spoken_any_more_and_paused_once_it_is_restored
         until(served, project, "done", done=4)
 
 
-def test_only_changed_parts_are_listed_and_generated(steered: Steer) -> None:
+def test_stale_parts_can_be_listed_and_generated_alone(steered: Steer) -> None:
     served, engine = steered()
     project = create_project(served, items=[{"input": "One."}, {"input": "Two."}, {"input": "Three."}])
     first, second, _ = parts_of(served, project)
@@ -355,7 +355,7 @@ def test_only_changed_parts_are_listed_and_generated(steered: Steer) -> None:
     assert [utterance.text for utterance in engine.utterances] == ["One.", "Two.", "Two again."]
 
 
-def test_the_library_is_not_asked_for_each_name_of_a_document(steered: Steer, statements: list[str]) -> None:
+def test_import_does_not_query_the_library_for_each_name(steered: Steer, statements: list[str]) -> None:
     served, _ = steered(project_rows=0)
     lines = [f"Name{number}: Hi.\n\n" for number in range(2000)]
     cast = {f"Name{number}": "bert" for number in range(1000)}

@@ -267,9 +267,7 @@ def test_the_owner_may_make_every_call(served: Served, anna: httpx.Client, pack:
             assert send_call(anna, key, create_for_anna(served, "read"), pack).status_code == 200, key
 
 
-def test_only_the_owner_changes_sharing_and_others_see_the_owner(
-    served: Served, anna: httpx.Client, bert: httpx.Client
-) -> None:
+def test_only_the_owner_shares_and_others_see_the_owner(served: Served, anna: httpx.Client, bert: httpx.Client) -> None:
     project = anna.post("/v1/projects", json={"input": "Words."}).raise_for_status().json()
     form = {"name": f"Voice {next(NUMBERS)}", "ref_text": WORDS}
     voice = anna.post("/v1/audio/voices", data=form, files=CLIP).raise_for_status().json()["id"]

@@ -35,12 +35,12 @@ def cast_of(served: Served, project: Json) -> dict[str, Json]:
     return {one["name"]: one for one in [answer["narrator"], *answer["data"]]}
 
 
-def spoken(served: Served, project: Json) -> dict[str, tuple[str | None, str]]:
+def voices_and_states(served: Served, project: Json) -> dict[str, tuple[str | None, str]]:
     """Voice and state of each part, by its text."""
     return {part["text"]: (part["voice"], part["state"]) for part in parts_of(served, project)}
 
 
-def test_a_project_keeps_its_cast_and_another_voice_makes_only_those_lines_stale(steered: Steer) -> None:
+def test_changing_a_characters_voice_makes_only_its_lines_stale(steered: Steer) -> None:
     served, _ = steered()
     project, at, cast = novel(served, start=True)
     until(served, project, "done")
@@ -62,7 +62,7 @@ def test_a_project_keeps_its_cast_and_another_voice_makes_only_those_lines_stale
             json={"name": "Miss Ashby", "aliases": ["Eleanor"], "gender": "female", "voice": "anna"},
         ).json()
     assert (renamed["name"], renamed["aliases"], renamed["voice"]) == ("Miss Ashby", ["Eleanor"], "anna")
-    now = spoken(served, project)
+    now = voices_and_states(served, project)
     assert now["“Come in,”"] == ("anna", "stale") and now["said Eleanor."] == (None, "done")
     assert now["“Very.”"] == ("alloy", "stale"), "a line with a voice of its own keeps it"
     sample = cast_of(served, project)[""]["sample"]
@@ -73,22 +73,22 @@ def test_merged_characters_share_their_lines_until_the_merge_is_undone(steered: 
     served, _ = steered()
     project, at, cast = novel(served)
     thornton, eleanor = cast["Mr Thornton"]["id"], cast["Eleanor"]["id"]
-    before = spoken(served, project)
+    before = voices_and_states(served, project)
     with served.client() as client:
         assert_envelope(client.post(f"{at}/cast/{thornton}/merge", json={"into": thornton}), 400, "into")
         assert_envelope(client.post(f"{at}/cast/{thornton}/merge", json={"into": "char_x"}), 404, "character")
         merged = client.post(f"{at}/cast/{thornton}/merge", json={"into": eleanor}).json()
         assert (merged["aliases"], merged["lines"]) == (["Mr Thornton"], 6)
-        assert spoken(served, project)["“Is she angry?”"] == ("bert", "new")
+        assert voices_and_states(served, project)["“Is she angry?”"] == ("bert", "new")
         [item] = client.get("/v1/trash").json()["data"]
         assert (item["kind"], item["title"], item["parts"]) == ("character", "Mr Thornton", 3)
         body = {"items": [{"kind": "character", "id": thornton}]}
         assert client.post("/v1/trash/restore", json=body).status_code == 200
         assert client.post("/v1/trash/restore", json=body).status_code == 404
-    assert spoken(served, project) == before and cast_of(served, project)["Eleanor"]["aliases"] == []
+    assert voices_and_states(served, project) == before and cast_of(served, project)["Eleanor"]["aliases"] == []
     with served.client() as client:
         assert client.delete(f"{at}/cast/{eleanor}").json()["deleted"] is True
-        assert spoken(served, project)["“Very.”"] == (None, "new")
+        assert voices_and_states(served, project)["“Very.”"] == (None, "new")
         added = client.post(f"{at}/cast", json={"name": "Eleanor"})
         assert added.status_code == 201
         body["items"][0]["id"] = eleanor
@@ -100,7 +100,7 @@ def test_merged_characters_share_their_lines_until_the_merge_is_undone(steered: 
     assert before["“Very.”"] == ("bert", "new")
 
 
-def test_unsure_lines_are_listed_until_they_are_decided(steered: Steer) -> None:
+def test_unsure_lines_are_listed_until_confirmed(steered: Steer) -> None:
     served, _ = steered()
     _, at, cast = novel(served)
     with served.client() as client:
@@ -117,7 +117,7 @@ def test_unsure_lines_are_listed_until_they_are_decided(steered: Steer) -> None:
         assert client.get(f"{at}/cast").json()["unsure"] == 0
 
 
-def test_a_range_of_lines_goes_to_a_new_character_and_all_are_recast(steered: Steer) -> None:
+def test_range_of_lines_is_assigned_to_a_new_character_and_all_are_recast(steered: Steer) -> None:
     served, _ = steered()
     project, at, _ = novel(served)
     listed = parts_of(served, project)
@@ -141,7 +141,7 @@ def test_a_range_of_lines_goes_to_a_new_character_and_all_are_recast(steered: St
     assert {one["name"]: one["voice"] for one in recast} == {"Eleanor": "bert", "Mr Thornton": "bert", "The Cook": None}
 
 
-def test_a_zip_of_parts_has_the_cast_and_makes_the_same_project(steered: Steer) -> None:
+def test_manifest_of_the_zip_has_the_cast_and_recreates_the_project(steered: Steer) -> None:
     served, _ = steered()
     project, at, _ = novel(served, start=True, scene_pause=2)
     until(served, project, "done")
@@ -159,7 +159,7 @@ def test_a_zip_of_parts_has_the_cast_and_makes_the_same_project(steered: Steer) 
     assert cast_of(served, again)["Eleanor"]["voice"] == "bert"
 
 
-def test_split_and_merged_parts_know_their_character_and_other_projects_do_not(steered: Steer) -> None:
+def test_split_parts_keep_their_character_which_other_projects_cannot_use(steered: Steer) -> None:
     served, _ = steered()
     project, at, cast = novel(served)
     part = next(row for row in parts_of(served, project) if row["text"] == "“She is waiting.”")

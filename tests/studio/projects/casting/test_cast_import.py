@@ -18,7 +18,7 @@ NOVEL = (
 )
 
 
-def test_characters_are_listed_and_nothing_is_kept(steered: Any) -> None:
+def test_listing_characters_stores_nothing(steered: Any) -> None:
     served, _ = steered()
     with served.client() as client:
         answer = client.post(f"{PROJECTS}/characters", json={"input": NOVEL}).json()
@@ -73,7 +73,7 @@ def test_names_in_capitals_with_a_full_stop_are_the_speakers_of_a_play(steered: 
     ]  # fmt: skip
 
 
-def test_stage_directions_of_a_script_are_the_narrators(steered: Any) -> None:
+def test_stage_directions_of_a_script_are_read_by_the_narrator(steered: Any) -> None:
     play = (
         "GUARD: Halt.\n[He sets down his lantern.]\nWho goes?\nTOM: (low) Me.\n(They leave.)\n\nGUARD: [whisper]\nGone."
         "\n\nTOM: I come (running in) with news! (kneels) The war (of 1870) is over, (sighs) and lost (as known).\n\n"
@@ -110,7 +110,7 @@ def test_stage_directions_of_a_script_are_the_narrators(steered: Any) -> None:
     ]
 
 
-def test_speech_has_the_voice_of_its_speaker_and_the_rest_the_narrators(steered: Any) -> None:
+def test_speech_has_its_speakers_voice_and_the_rest_the_narrators(steered: Any) -> None:
     served, _ = steered()
     with served.client() as client:
         body = {"input": NOVEL, "speakers": True, "cast": {"Mr Thornton": "bert"}, "voice": "anna"}
@@ -120,7 +120,7 @@ def test_speech_has_the_voice_of_its_speaker_and_the_rest_the_narrators(steered:
     assert " ".join(text for _, text in parts).split() == NOVEL.split(), "every word is in one part, in order"
 
 
-def test_a_file_and_an_unreadable_one(steered: Any) -> None:
+def test_characters_of_a_file_are_listed_and_an_unreadable_one_is_refused(steered: Any) -> None:
     served, _ = steered()
     with served.client() as client:
         at = f"{PROJECTS}/characters"
@@ -135,7 +135,7 @@ def voice(slug: str, gender: str) -> Voice:
     return Voice.model_construct(id=slug, slug=slug, name=slug, gender=gender)
 
 
-def test_proposed_voices_have_the_gender_and_differ_from_the_narrators_and_the_neighbours() -> None:
+def test_proposed_voices_match_the_gender_and_differ_from_narrator_and_neighbours() -> None:
     voices = [voice("nora", "female"), voice("clara", "female"), voice("dora", "female"), voice("otto", "male")]
     people = [NewCharacter("Ann", gender="female"), NewCharacter("Bea", gender="female"), NewCharacter("Cleo")]
     people += [
@@ -154,7 +154,7 @@ def test_proposed_voices_have_the_gender_and_differ_from_the_narrators_and_the_n
     assert [role.character.voice for role in proposed_voices(roles_of(people, lines), [], None)] == [None] * 6
 
 
-def test_too_many_characters_or_lines_are_refused_with_the_limit(steered: Any) -> None:
+def test_too_many_characters_are_refused_with_the_limit(steered: Any) -> None:
     served, _ = steered()
     crowd = "\n\n".join(f"N{chr(97 + n % 26)}{chr(97 + n // 26 % 26)}{chr(97 + n // 676)}: Yes." for n in range(2001))
     with served.client() as client:

@@ -21,7 +21,7 @@ KEY = "sk-very-secret"
 
 
 class FakeChat:
-    """Its next answer is ``status`` and ``body``; None never answers."""
+    """Answers with ``status`` and ``body``; a body of None leaves the request unanswered."""
 
     def __init__(self) -> None:
         self.status = 200
@@ -76,7 +76,7 @@ def project_of(steered: Steer, url: str) -> tuple[Served, str, list[str]]:
     return served, f"{PROJECTS}/{project['id']}", [part["id"] for part in parts_of(served, project)]
 
 
-def test_proposals_are_shown_and_change_nothing(steered: Steer, chat: tuple[FakeChat, str]) -> None:
+def test_proposals_are_returned_and_change_nothing(steered: Steer, chat: tuple[FakeChat, str]) -> None:
     fake, url = chat
     served, at, ids = project_of(steered, url)
     lines: list[Any] = [
@@ -130,7 +130,7 @@ def test_proposals_are_shown_and_change_nothing(steered: Steer, chat: tuple[Fake
         (200, None, "did not answer within"),
     ],
 )
-def test_an_error_is_shown_and_nothing_is_changed(
+def test_chat_endpoint_error_is_reported_with_its_reason(
     steered: Steer,
     chat: tuple[FakeChat, str],
     monkeypatch: pytest.MonkeyPatch,
@@ -151,7 +151,7 @@ def test_an_error_is_shown_and_nothing_is_changed(
     assert len(fake.requests) == 1, "no redirect is followed"
 
 
-def test_chat_endpoint_is_not_asked_without_the_settings(steered: Steer) -> None:
+def test_chat_endpoint_is_disabled_without_valid_settings(steered: Steer) -> None:
     served, _ = steered()
     project = create_project(served, items=[{"input": "One."}])
     with served.client() as client:

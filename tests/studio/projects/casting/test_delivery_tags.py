@@ -11,7 +11,7 @@ from tests.studio.answers import assert_envelope
 from tests.studio.projects.test_projects import PROJECTS, Steer, create_project, parts_of, post_verb, until
 
 
-def test_parts_have_a_speed_and_sampling_of_their_own(steered: Steer) -> None:
+def test_parts_may_have_their_own_speed_and_sampling(steered: Steer) -> None:
     served, engine = steered()
     project = create_project(served, items=[{"input": f"Part {n}."} for n in range(3)], start=True, temperature=0.5)
     until(served, project, "done")
@@ -35,7 +35,7 @@ def test_parts_have_a_speed_and_sampling_of_their_own(steered: Steer) -> None:
         assert_envelope(client.patch(f"{at}/parts", json={"ids": [third["id"]], "text": "No."}), 400, "text")
 
 
-def test_tags_are_put_before_each_sentence_and_taken_away_again(steered: Steer) -> None:
+def test_tags_are_added_to_each_sentence_and_removed_again(steered: Steer) -> None:
     served, _ = steered()
     project = create_project(served, items=[{"input": "One. “[slow] Two,” she said."}, {"input": "Three."}])
     at = f"{PROJECTS}/{project['id']}"
@@ -63,7 +63,7 @@ def test_tags_are_put_before_each_sentence_and_taken_away_again(steered: Steer) 
         ("…", "…"),
     ],
 )
-def test_pauses_and_signs_alone_stay(text: str, after: str) -> None:
+def test_tagging_keeps_pauses_and_skips_bare_punctuation(text: str, after: str) -> None:
     assert with_tags(text, ["sad"]) == after
     assert with_tags(after, []) == text.replace("[whisper] ", "").replace("[a][b] ", "")
 
@@ -74,7 +74,7 @@ def test_part_begins_at_a_sentence_with_a_leading_tag(steered: Steer) -> None:
     assert [part["text"] for part in parts_of(served, project)] == ["One is plain.", "[whisper] Two is soft.", "Three."]
 
 
-def test_a_scene_ends_with_the_pause_of_the_project(steered: Steer) -> None:
+def test_scene_ends_with_the_scene_pause_of_the_project(steered: Steer) -> None:
     served, _ = steered()
     project = create_project(served, input="One.\n\n* * *\n\nTwo.\n\n❦\n\nThree.", scene_pause=3, start=True)
     until(served, project, "done")

@@ -1,1 +1,1 @@
-"""Exports of projects, read back: books that are read along, tracks, samples, credits."""
+"""Exports of projects, read back: read-along books, tracks, samples, credits."""

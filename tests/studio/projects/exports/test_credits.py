@@ -24,7 +24,7 @@ def texts(served: Served, project: Json) -> list[tuple[str, str]]:
     return [(part["chapter"], part["text"]) for part in parts_of(served, project)]
 
 
-def test_credits_are_spoken_as_parts_and_follow_what_they_name(steered: Steer) -> None:
+def test_credits_are_parts_and_follow_the_project_metadata(steered: Steer) -> None:
     served, _ = steered()
     about = {"author": "Ann", "opening_credits": OPENING, "closing_credits": CLOSING}
     project = create_project(
@@ -54,7 +54,7 @@ def test_credits_are_spoken_as_parts_and_follow_what_they_name(steered: Steer) -
         assert (file.metadata["composer"], file.metadata["date"]) == ("Zoë", "2026")
 
 
-def test_credits_edited_by_hand_stay_until_their_template_changes_and_go_with_it(steered: Steer) -> None:
+def test_edited_credits_stay_until_their_template_is_changed_or_cleared(steered: Steer) -> None:
     served, _ = steered()
     project = create_project(served, items=[{"input": "Hallo.", "chapter": "Eins"}], title="Buch", language="de")
     settings(served, project, opening_credits="{title}.")
@@ -95,7 +95,7 @@ def test_too_long_credits_are_refused_and_nothing_changes(steered: Steer) -> Non
         assert client.get(url).json()["title"] == "A Book"
 
 
-def test_settings_changed_at_the_same_moment_are_all_kept(steered: Steer) -> None:
+def test_concurrent_settings_changes_are_all_kept(steered: Steer) -> None:
     served, _ = steered()
     project = create_project(
         served, items=[{"input": "Hello."}], title="A Book", opening_credits="{title}, {author}, {narrator}, {year}."

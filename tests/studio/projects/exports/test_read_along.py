@@ -94,7 +94,7 @@ def book(steered: Steer) -> tuple[Served, Json]:
     return served, until(served, project, "done")
 
 
-def test_sentences_are_highlighted_while_played(book: tuple[Served, Json]) -> None:
+def test_sentences_are_highlighted_during_playback(book: tuple[Served, Json]) -> None:
     served, project = book
     read = ReadBack(fetch(served, project, "epub"))
     first, second = read.clips(0), read.clips(1)
@@ -104,7 +104,7 @@ def test_sentences_are_highlighted_while_played(book: tuple[Served, Json]) -> No
     for clip, part in ((1, 1), (5, 2)):
         assert first[clip][1] == pytest.approx(timeline[part]["start_s"], abs=0.001)
     assert first[5][2] == pytest.approx(timeline[2]["end_s"] + 2, abs=0.001)
-    assert [element.text for element in read.package.iter(f"{DC}language")] == ["en"]  # by its words
+    assert [element.text for element in read.package.iter(f"{DC}language")] == ["en"]  # detected from the text
     [total] = read.meta("media:duration")
     assert float(total.removesuffix("s")) == pytest.approx(first[-1][2] + second[-1][2])
     page = read.xml("EPUB/c00001.xhtml")
@@ -122,7 +122,7 @@ def fetch_json(served: Served, project: Json, path: str) -> dict[str, Any]:
         return client.get(f"{PROJECTS}/{project['id']}/{path}").json()
 
 
-def test_read_along_epub_has_its_metadata_and_our_reader_opens_it(book: tuple[Served, Json]) -> None:
+def test_read_along_epub_has_its_metadata_and_can_be_imported(book: tuple[Served, Json]) -> None:
     served, project = book
     about = {"author": "Ann & Bo", "narrator": "Zoë", "year": 2026, "language": "ar"}
     settings(served, project, **about)
@@ -147,7 +147,7 @@ def test_read_along_epub_has_its_metadata_and_our_reader_opens_it(book: tuple[Se
     assert "Hello you & me." in " ".join(part["text"] for part in parts)
 
 
-def test_a_part_without_word_times_lights_up_as_a_whole(steered: Steer) -> None:
+def test_part_without_word_times_is_highlighted_as_a_whole(steered: Steer) -> None:
     served, engine = steered()
     engine.info = replace(engine.info, cannot_align="held in fp8")
     project = create_project(served, items=[{"input": "One here.\n\nTwo there."}, {"input": "Three."}], start=True)
@@ -157,7 +157,7 @@ def test_a_part_without_word_times_lights_up_as_a_whole(steered: Steer) -> None:
 
 
 @pytest.mark.parametrize("reason", ["", "held in fp8"])
-def test_paragraphs_and_scenes_of_a_book_with_a_cast_stay(steered: Steer, reason: str) -> None:
+def test_paragraphs_and_scene_breaks_survive_casting(steered: Steer, reason: str) -> None:
     served, engine = steered()
     engine.info = replace(engine.info, cannot_align=reason)
     text = "“It is from Father,” said Eleanor. “He wants it.”\n\nShe sat.\n\n***\n\n“No,” he said.\n\n“Yes.”"
@@ -204,7 +204,7 @@ def test_paragraph_split_into_parts_stays_one_paragraph(steered: Steer, cut: Jso
     assert paragraphs(ReadBack(fetch(served, again, "epub"))) == LONG
 
 
-def test_paragraphs_outlast_arranging_and_its_undoing(steered: Steer) -> None:
+def test_paragraphs_survive_arranging_and_undoing_it(steered: Steer) -> None:
     served, _ = steered()
     whole = "One here. Two here.\n\nThree here."
     items = [{"input": "Zero."}, {"input": whole, "continues": False}, {"input": "Four.", "continues": True}]
@@ -251,7 +251,7 @@ def test_unread_title_is_shown_and_its_chapter_stays(book: tuple[Served, Json]) 
     assert heading.text == "One: <the> Start"
 
 
-def test_missing_or_wrong_fields_are_refused_and_no_file_is_left(steered: Steer) -> None:
+def test_missing_parts_and_invalid_bit_rates_are_refused_without_leftovers(steered: Steer) -> None:
     served, _ = steered()
     project = create_project(served, items=[{"input": "One."}, {"input": "Two.", "voice": "nobody"}])
     url = f"{PROJECTS}/{project['id']}"

@@ -1,4 +1,4 @@
-"""Samples for shops, and the MP3s that shops want: their length, their end, their bit rate."""
+"""Samples and MP3s for shops: length, end and bit rate."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ ITEMS = [
 
 
 @pytest.fixture
-def spoken(steered: Steer) -> tuple[Served, Json]:
+def spoken_project(steered: Steer) -> tuple[Served, Json]:
     served, _ = steered()
     project = create_project(served, items=ITEMS, title="A Book", seed=3, pause=0, chapter_pause=0, start=True)
     return served, until(served, project, "done")
 
 
-def test_a_sample_ends_with_a_sentence(spoken: tuple[Served, Json]) -> None:
-    served, project = spoken
+def test_a_sample_ends_with_a_sentence(spoken_project: tuple[Served, Json]) -> None:
+    served, project = spoken_project
     whole = samples(fetch(served, project, "audio"))
     part = 30 * 6 * FRAME
     for seconds, words in ((10, 32), (11, 32), (13, 42), (17.5, 62), (300, 64)):
@@ -57,10 +57,10 @@ def test_a_sample_ends_with_a_sentence(spoken: tuple[Served, Json]) -> None:
         assert_envelope(client.get(url, params={"format": "m4b"}), 400, "format")
 
 
-def test_a_sample_for_acx_has_its_level_edges_and_bit_rate_and_begins_after_the_credits(
-    spoken: tuple[Served, Json],
+def test_acx_sample_has_silent_edges_and_192_kbps_and_skips_the_credits(
+    spoken_project: tuple[Served, Json],
 ) -> None:
-    served, project = spoken
+    served, project = spoken_project
     settings(served, project, opening_credits="Credits of {title}.")
     with served.client() as client:
         client.post(f"{PROJECTS}/{project['id']}/speak", json={}).raise_for_status()

@@ -27,14 +27,14 @@ ITEMS = [
 
 
 @pytest.fixture
-def spoken(steered: Steer) -> tuple[Served, Json]:
+def spoken_project(steered: Steer) -> tuple[Served, Json]:
     served, _ = steered()
     project = create_project(served, items=ITEMS, title="A Play", seed=3, pause=0.5, start=True)
     return served, until(served, project, "done")
 
 
-def test_the_tracks_add_up_to_the_whole(spoken: tuple[Served, Json]) -> None:
-    served, project = spoken
+def test_tracks_add_up_to_the_project_audio(spoken_project: tuple[Served, Json]) -> None:
+    served, project = spoken_project
     whole = samples(fetch(served, project, "audio"))
     with zipfile.ZipFile(io.BytesIO(fetch(served, project, "tracks"))) as archive:
         assert archive.testzip() is None
@@ -56,10 +56,10 @@ def test_the_tracks_add_up_to_the_whole(spoken: tuple[Served, Json]) -> None:
         assert_envelope(client.get(f"{PROJECTS}/{project['id']}/tracks?format=mp3"), 400, "format")
 
 
-def test_beyond_the_limit_the_rarest_voices_share_a_track(
-    spoken: tuple[Served, Json], monkeypatch: pytest.MonkeyPatch
+def test_rarest_voices_share_a_track_beyond_the_limit(
+    spoken_project: tuple[Served, Json], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    served, project = spoken
+    served, project = spoken_project
     monkeypatch.setattr(track_export, "MAX_TRACKS", 1)
     whole = samples(fetch(served, project, "audio"))
     with zipfile.ZipFile(io.BytesIO(fetch(served, project, "tracks?format=wav"))) as archive:

@@ -9,7 +9,7 @@ from studio.projects.proof.spelling import are_alike
 from studio.speech.reading import normalised
 
 Case = tuple[str, str] | tuple[str, str, str]
-"""The text, what was heard, and the language where the text alone does not tell it."""
+"""The text, its transcript, and the language if it cannot be detected from the text."""
 SAME: dict[str, Case] = {
     "case and signs": ("“Come in,” she said.", "come in she said"),
     "a price": ("He paid $3.50 for it.", "He paid $3 .50 for it."),
@@ -72,7 +72,7 @@ def test_another_spelling_of_the_same_sound_is_not_a_difference(case: str) -> No
 
 
 @pytest.mark.parametrize("case", FAULTS)
-def test_misread_words_are_named(case: str) -> None:
+def test_misread_words_are_reported(case: str) -> None:
     typed, heard, expected = FAULTS[case]
     actual = differences(typed, heard)
     if case == "Chinese":
@@ -80,7 +80,7 @@ def test_misread_words_are_named(case: str) -> None:
     assert actual == expected
 
 
-def test_reading_of_a_dictionary_is_compared_too() -> None:
+def test_spelling_and_dictionary_pronunciation_are_both_accepted() -> None:
     assert differences("Ask SQL for it", "ask sequel for it", read="Ask sequel for it") == []
     assert differences("Ask SQL for it", "ask SQL for it", read="Ask sequel for it") == []
     assert differences("Ask SQL for it", "ask nobody for it", read="Ask sequel for it") == [
@@ -96,7 +96,7 @@ def test_difference_has_its_time_in_the_audio() -> None:
     assert (difference.start, difference.end) == (2.0, 3.0), "between the words beside it"
 
 
-def test_words_of_other_vowels_are_other_words() -> None:
+def test_words_with_different_vowels_are_not_alike() -> None:
     assert are_alike("guest", "guessed") and are_alike("realise", "realize")
     assert not are_alike("ready", "rude") and not are_alike("he", "she") and not are_alike("312", "315")
     assert are_alike("thaddeus", "fadius", is_name=True) and not are_alike("thaddeus", "oliver", is_name=True)

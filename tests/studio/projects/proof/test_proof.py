@@ -1,4 +1,4 @@
-"""The check of a project's audio over HTTP: heard once, kept with each take, cancelled, regenerated, reported."""
+"""The check of a project's audio over HTTP: transcribed once, stored by take, cancelled, regenerated, reported."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Script:
     return scripted(monkeypatch)
 
 
-def spoken(served: Served, *texts: str, **body: object) -> Json:
+def spoken_project(served: Served, *texts: str, **body: object) -> Json:
     """A project whose parts all have audio."""
     project = create_project(served, items=[{"input": text} for text in texts], voice="anna", start=True, **body)
     return until(served, project, "done")
@@ -57,7 +57,7 @@ def until_checked(served: Served, project: Json, *states: str) -> Json:
     return wait_until(is_over, lambda: proof(served, project))
 
 
-def checked(served: Served, project: Json, **body: object) -> Json:
+def run_check(served: Served, project: Json, **body: object) -> Json:
     with served.client() as client:
         answer = client.post(f"{PROJECTS}/{project['id']}/proof", json=body)
     assert answer.status_code == 202, answer.text
@@ -73,11 +73,13 @@ def report(served: Served, project: Json, kind: str) -> str:
         return client.get(f"{PROJECTS}/{project['id']}/proof/report?format={kind}").text
 
 
-def test_missing_words_of_a_part_are_listed_by_weight_until_accepted(steered: Steer, script: Script) -> None:
+def test_wrong_words_are_listed_by_weight_until_accepted(steered: Steer, script: Script) -> None:
     served, _ = steered(transcriber=RECOGNISER)
-    project = spoken(served, "One two three. Four five six.", "He paid $5 for it.", "The end is near.", language="en")
+    project = spoken_project(
+        served, "One two three. Four five six.", "He paid $5 for it.", "The end is near.", language="en"
+    )
     script.texts = ["one two three four oh six", "he paid $5 for it", "the end is"]
-    status = checked(served, project)
+    status = run_check(served, project)
     assert (status["parts"], status["checked"], status["words"], status["wrong"]) == (3, 3, 15, 2)
     assert status["wrong_per_1000"] == pytest.approx(133.33) and status["spots"]["cut_end"] == 1
     assert script.languages == ["en"] * 3
@@ -94,12 +96,12 @@ def test_missing_words_of_a_part_are_listed_by_weight_until_accepted(steered: St
     assert spots(served, project, "?kind=changed") == [second] == spots(served, project, "?offset=1&limit=1")
 
 
-def test_a_take_is_heard_once(steered: Steer, script: Script) -> None:
+def test_take_is_transcribed_once(steered: Steer, script: Script) -> None:
     served, _ = steered(transcriber=RECOGNISER)
-    project = spoken(served, "One two.", "Three four.")
+    project = spoken_project(served, "One two.", "Three four.")
     script.texts = ["one two", "three for"]
-    checked(served, project)
-    checked(served, project)
+    run_check(served, project)
+    run_check(served, project)
     assert script.heard == ["one two", "three for"]
     [part, _] = parts_of(served, project)
     change(served, project, part, text="One two five.")
@@ -111,38 +113,38 @@ def test_a_take_is_heard_once(steered: Steer, script: Script) -> None:
     until(served, project, "done")
     script.texts = ["one two"]
     assert proof(served, project)["changed"] == 0
-    assert checked(served, project)["checked"] == 2
+    assert run_check(served, project)["checked"] == 2
     assert [spot["words"] for spot in spots(served, project)] == ["five"]
     [spot] = spots(served, project)
     proof(served, project, "PATCH", f"/spots/{spot['id']}", accepted=True)
     script.texts = ["one two", "three four"]
-    checked(served, project, again=True)
+    run_check(served, project, again=True)
     assert spots(served, project) == [], "what was accepted stays accepted"
 
 
-def test_a_misheard_word_is_asked_about_and_not_listed(steered: Steer, script: Script) -> None:
+def test_word_misheard_by_the_recogniser_is_not_listed(steered: Steer, script: Script) -> None:
     served, _ = steered(transcriber=RECOGNISER)
-    project = spoken(served, "We met at the museum.")
+    project = spoken_project(served, "We met at the museum.")
     script.texts, script.chances = ["we met at the neseam"], 0.0
-    assert checked(served, project)["wrong"] == 0 and spots(served, project) == []
+    assert run_check(served, project)["wrong"] == 0 and spots(served, project) == []
 
 
-def test_words_spoken_twice_and_heard_once_are_verified(
+def test_words_spoken_twice_but_transcribed_once_are_listed(
     steered: Steer, script: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("studio.projects.proof.verification.repeated_spans", lambda pcm: [(0.5, 0.8)])
     served, _ = steered(transcriber=RECOGNISER)
-    project = spoken(served, "We met at noon.")
+    project = spoken_project(served, "We met at noon.")
     script.texts, script.doubled = ["we met at noon"], "met at met at"
-    checked(served, project)
+    run_check(served, project)
     [spot] = spots(served, project)
     assert (spot["kind"], spot["heard"], spot["before"], spot["start"]) == ("repeated", "met at", "We met at ", 0.5)
 
 
-def test_recogniser_crash_loses_nothing(steered: Steer, script: Script, tmp_path: Path) -> None:
+def test_checked_parts_survive_a_recogniser_crash(steered: Steer, script: Script, tmp_path: Path) -> None:
     home = str(tmp_path)
     served, _ = steered(transcriber=RECOGNISER, home=home)
-    project = spoken(served, "One two.", "Three four.", "Five six.")
+    project = spoken_project(served, "One two.", "Three four.", "Five six.")
     script.texts, script.dies_at = ["one two", "three four", "five six"], 2
     proof(served, project, "POST", again=False)
     failed = until_checked(served, project, "failed")
@@ -150,17 +152,17 @@ def test_recogniser_crash_loses_nothing(steered: Steer, script: Script, tmp_path
     again, _ = steered(transcriber=RECOGNISER, home=home)  # as after a restart
     assert (proof(again, project)["state"], proof(again, project)["checked"]) == ("idle", 2)
     script.dies_at = -1
-    assert checked(again, project)["checked"] == 3 and script.heard == ["one two", "three four", "five six"]
+    assert run_check(again, project)["checked"] == 3 and script.heard == ["one two", "three four", "five six"]
 
 
-def test_a_fault_of_the_check_itself_is_in_the_log(
+def test_unexpected_error_of_a_check_is_logged(
     steered: Steer, script: Script, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(*arguments: object) -> None:
         raise IndexError("the ninth of eight")
 
     served, _ = steered(transcriber=RECOGNISER)
-    project = spoken(served, "One two.")
+    project = spoken_project(served, "One two.")
     monkeypatch.setattr(proof_runs, "check_take", broken)
     proof(served, project, "POST", again=False)
     assert "the log has the reason" in until_checked(served, project, "failed")["error"]
@@ -170,7 +172,7 @@ def test_a_fault_of_the_check_itself_is_in_the_log(
 
 def test_cancelled_check_keeps_its_results(steered: Steer, script: Script) -> None:
     served, _ = steered(transcriber=RECOGNISER)
-    project = spoken(served, "One two.", "Three four.")
+    project = spoken_project(served, "One two.", "Three four.")
     script.texts = ["one two", "three four"]
     script.gate.clear()
     proof(served, project, "POST", again=False)
@@ -182,19 +184,19 @@ def test_cancelled_check_keeps_its_results(steered: Steer, script: Script) -> No
     now = until_checked(served, project, "cancelled", "done")
     assert now["checked"] == len(script.heard) or now["state"] == "cancelled"
     script.texts = ["one two", "three four"][now["checked"] :]
-    assert checked(served, project)["checked"] == 2
+    assert run_check(served, project)["checked"] == 2
 
 
 def test_best_of_several_takes_is_chosen_and_the_previous_one_stays(steered: Steer, script: Script) -> None:
     served, engine = steered(transcriber=RECOGNISER)
-    project = spoken(served, "One two three four.")
+    project = spoken_project(served, "One two three four.")
     [part] = parts_of(served, project)
     change(served, project, part, temperature=0.4)
     post_verb(served, project, "speak")
     until(served, project, "done")
     [part] = parts_of(served, project)
     script.texts = ["one two three"]
-    checked(served, project)
+    run_check(served, project)
     script.texts = ["one", "one two three four"]
     improved = proof(served, project, "POST", "/regenerate", part=part["id"], tries=5)
     assert (improved["replaced"], improved["tries"], improved["weight"]) == (True, 2, 0)
@@ -208,7 +210,7 @@ def test_best_of_several_takes_is_chosen_and_the_previous_one_stays(steered: Ste
     assert (kept["replaced"], kept["weight"], len(kept["part"]["takes"])) == (False, 0, 3), "none is as good"
 
 
-def test_notes_chapters_and_level(steered: Steer, script: Script) -> None:
+def test_notes_are_listed_by_chapter_and_invalid_ones_are_refused(steered: Steer, script: Script) -> None:
     served, _ = steered(transcriber=RECOGNISER)
     items = [{"input": "One two.", "chapter": "A"}, {"input": "Three four.", "chapter": "B"}]
     project = until(served, create_project(served, items=items, start=True), "done")
@@ -240,7 +242,7 @@ def test_a_note_stays_with_its_take_until_it_is_accepted(
 ) -> None:
     monkeypatch.setattr("studio.library.projects.part_queue.MAX_TAKES", 1)
     served, _ = steered(transcriber=RECOGNISER)
-    project = spoken(served, "One two three.")
+    project = spoken_project(served, "One two three.")
 
     def again() -> list[str]:
         [part] = parts_of(served, project)
@@ -271,7 +273,7 @@ def test_a_note_stays_with_its_take_until_it_is_accepted(
 
 def test_level_different_from_the_book_is_listed(steered: Steer, script: Script) -> None:
     served, _ = steered(transcriber=RECOGNISER)
-    project = spoken(served, *["One two three."] * 9)
+    project = spoken_project(served, *["One two three."] * 9)
     files = served.app.state.studio.library.files
     take = served.app.state.studio.library.takes.get(parts_of(served, project)[4]["chosen"])
     path = files.path(take.audio)
@@ -280,20 +282,20 @@ def test_level_different_from_the_book_is_listed(steered: Steer, script: Script)
     path.chmod(0o600)
     path.write_bytes(wav[:44] + quiet)
     script.texts = ["one two three"] * 9
-    checked(served, project)
+    run_check(served, project)
     [spot] = spots(served, project, "?kind=level")
     assert (spot["position"], spot["heard"]) == (4, "-12.0 dB")
 
 
-def test_reports_and_the_zip(steered: Steer, script: Script) -> None:
+def test_reports_are_available_in_all_formats_and_in_the_zip(steered: Steer, script: Script) -> None:
     served, _ = steered(transcriber=RECOGNISER)
-    project = spoken(served, "One two three.", "The end.")
+    project = spoken_project(served, "One two three.", "The end.")
     at = f"{PROJECTS}/{project['id']}"
     with served.client() as client:
         before = zipfile.ZipFile(io.BytesIO(client.get(f"{at}/zip").content)).namelist()
         assert before == ["manifest.csv", "00001.wav", "00002.wav"]
         script.texts = ["one three", "the end"]
-        checked(served, project)
+        run_check(served, project)
         rows = list(csv.DictReader(io.StringIO(client.get(f"{at}/proof/report").text)))
         assert [(row["part"], row["kind"], row["words"], row["sentence"]) for row in rows] == [
             ("1", "left_out", "two", "One two three.")
@@ -312,17 +314,17 @@ def test_reports_and_the_zip(steered: Steer, script: Script) -> None:
 
 def test_silent_or_missing_audio_is_not_recognised(steered: Steer, script: Script) -> None:
     served, _ = steered(transcriber=RECOGNISER)
-    project = spoken(served, "One two.", "Three four.")
+    project = spoken_project(served, "One two.", "Three four.")
     library = served.app.state.studio.library
     first, second = (library.files.path(library.takes.get(part["chosen"]).audio) for part in parts_of(served, project))
     first.unlink()
     second.chmod(0o600)
     second.write_bytes(second.read_bytes()[:44] + bytes(88_200))
-    assert checked(served, project)["wrong"] == 4 and script.heard == []
+    assert run_check(served, project)["wrong"] == 4 and script.heard == []
     assert [spot["kind"] for spot in spots(served, project)] == ["no_speech"] * 2
 
 
-def test_only_the_owner_checks(steered: Callable[..., Steered], script: Script) -> None:
+def test_only_the_owner_may_check_a_project(steered: Callable[..., Steered], script: Script) -> None:
     served, _ = steered(api_keys=read_keys("first,second"))
     with served.client(headers={"Authorization": "Bearer first"}) as client:
         project = client.post(PROJECTS, json={"input": "One."}).json()

@@ -14,7 +14,7 @@ from studio.library.takes.take import Take
 from studio.projects.proof.part_check import check_take
 from studio.speech.reading import normalised
 from tests.studio.projects.proof.script import RECOGNISER, Script, scripted
-from tests.studio.projects.proof.test_proof import checked, proof, report, spoken, spots
+from tests.studio.projects.proof.test_proof import proof, report, run_check, spoken_project, spots
 from tests.studio.projects.proof.test_sound_check import RATE, speech
 from tests.studio.projects.test_projects import Steer, parts_of, post_verb, until
 from tests.studio.server import Served
@@ -27,7 +27,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Script:
     return scripted(monkeypatch)
 
 
-def quietened(served: Served, take_id: str, at: float, seconds: float) -> None:
+def put_silence(served: Served, take_id: str, at: float, seconds: float) -> None:
     """Put silence into the audio of a take."""
     library = served.app.state.studio.library
     path = library.files.path(library.takes.get(take_id).audio)
@@ -44,11 +44,11 @@ def test_sound_is_checked_without_a_recogniser_and_words_with_one(
     home = str(tmp_path)
     served, engine = steered(home=home)
     engine.frames_a_word = 60
-    runaway = spoken(served, "One two three.", language="en")
+    runaway = spoken_project(served, "One two three.", language="en")
     engine.frames_a_word = 6
-    project = spoken(served, "One two three.", COUNTING, language="en")
-    quietened(served, parts_of(served, project)[1]["chosen"], 0.3, 2.1)
-    now = checked(served, project)
+    project = spoken_project(served, "One two three.", COUNTING, language="en")
+    put_silence(served, parts_of(served, project)[1]["chosen"], 0.3, 2.1)
+    now = run_check(served, project)
     assert (now["recogniser"], now["parts"], now["checked"], now["compared"]) == (False, 2, 2, 0)
     assert (now["words"], now["wrong_per_1000"]) == (0, None) and now["seconds"] > 2
     [silence] = spots(served, project)
@@ -58,7 +58,7 @@ def test_sound_is_checked_without_a_recogniser_and_words_with_one(
         "Six ten ",
     )
     assert "not compared" in report(served, project, "txt") and "wrong" not in report(served, project, "txt")
-    checked(served, runaway)
+    run_check(served, runaway)
     [spot] = spots(served, runaway)
     assert (spot["kind"], spot["start"], spot["words"]) == ("too_long", 0, "One two three.")
     assert spot["end"] == pytest.approx(parts_of(served, runaway)[0]["takes"][0]["seconds"], abs=0.01)
@@ -69,22 +69,22 @@ def test_sound_is_checked_without_a_recogniser_and_words_with_one(
     before = proof(again, project)
     assert (before["checked"], before["compared"]) == (2, 0)
     script.texts = ["one two", COUNTING]
-    after = checked(again, project)
+    after = run_check(again, project)
     assert (after["checked"], after["compared"], after["words"], after["wrong"]) == (2, 2, 19, 1)
     assert [spot["kind"] for spot in spots(again, project)] == ["cut_end"], "the silence stays accepted"
     assert "wrong: 1" in report(again, project, "txt")
 
     last, _ = steered(home=home)
     for repeated in (False, True):
-        assert checked(last, project, again=repeated)["compared"] == 2, "words that were compared are not forgotten"
+        assert run_check(last, project, again=repeated)["compared"] == 2, "words that were compared are not forgotten"
     assert [spot["kind"] for spot in spots(last, project)] == ["cut_end"]
 
 
-def test_the_best_of_several_takes_is_kept_by_their_sound(steered: Steer, script: Script) -> None:
+def test_best_of_several_takes_is_chosen_by_audio_alone(steered: Steer, script: Script) -> None:
     served, engine = steered()
     engine.frames_a_word = 60
-    project = spoken(served, "One two three.", language="en")
-    checked(served, project)
+    project = spoken_project(served, "One two three.", language="en")
+    run_check(served, project)
     [part] = parts_of(served, project)
     engine.frames_a_word = 6
     improved = proof(served, project, "POST", "/regenerate", part=part["id"])
@@ -93,13 +93,13 @@ def test_the_best_of_several_takes_is_kept_by_their_sound(steered: Steer, script
     assert proof(served, project)["checked"] == 1, "the new take is not checked again"
 
 
-def test_takes_are_weighed_by_one_measure(steered: Steer, script: Script, tmp_path: Path) -> None:
-    """Words that a recogniser heard do not count against a take where no recogniser hears the next ones."""
+def test_takes_are_compared_by_audio_alone_without_a_recogniser(steered: Steer, script: Script, tmp_path: Path) -> None:
+    """Wrong words of an earlier take do not count if there is no recogniser to check the words of the new takes."""
     home = str(tmp_path)
     served, _ = steered(home=home, transcriber=RECOGNISER)
-    project = spoken(served, "One two three.", language="en")
+    project = spoken_project(served, "One two three.", language="en")
     script.texts = ["one two"]
-    checked(served, project)
+    run_check(served, project)
     [part] = parts_of(served, project)
     again, engine = steered(home=home)
     engine.frames_a_word = 60
@@ -111,16 +111,16 @@ def test_takes_are_weighed_by_one_measure(steered: Steer, script: Script, tmp_pa
 def test_runaway_is_found_with_a_recogniser_and_does_not_affect_the_pace(steered: Steer, script: Script) -> None:
     served, engine = steered(transcriber=RECOGNISER)
     text = "Four five six seven eight nine ten eleven twelve thirteen."
-    project = spoken(served, *[text] * 9, language="en")
+    project = spoken_project(served, *[text] * 9, language="en")
     engine.frames_a_word = 60
     post_verb(served, project, "speak", parts=[parts_of(served, project)[4]["id"]])
     until(served, project, "done")
     script.texts = [text] * 9
-    checked(served, project)
+    run_check(served, project)
     assert [(spot["kind"], spot["position"]) for spot in spots(served, project)] == [("too_long", 4)]
 
 
-def of_sound(
+def check_audio(
     text: str, pcm: np.ndarray, speed: float = 1.0, finish_reason: str = "stop", language: str = ""
 ) -> Checked:
     samples = np.frombuffer(pcm16(pcm), "<i2")
@@ -131,8 +131,8 @@ def of_sound(
     return check_take(None, "", samples, take, language)
 
 
-def kinds(checked: Checked) -> list[str]:
-    return [finding.kind for finding in checked.findings]
+def kinds(result: Checked) -> list[str]:
+    return [finding.kind for finding in result.findings]
 
 
 @pytest.mark.parametrize(
@@ -153,31 +153,31 @@ def kinds(checked: Checked) -> list[str]:
 )
 def test_usual_lengths_are_plausible_and_runaways_are_not(text: str, seconds: float) -> None:
     whole = np.concatenate([speech(seconds), np.zeros(RATE // 10, np.float32)])
-    assert kinds(of_sound(text, whole)) == []
-    assert kinds(of_sound(text, np.tile(whole, 4))) == ["too_long"]
-    assert kinds(of_sound(text, np.concatenate([speech(2 * seconds), np.zeros(RATE)]), speed=0.5)) == []
+    assert kinds(check_audio(text, whole)) == []
+    assert kinds(check_audio(text, np.tile(whole, 4))) == ["too_long"]
+    assert kinds(check_audio(text, np.concatenate([speech(2 * seconds), np.zeros(RATE)]), speed=0.5)) == []
 
 
 def test_speech_missing_half_of_its_text_is_too_short() -> None:
     text = "She wiped her hands on her apron and looked out of the window for a while."
     end = np.zeros(RATE // 10, np.float32)
-    assert kinds(of_sound(text, np.concatenate([speech(3.9), end]))) == []
-    short = of_sound(text, np.concatenate([speech(1.6), end]))
+    assert kinds(check_audio(text, np.concatenate([speech(3.9), end]))) == []
+    short = check_audio(text, np.concatenate([speech(1.6), end]))
     assert kinds(short) == ["too_short"] and short.pace is None
 
 
 def test_requested_delivery_is_not_compared_with_other_takes() -> None:
     words = "She wiped her hands on her apron and looked out of the window."
     whole = np.concatenate([speech(3.0), np.zeros(RATE // 10)])
-    plain, paused, whispered = (of_sound(text, whole) for text in (words, f"{words} [pause]", f"[whisper] {words}"))
+    plain, paused, whispered = (check_audio(text, whole) for text in (words, f"{words} [pause]", f"[whisper] {words}"))
     assert plain.level == paused.level is not None and plain.pace == paused.pace is not None
     assert whispered.level is None is whispered.pace
 
 
-def test_audio_end_is_measured() -> None:
+def test_silence_or_a_cut_at_the_end_is_reported() -> None:
     text, end = "She wiped her hands on her apron.", np.zeros(RATE // 10, np.float32)
     whole = np.concatenate([speech(1.8), end])
-    assert kinds(of_sound(text, np.concatenate([whole, np.zeros(RATE * 3)]))) == ["silence"]
-    assert kinds(of_sound(text + " [pause:3s]", np.concatenate([whole, np.zeros(RATE * 3)]))) == []
-    cut, limited = of_sound(text, speech(1.8)), of_sound(text, whole, finish_reason="length")
+    assert kinds(check_audio(text, np.concatenate([whole, np.zeros(RATE * 3)]))) == ["silence"]
+    assert kinds(check_audio(text + " [pause:3s]", np.concatenate([whole, np.zeros(RATE * 3)]))) == []
+    cut, limited = check_audio(text, speech(1.8)), check_audio(text, whole, finish_reason="length")
     assert kinds(cut) == kinds(limited) == ["cut_end"] and limited.weight > cut.weight
