@@ -305,7 +305,7 @@ def test_lists_do_not_wait_for_blocked_writers(
         other.execute("begin immediate")
         star = client.build_request("PATCH", f"/v1/takes/{ids['take_id']}", json={"starred": True})
         callers = [open_ones.enter_context(send_request(served, star, number)) for number in range(CALLERS)]
-        first, *_ = multiprocessing.connection.wait(callers, 30)  # the first caller too many
+        first, *_ = multiprocessing.connection.wait(callers, 30)  # the first caller beyond the limit
         assert isinstance(first, socket.socket) and b" 503 " in first.recv(4096)
         assert counts(client) == before
         other.execute("rollback")

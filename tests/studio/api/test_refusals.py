@@ -136,7 +136,7 @@ def test_form_in_an_unsupported_charset_is_refused_before_decoding(steered: Stee
             assert_envelope(client.post("/v1/audio/voices", content=body, headers=form), status)
 
 
-def test_a_body_without_a_length_is_cut_off_at_the_limit(steered: Steer) -> None:
+def test_body_without_a_length_is_refused_at_the_limit(steered: Steer) -> None:
     served, _ = steered()
 
     def endless() -> object:

@@ -23,7 +23,7 @@ def as_owner(key: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"}
 
 
-def spoken(client: httpx.Client, text: str = "A <b>bold</b> {text} word.", **fields: object) -> str:
+def speak(client: httpx.Client, text: str = "A <b>bold</b> {text} word.", **fields: object) -> str:
     answer = client.post("/v1/audio/speech", json={"input": text, "voice": "random", "response_format": "wav"} | fields)
     assert answer.status_code == 200, answer.text
     return answer.headers["x-request-id"]
@@ -37,7 +37,7 @@ def home(tmp_path: Path) -> dict[str, str]:
 def test_a_link_gives_access_to_its_take_alone(steered: Steer, home: dict[str, str]) -> None:
     served, _ = steered(share_days=30, **KEYS, **home)
     with served.client() as stranger, served.client(headers=as_owner("one")) as ann:
-        take = spoken(ann)
+        take = speak(ann)
         answer = ann.post(f"/v1/takes/{take}/shares", json={"days": 7})
         assert answer.status_code == 201
         link = answer.json()
@@ -60,7 +60,7 @@ def test_a_link_gives_access_to_its_take_alone(steered: Steer, home: dict[str, s
 def test_head_request_for_a_link_matches_get(steered: Steer, home: dict[str, str], settings: dict[str, object]) -> None:
     served, _ = steered(share_days=30, **settings, **home)
     with served.client() as stranger, served.client(headers=as_owner("one")) as ann:
-        path = ann.post(f"/v1/takes/{spoken(ann)}/shares", json={"days": 7}).json()["path"]
+        path = ann.post(f"/v1/takes/{speak(ann)}/shares", json={"days": 7}).json()["path"]
         for address, wanted in ((path, {}), (f"{path}/audio", {}), (f"{path}/audio", {"Range": "bytes=4-9"})):
             head, whole = (stranger.request(method, address, headers=wanted) for method in ("HEAD", "GET"))
             assert whole.content and not head.content
@@ -76,7 +76,7 @@ def test_link_stops_working_if_revoked_expired_or_its_take_is_deleted(
 ) -> None:
     served, _ = steered(share_days=3, **home)
     with served.client() as client:
-        take = spoken(client)
+        take = speak(client)
         path = f"/v1/takes/{take}/shares"
         longest, other = (client.post(path, json=body).json() for body in ({}, {"days": 1}))
         assert longest["expires"] - longest["created"] == 3 * DAY
@@ -100,7 +100,7 @@ def test_link_stops_working_if_revoked_expired_or_its_take_is_deleted(
 def test_only_the_owner_manages_links_and_within_limits(steered: Steer, home: dict[str, str]) -> None:
     served, _ = steered(share_days=30, **KEYS, **home)
     with served.client(headers=as_owner("one")) as ann, served.client(headers=as_owner("two")) as bea:
-        take = spoken(ann)
+        take = speak(ann)
         path = f"/v1/takes/{take}/shares"
         token = ann.post(path, json={}).json()["token"]
         for answer in (bea.post(path, json={}), bea.get(path), bea.delete(f"{path}/{token}")):
@@ -111,14 +111,14 @@ def test_only_the_owner_manages_links_and_within_limits(steered: Steer, home: di
         for _ in range(shares.MAX_SHARES - 1):
             assert ann.post(path, json={"days": 1}).status_code == 201
         assert_envelope(ann.post(path, json={"days": 1}), 400, "take_id")
-        unkept = spoken(ann, store=False)
-        assert_envelope(ann.post(f"/v1/takes/{unkept}/shares", json={}), 404, "take_id")
+        unstored = speak(ann, store=False)
+        assert_envelope(ann.post(f"/v1/takes/{unstored}/shares", json={}), 404, "take_id")
 
 
 def test_links_are_disabled_without_the_setting(steered: Steer, home: dict[str, str]) -> None:
     served, _ = steered(share_days=30, **home)
     with served.client() as client:
-        take = spoken(client)
+        take = speak(client)
         assert client.get("/v1/takes").json()["share_days"] == 30
         link = client.post(f"/v1/takes/{take}/shares", json={}).json()
     off, _ = steered(**home)

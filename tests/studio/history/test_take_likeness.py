@@ -36,7 +36,7 @@ def clip(*names: str) -> bytes:
     return file_of(np.concatenate([pcm[: 4 * rate] for pcm, rate in read]), read[0][1])
 
 
-def spoken(client: httpx.Client, voice: str) -> str:
+def speak(client: httpx.Client, voice: str) -> str:
     """Speak a take of a few seconds; its id."""
     text = "This is said so that the take lasts for long enough to hear a voice in it."
     answer = client.post("/v1/audio/speech", json={"input": text, "voice": voice, "response_format": "wav"})
@@ -49,11 +49,11 @@ def test_take_unlike_its_clip_is_graded_far_with_reasons(steered: Steer) -> None
     with served.client() as client:
         fields = {"name": "Both", "ref_text": "What the two of them said in this clip, one after the other."}
         client.post("/v1/audio/voices", data=fields, files={"audio_sample": clip("Clara", "Boris")}).raise_for_status()
-        answer = client.get(f"/v1/takes/{spoken(client, 'Both')}/likeness").json()
+        answer = client.get(f"/v1/takes/{speak(client, 'Both')}/likeness").json()
         assert answer["object"] == "audio.take.likeness" and answer["grade"] == "far" and 0 <= answer["percent"] < 40
         assert "people" in [finding["code"] for finding in answer["findings"]]
         sent = {"audio_sample": clip("Clara", "Boris")}
-        take = f"/v1/takes/{spoken(client, 'random')}/likeness"
+        take = f"/v1/takes/{speak(client, 'random')}/likeness"
         assert client.post(take, files=sent).json()["findings"] == answer["findings"], "of a clip that is not saved too"
         cut = client.post(take, files=sent, data={"end": "4"}).json()
         assert "people" not in [finding["code"] for finding in cut["findings"]]
@@ -84,7 +84,7 @@ def test_take_without_a_library_voice_cannot_be_compared(steered: Steer) -> None
     served, _ = steered()
     with served.client() as client:
         assert_envelope(client.get("/v1/takes/req_nobody/likeness"), 404)
-        refused = client.get(f"/v1/takes/{spoken(client, 'random')}/likeness")
+        refused = client.get(f"/v1/takes/{speak(client, 'random')}/likeness")
         assert_envelope(refused, 422)
         assert refused.json()["error"]["code"] == "no_likeness"
 
@@ -98,7 +98,7 @@ def test_likeness_is_unavailable_without_voiceprints(steered: Steer, monkeypatch
     monkeypatch.setattr(Voiceprints, "__init__", init_without_file)
     served, _ = steered()
     with served.client() as client:
-        take = f"/v1/takes/{spoken(client, 'default')}/likeness"
+        take = f"/v1/takes/{speak(client, 'default')}/likeness"
         assert_envelope(client.get(take), 501)
         assert_envelope(client.post(take, files={"audio_sample": clip("Clara")}), 501)
         assert client.post("/v1/voices/advise", files={"audio_sample": clip("Clara")}).json()["closest"] is None

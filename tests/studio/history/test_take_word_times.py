@@ -30,7 +30,7 @@ def speak(client: httpx.Client, text: str, **fields: object) -> httpx.Response:
     return answer
 
 
-def streamed(client: httpx.Client, text: str, **fields: object) -> list[dict[str, Any]]:
+def stream_events(client: httpx.Client, text: str, **fields: object) -> list[dict[str, Any]]:
     lines = speak(client, text, stream_format="sse", **fields).text.splitlines()
     return [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
 
@@ -45,16 +45,16 @@ def times_of(client: httpx.Client, take: httpx.Response, **query: str) -> list[d
 def test_stream_sends_word_or_sentence_times_before_its_last_event(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
-        *_, times, done = streamed(client, "Abc defg. [pause:1s] Hi [whisper] jk.", timestamps="word")
+        *_, times, done = stream_events(client, "Abc defg. [pause:1s] Hi [whisper] jk.", timestamps="word")
         assert (times["type"], times["of"], done["type"]) == ("speech.audio.timestamps", "word", "speech.audio.done")
         assert [word["text"] for word in times["timestamps"]] == ["Abc", "defg", "Hi", "jk"]
         first, second, third, _ = times["timestamps"]
         assert first["start"] == 0 and second["start"] == pytest.approx(2 * WORD * 4 / 9, abs=0.001)
         assert third["start"] == pytest.approx(2 * WORD + 1, abs=0.001), "after the pause"
-        *_, times, _ = streamed(client, "Abc defg. [pause:1s] Hi.", timestamps="sentence", speed=2)
+        *_, times, _ = stream_events(client, "Abc defg. [pause:1s] Hi.", timestamps="sentence", speed=2)
         assert [sentence["text"] for sentence in times["timestamps"]] == ["Abc defg.", "Hi."]
         assert times["timestamps"][1]["start"] == pytest.approx(2 * WORD / 2 + 1, abs=0.001), "a pause keeps its length"
-        assert [event["type"] for event in streamed(client, "Abc.")][-2] == "speech.audio.delta"
+        assert [event["type"] for event in stream_events(client, "Abc.")][-2] == "speech.audio.delta"
 
 
 def test_batch_results_and_socket_sentences_have_times(steered: Steer) -> None:
@@ -106,8 +106,8 @@ def test_a_stored_take_is_aligned_once_when_its_times_are_requested(steered: Ste
         assert len(engine.aligned) == 1
         assert_envelope(client.get(f"{TAKES}/{take.headers['x-request-id']}/timestamps?of=letter"), 400)
         assert_envelope(client.get(f"{TAKES}/req_nobody/timestamps"), 404)
-        unkept = speak(client, "Hello.", store=False)
-        assert_envelope(client.get(f"{TAKES}/{unkept.headers['x-request-id']}/timestamps"), 404)
+        unstored = speak(client, "Hello.", store=False)
+        assert_envelope(client.get(f"{TAKES}/{unstored.headers['x-request-id']}/timestamps"), 404)
 
 
 def test_simultaneous_requests_share_one_alignment(steered: Steer) -> None:

@@ -133,7 +133,7 @@ GOOD: dict[str, dict[str, Any]] = {
 }
 
 
-def test_client_files_expire_soon_and_are_removed_at_the_stop(
+def test_client_files_expire_soon_and_are_removed_at_shutdown(
     temporary: Path, tmp_path: Path, voices_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client_files, "RESULT_SECONDS", 0.1)

@@ -129,7 +129,7 @@ def test_deleted_part_is_restored_and_a_sentence_of_a_part_is_regenerated(home: 
         assert len(after["takes"]) == len(first["takes"]) + 1 and after["chosen"] == after["takes"][0]["id"]
 
 
-def test_interrupted_migration_leaves_the_old_library(
+def test_interrupted_migration_leaves_the_old_library_unchanged(
     home: Path, steered: Steer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     move = take_migrations._move_part_takes
@@ -179,7 +179,7 @@ def test_unwritable_old_library_is_reported(home: Path) -> None:
     assert "cannot be written; allow the studio's user to write there" in opened.stderr
 
 
-def test_copy_of_an_old_library_is_restored_with_its_parts(home: Path, tmp_path: Path) -> None:
+def test_backup_of_an_old_library_is_restored_with_its_parts(home: Path, tmp_path: Path) -> None:
     copies = tmp_path / "copies"
     shutil.copytree(home / "audio", copies / "audio")
     shutil.copyfile(home / "library.db", copies / "backup-1.db")

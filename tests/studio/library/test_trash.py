@@ -247,7 +247,7 @@ def test_replacements_are_undone_newest_first_or_individually(library: Library) 
         library.replacements.undo(book.id, "me")
 
 
-def test_an_older_library_keeps_its_last_replacement(tmp_path: Path) -> None:
+def test_last_replacement_of_an_older_library_can_be_undone(tmp_path: Path) -> None:
     with contextlib.closing(sqlite3.connect(tmp_path / "library.db")) as connection:
         db = Database(connection)
         MIGRATIONS.apply(db, stop_before="m026_replaced_texts")

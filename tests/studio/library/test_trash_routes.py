@@ -16,7 +16,7 @@ TRASH = "/v1/trash"
 Steer = Callable[..., Steered]
 
 
-def listed(client: httpx.Client, **query: Any) -> list[tuple[str, str]]:
+def list_items(client: httpx.Client, **query: Any) -> list[tuple[str, str]]:
     return [(item["kind"], item["id"]) for item in client.get(TRASH, params=query).json()["data"]]
 
 
@@ -46,11 +46,11 @@ def test_deleted_items_are_listed_restored_and_removed(steered: Steer) -> None:
         restored = client.post(f"{TRASH}/restore", json={"items": items}).json()["data"]
         assert sorted(item["id"] for item in restored) == sorted([voice, part])
         assert client.get("/v1/voices/anna").json()["id"] == voice
-        assert listed(client) == [("take", take), ("replacement", replacement)]
+        assert list_items(client) == [("take", take), ("replacement", replacement)]
         assert client.delete(TRASH, params={"kind": "voice"}).json() == {"object": "trash.emptied", "count": 0}
         assert client.delete(TRASH, params={"ids": f"{take}, {voice}"}).json()["count"] == 1
         assert client.post(f"/v1/takes/{take}/restore").status_code == 404
-        assert client.delete(TRASH).json()["count"] == 1 and listed(client) == []
+        assert client.delete(TRASH).json()["count"] == 1 and list_items(client) == []
 
 
 def test_invalid_trash_requests_are_refused(steered: Steer) -> None:
@@ -74,7 +74,7 @@ def test_each_key_has_its_own_trash(steered: Steer) -> None:
     with one, two:
         project = one.post("/v1/projects", json={"input": "Mine."}).json()["id"]
         one.delete(f"/v1/projects/{project}").raise_for_status()
-        assert listed(one) == [("project", project)] and listed(two) == []
+        assert list_items(one) == [("project", project)] and list_items(two) == []
         items = {"items": [{"kind": "project", "id": project}]}
         assert_envelope(two.post(f"{TRASH}/restore", json=items), 404, "items")
         assert_envelope(two.post(f"/v1/projects/{project}/restore"), 404, "project")

@@ -282,7 +282,7 @@ def test_invalid_arrangements_of_parts_are_refused_and_change_nothing(
         assert_envelope(client.delete(f"{PROJECTS}/{alone['id']}/parts/{part['id']}"), 400, "part")
 
 
-def test_one_of_two_simultaneous_splits_succeeds_and_a_deleted_running_part_blocks_nothing(steered: Steer) -> None:
+def test_one_of_two_concurrent_splits_succeeds_and_a_part_can_be_deleted_while_running(steered: Steer) -> None:
     served, engine = steered()
     engine.first_frame_gate.clear()
     project = create_project(served, items=[{"input": "One two."}, {"input": "Three."}, {"input": "Four."}], start=True)

@@ -361,7 +361,7 @@ def test_invalid_document_is_refused_with_the_line_and_reason(kind: str, text: b
         (b"<html lang='en'>Hi", "a web page"),
     ],
 )
-def test_file_of_another_kind_is_refused_with_its_kind(data: bytes, what: str) -> None:
+def test_file_of_another_kind_is_refused_naming_its_kind(data: bytes, what: str) -> None:
     with pytest.raises(InvalidDocument, match=f"^this is {what}"):
         read_document(data, "txt")
     if what.startswith("a PDF"):

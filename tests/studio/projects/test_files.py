@@ -1,4 +1,4 @@
-"""A project's sound as files: exact to the sample, any bytes of a WAV, chapters, a zip, subtitles with real times."""
+"""A project's audio as files: exact to the sample, byte ranges of a WAV, chapters, a zip, timed subtitles."""
 
 from __future__ import annotations
 

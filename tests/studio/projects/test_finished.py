@@ -1,4 +1,4 @@
-"""Finished files: loudness by a standard, silence between parts, tags and covers, a zip of chapters."""
+"""Exported files: loudness standards, silence between parts, tags and covers, a zip of chapters."""
 
 from __future__ import annotations
 
@@ -109,14 +109,14 @@ def test_files_meet_the_loudness_standard_of_the_project_or_request(book: tuple[
     assert settings(served, project, loudness="podcast")["settings"]["loudness"] == "podcast"
     report: dict[str, Any] = json.loads(fetch(served, project, "loudness"))
     assert report["faults"] == [] and report["after"]["integrated_lufs"] == pytest.approx(-16, abs=0.3)
-    assert report["before"]["integrated_lufs"] == pytest.approx(measured_wav(plain).integrated, abs=0.1)
+    assert report["before"]["integrated_lufs"] == pytest.approx(measure_wav(plain).integrated, abs=0.1)
     wav = fetch(served, project, "audio")
-    assert len(wav) == len(plain) and measured_wav(wav).integrated == pytest.approx(-16, abs=0.3)
+    assert len(wav) == len(plain) and measure_wav(wav).integrated == pytest.approx(-16, abs=0.3)
     for name, container in (("mp3", "mp3"), ("m4b", "mp4"), ("opus", "ogg")):
         loudness = levels(fetch(served, project, f"audio?format={name}"), container)
         assert loudness.integrated == pytest.approx(-16, abs=0.5) and loudness.true_peak <= -1
     assert fetch(served, project, "audio?loudness=none") == plain
-    acx = measured_wav(fetch(served, project, "audio?loudness=acx"))
+    acx = measure_wav(fetch(served, project, "audio?loudness=acx"))
     assert acx.rms == pytest.approx(-20, abs=0.3) and acx.peak <= -3
     with served.client() as client:
         url = f"{PROJECTS}/{project['id']}"
@@ -125,7 +125,7 @@ def test_files_meet_the_loudness_standard_of_the_project_or_request(book: tuple[
         assert_envelope(client.patch(url, json={"language": "no such"}), 400, "language")
 
 
-def measured_wav(wav: bytes) -> Loudness:
+def measure_wav(wav: bytes) -> Loudness:
     return measured(samples(wav).astype(np.float32) / 32767)
 
 
@@ -196,7 +196,7 @@ def test_single_take_can_be_exported_with_a_loudness_standard(steered: Steer) ->
         url = f"/v1/takes/{take}/audio"
         kept, louder = client.get(url), client.get(url, params={"loudness": "podcast"})
         assert louder.headers["etag"] != kept.headers["etag"] and len(louder.content) == len(kept.content)
-        assert measured_wav(louder.content).integrated == pytest.approx(-16, abs=0.3)
+        assert measure_wav(louder.content).integrated == pytest.approx(-16, abs=0.3)
         mp3 = client.get(url, params={"loudness": "acx", "format": "mp3"})
-        assert levels(mp3.content, "mp3").rms == pytest.approx(-20, abs=0.8)  # LAME makes it softer
+        assert levels(mp3.content, "mp3").rms == pytest.approx(-20, abs=0.8)  # LAME lowers the level
         assert_envelope(client.get(url, params={"loudness": "loud"}), 400, "loudness")

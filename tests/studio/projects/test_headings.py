@@ -1,4 +1,4 @@
-"""Headings told from prose, in the languages of the page and some more."""
+"""Headings distinguished from prose, in the languages of the page and some more."""
 
 from __future__ import annotations
 

@@ -37,11 +37,11 @@ def test_two_studios_generate_each_part_once(steered: Steer, tmp_path: Path) -> 
     for fake in (engine, other):
         fake.later_frames_gate.clear()
     project = create_project(first, items=[{"input": f"Number {n}."} for n in range(8)], start=True)
-    until(second, project, speaking=4, queued=4)  # two each: the second has noticed by itself
+    until(second, project, speaking=4, queued=4)  # two each: the second studio finds the parts by itself
     for studio in (first, second):
         studio.until(running=2)  # a part counts as speaking once it is claimed, before its engine has it
     assert len(engine.utterances) == len(other.utterances) == 2
-    third, _ = steered(home=str(tmp_path), project_rows=0)  # its start takes nothing away from the others
+    third, _ = steered(home=str(tmp_path), project_rows=0)  # its start takes over no parts of the others
     assert until(third, project, speaking=4)["parts"]["queued"] == 4
     for fake in (engine, other):
         fake.later_frames_gate.set()
@@ -87,7 +87,7 @@ def test_studio_takes_over_the_parts_of_a_killed_one(steered: Steer, voices_fold
         until(killed, project, speaking=2)
         served, engine = steered(home=str(tmp_path))
         library: Library = served.app.state.studio.library
-        for _ in range(2):  # a living studio keeps its leases
+        for _ in range(2):  # a running studio renews its leases
             ends = leases(library)
             wait_until_true(lambda: min(leases(library)) > max(ends))  # noqa: B023
         assert engine.utterances == []

@@ -43,7 +43,7 @@ def test_a_regenerated_sentence_leaves_all_other_samples_unchanged(steered: Stee
     until(served, project, "done")
     [part] = parts_of(served, project)
     mended = mend(served, project, part, 11, 12).json()
-    assert engine.utterances[-1].text == "One two. Three four."  # after the one before it
+    assert engine.utterances[-1].text == "One two. Three four."  # with the preceding sentence
     assert (mended["state"], len(mended["takes"])) == ("done", 2) and mended["chosen"] == mended["takes"][0]["id"]
     assert mended["takes"][0]["seed"] != 7 and mended["takes"][1] == part["takes"][0]
     (old, was), (new, now) = (sound_and_times(served, project, take) for take in (part["chosen"], mended["chosen"]))
@@ -56,7 +56,7 @@ def test_a_regenerated_sentence_leaves_all_other_samples_unchanged(steered: Stee
     steepest = max(np.abs(np.diff(signal)).max() for signal in (old, new[begins + 3000 : ends - 9000]))
     assert np.abs(np.diff(new)).max() <= 1.05 * steepest
     assert now[0] == was[0] and now[5][1] == pytest.approx(was[5][1] + longer / rate, abs=0.002)
-    again = mend(served, project, part, 0, len(TEXT)).json()  # all of it, and no joints
+    again = mend(served, project, part, 0, len(TEXT)).json()  # the whole part: no joints
     assert engine.utterances[-1].text == TEXT and len(again["takes"]) == 3
     assert change(served, project, part, take=part["chosen"]).json()["chosen"] == part["chosen"]
 

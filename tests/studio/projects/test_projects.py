@@ -182,7 +182,7 @@ def test_restoring_the_text_or_voice_chooses_the_earlier_take_again(steered: Ste
         assert client.get(f"{url}/audio").status_code == 200
 
 
-def test_part_is_regenerated_with_another_seed_and_the_take_chosen(steered: Steer) -> None:
+def test_part_is_regenerated_with_another_seed_and_any_take_can_be_chosen(steered: Steer) -> None:
     served, _ = steered()
     project = create_project(served, items=[{"input": "One."}, {"input": "Two."}], seed=7, start=True)
     until(served, project, "done")

@@ -290,7 +290,7 @@ def test_only_the_owner_shares_and_others_see_the_owner(served: Served, anna: ht
     assert_envelope(bert.delete("/v1/voices/bert"), 403)
 
 
-def test_lists_omit_private_voices_and_names_are_unique_for_all(
+def test_lists_omit_private_voices_and_names_are_unique_across_keys(
     served: Served, anna: httpx.Client, bert: httpx.Client
 ) -> None:
     ids = create_for_anna(served, "private")

@@ -46,7 +46,7 @@ def read(path: Path) -> Labelled:
 
 @dataclass
 class Score:
-    """Characters of words whose kind is right, of all; lines whose speaker is right, of those that have one."""
+    """Characters of words classified correctly, of all; lines with the correct speaker, of all that have one."""
 
     right: int = 0
     characters: int = 0

@@ -1,4 +1,4 @@
-"""The cast of a project over HTTP: kept, recast, merged, divided, decided and restored."""
+"""The cast of a project over HTTP: stored, recast, merged, split, confirmed and restored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A novel's characters over HTTP: listed with voices, and speaking in them."""
+"""A novel's characters over HTTP: listed with proposed voices, and imported with their lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Proposals of a chat endpoint over HTTP, against one on this machine that answers well, badly, too long or never."""
+"""Proposals of a chat endpoint over HTTP: a local one that answers correctly, wrongly, at excessive length or never."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from tests.studio.server import Served
 
 Steer = Callable[..., Steered]
 WORD = 6 * FRAME / RATE
-"""Seconds of a word."""
+"""Duration of a word in seconds."""
 SENTENCE = "One two three four five six seven eight nine ten."
 ITEMS = [
     {"input": "A title", "chapter": "A title"},
@@ -94,7 +94,7 @@ def test_mp3_has_the_bit_rate_of_the_project_or_the_request(steered: Steer, rate
     project = create_project(served, items=[{"input": SENTENCE, "chapter": "One"}], bitrate=64, start=True)
     until(served, project, "done")
     library = served.app.state.studio.library
-    with library.store.writing() as db:  # as a codec with another sample rate would have it
+    with library.store.writing() as db:  # as with a codec of another sample rate
         db.execute("update takes set sample_rate = ?", [rate])
 
     def bit_rate_of(data: bytes) -> tuple[int | None, int]:

@@ -50,7 +50,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> Script:
     script.chances = -20.0
     monkeypatch.setattr("studio.voices.hearing.recogniser.check_name", lambda name: None)
     monkeypatch.setattr("studio.projects.proof.sound_check.END_BELOW_DB", -99.0)  # this engine's tones do not fade
-    monkeypatch.setattr("studio.projects.proof.verification.repeated_spans", lambda pcm: [])  # and are like themselves
+    monkeypatch.setattr("studio.projects.proof.verification.repeated_spans", lambda pcm: [])  # and repeat themselves
     for name in ("recognise_exactly", "likelihoods"):
         method = getattr(script, name)
         monkeypatch.setattr(FasterWhisper, name, lambda self, *values, method=method: method(self, *values))

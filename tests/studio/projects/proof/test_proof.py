@@ -312,7 +312,7 @@ def test_reports_are_available_in_all_formats_and_in_the_zip(steered: Steer, scr
         assert_envelope(client.get(f"{at}/proof/report?format=pdf"), 400, "format")
 
 
-def test_silent_or_missing_audio_is_not_recognised(steered: Steer, script: Script) -> None:
+def test_silent_or_missing_audio_is_reported_without_transcription(steered: Steer, script: Script) -> None:
     served, _ = steered(transcriber=RECOGNISER)
     project = spoken_project(served, "One two.", "Three four.")
     library = served.app.state.studio.library
