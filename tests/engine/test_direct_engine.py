@@ -58,7 +58,7 @@ def direct(request: pytest.FixtureRequest, tiny_checkpoint: Path) -> Iterator[Di
     engine.stop()
 
 
-async def test_direct_engine_gives_the_takes_and_codes_of_the_engine(
+async def test_direct_engine_gives_the_same_takes_and_codes_as_the_engine(
     direct: DirectEngine, tiny_checkpoint: Path
 ) -> None:
     clip = np.sin(np.arange(44_100, dtype=np.float32) / 20)
@@ -77,7 +77,7 @@ async def test_direct_engine_gives_the_takes_and_codes_of_the_engine(
     assert (stats.finished, stats.running, stats.frames) == (2, 0, 24)
 
 
-async def test_one_caller_speaks_at_a_time_and_leaving_admits_the_next(direct: DirectEngine) -> None:
+async def test_one_take_runs_at_a_time_and_closing_it_starts_the_next(direct: DirectEngine) -> None:
     chunks, _ = await first_chunk(direct, greedy(frames=2000))
     second = asyncio.create_task(hear(direct, greedy()))
     await until(lambda: direct.stats().waiting == 1)
@@ -88,7 +88,7 @@ async def test_one_caller_speaks_at_a_time_and_leaving_admits_the_next(direct: D
     assert direct.stats().cancelled == 1
 
 
-async def test_leaving_waiters_take_no_thread_from_the_active_take(tiny_checkpoint: Path) -> None:
+async def test_cancelled_waiters_take_no_thread_from_the_active_take(tiny_checkpoint: Path) -> None:
     begun: list[Utterance] = []
 
     def noted(task: Callable[..., Any], seconds: Callable[..., float]) -> Callable[..., Any]:
@@ -120,7 +120,7 @@ async def test_leaving_waiters_take_no_thread_from_the_active_take(tiny_checkpoi
         direct.stop()
 
 
-async def test_too_large_texts_are_refused_before_borrowing_a_gpu(direct: DirectEngine) -> None:
+async def test_too_long_texts_are_refused_before_requesting_a_gpu(direct: DirectEngine) -> None:
     with pytest.raises(PromptTooLong):
         await hear(direct, greedy("word " * 5000))
     with suppress(asyncio.CancelledError):

@@ -53,7 +53,7 @@ def test_samples_of_rows_do_not_depend_on_the_graph_sizes(tmp_path: Path) -> Non
     assert np.array_equal(drawn[0], drawn[1])
 
 
-def test_streams_of_any_length_are_decoded_before_all_sizes_are_there(tiny_checkpoint: Path) -> None:
+def test_streams_of_any_length_are_decoded_before_all_sizes_are_captured(tiny_checkpoint: Path) -> None:
     codec = load(tiny_checkpoint, torch.device("cpu"), torch.device("cpu"), torch.float32).codec
     codes = np.random.default_rng(0).integers(0, 16, (2, codec.config.num_codebooks, 15)).astype(np.int16)
     sounds = []

@@ -28,9 +28,7 @@ def checked(folder: Path, *texts: str) -> ModelReport:
 
 
 @pytest.mark.parametrize("family", ["S1", "S2", "Audio8"])
-def test_a_model_agrees_with_fish_speechs_code_and_nearly_with_itself_in_fewer_bits(
-    tmp_path: Path, family: str
-) -> None:
+def test_model_matches_fish_speech_and_nearly_matches_its_quantised_form(tmp_path: Path, family: str) -> None:
     if family == "S1":
         write_dual_ar(tmp_path, CODEC)
     else:

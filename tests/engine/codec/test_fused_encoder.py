@@ -101,7 +101,7 @@ async def waiting(
     return [first, *tasks]
 
 
-def test_waiting_clips_are_encoded_together_with_their_own_codes() -> None:
+def test_waiting_clips_are_batched_and_each_gets_its_own_codes() -> None:
     encode = Waiting()
     clips = ClipEncoder(encode, CONFIG, torch.device("cpu"), 3, lambda: encode.stop_reason)
 
@@ -122,7 +122,7 @@ def test_waiting_clips_are_encoded_together_with_their_own_codes() -> None:
     assert encode.together == [1, 3, 1, 1]  # 2, 3 and 5 (4 was cancelled), then 6, too long for a batch, then 7
 
 
-def test_clip_of_a_caller_that_left_does_not_split_a_batch() -> None:
+def test_cancelled_clip_does_not_split_a_batch() -> None:
     encode = Waiting()
     clips = ClipEncoder(encode, CONFIG, torch.device("cpu"), 3, lambda: encode.stop_reason)
 
@@ -138,7 +138,7 @@ def test_clip_of_a_caller_that_left_does_not_split_a_batch() -> None:
     assert encode.together == [1, 2]
 
 
-def test_an_error_reaches_the_callers_of_its_batch_and_the_next_clips_are_encoded() -> None:
+def test_error_reaches_its_caller_and_later_clips_are_encoded() -> None:
     encode = Waiting()
     encode.may.set()
     clips = ClipEncoder(encode, CONFIG, torch.device("cpu"), 3, lambda: encode.stop_reason)
@@ -155,7 +155,7 @@ def test_an_error_reaches_the_callers_of_its_batch_and_the_next_clips_are_encode
     clips.stop()
 
 
-def test_an_error_of_one_clip_does_not_reach_clips_encoded_with_it() -> None:
+def test_error_in_one_clip_does_not_fail_others_in_its_batch() -> None:
     encode = Waiting()
     clips = ClipEncoder(encode, CONFIG, torch.device("cpu"), 3, lambda: encode.stop_reason)
 
@@ -171,7 +171,7 @@ def test_an_error_of_one_clip_does_not_reach_clips_encoded_with_it() -> None:
     assert encode.together == [1, 3, 1, 1, 1]
 
 
-def test_a_clip_for_which_memory_runs_out_is_tried_again_and_then_refused() -> None:
+def test_clip_that_runs_out_of_memory_is_retried_once_then_refused() -> None:
     encode = Waiting()
     encode.may.set()
     failures: list[Tensor] = []

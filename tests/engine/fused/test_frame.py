@@ -54,7 +54,7 @@ def round_to_twelve_bits(model: DualAR) -> None:
     ],
 )
 @torch.inference_mode()
-def test_a_fused_frame_draws_what_the_plain_one_draws(
+def test_fused_frame_draws_the_same_codes_as_the_plain_one(
     tmp_path: Path,
     fast_dim: int,
     kernel_attention: bool,
@@ -71,7 +71,7 @@ def test_a_fused_frame_draws_what_the_plain_one_draws(
 
 @pytest.mark.parametrize("family", ["S1", "Audio8"])
 @torch.inference_mode()
-def test_frames_of_other_families_are_the_plain_ones(tmp_path: Path, family: str) -> None:
+def test_fused_frames_of_other_families_equal_the_plain_ones(tmp_path: Path, family: str) -> None:
     codec = TinyCodec(num_codebooks=3, semantic_codebook_size=60)
     if family == "S1":
         write_dual_ar(tmp_path, codec)
@@ -84,7 +84,7 @@ def test_frames_of_other_families_are_the_plain_ones(tmp_path: Path, family: str
 
 
 @torch.inference_mode()
-def test_few_rows_use_weights_in_twelve_bits(tmp_path: Path) -> None:
+def test_frames_with_twelve_bit_weights_equal_the_plain_ones(tmp_path: Path) -> None:
     heads: dict[str, Any] = {"n_head": 8, "fast_n_head": 8, "intermediate_size": 128, "fast_intermediate_size": 128}
     sizes = TinyModel(dim=128, fast_dim=128, n_layer=1, fast_n_layer=1, **heads)
     folder = write_checkpoint(tmp_path, sizes, TinyCodec(num_codebooks=3))

@@ -43,7 +43,7 @@ def held(prefixes: PrefixCache) -> int:
     st.integers(0, 24),
     st.lists(st.tuples(st.sampled_from(["keep", "restore"]), st.integers(0, 7), st.integers(0, SLOTS - 1))),
 )
-def test_the_counted_bytes_equal_the_held_bytes_after_any_steps(room: int, steps: list[tuple[str, int, int]]) -> None:
+def test_counted_bytes_equal_stored_bytes_after_any_steps(room: int, steps: list[tuple[str, int, int]]) -> None:
     prefixes = PrefixCache(KVCache(SIZES, SLOTS, 16, torch.device("cpu"), torch.float32), room * POSITION)
     for verb, voice, slot in steps:
         getattr(prefixes, verb)(prompt_of(voice), slot)
@@ -58,7 +58,7 @@ def voice_of(engine: Engine, seed: int) -> Reference:
     return Reference(codes, "The words of the clip.")
 
 
-async def test_sixteen_voices_each_in_four_takes_at_once_leave_the_last_ones_known(tiny_checkpoint: Path) -> None:
+async def test_concurrent_takes_of_sixteen_voices_keep_the_cache_consistent(tiny_checkpoint: Path) -> None:
     budget = 3 * 2 * 2 * 16 * 4 * 640  # room for a few voices of the tiny model
     with running_engine(tiny_checkpoint, max_rows=4, prefix_bytes=budget) as engine:
         voices = [voice_of(engine, seed) for seed in range(16)]

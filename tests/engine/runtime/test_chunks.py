@@ -39,19 +39,19 @@ def test_chunks_are_generated_while_earlier_ones_play(ramp: tuple[int, ...], pac
         sent += size
 
 
-def test_listener_that_runs_dry_gets_all_frames_so_far() -> None:
+def test_listener_near_an_underrun_gets_all_frames_so_far() -> None:
     assert is_chunk_due(a_row(1, 6, sent=23), FAST_RAMP, FRAME, 100.0 + 23 * FRAME - 0.05)
     assert not is_chunk_due(a_row(0, 6, sent=23), FAST_RAMP, FRAME, 100.0 + 23 * FRAME)
     assert not is_chunk_due(a_row(7, 6, sent=23), FAST_RAMP, FRAME, 100.0 + 23 * FRAME - 0.5)
 
 
-def test_chunks_are_shorter_until_a_listener_has_some_sound_buffered() -> None:
+def test_chunks_are_shorter_until_the_listener_has_buffered_audio() -> None:
     heard = 100.0 + 23 * FRAME
     for frames, buffered, due in ((4, 0.25, True), (3, 0.25, False), (4, 0.35, False), (8, 0.35, True)):
         assert is_chunk_due(a_row(frames, 6, sent=23), FAST_RAMP, FRAME, heard - buffered) == due
 
 
-def test_chunks_return_to_their_length_after_a_stall() -> None:
+def test_chunks_return_to_full_length_after_a_stall() -> None:
     row = a_row(1, 6, sent=23)
     row.note_chunk(FRAME, late := 100.0 + 23 * FRAME + 5)  # the player stalled for five seconds
     row.frames_sent = 23 + 8
@@ -61,13 +61,13 @@ def test_chunks_return_to_their_length_after_a_stall() -> None:
     assert row.buffered_seconds(FRAME, late + 0.1) == pytest.approx(8 * FRAME - 0.1)
 
 
-def test_only_the_ramp_counts_without_a_clock() -> None:
+def test_chunks_follow_only_the_ramp_without_a_clock() -> None:
     late = 100.0 + 60
     assert not is_chunk_due(a_row(7, 6, sent=23), FAST_RAMP, None, late)
     assert is_chunk_due(a_row(8, 6, sent=23), FAST_RAMP, None, late)
 
 
-def test_a_chunk_waits_for_others_only_while_its_listener_has_sound_buffered() -> None:
+def test_chunk_waits_for_others_only_while_its_listener_has_buffered_audio() -> None:
     heard = 100.0 + 23 * FRAME
     assert has_buffered(a_row(8, 6, sent=23), FRAME, heard - PATIENCE - 0.01, PATIENCE)
     assert not has_buffered(a_row(8, 6, sent=23), FRAME, heard - PATIENCE + 0.01, PATIENCE)

@@ -54,7 +54,7 @@ def alone(quick_checkpoint: Path) -> list[Take]:
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 3])
-async def test_a_newcomers_take_and_those_beside_it_are_unchanged(
+async def test_separate_first_frames_change_neither_new_takes_nor_running_ones(
     quick_checkpoint: Path, alone: list[Take], at_once: int
 ) -> None:
     *expected, unbroken = alone

@@ -27,7 +27,7 @@ FRAME = 0.02
 """Seconds of a frame."""
 
 
-def test_a_launch_waits_for_as_long_as_frames_of_so_many_rows_take() -> None:
+def test_launch_waits_for_the_expected_frame_time_of_its_row_count() -> None:
     timing = LaunchTiming()
     assert timing.seconds_left(5.0) == 0  # no frame times are known yet
     timing.frame_started(3, 10.0)
@@ -160,7 +160,7 @@ def loop_of(device: SlowDevice) -> Loop:
 
 
 @pytest.mark.parametrize("apart", [0.0, FRAME / 4], ids=["in it", "before it"])
-def test_a_newcomer_during_a_frame_is_in_the_next_one_or_before_it(
+def test_take_arriving_during_a_frame_is_drawn_in_or_before_the_next_one(
     clock: Clock, monkeypatch: pytest.MonkeyPatch, apart: float
 ) -> None:
     """The newcomer arrives half a frame after a launch, while the loop waits to launch the next one."""

@@ -41,7 +41,7 @@ print(before, resident(), looked_at, len(gc.get_objects()), int("torch._dynamo" 
 """
 
 
-def test_encoding_clips_on_a_cpu_leaves_no_memory_behind_and_a_collection_of_garbage_little_to_look_at() -> None:
+def test_clip_encoding_releases_memory_and_freeze_heap_leaves_gc_little_to_scan() -> None:
     done = subprocess.run([sys.executable, "-c", ENCODE], cwd=ROOT, check=True, capture_output=True, text=True)
     before, after, looked_at, still_looked_at, compiler = map(int, done.stdout.split())
     assert after < before + 150
@@ -76,7 +76,7 @@ def test_engine_memory_is_released_while_another_thread_collects_garbage() -> No
     assert held() is None
 
 
-def test_files_in_the_page_cache_do_not_count_as_a_container_s_memory_in_use(tmp_path: Path) -> None:
+def test_page_cache_does_not_count_as_memory_used_by_a_container(tmp_path: Path) -> None:
     mib = 2**20
     for name, text in {
         "max": 64 * mib,

@@ -81,7 +81,7 @@ def test_four_rows_of_4096_positions_of_s2_pro_fit_into_14_gib(s2_pro: ModelConf
     assert not more.fits(14 * GIB)
 
 
-def test_fewer_bits_hold_as_much_less_as_they_should(s2_pro: ModelConfig) -> None:
+def test_quantised_weights_save_the_expected_memory(s2_pro: ModelConfig) -> None:
     held = [
         plan_memory(s2_pro, CodecConfig(), BFLOAT16, EngineSize(1, 1024, weights), 0, "float32").items[0][1]
         for weights in ("bf16", "int8", "int6")
