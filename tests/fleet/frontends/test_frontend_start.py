@@ -55,7 +55,7 @@ def test_speech_process_count_depends_on_device_replicas_and_cores(
     assert speech_process_count(Settings(), engine, cores) == count
 
 
-def test_several_sockets_listen_at_one_port_and_other_programs_cannot() -> None:
+def test_several_sockets_share_a_port_that_other_programs_cannot_use() -> None:
     public = PublicPort(HERE)
     try:
         mine = [sockets[0] for sockets in public.several(3)]

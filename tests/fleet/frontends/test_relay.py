@@ -93,7 +93,7 @@ async def relayed(tmp_path: Path, studio: Studio) -> AsyncIterator[httpx.AsyncCl
         await relay.aclose()
 
 
-async def test_a_request_arrives_as_it_was_sent(tmp_path: Path) -> None:
+async def test_request_and_response_are_relayed_unchanged(tmp_path: Path) -> None:
     async def body() -> AsyncIterator[bytes]:
         yield b"one "
         yield b"two"
@@ -123,7 +123,7 @@ async def test_callers_cannot_forge_their_address(tmp_path: Path, forged: dict[s
     assert request["client"][0] == "127.0.0.1" and request["scheme"] == "http"
 
 
-async def test_a_proxy_on_this_machine_may_name_the_caller(tmp_path: Path) -> None:
+async def test_local_proxy_may_set_the_callers_address(tmp_path: Path) -> None:
     """The same applies as in a studio of one process."""
     async with relayed(tmp_path, Studio()) as client:
         headers = {"X-Forwarded-For": "9.8.7.6", "X-Forwarded-Proto": "https"}
@@ -140,7 +140,7 @@ async def test_answer_is_passed_on_while_it_is_generated(tmp_path: Path) -> None
         assert await anext(pieces) == b"data: 2\n\n"
 
 
-async def test_hanging_up_ends_the_request(tmp_path: Path) -> None:
+async def test_disconnecting_ends_the_request(tmp_path: Path) -> None:
     studio = Studio()
     async with relayed(tmp_path, studio) as client:
         async with client.stream("GET", "/slow") as answer:

@@ -58,7 +58,7 @@ def metric(client: httpx.Client, name: str, **labels: str) -> float:
     )
 
 
-def test_a_callers_requests_at_a_time_count_together(studio: Several, key: str) -> None:
+def test_concurrent_requests_of_a_caller_are_limited_across_processes(studio: Several, key: str) -> None:
     with under_way(studio, key, 0), under_way(studio, key, 1):
         for number in BOTH:
             with studio.client_at(number, headers=bearer(key)) as client:
@@ -73,13 +73,13 @@ def test_a_callers_requests_at_a_time_count_together(studio: Several, key: str) 
         assert client.post(SPEECH, json=speech_body()).status_code == 200, "who left has given the places back"
 
 
-def test_a_callers_requests_a_minute_count_together(studio: Several, key: str) -> None:
+def test_requests_per_minute_are_limited_across_processes(studio: Several, key: str) -> None:
     with studio.client_at(0, headers=bearer(key)) as first, studio.client_at(1, headers=bearer(key)) as second:
         statuses = [client.post(SPEECH, json=speech_body()).status_code for _ in range(6) for client in (first, second)]
     assert statuses[:8] == [200] * 8 and 429 in statuses[8:]
 
 
-def test_a_batch_is_so_many_requests(studio: Several, key: str) -> None:
+def test_batch_larger_than_the_callers_concurrency_limit_succeeds(studio: Several, key: str) -> None:
     items = [{"input": "hello"}] * 4
     with studio.client_at(0, headers=bearer(key)) as client:
         batch = client.post(SPEECH + "/batch", json=speech_body() | {"items": items, "input": None}).json()
@@ -87,7 +87,7 @@ def test_a_batch_is_so_many_requests(studio: Several, key: str) -> None:
 
 
 @pytest.mark.parametrize("number", BOTH)
-def test_a_request_is_ended_by_its_id_from_any_process(studio: Several, key: str, number: int) -> None:
+def test_request_is_cancelled_by_its_id_from_any_process(studio: Several, key: str, number: int) -> None:
     with under_way(studio, key, 0) as (request_id, answer), studio.client_at(number, headers=bearer(key)) as client:
         ended = client.delete(f"/v1/requests/{request_id}")
         assert ended.status_code == 200 and ended.json()["cancelled"]
@@ -101,7 +101,7 @@ def states_in_queue(client: httpx.Client) -> dict[str, str]:
     return {request["id"]: request["state"] for request in client.get("/v1/queue").json()["requests"]}
 
 
-def test_the_queue_shows_a_callers_requests_of_all_processes(studio: Several, key: str) -> None:
+def test_queue_shows_only_the_callers_requests_of_all_processes(studio: Several, key: str) -> None:
     with under_way(studio, key, 0) as (one, _), under_way(studio, key, 1) as (other, _):
         for number in BOTH:
             with studio.client_at(number, headers=bearer(key)) as client:
@@ -173,7 +173,7 @@ def test_fish_audios_routes_answer_in_every_process(studio: Several, key: str) -
             assert message["reason"] == "error" and "cancelled" in message["message"]
 
 
-def test_a_sign_in_counts_in_every_process_until_it_is_over(studio: Several, key: str) -> None:
+def test_sign_in_is_valid_in_every_process_until_sign_out(studio: Several, key: str) -> None:
     with studio.client_at(0) as one, studio.client_at(1) as other:
         signed = one.post("/sign-in", data={"key": key})
         assert signed.status_code == 303
