@@ -46,7 +46,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_speech_streams_events_and_refusals(studio: Served, library: Path) -> None:
+def test_sdk_generates_streams_receives_events_and_reports_refusals(studio: Served, library: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, studio.url],
         env=os.environ | {"PYTHONPATH": str(library)},
