@@ -77,7 +77,7 @@ def imports(path: Path) -> list[tuple[str, str | None]]:
     return imports
 
 
-def test_the_engine_knows_no_web_no_page_and_no_database() -> None:
+def test_engine_imports_no_web_page_or_database_packages() -> None:
     assert not [
         f"{name_of(path)} imports {module}"
         for path in sources("engine")
@@ -86,7 +86,7 @@ def test_the_engine_knows_no_web_no_page_and_no_database() -> None:
     ]
 
 
-def test_all_others_use_only_the_engines_public_names() -> None:
+def test_other_packages_use_only_the_engines_public_names() -> None:
     others = sources("fleet", "studio", "app")
     used = [(path, module, name) for path in others for module, name in imports(path)]
     assert not [
@@ -96,7 +96,7 @@ def test_all_others_use_only_the_engines_public_names() -> None:
     ]
 
 
-def test_the_fleet_alone_knows_ray_and_nothing_but_the_start_knows_the_fleet() -> None:
+def test_only_the_fleet_imports_ray_and_only_the_start_imports_the_fleet() -> None:
     """It depends only on the engine; only its front ends know the studio's API. Its own benchmarks know it too."""
     offenders = []
     for path in [*PRODUCT, *sources("benchmarks")]:
@@ -109,7 +109,7 @@ def test_the_fleet_alone_knows_ray_and_nothing_but_the_start_knows_the_fleet() -
     assert not offenders
 
 
-def test_page_and_api_do_not_know_each_other_and_only_the_start_knows_both() -> None:
+def test_page_and_api_do_not_import_each_other_and_only_the_start_imports_both() -> None:
     """The front ends of a fleet know the API too."""
     knowing = {"frontends": {"api"}, "start": {"api", "ui"}}
     assert not [
@@ -248,7 +248,7 @@ def test_folders_have_few_modules() -> None:
     assert not {name: len(paths) for name, paths in folders().items() if len(paths) > MAX_MODULES}
 
 
-def test_a_file_name_occurs_once() -> None:
+def test_file_names_are_unique() -> None:
     names = Counter(path.name for path in PRODUCT if not path.name.startswith("__"))
     assert not {name for name, count in names.items() if count > 1}
 
@@ -381,7 +381,7 @@ def test_coroutines_do_not_call_blocking_functions() -> None:
     assert faults == {"studio/speech/planning/planner.py plan_of"}  # of short texts, and not where that takes long
 
 
-def test_the_list_of_broad_excepts_is_not_longer_than_needed() -> None:
+def test_every_allowed_broad_except_is_used_once() -> None:
     for name in BROAD_EXCEPT_ALLOWED:
         nodes = ast.walk(tree_of(ROOT / name))
         assert sum(isinstance(node, ast.ExceptHandler) and _is_broad(node.type) for node in nodes) == 1, name

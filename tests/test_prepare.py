@@ -103,7 +103,7 @@ def test_uv_provides_a_python_if_there_is_none(machine: Machine) -> None:
     assert "Installing Python 3.13 with uv" in done.stderr and "installing 3.13" in done.stderr
 
 
-def test_an_environment_stays_until_another_python_is_asked_for(machine: Machine) -> None:
+def test_environment_is_kept_until_another_python_is_requested(machine: Machine) -> None:
     machine.add_python("python3", "3.11.4")
     machine.add_python("python3.13", "3.13.0")
     machine.prepare()
@@ -135,7 +135,7 @@ def test_page_checkers_are_installed_once_per_list(machine: Machine) -> None:
     assert len(list((machine.root / "node_modules").glob(".installed-*"))) == 1
 
 
-def test_an_unreachable_registry_is_reported_and_tried_again_next_time(machine: Machine) -> None:
+def test_unreachable_registry_is_reported_and_retried_next_time(machine: Machine) -> None:
     machine.add_python("python3", "3.11.4")
     machine.prepare("test")
     machine.add_npm('echo "npm error ENOTFOUND" >&2; mkdir -p node_modules; exit 1')

@@ -95,7 +95,7 @@ def test_installed_wheel_speaks_and_has_the_command(installed: Path, tmp_path: P
     assert soundfile.info(tmp_path / "a.wav").duration > 0.5
 
 
-def test_wheel_contains_only_its_own_files_and_those_of_the_docs_page(installed: Path, tmp_path: Path) -> None:
+def test_installed_wheel_uses_its_own_files_and_serves_the_docs_page(installed: Path, tmp_path: Path) -> None:
     program = (
         "import engine, studio.settings as s; print(engine.__file__, s.Settings().model); "
         "from fastapi import FastAPI; from fastapi.testclient import TestClient; "
