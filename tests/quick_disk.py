@@ -11,6 +11,6 @@ from studio.library import store
 
 
 def hasten() -> None:
-    """Have files and databases, in this process, leave the time of writing to the system."""
+    """Let the system decide when files and databases of this process are written to disk."""
     os.fsync = lambda fd: None
     store.SYNCHRONOUS = "off"

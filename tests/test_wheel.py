@@ -17,7 +17,7 @@ import studio
 from studio.library import Library
 from studio.paths import ROOT
 
-MOST = 60 * 1000 * 1000
+MAX_BYTES = 60 * 1000 * 1000
 """In bytes: acceptable to a package index and to a user who downloads it."""
 
 
@@ -46,7 +46,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_wheel_has_the_version_and_requires_what_make_installs(wheel: Path) -> None:
-    assert wheel.stat().st_size < MOST
+    assert wheel.stat().st_size < MAX_BYTES
     with zipfile.ZipFile(wheel) as file:
         names = file.namelist()
         metadata = message_from_bytes(next(file.read(name) for name in names if name.endswith("METADATA")))

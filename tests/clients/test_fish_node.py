@@ -1,4 +1,4 @@
-"""Fish Audio's SDKs for Node, its own and the community's, unmodified but for the address; from npm, once a run."""
+"""Fish Audio's SDKs for Node, its own and the community's: unmodified except for the address; from npm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fish Audio's own Python SDK, its new and its old package, unmodified but for the address, against the studio."""
+"""Fish Audio's own Python SDK, its new and its old package, unmodified except for the address, against the studio."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ console.log(SNIPPETS["Python, Fish SDK"](JSON.parse(process.argv[2]), process.ar
         {"ref_audio": "data:,", "ref_text": WORDS, "response_format": "flac"},
     ],
 )
-def test_shown_program_generates_speech(served: Served, tmp_path: Path, fields: dict[str, object]) -> None:
+def test_python_snippet_of_the_page_generates_speech(served: Served, tmp_path: Path, fields: dict[str, object]) -> None:
     (tmp_path / "clip.wav").write_bytes(spoken())
     request = json.dumps({"input": 'It\'s "so" \\ 😀'} | fields)
     snippets = (ROOT / "assets/page/api/snippets.js").as_uri()

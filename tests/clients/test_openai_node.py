@@ -1,4 +1,4 @@
-"""OpenAI's own SDK for Node, unmodified, against the studio; installed from npm once a run."""
+"""OpenAI's own SDK for Node, unmodified, against the studio; installed from npm once per run."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ CPU = torch.device("cpu")
 LACKING = torch.float64, torch.complex64, torch.complex128
 
 
-class LesserDevice(TorchDispatchMode):
-    """Refuses numbers that MPS and some of Intel's GPUs do not have."""
+class LimitedDevice(TorchDispatchMode):
+    """Refuses number types that MPS and some of Intel's GPUs lack."""
 
     def __torch_dispatch__(
         self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
@@ -64,10 +64,10 @@ def test_take_is_generated_and_decoded_without_float64_or_complex_numbers(
 
     codes, sound = take()
     monkeypatch.setattr(layers, "has_complex", lambda device: False)
-    with LesserDevice():
-        lesser_codes, lesser_sound = take()
+    with LimitedDevice():
+        limited_codes, limited_sound = take()
         checkpoint.codec.encode(torch.zeros(1, 1, 5000))
-    assert np.array_equal(codes, lesser_codes) and np.array_equal(sound, lesser_sound)
+    assert np.array_equal(codes, limited_codes) and np.array_equal(sound, limited_sound)
 
 
 def test_equal_logits_are_ordered_by_index_for_any_number_of_candidates() -> None:

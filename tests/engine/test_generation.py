@@ -113,7 +113,7 @@ async def test_the_context_limits_a_take_and_every_position_is_used(quick_checkp
     assert np.array_equal(take.codes, reference.codes)
 
 
-async def test_prompt_too_long_is_refused_with_both_numbers(quick_checkpoint: Path) -> None:
+async def test_too_long_prompt_is_refused_with_the_context_size(quick_checkpoint: Path) -> None:
     with running_engine(quick_checkpoint, max_context=256) as engine:
         with pytest.raises(PromptTooLong) as caught:
             await hear(engine, greedy("word " * 100))

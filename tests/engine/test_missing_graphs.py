@@ -22,7 +22,7 @@ from engine.runtime.runner import Runner
 from engine.types import Sampling
 from tests.engine.kernels.interpreter import DEVICE
 from tests.engine.runtime.test_codec_streams import PlainBatches
-from tests.engine.speaking import hear, running_engine, seeded, standing_still, until
+from tests.engine.speaking import hear, paused_loop, running_engine, seeded, until
 from tests.tiny import TinyCodec, TinyModel, write_checkpoint
 
 pytest.importorskip("engine.fused.frame")
@@ -97,7 +97,7 @@ async def test_gap_work_waits_without_buffered_audio(tiny_checkpoint: Path, fram
                 speaking.append(engine.stats().running)
 
         alone = await hear(engine, utterance)
-        with standing_still(engine):  # both begin in the engine's next turn
+        with paused_loop(engine):  # both begin in the engine's next turn
             take = asyncio.ensure_future(hear(engine, utterance))
             await until(lambda: engine._loop._commands.qsize() == 1)
             engine._loop.run_in_gaps(work())

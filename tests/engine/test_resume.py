@@ -40,7 +40,7 @@ TAKES = (
 )
 
 
-def of_kind(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch, **settings: Any) -> Engine:
+def start_engine(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch, **settings: Any) -> Engine:
     config: dict[str, Any] = {"device": "cpu", "threads": 1} | settings
     if kind == "inline":
         return DirectEngine.start(EngineConfig(str(folder), **config))
@@ -56,7 +56,7 @@ def of_kind(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch, **settings
 @pytest.fixture(scope="module", params=KINDS)
 def engine(request: pytest.FixtureRequest, quick_checkpoint: Path) -> Iterator[Engine]:
     with pytest.MonkeyPatch.context() as patch:
-        started = of_kind(request.param, quick_checkpoint, patch)
+        started = start_engine(request.param, quick_checkpoint, patch)
         yield started
         started.stop()
 
@@ -72,7 +72,7 @@ def after(utterance: Utterance, take: Take, cut: int) -> Utterance:
     return replace(utterance, so_far=take.codes[:, :cut])
 
 
-def assert_goes_on(resumed: Take, whole: Take, cut: int, frame_samples: int = 2048) -> None:
+def assert_continues(resumed: Take, whole: Take, cut: int, frame_samples: int = 2048) -> None:
     assert np.array_equal(resumed.codes, whole.codes[:, cut:])
     np.testing.assert_allclose(resumed.pcm, whole.pcm[cut * frame_samples :], rtol=0, atol=1e-6)
     assert resumed.reason == whole.reason
@@ -90,7 +90,7 @@ async def test_resumed_take_continues_as_if_uninterrupted(engine: Engine, number
     assert whole.codes.shape[1] > 23, "the take must be long enough for this test to mean anything"
     assert len(np.unique(whole.codes[0])) > 3, "the take must vary for this test to mean anything"
     cut = min(CUTS[number], whole.codes.shape[1] - 1)
-    assert_goes_on(await hear(engine, after(utterance, whole, cut)), whole, cut)
+    assert_continues(await hear(engine, after(utterance, whole, cut)), whole, cut)
 
 
 async def test_continued_takes_run_beside_others_and_new_ones(plain_engine: Engine) -> None:
@@ -98,12 +98,12 @@ async def test_continued_takes_run_beside_others_and_new_ones(plain_engine: Engi
     whole = [await hear(plain_engine, take) for take in TAKES]
     new = [hear(plain_engine, take) for take in TAKES[:4]]
     cuts = CUTS[: len(TAKES)]
-    taken_up = [
+    continued = [
         hear(plain_engine, after(take, heard, cut)) for take, heard, cut in zip(TAKES, whole, cuts, strict=True)
     ]
-    together = await asyncio.gather(*new, *taken_up)
+    together = await asyncio.gather(*new, *continued)
     for resumed, unbroken, cut in zip(together[4:], whole, cuts, strict=True):
-        assert_goes_on(resumed, unbroken, cut)
+        assert_continues(resumed, unbroken, cut)
     for one, other in zip(together[:4], whole, strict=False):
         assert np.array_equal(one.codes, other.codes)
 
@@ -160,7 +160,7 @@ async def test_cached_voice_prefix_excludes_the_frames_so_far(quick_checkpoint: 
         whole = await hear(engine, utterance)
         before = engine.stats()
         for cut in (3, 20):
-            assert_goes_on(await hear(engine, after(utterance, whole, cut)), whole, cut)
+            assert_continues(await hear(engine, after(utterance, whole, cut)), whole, cut)
         stats = engine.stats()
     assert (stats.prefix_hits, stats.prefix_misses) == (before.prefix_hits + 2, before.prefix_misses)
     assert stats.prefix_bytes == before.prefix_bytes
@@ -179,7 +179,7 @@ async def test_resumed_take_ends_at_the_end_token(tmp_path: Path) -> None:
         last = await hear(engine, after(utterance, whole, frames))
         assert (last.reason, last.chunks[0].first_frame, last.pcm.size) == ("stop", frames, 0)
         if frames > 1:
-            assert_goes_on(await hear(engine, after(utterance, whole, frames - 1)), whole, frames - 1)
+            assert_continues(await hear(engine, after(utterance, whole, frames - 1)), whole, frames - 1)
 
 
 async def test_context_ends_a_resumed_take_at_the_same_frame(quick_checkpoint: Path) -> None:
@@ -188,7 +188,7 @@ async def test_context_ends_a_resumed_take_at_the_same_frame(quick_checkpoint: P
     prompt = len(build_prompt(utterance, open_source(quick_checkpoint).tokenizer(), config))
     with running_engine(quick_checkpoint, max_context=prompt + 20, threads=1) as engine:
         whole = await hear(engine, utterance)
-        assert_goes_on(await hear(engine, after(utterance, whole, 20)), whole, 20)
+        assert_continues(await hear(engine, after(utterance, whole, 20)), whole, 20)
         with pytest.raises(PromptTooLong, match=r"has 21 frames so far; .* room for 21 .* so it cannot be continued"):
             await hear(engine, after(utterance, whole, 21))
 
@@ -197,11 +197,11 @@ async def test_context_ends_a_resumed_take_at_the_same_frame(quick_checkpoint: P
 async def test_resumed_take_of_the_bundled_model_equals_the_whole_one(
     kind: str, cut: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine = of_kind(kind, BUNDLED, monkeypatch, max_context=512)
+    engine = start_engine(kind, BUNDLED, monkeypatch, max_context=512)
     try:
         utterance = seeded("Nobody had yet walked across the snow.", cut, 40)
         whole = await hear(engine, utterance)
-        assert_goes_on(await hear(engine, after(utterance, whole, cut)), whole, cut)
+        assert_continues(await hear(engine, after(utterance, whole, cut)), whole, cut)
     finally:
         engine.stop()
 

@@ -1,4 +1,4 @@
-"""Every example runs as its first line says, and what it writes is speech."""
+"""Every example runs as its first line says and writes speech."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def speech_body(seed: int, frames: int) -> dict[str, object]:
 
 @pytest.fixture(scope="module")
 def alone(fleet_settings: Settings) -> dict[int, bytes]:
-    """What one engine in the studio's own process says with each seed."""
+    """The audio of one engine in the studio's own process, by seed."""
     with serve(fleet_settings, Engine.start) as served, served.client() as client:
         return {seed: client.post(SPEECH, json=speech_body(seed, 20)).content for seed in (1, 2)}
 
@@ -52,10 +52,10 @@ def test_dead_process_frees_its_rows_and_other_takes_continue(studio: Several) -
     with studio.client_at(0) as one, studio.client_at(1) as other:
         with (
             one.stream("POST", SPEECH, json=speech_body(4, 2000)) as lost,
-            other.stream("POST", SPEECH, json=speech_body(5, 150)) as on,
+            other.stream("POST", SPEECH, json=speech_body(5, 150)) as kept,
         ):
             os.kill(studio.pids[0], signal.SIGKILL)
             with pytest.raises(httpx.TransportError):
                 lost.read()
-            assert len(on.read()) > 150 * 2000
+            assert len(kept.read()) > 150 * 2000
         wait_until_true(lambda: other.get("/health").json()["load"]["running"] == 0)

@@ -1,4 +1,4 @@
-"""Which replica speaks for which caller: homes, bounds and ties, as a function of the known state."""
+"""The choice of a replica for a take: homes, bounds and ties, as a function of the known loads."""
 
 from __future__ import annotations
 

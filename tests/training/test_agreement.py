@@ -99,11 +99,11 @@ def test_every_trained_frame_has_its_phone_and_the_next_one(speech: Speech) -> N
     composer = Composer(speech, [0, 1, 2, 3], seed=0)
     sequence = composer.sequence([2], ())
     first = len(sequence) - 1 - speech.frames[2]
-    now, coming = speech.phones_of(2)
-    assert np.array_equal(sequence.phones[:, first - 1 : -2], [now, coming])
+    now, upcoming = speech.phones_of(2)
+    assert np.array_equal(sequence.phones[:, first - 1 : -2], [now, upcoming])
     assert (sequence.phones[:, : first - 1] == UNKNOWN).all() and (sequence.phones[:, -2:] == UNKNOWN).all()
     changes = np.flatnonzero(now[1:] != now[:-1])
-    assert (coming[changes] == now[changes + 1]).all() and coming[-1] == UNKNOWN
+    assert (upcoming[changes] == now[changes + 1]).all() and upcoming[-1] == UNKNOWN
 
 
 def test_convolutions_through_images_give_the_same_sound() -> None:

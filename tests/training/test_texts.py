@@ -290,7 +290,7 @@ def test_rows_are_distinct_reproducible_and_exclude_held_out_texts(small_root: P
 def test_rows_that_the_teacher_cannot_read_are_left_out() -> None:
     class Deaf(Phonemiser):
         def __init__(self) -> None:
-            """Do without the packages that the real one needs."""
+            """Skip the packages that the real one needs."""
 
         def tokens(self, words: str, british: bool) -> np.ndarray | None:
             return None if british and "u" in words else np.array([len(words)], np.uint8)

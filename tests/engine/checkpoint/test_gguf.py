@@ -50,7 +50,7 @@ def add(writer: GGUFWriter, name: str, value: np.ndarray, kind: GGMLQuantization
         writer.add_tensor(name, gguf.quantize(value, kind), raw_dtype=kind)
 
 
-def finished(writer: GGUFWriter) -> None:
+def finish(writer: GGUFWriter) -> None:
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -92,7 +92,7 @@ def write_with_keys(folder: Path, published: Path, kind: GGMLQuantizationType | 
         add(writer, own_name(name), array, kind)
     for name, tensor in load_codec(published, "cpu").state_dict().items():
         writer.add_tensor(f"c.{name}", np.atleast_1d(tensor.squeeze().half().numpy()))
-    finished(writer)
+    finish(writer)
     return path
 
 
@@ -126,7 +126,7 @@ def write_with_files(folder: Path, published: Path, kind: GGMLQuantizationType |
     writer.add_key_value("audiocpp.embedded_files.offsets", ends, GGUFValueType.ARRAY, sub_type=GGUFValueType.UINT64)
     data = list(b"".join(files))
     writer.add_key_value("audiocpp.embedded_files.data", data, GGUFValueType.ARRAY, sub_type=GGUFValueType.UINT8)
-    finished(writer)
+    finish(writer)
     shutil.copy(published / "codec.yaml", folder)
     return path
 
@@ -278,7 +278,7 @@ def test_missing_key_is_named(tmp_path: Path) -> None:
     path = tmp_path / "bare.gguf"
     writer = GGUFWriter(path, "fish-speech")
     writer.add_tensor("norm.weight", np.ones(4, np.float32))
-    finished(writer)
+    finish(writer)
     assert "fish-speech.vocab_size" in refusal(path)
 
 

@@ -52,7 +52,7 @@ def folder(tmp_path: Path, merged: Path) -> Path:
 
 
 def refusal(folder: Path, name: str, by_its_structure: bool = True) -> str:
-    """Why a folder is refused, and if its structure is wrong, without reading a value."""
+    """The refusal of a folder; if its structure is wrong, also without reading its weights."""
     with pytest.raises(CheckpointError) as caught:
         load(folder, CPU, CPU, torch.float32)
     message = str(caught.value)
@@ -64,7 +64,7 @@ def refusal(folder: Path, name: str, by_its_structure: bool = True) -> str:
     return message
 
 
-def surveyed(folder: Path) -> str:
+def survey_refusal(folder: Path) -> str:
     """The refusal of a folder before its weights are read."""
     with pytest.raises(CheckpointError) as caught:
         survey_model(EngineConfig(str(folder), "cpu"))
@@ -210,17 +210,17 @@ def test_device_or_folder_in_place_of_a_file_is_not_read(folder: Path, name: str
     (folder / name).unlink(missing_ok=True)
     (folder / name).symlink_to("/dev/null")
     is_optional = name == "codec.yaml"  # then S2 Pro's sizes apply
-    assert ("codebooks" if is_optional else f"{name} is not a file") in surveyed(folder)
+    assert ("codebooks" if is_optional else f"{name} is not a file") in survey_refusal(folder)
     (folder / name).unlink()
     (folder / name).mkdir()
-    assert ("codebooks" if is_optional else f"{name} is not a file") in surveyed(folder)
+    assert ("codebooks" if is_optional else f"{name} is not a file") in survey_refusal(folder)
 
 
 @pytest.mark.parametrize("content", ["[" * 60_000, '"' + "x" * 2**20 + '"', "{", "\xff"])
 @pytest.mark.parametrize("name", ["card.json", "codec.yaml"])
 def test_oversized_nested_or_invalid_card_and_codec_yaml_are_refused(folder: Path, name: str, content: str) -> None:
     (folder / name).write_text(content, "latin-1")
-    assert f"{name} " in surveyed(folder)
+    assert f"{name} " in survey_refusal(folder)
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_impossible_codec_sizes_are_refused_before_building_it(folder: Path, key
     *outer, key = keys.split()
     functools.reduce(dict.__getitem__, outer, tree)[key] = value
     (folder / "codec.yaml").write_text(yaml.safe_dump(tree))
-    assert "value of the wrong kind" in surveyed(folder)
+    assert "value of the wrong kind" in survey_refusal(folder)
 
 
 WITHOUT_PERMISSION = """

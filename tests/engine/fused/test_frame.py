@@ -65,7 +65,7 @@ def test_fused_frame_draws_the_same_codes_as_the_plain_one(
     sizes = TinyModel(fast_dim=fast_dim, n_layer=2, fast_n_layer=1)
     folder = write_checkpoint(tmp_path, sizes, TinyCodec(num_codebooks=3, semantic_codebook_size=60))
     checkpoint = load(folder, torch.device(DEVICE), torch.device(DEVICE), torch.float32, weights=weights)
-    plain, mine = drawn(checkpoint, turns, kernel_attention=kernel_attention, batch_invariant=batch_invariant)
+    plain, mine = draw_frames(checkpoint, turns, kernel_attention=kernel_attention, batch_invariant=batch_invariant)
     assert np.array_equal(plain, mine)
 
 
@@ -79,7 +79,7 @@ def test_fused_frames_of_other_families_equal_the_plain_ones(tmp_path: Path, fam
         write_flat(tmp_path, codec, **AUDIO8)
     checkpoint = load(tmp_path, torch.device(DEVICE), torch.device(DEVICE), torch.float32)
     assert checkpoint.config.family == family
-    plain, mine = drawn(checkpoint, (FIRST, OTHERS), kernel_attention=True)
+    plain, mine = draw_frames(checkpoint, (FIRST, OTHERS), kernel_attention=True)
     assert np.array_equal(plain, mine)
 
 
@@ -90,7 +90,7 @@ def test_frames_with_twelve_bit_weights_equal_the_plain_ones(tmp_path: Path) -> 
     folder = write_checkpoint(tmp_path, sizes, TinyCodec(num_codebooks=3))
     checkpoint = load(folder, torch.device(DEVICE), torch.device(DEVICE), torch.float32)
     round_to_twelve_bits(checkpoint.model)
-    plain, mine = drawn(checkpoint, (FIRST, ALL), kernel_attention=True, twelve_bits="tiles")
+    plain, mine = draw_frames(checkpoint, (FIRST, ALL), kernel_attention=True, twelve_bits="tiles")
     assert np.array_equal(plain, mine)
 
 
@@ -128,8 +128,8 @@ def test_rehearsal_launches_every_kernel_of_a_frame(tmp_path: Path, monkeypatch:
         assert len(results[0]) < len(results[1])
 
 
-def drawn(checkpoint: Checkpoint, turns: tuple[slice, ...], **how: Any) -> list[np.ndarray]:
-    """Codes of one frame per turn for these rows of TEXTS, from plain torch and from a FusedFrame set up so."""
+def draw_frames(checkpoint: Checkpoint, turns: tuple[slice, ...], **how: Any) -> list[np.ndarray]:
+    """Codes of one frame per turn for these rows of TEXTS, from plain torch and a FusedFrame with these options."""
     frames = []
     for path in ("plain", "fused"):
         rows = tuple(

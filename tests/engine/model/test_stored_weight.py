@@ -32,16 +32,16 @@ def test_quantised_weight_is_off_by_at_most_half_a_step(bits: int, error: float,
     weight = torch.randn(48, 192, generator=torch.Generator().manual_seed(0)).bfloat16()
     weight[3], weight[5, 7] = 0, 20.0
     stored = StoredWeight.of(weight, bits)
-    stands_for, wide = stored.dequantised(torch.float32), weight.float()
+    dequantised, wide = stored.dequantised(torch.float32), weight.float()
     groups = wide.unflatten(1, (-1, 64 if bits == 6 else 192))
     largest = groups.abs().amax(2, keepdim=True).expand_as(groups).flatten(1)
     assert stored.shape == (48, 192)
-    assert ((stands_for - wide).abs() <= 0.51 * largest / step + 1e-6).all()  # float16 scales are rounded, too
-    assert (stands_for[6:] - wide[6:]).norm() <= error * wide[6:].norm()
+    assert ((dequantised - wide).abs() <= 0.51 * largest / step + 1e-6).all()  # float16 scales are rounded, too
+    assert (dequantised[6:] - wide[6:]).norm() <= error * wide[6:].norm()
     parts = [half.dequantised(torch.float32) for half in stored.halves()]
-    assert torch.equal(torch.cat(parts), stands_for)
+    assert torch.equal(torch.cat(parts), dequantised)
     again = StoredWeight.of(weight[:24], bits).joined(StoredWeight.of(weight[24:], bits))
-    assert torch.equal(again.dequantised(torch.float32), stands_for)
+    assert torch.equal(again.dequantised(torch.float32), dequantised)
 
 
 def test_six_bit_weights_store_every_value_at_every_position() -> None:

@@ -45,7 +45,7 @@ HOW = (
 
 
 def frames(folder: Path, count: int, plain: bool) -> tuple[Tensor, list[int]]:
-    """Frames of four rows with prompts of different lengths, two of which leave early, and operators per frame."""
+    """Frames of four rows with prompts of different lengths, two of which end early, and operators per frame."""
     checkpoint = load(folder, CPU, CPU, torch.float32)
     runner = Runner(checkpoint.model, len(HOW), 512)
     assert isinstance(runner._frame, CpuFrame)
@@ -61,12 +61,12 @@ def frames(folder: Path, count: int, plain: bool) -> tuple[Tensor, list[int]]:
     operators = []
     for index in range(count):
         speaking = tuple(rows[: 4 if index < count // 2 else 2])
-        drawn[index, : len(speaking)], operated = counted(lambda: runner.launch(speaking)._codes)  # noqa: B023
+        drawn[index, : len(speaking)], operated = count_operators(lambda: runner.launch(speaking)._codes)  # noqa: B023
         operators.append(operated)
     return drawn, operators
 
 
-def counted(work: Callable[[], Tensor]) -> tuple[Tensor, int]:
+def count_operators(work: Callable[[], Tensor]) -> tuple[Tensor, int]:
     with Counter() as counter:
         result = work()
     return result, counter.count

@@ -1,4 +1,4 @@
-"""An engine's life: rows join, leave and wait; a full, stopped or dead engine answers every caller."""
+"""An engine's life cycle: takes start, wait and end; a full, stopped or dead engine answers every caller."""
 
 from __future__ import annotations
 
@@ -122,11 +122,11 @@ async def test_busy_seconds_grow_during_prefill(one_row: Engine, monkeypatch: py
     seen: list[float] = []
     prefill = Runner.prefill
 
-    def noted(runner: Runner, rows: Sequence[Row]) -> list[Row]:
+    def record_and_prefill(runner: Runner, rows: Sequence[Row]) -> list[Row]:
         seen.append(one_row.stats().busy_seconds)
         return prefill(runner, rows)
 
-    monkeypatch.setattr(Runner, "prefill", noted)
+    monkeypatch.setattr(Runner, "prefill", record_and_prefill)
     await hear(one_row, greedy("word " * 200, frames=1))
     assert len(seen) > 2 and np.all(np.diff(seen) > 0)
 

@@ -36,11 +36,11 @@ async def test_second_take_of_a_voice_hits_the_cache_with_the_same_codes(engine:
 async def test_cached_prefix_does_not_change_the_next_take(engine: Engine, tiny_checkpoint: Path) -> None:
     reference = clip(engine, 1)
     await hear(engine, seeded("Say this.", 7, references=(reference,)))
-    take_of_known = await hear(engine, seeded("And now something else.", 8, references=(reference,)))
-    with running_engine(tiny_checkpoint, prefix_bytes=0) as forgetful:
-        fresh = await hear(forgetful, seeded("And now something else.", 8, references=(reference,)))
-        assert forgetful.stats().prefix_hits == 0
-    assert np.array_equal(take_of_known.codes, fresh.codes)
+    take = await hear(engine, seeded("And now something else.", 8, references=(reference,)))
+    with running_engine(tiny_checkpoint, prefix_bytes=0) as uncached:
+        fresh = await hear(uncached, seeded("And now something else.", 8, references=(reference,)))
+        assert uncached.stats().prefix_hits == 0
+    assert np.array_equal(take.codes, fresh.codes)
 
 
 async def test_edited_transcript_or_clip_misses_the_cache(engine: Engine) -> None:
