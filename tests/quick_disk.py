@@ -1,6 +1,6 @@
 """Disk writes without waiting: no test loses power, and data written by a killed process is kept anyway.
 
-What is written stays the same.
+The written data stays the same.
 """
 
 from __future__ import annotations

@@ -174,7 +174,7 @@ def distributions_by_package() -> dict[str, set[str]]:
 
 
 def not_required(paths: list[Path], *files: str) -> list[str]:
-    """Imports of packages that requirement files do not name; not those that come with torch, or with ZeroGPU alone."""
+    """Imports of packages that requirement files do not name, except those that come with torch or with ZeroGPU."""
     known, owners = required(*files), distributions_by_package()
     own = {*PACKAGES, "app", "triton", "spaces", *sys.stdlib_module_names}
     return [

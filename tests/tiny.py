@@ -1,6 +1,6 @@
 """Small random checkpoints in the published layout of S2 Pro, written in a second, equal for equal seeds.
 
-The codec's tensors come out of fish-speech's own class, so that their names are truly the published ones.
+The codec's tensors are created by fish-speech's own class, so that their names are the published ones.
 Weights are drawn so that signals keep their size through every layer and every parameter matters.
 """
 

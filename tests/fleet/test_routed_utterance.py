@@ -23,7 +23,7 @@ from tests.fleet.fakes import INFO, FakeTransport, codes_of, utterance
 
 @pytest.fixture(autouse=True)
 async def _virtual_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Time passes only while nothing can run, and then at once: a busy machine causes no timeout."""
+    """Virtual time jumps ahead while nothing can run: a busy machine causes no timeout."""
     loop = asyncio.get_running_loop()
     selector: selectors.BaseSelector = loop._selector  # type: ignore[attr-defined]
     select, now = selector.select, loop.time()

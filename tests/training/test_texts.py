@@ -64,7 +64,7 @@ EVALUATION = evaluation_sentences()
         (numerals.decimal, "-1,200.5", "minus one thousand two hundred point five"),
     ],
 )
-def test_numbers_are_spelled_out_as_spoken(reading: Callable[[Any], str], number: int | str, words: str) -> None:
+def test_numbers_have_the_expected_reading(reading: Callable[[Any], str], number: int | str, words: str) -> None:
     assert reading(number) == words
 
 

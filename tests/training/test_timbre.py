@@ -1,4 +1,4 @@
-"""Training the timbre part: aligned sets, correctly labelled rows, disguises that keep time and level, steps."""
+"""Training the timbre part: aligned sets, correctly labelled rows, altered clips that keep time and level, steps."""
 
 from __future__ import annotations
 

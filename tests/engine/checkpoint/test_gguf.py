@@ -138,7 +138,7 @@ LAYOUTS = {"sizes as keys": write_with_keys, "files inside": write_with_files}
 def test_dequantised_blocks_equal_those_of_the_gguf_package(number: int) -> None:
     block, kind = BLOCK_TYPES[number], GGMLQuantizationType(number)
     data = np.random.default_rng(number).integers(0, 256, (70, block.bytes), dtype=np.uint8)
-    for at in {8: [0], 12: [0, 2], 13: [0, 2], 14: [208]}[number]:  # finite 16-bit numbers where the block has them
+    for at in {8: [0], 12: [0, 2], 13: [0, 2], 14: [208]}[number]:  # finite values in the block's float16 fields
         data[:, at : at + 2] = np.random.default_rng(1).normal(size=(70, 1)).astype(np.float16).view(np.uint8)
     expected = gguf.dequantize(data, kind)
     assert np.array_equal(dequantise(torch.from_numpy(data.reshape(-1)), block).view(70, -1).numpy(), expected)
