@@ -16,11 +16,11 @@ BEGIN_FIRST = (
     {"test_journey.py", "test_looks.py", "test_longform.py", "test_new_voice.py", "test_voices.py"}  # of the browser's
     | {"test_frame.py", "test_compilation.py", "test_soak.py", "test_command.py", "test_wheel.py"}
 )
-"""Slow files that would otherwise begin late, so that at the end one worker would wait for another."""
+"""Slow files: if they began late, one worker would wait for another at the end."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what drives a browser by its folder, and leave out what needs a GPU, Ray, a teacher where there is none."""
+    """Mark browser tests by their folder, and deselect tests that need a GPU, Ray or a teacher that is missing here."""
     import torch
 
     for item in items:

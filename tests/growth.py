@@ -1,4 +1,4 @@
-"""How much more a piece of work costs for twice the input: at most three times as much."""
+"""Checks that work costs at most three times as much for twice the input."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEAST = 0.004
 LARGEST = 1 << 17
 """Characters; anything too fast to measure even then is fast enough."""
 TRIES = 4
-"""Quadratic growth shows in each of them."""
+"""Quadratic growth fails each of them."""
 
 PIECES = {
     "sentences": "This is one sentence, and it has some words. ",
@@ -61,7 +61,7 @@ def check(work: Work, make: Callable[[int], str], size: int) -> None:
     while (once := cost(work, make(size))) < LEAST and size < LARGEST:
         size *= 4
     measurements = []
-    for length in (size, 2 * size):  # a step, as where memory no longer fits a cache, is at one of them only
+    for length in (size, 2 * size):  # a jump, as when memory no longer fits a cache, affects only one of them
         for attempt in range(TRIES):
             if attempt or length != size:
                 once = cost(work, make(length))

@@ -1,6 +1,6 @@
 """Disk writes without waiting: no test loses power, and data written by a killed process is kept anyway.
 
-What is written stays the same.
+The written data stays the same.
 """
 
 from __future__ import annotations
@@ -11,6 +11,6 @@ from studio.library import store
 
 
 def hasten() -> None:
-    """Have files and databases, in this process, leave the time of writing to the system."""
+    """Let the system decide when files and databases of this process are written to disk."""
     os.fsync = lambda fd: None
     store.SYNCHRONOUS = "off"

@@ -1,6 +1,6 @@
 """Caches for code that analyses and measures clips: many tests use the same few clips.
 
-What they hear stays the same: each clip is heard once by a process of the tests.
+The results stay the same: each test process analyses each clip once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A cache for FastAPI: a test's studio has the same routes as the previous test's.
 
-What it makes stays the same: the parameters of a function are read once, also of each closure and bound method that has
-the same code and defaults. Without this, half of a short test is reading them again.
+The routes stay the same: parameters are read once for all closures and bound methods with the same code and defaults.
+Reading them every time would take half the time of a short test.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def hasten() -> None:
     kept: dict[int, object] = {}  # objects compared by identity must not be freed
 
     def code_of(call: Callable[..., Any]) -> Hashable:
-        """The same for functions of the same parameters; None for what is not a plain function."""
+        """A key shared by functions with the same parameters; None for anything but a plain function."""
         function = getattr(call, "__func__", call)
         if not inspect.isfunction(function) or hasattr(function, "__wrapped__"):
             return None
@@ -42,7 +42,7 @@ def hasten() -> None:
         if key not in dependants:
             dependants[key] = replace(plain_dependant(call=call, **how), call=None)  # a call may hold a whole studio
         copy = replace(dependants[key], call=call)
-        for name in LISTS:  # which routes add to
+        for name in LISTS:  # routes add to these
             setattr(copy, name, [*getattr(copy, name)])
         return copy
 

@@ -77,7 +77,7 @@ def imports(path: Path) -> list[tuple[str, str | None]]:
     return imports
 
 
-def test_the_engine_knows_no_web_no_page_and_no_database() -> None:
+def test_engine_imports_no_web_page_or_database_packages() -> None:
     assert not [
         f"{name_of(path)} imports {module}"
         for path in sources("engine")
@@ -86,7 +86,7 @@ def test_the_engine_knows_no_web_no_page_and_no_database() -> None:
     ]
 
 
-def test_all_others_use_only_the_engines_public_names() -> None:
+def test_other_packages_use_only_the_engines_public_names() -> None:
     others = sources("fleet", "studio", "app")
     used = [(path, module, name) for path in others for module, name in imports(path)]
     assert not [
@@ -96,33 +96,33 @@ def test_all_others_use_only_the_engines_public_names() -> None:
     ]
 
 
-def test_the_fleet_alone_knows_ray_and_nothing_but_the_start_knows_the_fleet() -> None:
-    """It depends only on the engine; only its front ends know the studio's API. Its own benchmarks know it too."""
+def test_only_the_fleet_imports_ray_and_only_the_start_imports_the_fleet() -> None:
+    """It depends only on the engine; only its front ends import the studio's API. Its benchmarks may import it."""
     offenders = []
     for path in [*PRODUCT, *sources("benchmarks")]:
         package = "/".join(path.relative_to(ROOT).parent.parts)
         special = {"fleet": {"studio", "app", *ENGINE_MAY_NOT}, "fleet/frontends": {"app", *RAY}}
-        knows_fleet = ROOT / "benchmarks" / "fleet" in path.parents or ROOT / "studio" / "start" in path.parents
-        forbidden = RAY if knows_fleet else special.get(package, {*RAY, "fleet"})
+        may_import_fleet = ROOT / "benchmarks" / "fleet" in path.parents or ROOT / "studio" / "start" in path.parents
+        forbidden = RAY if may_import_fleet else special.get(package, {*RAY, "fleet"})
         tops = {module.partition(".")[0] for module, _ in imports(path)}
         offenders += [f"{name_of(path)} imports {name}" for name in sorted(tops & forbidden)]
     assert not offenders
 
 
-def test_page_and_api_do_not_know_each_other_and_only_the_start_knows_both() -> None:
-    """The front ends of a fleet know the API too."""
-    knowing = {"frontends": {"api"}, "start": {"api", "ui"}}
+def test_page_and_api_do_not_import_each_other_and_only_the_start_imports_both() -> None:
+    """The front ends of a fleet may import the API too."""
+    allowed = {"frontends": {"api"}, "start": {"api", "ui"}}
     assert not [
         f"{name_of(path)} imports {module}"
         for path in sources("studio", "fleet")
         for module, _ in imports(path)
-        for other in {"api", "ui"} - knowing.get(path.parent.name, {path.relative_to(ROOT).parts[1]})
+        for other in {"api", "ui"} - allowed.get(path.parent.name, {path.relative_to(ROOT).parts[1]})
         if f"{module}.".startswith(f"studio.{other}.")
     ]
 
 
 def test_the_engines_folders_import_in_one_direction() -> None:
-    """The picture in docs/structure.md: each only what stands before it here."""
+    """As pictured in docs/structure.md: each folder imports only those listed before it here."""
     order = ["model", "codec", "kernels", "fused", "codec.fused", "checkpoint", "runtime", "direct_engine", "checking"]
     folders = [f"engine.{name}." for name in order]
 
@@ -165,14 +165,16 @@ def distributions_by_package() -> dict[str, set[str]]:
     owners: dict[str, set[str]] = {}
     for distribution in distributions():
         name = distribution.metadata["Name"]
-        lines = (distribution.read_text("RECORD") or "").splitlines()  # `files` would make a path of each, for seconds
+        lines = (
+            distribution.read_text("RECORD") or ""
+        ).splitlines()  # `files` would take seconds to make a path of each
         for top in {re.split("[/,]", line, maxsplit=1)[0].removesuffix(".py") for line in lines}:
             owners.setdefault(top, set()).add(name)
     return owners
 
 
 def not_required(paths: list[Path], *files: str) -> list[str]:
-    """Imports of packages that requirement files do not name; not those that come with torch, or with ZeroGPU alone."""
+    """Imports of packages that requirement files do not name, except those that come with torch or with ZeroGPU."""
     known, owners = required(*files), distributions_by_package()
     own = {*PACKAGES, "app", "triton", "spaces", *sys.stdlib_module_names}
     return [
@@ -193,7 +195,7 @@ def test_imported_packages_are_required_by_name() -> None:
 
 
 def cycle(graph: dict[str, set[str]]) -> list[str]:
-    """One cycle, as the names on it; empty where there is none."""
+    """One cycle, as a list of names; empty if there is none."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -202,9 +204,9 @@ def cycle(graph: dict[str, set[str]]) -> list[str]:
 
 
 def test_imports_have_no_cycles() -> None:
-    """In every folder: each of its files, and each of its folders with all that is in it, counts as one.
+    """In every folder, each file and each subfolder with its contents counts as one.
 
-    A package's own `__init__` counts for its users alone. Imports within functions count too.
+    Imports of and by a package's own `__init__` are ignored within it. Imports within functions count too.
     """
     files = {module_of(path): path.relative_to(ROOT).parts for path in PRODUCT}
     graphs: dict[str, dict[str, set[str]]] = {}
@@ -224,7 +226,7 @@ SCRIPT_IMPORT = re.compile(r"""(?:\bfrom|^import|\bimport\()\s*["']([./][^"']*\.
 
 
 def test_the_pages_imports_have_no_cycles() -> None:
-    """Including imports that wait for a button."""
+    """Including dynamic imports."""
     graph = {}
     for path in PAGE:
         if path.suffix == ".js":
@@ -248,7 +250,7 @@ def test_folders_have_few_modules() -> None:
     assert not {name: len(paths) for name, paths in folders().items() if len(paths) > MAX_MODULES}
 
 
-def test_a_file_name_occurs_once() -> None:
+def test_file_names_are_unique() -> None:
     names = Counter(path.name for path in PRODUCT if not path.name.startswith("__"))
     assert not {name for name, count in names.items() if count > 1}
 
@@ -325,9 +327,9 @@ def _raises_again(handler: ast.ExceptHandler) -> bool:
 
 
 def _blocking_names() -> set[str]:
-    """Functions that say in their docstring that they block, and those that call them; only names with one meaning.
+    """Functions whose docstring says that they block, and their callers; only names that are defined once.
 
-    Generators do so only once they are iterated, and are left out.
+    Generators block only when iterated, and are left out.
     """
     named: dict[str, list[ast.FunctionDef | ast.AsyncFunctionDef]] = {}
     for path in PRODUCT:
@@ -356,7 +358,7 @@ def _name_of_call(call: ast.Call) -> str:
 
 
 def _called_at_once(node: ast.AST) -> Iterator[ast.Call]:
-    """Calls that a coroutine makes itself: not what it awaits, nor what functions inside it do."""
+    """Calls that a coroutine makes itself, except awaited ones and those of nested functions."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef):
             continue
@@ -378,10 +380,10 @@ def test_coroutines_do_not_call_blocking_functions() -> None:
         for call in _called_at_once(node)
         if (name := _name_of_call(call)) in blocking
     }
-    assert faults == {"studio/speech/planning/planner.py plan_of"}  # of short texts, and not where that takes long
+    assert faults == {"studio/speech/planning/planner.py plan_of"}  # only for short texts
 
 
-def test_the_list_of_broad_excepts_is_not_longer_than_needed() -> None:
+def test_every_allowed_broad_except_is_used_once() -> None:
     for name in BROAD_EXCEPT_ALLOWED:
         nodes = ast.walk(tree_of(ROOT / name))
         assert sum(isinstance(node, ast.ExceptHandler) and _is_broad(node.type) for node in nodes) == 1, name

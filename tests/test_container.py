@@ -75,7 +75,7 @@ def test_container_variables_are_settings_and_its_port_is_open() -> None:
     assert steps("USER") == ["studio"]
 
 
-def test_container_has_the_python_of_the_space() -> None:
+def test_container_and_space_use_the_same_python() -> None:
     front = (ROOT / "README.md").read_text("utf-8").split("---")[1]
     (version,) = re.findall(r'^python_version: "(.+)"$', front, re.MULTILINE)
     assert steps("FROM") == [f"python:{version}-slim-bookworm"]

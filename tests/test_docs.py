@@ -44,7 +44,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
     return create_app(Settings(page=False, home=home, voices=voices))
 
 
-def test_every_route_has_its_place_in_the_table(app: FastAPI) -> None:
+def test_every_route_is_in_the_api_table(app: FastAPI) -> None:
     manual = page("api.md")
     paths = app.openapi()["paths"]
     assert len(paths) > 4
@@ -58,7 +58,7 @@ def test_every_route_has_its_place_in_the_table(app: FastAPI) -> None:
         assert f"`WS {path}`" in manual
 
 
-def test_every_setting_has_its_row() -> None:
+def test_every_setting_has_a_row_in_the_settings_table() -> None:
     rows = re.findall(r"^\| `([A-Z_0-9]+)` \|", page("settings.md"), re.MULTILINE)
     assert rows == ["STUDIO_" + name.upper() for name in Settings.model_fields]
 
@@ -93,7 +93,7 @@ def is_a_module_or_a_name_in_one(name: str) -> bool:
     return not rest or (file.is_file() and re.search(rf"\b{rest[0]}\b", file.read_text("utf-8")) is not None)
 
 
-def test_structure_has_a_line_for_every_package_and_every_folder_of_the_page() -> None:
+def test_structure_page_has_a_row_for_every_package_and_page_folder() -> None:
     packages = sorted(
         path.parent for name in ("engine", "fleet", "studio") for path in (ROOT / name).rglob("__init__.py")
     )
@@ -130,7 +130,7 @@ def test_every_make_target_in_the_documents_exists() -> None:
         assert set(re.findall(r"(?:`|^)make ([a-z-]+)", document.read_text("utf-8"), re.MULTILINE)) <= targets
 
 
-def test_the_space_front_matter_fits_the_requirements() -> None:
+def test_space_front_matter_matches_the_requirements() -> None:
     front = dict(re.findall(r"^(\w+): (.+)$", README.split("---")[1], re.MULTILINE))
     assert f"gradio=={front['sdk_version']}" in (ROOT / "requirements.txt").read_text()
     assert (ROOT / front["app_file"]).is_file()
@@ -149,7 +149,7 @@ def test_documented_curl_line_matches_the_printed_one_and_works(quick_checkpoint
         assert sum(frame.samples for frame in file.decode(audio=0)) > 44_100
 
 
-def test_the_python_programs_of_readme_run_and_speak(tmp_path: Path) -> None:
+def test_python_programs_in_the_readme_run_and_speak(tmp_path: Path) -> None:
     (tmp_path / "anna.wav").write_bytes(wav(tone(1.5)))
     (tmp_path / "anna.txt").write_text("My name is Anna.")
     programs = re.findall(r"```python\n(.*?)```", README, re.DOTALL)

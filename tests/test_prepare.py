@@ -1,4 +1,4 @@
-"""`scripts/prepare`: which Python it uses, when it creates the environment again, what it says if it cannot."""
+"""`scripts/prepare`: which Python it uses, when it recreates the environment, and its error messages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ esac
 
 
 class Machine:
-    """A copy of the preparing files, and a PATH with the system's tools and the Pythons that a test adds."""
+    """A copy of the files that prepare needs, and a PATH with the system's tools and the Pythons that a test adds."""
 
     def __init__(self, folder: Path) -> None:
         self.root, self._bin = folder / "project", folder / "bin"
@@ -54,12 +54,12 @@ class Machine:
         return subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
 
     def add_npm(self, does: str) -> None:
-        """One that the tests' packages have brought, and that does this."""
+        """Add an npm, as if installed with the tests' packages, that runs this."""
         npm = self.root / ".venv" / "bin" / "npm"
         npm.write_text(f"#!/bin/sh\n{does}\n")
         npm.chmod(0o755)
 
-    def made_with(self, venv: str = ".venv") -> str:
+    def python_of(self, venv: str = ".venv") -> str:
         return (self.root / venv / "pyvenv.cfg").read_text().strip()
 
 
@@ -72,14 +72,14 @@ def machine(tmp_path: Path) -> Machine:
 def test_tested_python_is_used_without_a_message(machine: Machine, version: str) -> None:
     machine.add_python("python3", version)
     done = machine.prepare()
-    assert done.returncode == 0 and machine.made_with() == version
+    assert done.returncode == 0 and machine.python_of() == version
     assert "installed: -m pip" in done.stdout and "newer" not in done.stdout and done.stderr == ""
 
 
 def test_a_newer_python_is_used_and_reported(machine: Machine) -> None:
     machine.add_python("python3", "3.15.2")
     done = machine.prepare()
-    assert done.returncode == 0 and machine.made_with() == "3.15.2"
+    assert done.returncode == 0 and machine.python_of() == "3.15.2"
     assert "newer than the versions that the project is tested on (3.11 to 3.13)" in done.stdout
 
 
@@ -91,7 +91,7 @@ def test_old_python_is_skipped_for_a_suitable_one(machine: Machine, newer: str) 
     assert "sudo apt-get install python3.11-venv) or uv" in refused.stderr and not (machine.root / ".venv").exists()
     version = f"{newer.removeprefix('python')}.4"
     machine.add_python(newer, version)
-    assert machine.prepare().returncode == 0 and machine.made_with() == version
+    assert machine.prepare().returncode == 0 and machine.python_of() == version
 
 
 def test_uv_provides_a_python_if_there_is_none(machine: Machine) -> None:
@@ -99,20 +99,20 @@ def test_uv_provides_a_python_if_there_is_none(machine: Machine) -> None:
     machine.add_python("hidden", "3.13.2")
     machine.add_program("uv", 'case "$2" in find) echo hidden ;; install) echo "installing $3" ;; esac')
     done = machine.prepare()
-    assert done.returncode == 0 and machine.made_with() == "3.13.2"
+    assert done.returncode == 0 and machine.python_of() == "3.13.2"
     assert "Installing Python 3.13 with uv" in done.stderr and "installing 3.13" in done.stderr
 
 
-def test_an_environment_stays_until_another_python_is_asked_for(machine: Machine) -> None:
+def test_environment_is_kept_until_another_python_is_requested(machine: Machine) -> None:
     machine.add_python("python3", "3.11.4")
     machine.add_python("python3.13", "3.13.0")
     machine.prepare()
     assert machine.prepare().stdout == ""
     assert machine.prepare(PYTHON="python3").stdout == ""
     apart = machine.prepare(PYTHON="python3.13", VENV=".venv-3.13")
-    assert apart.returncode == 0 and machine.made_with(".venv-3.13") == "3.13.0" and machine.made_with() == "3.11.4"
+    assert apart.returncode == 0 and machine.python_of(".venv-3.13") == "3.13.0" and machine.python_of() == "3.11.4"
     again = machine.prepare(PYTHON="python3.13")
-    assert "Python 3.13.0" in again.stdout and machine.made_with() == "3.13.0"
+    assert "Python 3.13.0" in again.stdout and machine.python_of() == "3.13.0"
 
 
 def test_folder_without_an_environment_is_never_deleted(machine: Machine) -> None:
@@ -123,7 +123,7 @@ def test_folder_without_an_environment_is_never_deleted(machine: Machine) -> Non
     assert (machine.root / "scripts" / "mine.txt").exists()
 
 
-def test_page_checkers_are_installed_once_per_list(machine: Machine) -> None:
+def test_page_checkers_are_installed_once_per_lock_file(machine: Machine) -> None:
     machine.add_python("python3", "3.11.4")
     assert machine.prepare("test").returncode == 0
     machine.add_npm('rm -rf node_modules; mkdir node_modules; echo "npm: $1"')
@@ -135,7 +135,7 @@ def test_page_checkers_are_installed_once_per_list(machine: Machine) -> None:
     assert len(list((machine.root / "node_modules").glob(".installed-*"))) == 1
 
 
-def test_an_unreachable_registry_is_reported_and_tried_again_next_time(machine: Machine) -> None:
+def test_unreachable_registry_is_reported_and_retried_next_time(machine: Machine) -> None:
     machine.add_python("python3", "3.11.4")
     machine.prepare("test")
     machine.add_npm('echo "npm error ENOTFOUND" >&2; mkdir -p node_modules; exit 1')

@@ -17,7 +17,7 @@ import studio
 from studio.library import Library
 from studio.paths import ROOT
 
-MOST = 60 * 1000 * 1000
+MAX_BYTES = 60 * 1000 * 1000
 """In bytes: acceptable to a package index and to a user who downloads it."""
 
 
@@ -46,7 +46,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_wheel_has_the_version_and_requires_what_make_installs(wheel: Path) -> None:
-    assert wheel.stat().st_size < MOST
+    assert wheel.stat().st_size < MAX_BYTES
     with zipfile.ZipFile(wheel) as file:
         names = file.namelist()
         metadata = message_from_bytes(next(file.read(name) for name in names if name.endswith("METADATA")))
@@ -95,7 +95,7 @@ def test_installed_wheel_speaks_and_has_the_command(installed: Path, tmp_path: P
     assert soundfile.info(tmp_path / "a.wav").duration > 0.5
 
 
-def test_wheel_contains_only_its_own_files_and_those_of_the_docs_page(installed: Path, tmp_path: Path) -> None:
+def test_installed_wheel_uses_its_own_files_and_serves_the_docs_page(installed: Path, tmp_path: Path) -> None:
     program = (
         "import engine, studio.settings as s; print(engine.__file__, s.Settings().model); "
         "from fastapi import FastAPI; from fastapi.testclient import TestClient; "

@@ -1,6 +1,6 @@
 """Small random checkpoints in the published layout of S2 Pro, written in a second, equal for equal seeds.
 
-The codec's tensors come out of fish-speech's own class, so that their names are truly the published ones.
+The codec's tensors are created by fish-speech's own class, so that their names are the published ones.
 Weights are drawn so that signals keep their size through every layer and every parameter matters.
 """
 
@@ -49,7 +49,7 @@ class TinyModel:
     max_seq_len: int = 2048
     tie_word_embeddings: bool = True
     stop_bias: float = 0.1
-    """How large the row of <|im_end|> is beside the others: small keeps greedy takes going."""
+    """Scale of <|im_end|>'s row relative to the others: a small one keeps greedy takes from ending."""
 
 
 @dataclass(frozen=True)
@@ -231,7 +231,7 @@ def _write_weights(folder: Path, tensors: dict[str, Tensor], shards: int) -> Non
 
 
 def codec_config(sizes: TinyCodec) -> dict[str, Any]:
-    """The configuration that goes into codec.yaml, in the form of fish-speech's own."""
+    """The contents of codec.yaml, in fish-speech's format."""
     arguments = {
         "_target_": "fish_speech.models.dac.modded_dac.ModelArgs",
         "block_size": sizes.block_size,
@@ -304,7 +304,7 @@ def write_codec(folder: Path, sizes: TinyCodec, seed: int = 0, nesting: Nesting 
 
 
 def add_timbre(folder: Path, seed: int = 0) -> None:
-    """Give the codec in a folder a timbre part of random weights, which colours all that it decodes."""
+    """Give the codec in a folder a timbre part of random weights, which changes everything that it decodes."""
     from engine.codec import Codec, CodecConfig
 
     tree = yaml.safe_load((folder / "codec.yaml").read_text())

@@ -98,7 +98,7 @@ def build_codec(config: dict[str, Any]) -> nn.Module:
 
 
 def flatten_codec_state(state: dict[str, Any]) -> dict[str, Tensor]:
-    """The tensors of a codec.pth, out of whichever nesting they were saved in."""
+    """The tensors of a codec.pth, however they are nested in it."""
     for key in ("state_dict", "generator"):
         state = state.get(key, state)
     return {key.removeprefix("generator."): value for key, value in state.items()}
@@ -118,7 +118,7 @@ def load_codec(folder: Path) -> nn.Module:
 
 
 def extend_positions(codec: Any, frames: int) -> None:
-    """Let the decoding side go beyond the positions its tables were built for, by the same formula."""
+    """Extend the decoder's position tables by the same formula."""
     for module in codec.quantizer.modules():
         if isinstance(module, modded_dac.Transformer):
             config = module.config
@@ -139,7 +139,7 @@ def decode(codec: Any, codes: Tensor) -> Tensor:
 
 
 class ReferenceAR(DualARTransformer):
-    """The S2 form of fish-speech's dual AR: what the fast AR reads is the **normed** slow hidden state.
+    """The S2 form of fish-speech's dual AR: the fast AR reads the **normed** slow hidden state.
 
     The 0.1.0 wheel predates that switch (norm_fastlayer_input); everything else is its own.
     """
@@ -192,7 +192,7 @@ def own_name(key: str) -> str:
 
 
 def token_ids(first: int, last: int, stop: int) -> SimpleNamespace:
-    """What the classes ask a tokenizer for."""
+    """The tokenizer's attributes that the classes use."""
     return SimpleNamespace(
         semantic_id_to_token_id={i: first + i for i in range(last - first + 1)},
         semantic_begin_id=first,
@@ -209,7 +209,7 @@ def load_ar(
 ) -> ReferenceAR:
     """fish-speech's dual AR with the tensors of a published-layout folder, every one used.
 
-    ``positions``: what its tables and its own loop's caches hold, if not as many as the config says.
+    ``positions``: the size of its tables and of its own loop's caches; None: the config's.
     """
     config = json.loads((folder / "config.json").read_text())
     config["text_config"]["max_seq_len"] = positions or config["text_config"]["max_seq_len"]
@@ -226,7 +226,7 @@ def load_ar(
 
 @torch.inference_mode()
 def forward(model: DualARTransformer, prompt: Tensor) -> tuple[Tensor, Tensor]:
-    """Slow logits (T, vocabulary) and what the fast AR reads (T, fast dim) of a prompt (1 + codebooks, T)."""
+    """Slow logits (T, vocabulary) and the fast AR's input (T, fast dim) for a prompt (1 + codebooks, T)."""
     for block in model.layers:
         block.attention.kv_cache = None
     model.max_seq_len = -1
@@ -252,7 +252,7 @@ def fast_logits(model: DualARTransformer, hidden: Tensor, codes: Tensor) -> Tens
 def generate_greedily(
     model: DualARTransformer, prompt: Tensor, frames: int, stop_id: int, residual: int | None = None
 ) -> Tensor:
-    """Codes (codebooks, at most ``frames``) by taking the best legal token everywhere.
+    """Codes (codebooks, at most ``frames``) by taking the best legal token in every step.
 
     residual: how many residual codes are legal, as in the loop of S1's time; None: all.
     """

@@ -12,7 +12,7 @@ PAUSE = 0.01
 
 
 def wait_until(holds: Callable[[State], object], look: Callable[[], State], seconds: float = 60.0) -> State:
-    """The state that ``look`` returns, as soon as it ``holds``; fails with the last one after so many seconds."""
+    """The state that ``look`` returns, as soon as it ``holds``; fails with the last one at the deadline."""
     deadline = time.monotonic() + seconds
     while not holds(state := look()):
         assert time.monotonic() < deadline, f"still {state}"
@@ -21,5 +21,5 @@ def wait_until(holds: Callable[[State], object], look: Callable[[], State], seco
 
 
 def wait_until_true(look: Callable[[], object], seconds: float = 60.0) -> None:
-    """Wait for a condition that has no state to show."""
+    """Wait until a condition is true, if there is no state to report."""
     wait_until(bool, look, seconds)

@@ -29,7 +29,7 @@ def test_missing_browser_is_explained_in_the_table_and_null_in_json(
     assert json.loads(json.dumps(asdict(report)))["page"] is None
 
 
-def test_a_chromium_is_taken_only_if_it_starts_and_where_systems_keep_it_too(
+def test_chromium_that_does_not_start_is_skipped_for_one_in_the_system_path(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     stub, real = tmp_path / "stub", tmp_path / "real"

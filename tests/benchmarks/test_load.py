@@ -25,7 +25,7 @@ from tests.studio.server import Served
         ([(0.1, 0.05), (0.25, 0.2), (0.39, 0.5)], 1, 0.1),
     ],
 )
-def test_a_player_runs_dry_when_less_has_come_than_was_played(
+def test_player_underrun_is_counted_if_audio_arrives_late(
     pieces: list[tuple[float, float]], underruns: int, still: float
 ) -> None:
     listener = Listener(pieces)
@@ -36,7 +36,7 @@ def test_a_player_runs_dry_when_less_has_come_than_was_played(
     assert Listener([(first[0] + still + 1e-9, first[1]), *later]).playback()[0] == 0
 
 
-async def test_every_load_is_answered_whole(studio: Served) -> None:
+async def test_every_load_completes_without_failures(studio: Served) -> None:
     port = urlsplit(studio.url).port or 0
     with Crowd(2) as crowd:
         async with httpx.AsyncClient(base_url=studio.url, timeout=60) as http:
@@ -56,12 +56,12 @@ async def test_every_load_is_answered_whole(studio: Served) -> None:
                 await http.delete(f"/v1/audio/voices/{VOICE}")
 
 
-async def test_the_clients_own_share_is_measured() -> None:
+async def test_load_generators_own_time_is_measured() -> None:
     with Crowd(1) as crowd:
         share = await bare_client(crowd, 3)
     assert share["client_ms"] and share["client_ms_64_at_once"]
 
 
-def test_figures_are_found_where_their_stage_has_them() -> None:
+def test_figures_are_read_from_the_results_of_their_stage() -> None:
     values = figures({"engine": {"frames": {"frame_ms_b1": 6.1}, "stream_64_tf32": {"xrt_with_codec": 78}}})
     assert (values["frame_ms_b1"], values["xrt_b64_with_codec"], values["upstream_ms"]) == (6.1, 78, None)

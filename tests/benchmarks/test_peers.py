@@ -47,7 +47,7 @@ async def test_events_do_not_count_as_audio(studio: Served) -> None:
     assert not listener.pieces and '"stream_format": "audio"' in listener.error
 
 
-async def test_both_servers_are_measured_alike(studio: Served, tmp_path: Path) -> None:
+async def test_both_servers_are_measured_the_same_way(studio: Served, tmp_path: Path) -> None:
     out = tmp_path / "peers.json"
     async with plain_server() as other:
         ours, theirs = '{"voice": "random"}', '{"voice": "alloy", "max_new_tokens": null}'
@@ -66,7 +66,7 @@ async def test_both_servers_are_measured_alike(studio: Served, tmp_path: Path) -
     assert [(row["failed"], row["shortest_s"], row["longest_s"]) for row in another["crowds"]] == [(0, 0.5, 0.5)]
 
 
-async def test_figures_so_far_are_in_the_file_when_the_program_is_stopped(tmp_path: Path) -> None:
+async def test_results_so_far_are_saved_if_the_program_is_cancelled(tmp_path: Path) -> None:
     out = tmp_path / "peers.json"
     fields = '{"voice": "alloy", "max_new_tokens": null}'
     async with plain_server() as other:

@@ -10,7 +10,7 @@ from benchmarks.fleet.simulate import RESULTS, SIZES, pace_of, simulate
 from benchmarks.fleet.timed import FRAME_SECONDS, Pace
 
 
-def test_two_replicas_do_twice_as_much_and_a_killed_one_loses_nothing() -> None:
+def test_two_replicas_double_the_throughput_and_a_kill_loses_no_take() -> None:
     pace = Pace(((1, 0.01), (8, 0.02)), codec=0.0, hit=0.0, miss=0.0, voices=8, rows=8, waiting=8)
     one, two = simulate(pace, (1, 2), seconds=20, kills=1)
     assert one["xrt"] == pytest.approx(8 * FRAME_SECONDS / 0.02, rel=0.05)
@@ -27,7 +27,7 @@ def test_expected_pace_matches_a_measured_gpu() -> None:
     assert 0 < pace.hit < pace.miss
 
 
-def test_the_stored_results_are_of_all_sizes_and_grow_with_the_engines() -> None:
+def test_stored_results_cover_all_sizes_and_scale_with_replicas() -> None:
     results = json.loads((RESULTS / "fleet_simulated.json").read_text())
     rows = results["rows"]
     assert [row["replicas"] for row in rows] == list(SIZES)

@@ -34,7 +34,7 @@ def test_steady_figures_pass_and_growing_ones_are_named() -> None:
         assert verdict(looks) == [message]
 
 
-def test_a_card_whose_memory_grows_by_two_percent_fails_the_load_of_a_card() -> None:
+def test_growing_gpu_memory_fails_the_busy_gpu_load() -> None:
     full = [replace(look, card_mib=30_000) for look in STEADY]
     assert verdict(full, BUSY_CARD) == []
     growing = [replace(look, card_mib=30_000 + round(30 * look.minute)) for look in STEADY]
@@ -66,6 +66,6 @@ def test_soak_runs_on_a_real_studio_and_ends_with_json(quick_checkpoint: Path, v
     assert len(results["broken"]) == 1 and "too short" in results["broken"][0]
 
 
-async def test_takes_at_a_rate_are_spoken_and_counted(tmp_path: Path) -> None:
+async def test_takes_at_a_given_rate_are_generated_and_counted(tmp_path: Path) -> None:
     outcome = await record(tmp_path, takes_a_second=40, seconds=0.5, take_seconds=1.0)
     assert outcome.takes == outcome.kept > 0 == outcome.lost == outcome.soundless

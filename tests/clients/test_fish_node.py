@@ -1,4 +1,4 @@
-"""Fish Audio's SDKs for Node, its own and the community's, unmodified but for the address; from npm, once a run."""
+"""Fish Audio's SDKs for Node, its own and the community's: unmodified except for the address; from npm."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_fish_audios_own_sdk_speaks_clones_and_streams(steered: Callable[..., St
     assert seen == {"title": "Node voice", "listed": 1, "renamed": "Renamed", "gone": 404, "files": 1}
 
 
-def test_the_communitys_sdk_speaks_clones_and_streams(steered: Callable[..., Steered], project: Path) -> None:
+def test_community_sdk_speaks_clones_and_streams(steered: Callable[..., Steered], project: Path) -> None:
     """Its socket is tested only for audio: it does not receive while it sends, and may miss the end."""
     seen = run(COMMUNITY, project, steered()[0].url)
     assert seen.pop("whole", 0) and seen.pop("live", 0)

@@ -1,4 +1,4 @@
-"""Fish Audio's own Python SDK, its new and its old package, unmodified but for the address, against the studio."""
+"""Fish Audio's own Python SDK, its new and its old package, unmodified except for the address, against the studio."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def rate_of(audio: bytes) -> int:
     return int(soundfile.info(io.BytesIO(audio)).samplerate)
 
 
-def test_speech_is_made_whole_and_streamed(client: FishAudio) -> None:
+def test_speech_is_generated_whole_and_streamed(client: FishAudio) -> None:
     assert rate_of(client.tts.convert(text="Hello.")) == 44_100
     streamed = b"".join(client.tts.stream(text="Hello.", format="wav", config=TTSConfig(sample_rate=24_000)))
     assert streamed[:4] == b"RIFF" and int.from_bytes(streamed[24:28], "little") == 24_000
@@ -51,7 +51,7 @@ def test_speech_is_made_whole_and_streamed(client: FishAudio) -> None:
     assert slow[:4] == b"OggS"
 
 
-def test_a_voice_is_cloned_for_one_take_and_kept(client: FishAudio) -> None:
+def test_voice_is_cloned_for_one_take_stored_renamed_and_deleted(client: FishAudio) -> None:
     references = [ReferenceAudio(audio=spoken(), text=WORDS)] * 2
     assert client.tts.convert(text="Hello.", references=references)
     voice = client.voices.create(title="SDK voice", voices=[spoken()], texts=[WORDS], tags=["calm"])
@@ -65,12 +65,12 @@ def test_a_voice_is_cloned_for_one_take_and_kept(client: FishAudio) -> None:
         client.voices.get(voice.id)
 
 
-def test_unfinished_text_is_spoken(client: FishAudio) -> None:
+def test_text_streamed_in_pieces_yields_one_wav_file(client: FishAudio) -> None:
     audio = b"".join(client.tts.stream_websocket(iter(PIECES), format="wav", latency="balanced"))
     assert audio.count(b"RIFF") == 1 and len(audio) > 10_000
 
 
-async def test_the_async_client_does_the_same(served: Served) -> None:
+async def test_async_client_generates_streams_and_lists_voices(served: Served) -> None:
     async def pieces() -> AsyncIterator[str]:
         for piece in PIECES:
             yield piece
@@ -83,12 +83,12 @@ async def test_the_async_client_does_the_same(served: Served) -> None:
     await client.close()
 
 
-def test_the_account_is_there(client: FishAudio) -> None:
+def test_account_reports_credit_and_balance(client: FishAudio) -> None:
     assert client.account.get_credits().credit > 0
     assert client.account.get_package().balance > 0
 
 
-def test_refusals_arrive_as_the_sdks_own_errors(client: FishAudio) -> None:
+def test_refusals_raise_the_sdks_own_errors(client: FishAudio) -> None:
     with pytest.raises(APIError, match="there is no voice 'nobody'"):
         client.tts.convert(text="Hello.", reference_id="nobody")
     with pytest.raises(APIError, match="blank"):
@@ -142,7 +142,7 @@ console.log(SNIPPETS["Python, Fish SDK"](JSON.parse(process.argv[2]), process.ar
         {"ref_audio": "data:,", "ref_text": WORDS, "response_format": "flac"},
     ],
 )
-def test_shown_program_generates_speech(served: Served, tmp_path: Path, fields: dict[str, object]) -> None:
+def test_python_snippet_of_the_page_generates_speech(served: Served, tmp_path: Path, fields: dict[str, object]) -> None:
     (tmp_path / "clip.wav").write_bytes(spoken())
     request = json.dumps({"input": 'It\'s "so" \\ 😀'} | fields)
     snippets = (ROOT / "assets/page/api/snippets.js").as_uri()

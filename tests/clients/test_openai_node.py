@@ -1,4 +1,4 @@
-"""OpenAI's own SDK for Node, unmodified, against the studio; installed from npm once a run."""
+"""OpenAI's own SDK for Node, unmodified, against the studio; installed from npm once per run."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_speech_streams_listings_and_refusals(studio: Served, project: Path) -> None:
+def test_sdk_generates_streams_lists_models_and_reports_refusals(studio: Served, project: Path) -> None:
     done = subprocess.run(
         [NODE, "speak.js", studio.url], cwd=project, capture_output=True, text=True, timeout=120, check=False
     )

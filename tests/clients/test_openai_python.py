@@ -22,7 +22,7 @@ def client(studio: Served) -> Iterator[openai.OpenAI]:
         yield client
 
 
-def test_speech_is_created_whole(client: openai.OpenAI) -> None:
+def test_speech_is_returned_whole(client: openai.OpenAI) -> None:
     answer = client.audio.speech.create(
         model="tts-1", voice="alloy", input="Hello.", response_format="wav", extra_body=SHORT
     )
@@ -31,7 +31,7 @@ def test_speech_is_created_whole(client: openai.OpenAI) -> None:
     assert soundfile.info(io.BytesIO(answer.content)).samplerate == 44_100
 
 
-def test_speech_is_streamed_and_is_the_same(client: openai.OpenAI) -> None:
+def test_streamed_speech_equals_whole_speech(client: openai.OpenAI) -> None:
     request = {
         "model": "gpt-4o-mini-tts",
         "voice": "nova",
@@ -47,7 +47,7 @@ def test_speech_is_streamed_and_is_the_same(client: openai.OpenAI) -> None:
     assert streamed and len(streamed) % 2 == 0
 
 
-async def test_the_async_client_hears_the_same(studio: Served, client: openai.OpenAI) -> None:
+async def test_async_client_gets_the_same_speech(studio: Served, client: openai.OpenAI) -> None:
     request = {
         "model": "tts-1-hd",
         "voice": {"id": "anna"},
@@ -60,7 +60,7 @@ async def test_the_async_client_hears_the_same(studio: Served, client: openai.Op
     assert answer.content == client.audio.speech.create(**request).content  # type: ignore[arg-type]
 
 
-def test_an_own_voice_goes_through_extra_body(client: openai.OpenAI) -> None:
+def test_reference_clip_is_sent_in_extra_body(client: openai.OpenAI) -> None:
     clone = {"ref_audio": data_url(wav(tone(2))), "ref_text": "My words."}
     answer = client.audio.speech.with_raw_response.create(
         model="tts-1", voice="alloy", input="Hello.", response_format="wav", extra_body=SHORT | clone
@@ -74,7 +74,7 @@ def test_models_are_listed_and_retrieved(client: openai.OpenAI) -> None:
     assert client.models.retrieve(ids[0]).id == ids[0]
 
 
-def test_refusals_arrive_as_the_sdks_own_errors(client: openai.OpenAI) -> None:
+def test_refusals_raise_the_sdks_own_errors(client: openai.OpenAI) -> None:
     with pytest.raises(openai.BadRequestError) as refused:
         client.audio.speech.create(model="tts-1", voice="nobody", input="Hello.", response_format="wav")
     assert (refused.value.code, refused.value.param) == ("voice_not_found", "voice")
@@ -88,7 +88,7 @@ def test_refusals_arrive_as_the_sdks_own_errors(client: openai.OpenAI) -> None:
         client.audio.speech.create(model="tts-1", voice="alloy", input="", response_format="wav")
 
 
-def test_leaving_a_stream_frees_the_row(studio: Served, client: openai.OpenAI) -> None:
+def test_closing_a_stream_frees_the_row(studio: Served, client: openai.OpenAI) -> None:
     with client.audio.speech.with_streaming_response.create(
         model="tts-1", voice="alloy", input="A long story.", response_format="wav", extra_body={"max_new_tokens": 1500}
     ) as answer:

@@ -1,4 +1,4 @@
-"""The previous major version of OpenAI's Python SDK, still used by many programs; installed apart, once per run."""
+"""The previous major version of OpenAI's Python SDK, still widely used; installed separately, once per run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.studio.server import Served
 
 VERSION = "2.54.0"
 ASIDE = (f"openai=={VERSION}", "distro>=1.7,<2", "sniffio>=1.3,<2")
-"""With what it needs that the later one, from whose environment the rest comes, may not bring."""
+"""With its dependencies that the environment of the later version may lack."""
 
 SCRIPT = """
 import json, sys
@@ -46,7 +46,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_speech_streams_events_and_refusals(studio: Served, library: Path) -> None:
+def test_sdk_generates_streams_receives_events_and_reports_refusals(studio: Served, library: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, studio.url],
         env=os.environ | {"PYTHONPATH": str(library)},

@@ -79,7 +79,7 @@ def test_livekit_warms_up_on_a_404_and_reads_mp3_events(client: httpx.Client) ->
         {"reference_id": "anna", "normalize": True, "latency": "normal", "repetition_penalty": 1.2},
     ],
 )
-def test_voice_agents_read_pcm_and_send_fields_of_their_own(client: httpx.Client, extra: dict[str, object]) -> None:
+def test_voice_agents_read_pcm_and_send_extra_fields(client: httpx.Client, extra: dict[str, object]) -> None:
     answer = client.post(SPEECH, json={"model": "tts-1", "input": "Hello.", "response_format": "pcm"} | SHORT | extra)
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"] == "audio/pcm"
@@ -87,7 +87,7 @@ def test_voice_agents_read_pcm_and_send_fields_of_their_own(client: httpx.Client
     assert answer.headers["x-voice"] == extra.get("speaker", "anna")
 
 
-def test_sglang_omni_sends_an_input_alone_or_references(client: httpx.Client) -> None:
+def test_sglang_omni_sends_input_alone_or_with_references(client: httpx.Client) -> None:
     assert client.post(SPEECH, json={"input": "Hello."} | SHORT).status_code == 200
     reference = {"audio_path": data_url(wav(tone(2))), "text": "My words."}
     answer = client.post(SPEECH, json={"input": "Hello.", "references": [reference]} | SHORT)
@@ -103,6 +103,6 @@ def test_two_names_of_a_field_must_agree(client: httpx.Client) -> None:
     assert client.post(SPEECH, json=same | {"speaker": "anna"}).status_code == 400
 
 
-def test_a_browser_of_another_origin_is_not_let_in_unasked(client: httpx.Client) -> None:
+def test_cross_origin_browser_requests_are_not_allowed_by_default(client: httpx.Client) -> None:
     ask = {"Origin": "https://elsewhere.example", "Access-Control-Request-Method": "POST"}
     assert "access-control-allow-origin" not in client.options(SPEECH, headers=ask).headers

@@ -44,7 +44,7 @@ def eager_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def wide_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compute products for few rows in few, wide programs on a CPU: each takes Triton's interpreter equally long.
+    """Compute products for few rows in few, wide programs on a CPU: Triton's interpreter takes equally long for each.
 
     For tests of code that uses products; the kernels' own tests keep a GPU's tiles.
     """

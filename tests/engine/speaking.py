@@ -45,20 +45,20 @@ def running_engine(folder: Path, **settings: Any) -> Iterator[Engine]:
 
 
 @contextmanager
-def standing_still(engine: Engine) -> Iterator[None]:
-    """Stop the engine's loop, so that all rows that arrive in the block start in one turn."""
-    stands, goes_on = threading.Event(), threading.Event()
+def paused_loop(engine: Engine) -> Iterator[None]:
+    """Pause the engine's loop, so that all takes submitted in the block start in one turn."""
+    is_paused, may_resume = threading.Event(), threading.Event()
 
-    def stand() -> None:
-        stands.set()
-        goes_on.wait(60)
+    def pause() -> None:
+        is_paused.set()
+        may_resume.wait(60)
 
-    engine._loop._commands.put(stand)
-    assert stands.wait(60)
+    engine._loop._commands.put(pause)
+    assert is_paused.wait(60)
     try:
         yield
     finally:
-        goes_on.set()
+        may_resume.set()
 
 
 async def hear(engine: SpeechEngine, utterance: Utterance) -> Take:

@@ -25,13 +25,13 @@ def test_alignment_path_never_goes_back_and_ignores_misleading_weights() -> None
     assert token_starts(path, 4).tolist() == [0, 2.0, 4.0, 5.0, 6.0]
 
 
-def test_unspoken_characters_begin_at_the_end_and_skipped_ones_in_between() -> None:
+def test_unspoken_tokens_begin_at_the_end_and_skipped_ones_in_between() -> None:
     starts = token_starts(np.array([0, 0, 3, 3]), 6)
     assert starts[[0, 4, 5, 6]].tolist() == [0, 4, 4, 4]
     assert 1.5 <= starts[1] < starts[2] < starts[3] <= 2.5
 
 
-def test_characters_lie_evenly_in_their_tokens_whose_leading_space_is_silent() -> None:
+def test_characters_split_their_token_evenly_without_its_leading_space() -> None:
     text, spans = "so wide ☃", [(0, 2), (2, 7), (7, 9), (8, 9), (8, 9)]  # three bytes of one character
     times = character_times(text, spans, np.array([0.0, 1.0, 5.0, 5.5, 5.6, 6.0]))
     assert len(times) == len(text) + 1 and (np.diff(times) >= 0).all()

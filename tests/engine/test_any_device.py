@@ -31,8 +31,8 @@ CPU = torch.device("cpu")
 LACKING = torch.float64, torch.complex64, torch.complex128
 
 
-class LesserDevice(TorchDispatchMode):
-    """Refuses numbers that MPS and some of Intel's GPUs do not have."""
+class LimitedDevice(TorchDispatchMode):
+    """Refuses number types that MPS and some of Intel's GPUs lack."""
 
     def __torch_dispatch__(
         self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
@@ -46,7 +46,7 @@ class LesserDevice(TorchDispatchMode):
 
 @pytest.mark.parametrize("weights", ["bf16", "int8", "int6"])
 @torch.inference_mode()
-def test_a_take_is_drawn_and_heard_without_float64_and_complex_numbers(
+def test_take_is_generated_and_decoded_without_float64_or_complex_numbers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weights: Weights
 ) -> None:
     checkpoint = load(write_checkpoint(tmp_path), CPU, CPU, torch.bfloat16, weights=weights)
@@ -64,10 +64,10 @@ def test_a_take_is_drawn_and_heard_without_float64_and_complex_numbers(
 
     codes, sound = take()
     monkeypatch.setattr(layers, "has_complex", lambda device: False)
-    with LesserDevice():
-        lesser_codes, lesser_sound = take()
+    with LimitedDevice():
+        limited_codes, limited_sound = take()
         checkpoint.codec.encode(torch.zeros(1, 1, 5000))
-    assert np.array_equal(codes, lesser_codes) and np.array_equal(sound, lesser_sound)
+    assert np.array_equal(codes, limited_codes) and np.array_equal(sound, limited_sound)
 
 
 def test_equal_logits_are_ordered_by_index_for_any_number_of_candidates() -> None:
@@ -81,6 +81,6 @@ def test_equal_logits_are_ordered_by_index_for_any_number_of_candidates() -> Non
             assert draw(logits, *how, few).item() == [1, 3, 4, 8, 10][best]
 
 
-def test_amds_gpus_draw_in_plain_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_amd_gpus_use_plain_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.version, "hip", "6.4")
     assert "AMD" in str(_missing_kernels(torch.device("cuda"), EngineConfig("m")))

@@ -33,7 +33,7 @@ async def sound(engine: Engine | DirectEngine, utterance: Utterance) -> np.ndarr
     return np.concatenate([chunk.pcm async for chunk in engine.speak(utterance)])
 
 
-async def test_a_clips_vector_colours_the_take(folder: Path) -> None:
+async def test_timbre_vector_of_a_clip_changes_the_take(folder: Path) -> None:
     engine = Engine.start(EngineConfig(str(folder), device="cpu"))
     try:
         assert engine.info.timbre_dim == DIM
@@ -55,7 +55,7 @@ async def test_a_clips_vector_colours_the_take(folder: Path) -> None:
         engine.stop()
 
 
-async def test_the_inline_engine_makes_the_same_vector_and_the_same_sound(folder: Path) -> None:
+async def test_direct_engine_gives_the_same_vector_and_audio(folder: Path) -> None:
     engines = Engine.start(EngineConfig(str(folder), device="cpu")), DirectEngine.start(EngineConfig(str(folder)))
     sounds = []
     try:
@@ -68,7 +68,7 @@ async def test_the_inline_engine_makes_the_same_vector_and_the_same_sound(folder
     np.testing.assert_allclose(sounds[0], sounds[1], atol=1e-5)
 
 
-async def test_a_codec_without_a_timbre_part_makes_no_vector_and_ignores_one(tiny_checkpoint: Path) -> None:
+async def test_codec_without_a_timbre_part_returns_no_vector_and_ignores_any(tiny_checkpoint: Path) -> None:
     engine = Engine.start(EngineConfig(str(tiny_checkpoint), device="cpu"))
     try:
         reference = await engine.encode_reference(clip(0), 44_100, "Some words.")
@@ -80,7 +80,7 @@ async def test_a_codec_without_a_timbre_part_makes_no_vector_and_ignores_one(tin
         engine.stop()
 
 
-def test_a_take_of_several_references_has_the_vector_of_its_speakers() -> None:
+def test_take_uses_the_timbre_vectors_of_its_speakers() -> None:
     codes = np.zeros((2, 3), np.int16)
     vectors = [np.array(values, np.float32) for values in ([1, -1, 0], [0, 1, -1], [-1, 0, 1])]
     one, two, three = (Reference(codes, "Words.", vector) for vector in vectors)
@@ -104,6 +104,6 @@ def test_a_take_of_several_references_has_the_vector_of_its_speakers() -> None:
 
 
 @pytest.mark.parametrize("timbre", [np.ones(3), np.ones((1, 3), np.float32), np.array([np.nan], np.float32)])
-def test_a_vector_of_another_kind_is_refused(timbre: np.ndarray) -> None:
+def test_invalid_timbre_vector_is_refused(timbre: np.ndarray) -> None:
     with pytest.raises(InvalidUtterance, match="a timbre vector must be float32"):
         Reference(np.zeros((2, 3), np.int16), "Words.", timbre)

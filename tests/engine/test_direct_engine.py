@@ -17,7 +17,7 @@ from engine import AudioChunk, DirectEngine, EngineConfig, EngineFull, PromptToo
 from tests.engine.speaking import first_chunk, greedy, hear, running_engine, seeded, until
 
 
-def forked(task: Callable[..., Any], seconds: Callable[..., float]) -> Callable[..., Any]:
+def run_in_fork(task: Callable[..., Any], seconds: Callable[..., float]) -> Callable[..., Any]:
     """Imitate ZeroGPU: each call runs in a fork of this process, with arguments and results pickled."""
 
     def work(out: Any, arguments: bytes) -> None:
@@ -42,11 +42,11 @@ def forked(task: Callable[..., Any], seconds: Callable[..., float]) -> Callable[
     return results if task.__name__ == "speak_now" else lambda *arguments: next(results(*arguments))
 
 
-async def collected(chunks: AsyncGenerator[AudioChunk, None]) -> list[AudioChunk]:
+async def collect(chunks: AsyncGenerator[AudioChunk, None]) -> list[AudioChunk]:
     return [chunk async for chunk in chunks]
 
 
-ALONE = pytest.param(forked, id="in a fork", marks=pytest.mark.alone)
+ALONE = pytest.param(run_in_fork, id="in a fork", marks=pytest.mark.alone)
 """Alone: a lock held by a thread of another test's studio would never be released in the fork."""
 
 
@@ -58,7 +58,7 @@ def direct(request: pytest.FixtureRequest, tiny_checkpoint: Path) -> Iterator[Di
     engine.stop()
 
 
-async def test_direct_engine_gives_the_takes_and_codes_of_the_engine(
+async def test_direct_engine_gives_the_same_takes_and_codes_as_the_engine(
     direct: DirectEngine, tiny_checkpoint: Path
 ) -> None:
     clip = np.sin(np.arange(44_100, dtype=np.float32) / 20)
@@ -77,7 +77,7 @@ async def test_direct_engine_gives_the_takes_and_codes_of_the_engine(
     assert (stats.finished, stats.running, stats.frames) == (2, 0, 24)
 
 
-async def test_one_caller_speaks_at_a_time_and_leaving_admits_the_next(direct: DirectEngine) -> None:
+async def test_one_take_runs_at_a_time_and_closing_it_starts_the_next(direct: DirectEngine) -> None:
     chunks, _ = await first_chunk(direct, greedy(frames=2000))
     second = asyncio.create_task(hear(direct, greedy()))
     await until(lambda: direct.stats().waiting == 1)
@@ -88,22 +88,22 @@ async def test_one_caller_speaks_at_a_time_and_leaving_admits_the_next(direct: D
     assert direct.stats().cancelled == 1
 
 
-async def test_leaving_waiters_take_no_thread_from_the_active_take(tiny_checkpoint: Path) -> None:
-    begun: list[Utterance] = []
+async def test_cancelled_waiters_take_no_thread_from_the_active_take(tiny_checkpoint: Path) -> None:
+    started: list[Utterance] = []
 
-    def noted(task: Callable[..., Any], seconds: Callable[..., float]) -> Callable[..., Any]:
+    def record_start(task: Callable[..., Any], seconds: Callable[..., float]) -> Callable[..., Any]:
         def work(utterance: Utterance) -> Iterator[AudioChunk]:
-            begun.append(utterance)  # its thread has started
+            started.append(utterance)  # its thread has started
             yield from task(utterance)
 
         return work
 
     config = EngineConfig(str(tiny_checkpoint), device="cpu", threads=1, max_waiting=1)
-    direct = DirectEngine.start(config, on_gpu=noted)
+    direct = DirectEngine.start(config, on_gpu=record_start)
 
     async def wait_and_leave() -> None:
-        waiting, before = asyncio.create_task(hear(direct, greedy())), len(begun)
-        await until(lambda: len(begun) > before or waiting.done())
+        waiting, before = asyncio.create_task(hear(direct, greedy())), len(started)
+        await until(lambda: len(started) > before or waiting.done())
         waiting.cancel()
         with suppress(asyncio.CancelledError, EngineFull):
             await waiting
@@ -112,7 +112,7 @@ async def test_leaving_waiters_take_no_thread_from_the_active_take(tiny_checkpoi
         chunks, first = await first_chunk(direct, greedy(frames=100))
         for _ in range(3):
             await wait_and_leave()
-        rest = asyncio.create_task(collected(chunks))
+        rest = asyncio.create_task(collect(chunks))
         await until(rest.done)
         assert first.frames + sum(chunk.frames for chunk in await rest) == 100
         assert len((await hear(direct, greedy())).codes[0]) == 12
@@ -120,7 +120,7 @@ async def test_leaving_waiters_take_no_thread_from_the_active_take(tiny_checkpoi
         direct.stop()
 
 
-async def test_too_large_texts_are_refused_before_borrowing_a_gpu(direct: DirectEngine) -> None:
+async def test_too_long_texts_are_refused_before_requesting_a_gpu(direct: DirectEngine) -> None:
     with pytest.raises(PromptTooLong):
         await hear(direct, greedy("word " * 5000))
     with suppress(asyncio.CancelledError):

@@ -50,7 +50,7 @@ def voice(frames: int, seed: int, codebooks: int = FEW_CODEBOOKS.num_codebooks) 
 
 
 @pytest.mark.parametrize("name", CHECKPOINTS)
-async def test_forty_greedy_frames_are_the_references_and_sound_the_same(name: str, tmp_path: Path) -> None:
+async def test_forty_greedy_frames_and_their_audio_match_upstream(name: str, tmp_path: Path) -> None:
     model, codec = CHECKPOINTS[name]
     folder = write_checkpoint(tmp_path, model, codec, seed=31)
     config = open_source(folder).config
@@ -69,7 +69,7 @@ async def test_forty_greedy_frames_are_the_references_and_sound_the_same(name: s
             assert np.abs(take.pcm - upstream.decode(dac, expected).numpy()).max() <= TOLERANCE
 
 
-async def test_chunks_follow_each_other_and_only_the_last_one_ends(engine: Engine) -> None:
+async def test_chunks_are_consecutive_and_only_the_last_has_a_finish_reason(engine: Engine) -> None:
     take = await hear(engine, seeded("One after another.", seed=2, frames=29))
     done = 0
     for chunk in take.chunks:
@@ -94,7 +94,7 @@ async def test_the_first_chunk_is_one_frame(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("frames", [1, 2, 3, 11, 40])
-async def test_a_take_at_its_limit_says_length_and_keeps_every_frame(engine: Engine, frames: int) -> None:
+async def test_take_at_its_limit_finishes_with_length_and_every_frame(engine: Engine, frames: int) -> None:
     take = await hear(engine, greedy(frames=frames))
     assert take.reason == "length"
     assert take.codes.shape[1] == frames
@@ -113,7 +113,7 @@ async def test_the_context_limits_a_take_and_every_position_is_used(quick_checkp
     assert np.array_equal(take.codes, reference.codes)
 
 
-async def test_prompt_too_long_is_refused_with_both_numbers(quick_checkpoint: Path) -> None:
+async def test_too_long_prompt_is_refused_with_the_context_size(quick_checkpoint: Path) -> None:
     with running_engine(quick_checkpoint, max_context=256) as engine:
         with pytest.raises(PromptTooLong) as caught:
             await hear(engine, greedy("word " * 100))
@@ -121,7 +121,7 @@ async def test_prompt_too_long_is_refused_with_both_numbers(quick_checkpoint: Pa
         await hear(engine, greedy("short"))
 
 
-async def test_the_models_own_end_says_stop(tmp_path: Path) -> None:
+async def test_end_token_finishes_a_take_with_stop(tmp_path: Path) -> None:
     folder = write_checkpoint(tmp_path, replace(FEW_LAYERS, stop_bias=1.0), FEW_CODEBOOKS, seed=4)
     with running_engine(folder) as engine:
         takes = [await hear(engine, seeded("Until it ends.", seed, 1500, temperature=1.0)) for seed in range(4)]
@@ -148,7 +148,7 @@ async def test_the_seed_and_every_sampling_parameter_change_the_codes(engine: En
         assert not np.array_equal(other.codes, plain.codes), change
 
 
-async def test_sampling_reaches_the_fast_ar_too(engine: Engine) -> None:
+async def test_seed_also_affects_the_fast_ar(engine: Engine) -> None:
     """With one semantic token allowed, two seeds share their first code and differ in later ones."""
     takes = [await hear(engine, seeded("Fast.", seed, frames=1, top_p=0.9, top_k=30)) for seed in range(12)]
     by_first: dict[int, set[bytes]] = {}
@@ -170,7 +170,7 @@ def mixed_utterances() -> list[Utterance]:
     ]
 
 
-async def test_a_row_in_a_batch_speaks_as_it_does_alone(engine: Engine) -> None:
+async def test_takes_in_a_batch_equal_the_same_takes_alone(engine: Engine) -> None:
     """Seven takes in four rows, submitted at once: they join and leave while others run."""
     utterances = mixed_utterances()
     alone = [await hear(engine, utterance) for utterance in utterances]
@@ -205,7 +205,7 @@ async def test_takes_joining_late_or_leaving_early_do_not_disturb_others(engine:
     assert np.array_equal(np.concatenate(codes, axis=1), alone.codes)
 
 
-async def test_a_long_prompt_is_read_in_pieces_with_the_same_result(tmp_path: Path) -> None:
+async def test_prefill_of_a_long_prompt_in_pieces_gives_the_same_take(tmp_path: Path) -> None:
     folder = write_checkpoint(tmp_path, seed=6)
     config = open_source(folder).config
     utterance = greedy("long " * 300, frames=10)
@@ -220,7 +220,7 @@ async def test_a_long_prompt_is_read_in_pieces_with_the_same_result(tmp_path: Pa
     assert np.array_equal(take.codes, expected.numpy())
 
 
-async def test_a_reference_is_encoded_to_the_references_codes(engine: Engine, quick_checkpoint: Path) -> None:
+async def test_clip_is_encoded_to_the_same_codes_as_upstream(engine: Engine, quick_checkpoint: Path) -> None:
     dac = upstream.load_codec(quick_checkpoint)
     pcm = clip(1.3, 44_100)
     reference = await engine.encode_reference(pcm, 44_100, "The words.")
@@ -283,12 +283,12 @@ async def test_inconvertible_rate_is_refused_before_allocating_memory(
         await engine.encode_reference(np.zeros(44_101, np.float32), 44_101, "Words.")
 
 
-async def test_a_clip_without_words_is_refused(engine: Engine) -> None:
+async def test_clip_without_a_transcript_is_refused(engine: Engine) -> None:
     with pytest.raises(InvalidUtterance, match="words"):
         await engine.encode_reference(clip(0.5, 44_100), 44_100, "  ")
 
 
-async def test_bfloat16_speaks_too(quick_checkpoint: Path) -> None:
+async def test_engine_speaks_in_bfloat16(quick_checkpoint: Path) -> None:
     with running_engine(quick_checkpoint, dtype="bfloat16") as engine:
         take = await hear(engine, seeded("Half.", seed=1, frames=10))
     assert engine.info.dtype == "bfloat16"

@@ -22,7 +22,7 @@ from engine.runtime.runner import Runner
 from engine.types import Sampling
 from tests.engine.kernels.interpreter import DEVICE
 from tests.engine.runtime.test_codec_streams import PlainBatches
-from tests.engine.speaking import hear, running_engine, seeded, standing_still, until
+from tests.engine.speaking import hear, paused_loop, running_engine, seeded, until
 from tests.tiny import TinyCodec, TinyModel, write_checkpoint
 
 pytest.importorskip("engine.fused.frame")
@@ -53,7 +53,7 @@ def test_samples_of_rows_do_not_depend_on_the_graph_sizes(tmp_path: Path) -> Non
     assert np.array_equal(drawn[0], drawn[1])
 
 
-def test_streams_of_any_length_are_decoded_before_all_sizes_are_there(tiny_checkpoint: Path) -> None:
+def test_streams_of_any_length_are_decoded_before_all_sizes_are_captured(tiny_checkpoint: Path) -> None:
     codec = load(tiny_checkpoint, torch.device("cpu"), torch.device("cpu"), torch.float32).codec
     codes = np.random.default_rng(0).integers(0, 16, (2, codec.config.num_codebooks, 15)).astype(np.int16)
     sounds = []
@@ -97,7 +97,7 @@ async def test_gap_work_waits_without_buffered_audio(tiny_checkpoint: Path, fram
                 speaking.append(engine.stats().running)
 
         alone = await hear(engine, utterance)
-        with standing_still(engine):  # both begin in the engine's next turn
+        with paused_loop(engine):  # both begin in the engine's next turn
             take = asyncio.ensure_future(hear(engine, utterance))
             await until(lambda: engine._loop._commands.qsize() == 1)
             engine._loop.run_in_gaps(work())

@@ -22,7 +22,7 @@ def test_unknown_fields_are_ignored(tmp_path: Path) -> None:
     assert ModelCard.read(tmp_path).normalize
 
 
-def test_demo_model_identifies_itself(tmp_path: Path) -> None:
+def test_demo_flag_is_read_from_the_card(tmp_path: Path) -> None:
     (tmp_path / "card.json").write_text(json.dumps({"demo": True}))
     assert ModelCard.read(tmp_path) == ModelCard(demo=True)
 

@@ -40,7 +40,7 @@ TAKES = (
 )
 
 
-def of_kind(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch, **settings: Any) -> Engine:
+def start_engine(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch, **settings: Any) -> Engine:
     config: dict[str, Any] = {"device": "cpu", "threads": 1} | settings
     if kind == "inline":
         return DirectEngine.start(EngineConfig(str(folder), **config))
@@ -56,7 +56,7 @@ def of_kind(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch, **settings
 @pytest.fixture(scope="module", params=KINDS)
 def engine(request: pytest.FixtureRequest, quick_checkpoint: Path) -> Iterator[Engine]:
     with pytest.MonkeyPatch.context() as patch:
-        started = of_kind(request.param, quick_checkpoint, patch)
+        started = start_engine(request.param, quick_checkpoint, patch)
         yield started
         started.stop()
 
@@ -72,7 +72,7 @@ def after(utterance: Utterance, take: Take, cut: int) -> Utterance:
     return replace(utterance, so_far=take.codes[:, :cut])
 
 
-def assert_goes_on(resumed: Take, whole: Take, cut: int, frame_samples: int = 2048) -> None:
+def assert_continues(resumed: Take, whole: Take, cut: int, frame_samples: int = 2048) -> None:
     assert np.array_equal(resumed.codes, whole.codes[:, cut:])
     np.testing.assert_allclose(resumed.pcm, whole.pcm[cut * frame_samples :], rtol=0, atol=1e-6)
     assert resumed.reason == whole.reason
@@ -90,20 +90,20 @@ async def test_resumed_take_continues_as_if_uninterrupted(engine: Engine, number
     assert whole.codes.shape[1] > 23, "the take must be long enough for this test to mean anything"
     assert len(np.unique(whole.codes[0])) > 3, "the take must vary for this test to mean anything"
     cut = min(CUTS[number], whole.codes.shape[1] - 1)
-    assert_goes_on(await hear(engine, after(utterance, whole, cut)), whole, cut)
+    assert_continues(await hear(engine, after(utterance, whole, cut)), whole, cut)
 
 
-async def test_takes_are_taken_up_beside_each_other_and_beside_new_ones(plain_engine: Engine) -> None:
+async def test_continued_takes_run_beside_others_and_new_ones(plain_engine: Engine) -> None:
     """Nine takes in four rows, in codec streams of different ages."""
     whole = [await hear(plain_engine, take) for take in TAKES]
     new = [hear(plain_engine, take) for take in TAKES[:4]]
     cuts = CUTS[: len(TAKES)]
-    taken_up = [
+    continued = [
         hear(plain_engine, after(take, heard, cut)) for take, heard, cut in zip(TAKES, whole, cuts, strict=True)
     ]
-    together = await asyncio.gather(*new, *taken_up)
+    together = await asyncio.gather(*new, *continued)
     for resumed, unbroken, cut in zip(together[4:], whole, cuts, strict=True):
-        assert_goes_on(resumed, unbroken, cut)
+        assert_continues(resumed, unbroken, cut)
     for one, other in zip(together[:4], whole, strict=False):
         assert np.array_equal(one.codes, other.codes)
 
@@ -141,7 +141,7 @@ async def test_frames_drawn_by_another_engine_are_kept_when_they_are_replayed(
         np.testing.assert_allclose(drawn.pcm, read.pcm, rtol=0, atol=1e-6)
 
 
-async def test_frames_read_together_as_a_gpu_reads_them_come_close(quick_checkpoint: Path) -> None:
+async def test_frames_prefilled_together_rarely_change_a_token(quick_checkpoint: Path) -> None:
     """Rounding differs from that of single frames, but in float32 rarely enough to change a token."""
     with running_engine(quick_checkpoint, threads=1) as engine:
         whole = [await hear(engine, take) for take in TAKES]
@@ -154,19 +154,19 @@ async def test_frames_read_together_as_a_gpu_reads_them_come_close(quick_checkpo
     assert equal >= len(TAKES) - 1
 
 
-async def test_known_voice_stays_known_without_the_frames_so_far(quick_checkpoint: Path) -> None:
+async def test_cached_voice_prefix_excludes_the_frames_so_far(quick_checkpoint: Path) -> None:
     with running_engine(quick_checkpoint, threads=1) as engine:
         utterance = TAKES[3]
         whole = await hear(engine, utterance)
         before = engine.stats()
         for cut in (3, 20):
-            assert_goes_on(await hear(engine, after(utterance, whole, cut)), whole, cut)
+            assert_continues(await hear(engine, after(utterance, whole, cut)), whole, cut)
         stats = engine.stats()
     assert (stats.prefix_hits, stats.prefix_misses) == (before.prefix_hits + 2, before.prefix_misses)
     assert stats.prefix_bytes == before.prefix_bytes
 
 
-async def test_resumed_take_ends_at_the_models_own_stop(tmp_path: Path) -> None:
+async def test_resumed_take_ends_at_the_end_token(tmp_path: Path) -> None:
     folder = write_checkpoint(tmp_path, TinyModel(stop_bias=1.0), seed=4)
     with running_engine(folder, threads=1) as engine:
         for seed in range(4):
@@ -179,7 +179,7 @@ async def test_resumed_take_ends_at_the_models_own_stop(tmp_path: Path) -> None:
         last = await hear(engine, after(utterance, whole, frames))
         assert (last.reason, last.chunks[0].first_frame, last.pcm.size) == ("stop", frames, 0)
         if frames > 1:
-            assert_goes_on(await hear(engine, after(utterance, whole, frames - 1)), whole, frames - 1)
+            assert_continues(await hear(engine, after(utterance, whole, frames - 1)), whole, frames - 1)
 
 
 async def test_context_ends_a_resumed_take_at_the_same_frame(quick_checkpoint: Path) -> None:
@@ -188,18 +188,20 @@ async def test_context_ends_a_resumed_take_at_the_same_frame(quick_checkpoint: P
     prompt = len(build_prompt(utterance, open_source(quick_checkpoint).tokenizer(), config))
     with running_engine(quick_checkpoint, max_context=prompt + 20, threads=1) as engine:
         whole = await hear(engine, utterance)
-        assert_goes_on(await hear(engine, after(utterance, whole, 20)), whole, 20)
+        assert_continues(await hear(engine, after(utterance, whole, 20)), whole, 20)
         with pytest.raises(PromptTooLong, match=r"has 21 frames so far; .* room for 21 .* so it cannot be continued"):
             await hear(engine, after(utterance, whole, 21))
 
 
 @pytest.mark.parametrize(("kind", "cut"), [("CPU frame", 30), ("reproducible", 9)])
-async def test_bundled_voice_continues_to_the_last_code(kind: str, cut: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = of_kind(kind, BUNDLED, monkeypatch, max_context=512)
+async def test_resumed_take_of_the_bundled_model_equals_the_whole_one(
+    kind: str, cut: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = start_engine(kind, BUNDLED, monkeypatch, max_context=512)
     try:
         utterance = seeded("Nobody had yet walked across the snow.", cut, 40)
         whole = await hear(engine, utterance)
-        assert_goes_on(await hear(engine, after(utterance, whole, cut)), whole, cut)
+        assert_continues(await hear(engine, after(utterance, whole, cut)), whole, cut)
     finally:
         engine.stop()
 
@@ -213,7 +215,7 @@ async def test_bundled_voice_continues_to_the_last_code(kind: str, cut: int, mon
         (np.zeros((10, 12), np.int16), "the 12 frames so far already reach max_frames, which is 12"),
     ],
 )
-def test_frames_so_far_of_another_kind_are_refused(so_far: object, message: str) -> None:
+def test_invalid_frames_so_far_are_refused(so_far: object, message: str) -> None:
     with pytest.raises(InvalidUtterance, match=message):
         greedy(frames=12, so_far=so_far)
 
@@ -226,7 +228,7 @@ def test_frames_so_far_of_another_kind_are_refused(so_far: object, message: str)
         (lambda: np.full((BOOKS, 3), 128, np.int16), "so_far's codes lie outside this model's codebooks"),
     ],
 )
-async def test_frames_of_another_codec_are_refused_before_anything_runs(
+async def test_frames_so_far_of_another_codec_are_refused(
     engine: Engine, make: Callable[[], np.ndarray], message: str
 ) -> None:
     with pytest.raises(InvalidUtterance, match=message):

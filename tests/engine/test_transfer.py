@@ -9,7 +9,7 @@ from engine.transfer import fetch, reserve
 from tests.engine.kernels.interpreter import DEVICE
 
 
-def test_fetched_copy_stays_after_overwriting_the_tensor() -> None:
+def test_fetched_copy_survives_overwriting_the_tensor() -> None:
     if DEVICE == "cuda":
         reserve(2**20)
     outputs = torch.arange(12, dtype=torch.float32, device=DEVICE).view(3, 4)

@@ -1,4 +1,4 @@
-"""Every example runs as its first line says, and what it writes is speech."""
+"""Every example runs as its first line says and writes speech."""
 
 from __future__ import annotations
 
@@ -53,18 +53,18 @@ def seconds_of(path: Path) -> float:
     return float(soundfile.info(path).duration)
 
 
-def test_speech_is_written_while_it_is_generated(run: Callable[..., None], tmp_path: Path) -> None:
+def test_stream_example_writes_speech(run: Callable[..., None], tmp_path: Path) -> None:
     run("stream_to_file.py", "Hello there.", tmp_path / "a.wav")
     assert 0.5 < seconds_of(tmp_path / "a.wav") < 5
 
 
-def test_a_clip_is_the_voice(run: Callable[..., None], tmp_path: Path) -> None:
+def test_clone_example_writes_speech(run: Callable[..., None], tmp_path: Path) -> None:
     words = CLIP.with_suffix(".txt").read_text("utf-8")
     run("clone_a_voice.py", CLIP, words, "Hello there.", tmp_path / "a.wav")
     assert 0.5 < seconds_of(tmp_path / "a.wav") < 5
 
 
-def test_every_line_of_a_file_is_spoken(run: Callable[..., None], tmp_path: Path) -> None:
+def test_batch_example_writes_a_file_per_line(run: Callable[..., None], tmp_path: Path) -> None:
     (tmp_path / "lines.txt").write_text("One line.\n\nAnother line.\n")
     run("run_a_batch.py", tmp_path / "lines.txt", tmp_path / "out")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["0001.wav", "0002.wav"]
@@ -72,12 +72,12 @@ def test_every_line_of_a_file_is_spoken(run: Callable[..., None], tmp_path: Path
 
 
 @pytest.mark.parametrize("name", ["call_the_api.py", "call_the_api.mjs"])
-def test_the_api_is_called(run: Callable[..., None], studio: Served, tmp_path: Path, name: str) -> None:
+def test_api_examples_write_speech(run: Callable[..., None], studio: Served, tmp_path: Path, name: str) -> None:
     run(name, studio.url, tmp_path / "a.mp3")
     assert 0.5 < seconds_of(tmp_path / "a.mp3") < 5
 
 
-def test_every_example_is_in_the_list_and_tried_here() -> None:
+def test_every_example_is_listed_and_tested() -> None:
     listed = (EXAMPLES / "README.md").read_text("utf-8")
     tried = Path(__file__).read_text("utf-8")
     for path in EXAMPLES.iterdir():

@@ -15,7 +15,7 @@ from studio.settings import Settings
 from studio.start.startup import _start_engine
 from tests.fleet.frontends.several import Several, several
 
-# Ray reads its environment when it is first imported, whichever test that is in.
+# Ray reads its environment when it is first imported, in whichever test.
 os.environ.update(start.ENVIRONMENT | {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)})
 
 

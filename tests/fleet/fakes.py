@@ -48,7 +48,7 @@ def codes_of(seed: int, first: int, frames: int) -> np.ndarray:
 
 
 class CountingEngine:
-    """Speaks ``max_frames`` frames in pieces of two, and goes on after ``so_far``, which has to be its own."""
+    """Generates ``max_frames`` frames in chunks of two, continuing after ``so_far``, which must be its own."""
 
     def __init__(self, info: EngineInfo = INFO) -> None:
         self.info = info
@@ -109,13 +109,13 @@ class FakeTransport:
         self.replicas = {name: Replica(name, engine) for name, engine in self.engines.items()}
         self.up = set(names)
         self.faults: dict[str, tuple[str, int]] = {}
-        """dies, stalls, pauses, closes or skips."""
+        """Faults: dies, stalls, pauses, closes or skips."""
         self.deaf: set[str] = set()
         """Replicas that answer no queries."""
         self.late_seconds = 0.0
         """Delay of every answer."""
         self.gone: set[str] = set()
-        """What is asked of them reaches another."""
+        """Gone replicas: their queries reach another one, which says so."""
         self.opened: list[FakeStream] = []
         self.calls: Counter[str] = Counter()
         self.is_closed = False
@@ -148,12 +148,12 @@ class FakeTransport:
 class FakeStream:
     """A take from one replica, with the replica's fault."""
 
-    def __init__(self, line: FakeTransport, replica: str, utterance: Utterance, may_wait: bool) -> None:
+    def __init__(self, transport: FakeTransport, replica: str, utterance: Utterance, may_wait: bool) -> None:
         self.replica = replica
         self.cancels = 0
-        self._line = line
-        self._items = line.replicas[replica].speak(utterance, may_wait)
-        self._fault, self._left = line.faults.get(replica, ("", 0))
+        self._transport = transport
+        self._items = transport.replicas[replica].speak(utterance, may_wait)
+        self._fault, self._left = transport.faults.get(replica, ("", 0))
 
     def __aiter__(self) -> AsyncIterator[Any]:
         return self
@@ -164,10 +164,10 @@ class FakeStream:
             return item
         if self._fault and self._left <= 0:
             if self._fault == "dies":
-                self._line.up.discard(self.replica)
+                self._transport.up.discard(self.replica)
                 raise ReplicaLost("the process is gone")
             if self._fault == "stalls":
-                self._line.deaf.add(self.replica)
+                self._transport.deaf.add(self.replica)
                 await asyncio.Event().wait()
             if self._fault == "pauses":
                 self._fault = ""

@@ -46,7 +46,7 @@ def test_fleet_size_is_a_number_a_range_or_one_per_gpu() -> None:
         ((1, 9), {"gpus": 0, "may_grow": False}, "has 8 cores and no GPU .* set STUDIO_ENGINES to numbers up to 8"),
     ],
 )
-def test_fleet_size_above_the_available_is_refused(
+def test_fleet_larger_than_the_hardware_is_refused(
     engines: int | tuple[int, int], there: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ConfigError, match=message):

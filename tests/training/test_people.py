@@ -37,7 +37,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_person_has_two_recordings_or_the_halves_of_one(folder: Path) -> None:
+def test_single_recording_of_a_person_is_split_in_halves(folder: Path) -> None:
     people = read_people(folder)
     assert [person.name for person in people] == ["corpus-a", "corpus-b", "corpus-c"]
     seconds = [(len(p.reference) / SAMPLE_RATE, len(p.other) / SAMPLE_RATE) for p in people]

@@ -64,12 +64,12 @@ EVALUATION = evaluation_sentences()
         (numerals.decimal, "-1,200.5", "minus one thousand two hundred point five"),
     ],
 )
-def test_numbers_are_read_as_people_read_them(reading: Callable[[Any], str], number: int | str, words: str) -> None:
+def test_numbers_have_the_expected_reading(reading: Callable[[Any], str], number: int | str, words: str) -> None:
     assert reading(number) == words
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_a_written_form_is_always_read_the_same_and_without_figures(name: str) -> None:
+def test_written_form_has_one_reading_without_digits(name: str) -> None:
     rng = random.Random(1)
     readings: dict[str, str] = {}
     for _ in range(3000):
@@ -101,7 +101,7 @@ def test_a_written_form_is_always_read_the_same_and_without_figures(name: str) -
         ("number", "No. 5", "number five"),
     ],
 )
-def test_forms_that_people_type_come_with_their_reading(form: str, text: str, words: str) -> None:
+def test_common_written_forms_have_the_expected_reading(form: str, text: str, words: str) -> None:
     rng = random.Random(2)
     drawn = (FORMS[form](rng) for _ in range(200_000))
     assert next(one.words for one in drawn if one.text == text) == words
@@ -118,7 +118,7 @@ def test_templates_can_be_filled_and_read(name: str) -> None:
             assert form.text[0].isupper() or not form.text[0].isalpha() or name == "numbers.txt"
 
 
-def test_templates_mind_articles_plurals_and_capitals() -> None:
+def test_templates_adjust_articles_plurals_and_capitals() -> None:
     choices = {"animal": lambda _: Form("owl", "owl"), "small": lambda _: Form("8", "eight")}
     rng = random.Random(0)
     assert fill("{animal}s eat. {animal}s sleep beside a {animal}.", choices, rng) == Form(
@@ -140,7 +140,7 @@ def test_templates_mind_articles_plurals_and_capitals() -> None:
         ('He said "no.', "He said no."),
     ],
 )
-def test_a_sentence_is_set_in_plain_characters(raw: str, kept: str) -> None:
+def test_sentence_is_normalised_to_plain_characters(raw: str, kept: str) -> None:
     assert clean(raw) == kept
 
 
@@ -149,11 +149,11 @@ def test_a_sentence_is_set_in_plain_characters(raw: str, kept: str) -> None:
     ["if (x > 3) return;", "See section 4.", "Type the following:", "lower case start", "THE WHOLE SENTENCE IS LOUD.",
      "What a damned idiot!", "Hast thou seen it, as the the king?", "Ends in ,; odd marks.", "Файл не найден."],
 )  # fmt: skip
-def test_code_figures_shouting_and_insults_are_left_out(raw: str) -> None:
+def test_code_digits_shouting_and_insults_are_rejected(raw: str) -> None:
     assert clean(raw) is None
 
 
-def test_prose_becomes_sentences_of_known_words() -> None:
+def test_prose_is_split_into_sentences_of_known_words() -> None:
     prose = "The old ship was at home. Mr. Captain said: wait!  I have seen her before. Xqz qvv zzk the ship is it."
     texts = list(passages(prose, KNOWN | {"Mr", "Captain"}))
     assert " ".join(texts) == "The old ship was at home. Mr. Captain said: wait! I have seen her before."
@@ -161,7 +161,7 @@ def test_prose_becomes_sentences_of_known_words() -> None:
     assert as_sentence("a small animal with a long tail") == "A small animal with a long tail."
 
 
-def test_years_are_the_only_figures_in_prose() -> None:
+def test_years_are_the_only_digits_allowed_in_prose() -> None:
     text = clean("In 1936, the ship was old (but not until 2005).")
     assert text == "In 1936, the ship was old."
     assert years_read(text) == "In nineteen thirty-six, the ship was old."
@@ -220,7 +220,7 @@ def test_a_missing_package_is_named(tmp_path: Path) -> None:
         list(sentences(sources.SOURCES[-1], tmp_path, KNOWN))
 
 
-def test_frequent_words_come_first_and_no_source_takes_more_than_its_share() -> None:
+def test_rare_words_are_covered_first_and_no_source_exceeds_its_share() -> None:
     plain = [Candidate(f"The same again, number {'abcdefghij'[n % 10]}.", 0) for n in range(200)]
     rare = [Candidate("The owl hums.", 0), Candidate("The owl waits.", 0), Candidate("Quite another source.", 1)]
     chosen = choose(plain + rare, {0: 40, 1: 5}, random.Random(0))
@@ -228,7 +228,7 @@ def test_frequent_words_come_first_and_no_source_takes_more_than_its_share() -> 
     assert sum(candidate.source == 0 for candidate in chosen) == 40
 
 
-def test_the_choice_does_not_depend_on_how_a_process_orders_its_sets() -> None:
+def test_selection_does_not_depend_on_the_hash_seed() -> None:
     script = """if True:
         import random
         from training.texts.selection import Candidate, choose
@@ -272,7 +272,7 @@ def small_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_rows_are_distinct_not_held_out_and_the_same_every_time(small_root: Path) -> None:
+def test_rows_are_distinct_reproducible_and_exclude_held_out_texts(small_root: Path) -> None:
     rows = prompts.rows_to_read(small_root, 20)
     assert rows == prompts.rows_to_read(small_root, 20)
     kinds = [kind for kind, _ in rows]
@@ -287,10 +287,10 @@ def test_rows_are_distinct_not_held_out_and_the_same_every_time(small_root: Path
     assert len(set(kinds[:60])) == 5, "any beginning of the file is a mixture"
 
 
-def test_rows_unreadable_for_the_teacher_are_left_out() -> None:
+def test_rows_that_the_teacher_cannot_read_are_left_out() -> None:
     class Deaf(Phonemiser):
         def __init__(self) -> None:
-            """Do without the packages that the real one needs."""
+            """Skip the packages that the real one needs."""
 
         def tokens(self, words: str, british: bool) -> np.ndarray | None:
             return None if british and "u" in words else np.array([len(words)], np.uint8)
@@ -299,7 +299,7 @@ def test_rows_unreadable_for_the_teacher_are_left_out() -> None:
     assert [prompt.text for prompt in prompts.read(rows, Deaf())] == ["Yes."]
 
 
-def test_sentences_for_judging_are_many_distinct_and_read_without_figures() -> None:
+def test_evaluation_sentences_are_distinct_and_read_without_digits() -> None:
     assert len({key(one.text) for one in EVALUATION}) == len(EVALUATION) >= 200
     assert sum(one.kind == "number" for one in EVALUATION) >= 60
     assert all((one.text != one.words) == (one.kind == "number") for one in EVALUATION)

@@ -1,4 +1,4 @@
-"""Training the timbre part: aligned sets, correctly labelled rows, disguises that keep time and level, steps."""
+"""Training the timbre part: aligned sets, correctly labelled rows, altered clips that keep time and level, steps."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_set_is_cut_alike_in_every_timbre_and_one_of_unequal_lengths_is_left_out() -> None:
+def test_set_is_aligned_across_timbres_and_rejected_if_lengths_differ() -> None:
     silence = np.zeros(6000, np.float32)
     sounds = [np.concatenate([silence, level * tone(150, 2.0, 24000), silence]) for level in (1.0, 0.3, 0.6)]
     lengths = np.full(10, len(sounds[0]) // 6000, np.int64)
@@ -74,7 +74,7 @@ def test_a_set_is_cut_alike_in_every_timbre_and_one_of_unequal_lengths_is_left_o
     assert aligned(shorter, np.full(8, 43), 1.0, [(), (), ()], styles) is None
 
 
-def test_a_row_has_the_codes_of_one_voice_the_sound_of_another_and_clips_of_that_other(
+def test_row_has_codes_of_one_voice_and_target_and_clips_of_another(
     tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def encode(codec: object, audio: torch.Tensor, starts: np.ndarray, frames: np.ndarray, codes: torch.Tensor) -> None:
@@ -103,7 +103,7 @@ def test_a_row_has_the_codes_of_one_voice_the_sound_of_another_and_clips_of_that
     assert (begun.codes[:, 0, 0] % 100 == 0).all()
 
 
-def test_a_persons_pieces_stay_as_they_are_in_the_first_timbre_and_keep_their_time_in_the_others() -> None:
+def test_persons_pieces_are_unchanged_in_the_first_timbre_and_aligned_in_others() -> None:
     voice = tone(140, 9.0) * np.repeat(np.random.default_rng(0).uniform(0.2, 1, 90), 4410).astype(np.float32)
     (group,) = groups(voice, random.Random(0), CPU)
     assert len(group) == SENTENCES and all(member.is_person for member in group)
@@ -133,7 +133,7 @@ def _centre(sound: torch.Tensor) -> float:
     return float((power * torch.arange(len(power))).sum() / power.sum())
 
 
-def test_roughened_clip_keeps_length_and_level_and_others_are_unchanged() -> None:
+def test_roughening_keeps_length_and_level_and_leaves_some_clips_unchanged() -> None:
     torch.manual_seed(0)
     sound = torch.from_numpy(np.stack([tone(150, 0.5)] * 20))
     rough = roughened(sound, 0.5)
@@ -158,7 +158,7 @@ def test_new_parameters_start_without_effect(work: Path) -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_steps_of_every_kind_change_the_timbre_part_and_leave_the_codes(
+def test_steps_of_every_kind_train_the_timbre_part_but_not_the_codes(
     tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("training.data.set_corpus.encode_utterances", lambda *_: None)

@@ -1,4 +1,4 @@
-"""LiveKit's plugin for Fish Audio: a sentence in one go, and two turns of a conversation on one socket."""
+"""LiveKit's plugin for Fish Audio: a whole sentence, and two turns of a conversation on one socket."""
 
 import asyncio
 import sys

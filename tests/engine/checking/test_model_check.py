@@ -20,7 +20,7 @@ CODEC = TinyCodec(n_layer=1, decoder_rates=(32, 16), num_codebooks=4)
 RATE = 44_100
 
 
-def checked(folder: Path, *texts: str) -> ModelReport:
+def check(folder: Path, *texts: str) -> ModelReport:
     lines: list[str] = []
     report = check_model(EngineConfig(str(folder), "cpu", max_rows=1), texts, lines.append)
     assert lines[0] == "loading" and lines[-1] == "comparing logits"
@@ -28,14 +28,12 @@ def checked(folder: Path, *texts: str) -> ModelReport:
 
 
 @pytest.mark.parametrize("family", ["S1", "S2", "Audio8"])
-def test_a_model_agrees_with_fish_speechs_code_and_nearly_with_itself_in_fewer_bits(
-    tmp_path: Path, family: str
-) -> None:
+def test_model_matches_fish_speech_and_nearly_matches_its_quantised_form(tmp_path: Path, family: str) -> None:
     if family == "S1":
         write_dual_ar(tmp_path, CODEC)
     else:
         write_flat(tmp_path, CODEC, **(AUDIO8 if family == "Audio8" else {}))
-    report = checked(tmp_path, "One boat after the other.", "And back.")
+    report = check(tmp_path, "One boat after the other.", "And back.")
     assert report.info.family == family and len(report.takes) == 2
     same = report.fish_speech
     assert same is not None and report.greedy_frames_kept == 1.0
@@ -45,7 +43,7 @@ def test_a_model_agrees_with_fish_speechs_code_and_nearly_with_itself_in_fewer_b
     assert 0 < eight.semantic_kl < six.semantic_kl < 1
 
 
-def measured(pcm: np.ndarray, text: str, reason: str = "stop") -> tuple[str, float, float]:
+def measure(pcm: np.ndarray, text: str, reason: str = "stop") -> tuple[str, float, float]:
     chunk = AudioChunk(pcm, np.zeros((4, 1), np.int16), 0, Timing(0, 0, 0), reason)  # type: ignore[arg-type]
     take = _measure(text, [chunk], RATE, work_seconds=0.5 * len(pcm) / RATE)
     assert take.real_time_factor == pytest.approx(0.5)
@@ -55,11 +53,11 @@ def measured(pcm: np.ndarray, text: str, reason: str = "stop") -> tuple[str, flo
 def test_level_silence_and_ends_are_measured() -> None:
     tone = (0.1 * np.sin(np.arange(RATE) * 0.1)).astype(np.float32)
     quiet = np.zeros(RATE // 2, np.float32)
-    end, level, silence = measured(np.concatenate([tone, quiet, tone]), "Twenty letters or so.")
+    end, level, silence = measure(np.concatenate([tone, quiet, tone]), "Twenty letters or so.")
     assert end == "ok" and level == pytest.approx(-23.0, abs=0.2) and silence == pytest.approx(0.5, abs=0.06)
-    assert measured(tone, "word " * 30)[0] == "early"
-    assert measured(tone, "word", "length")[0] == "missing"
-    assert measured(quiet, "word")[1] == float("-inf")
+    assert measure(tone, "word " * 30)[0] == "early"
+    assert measure(tone, "word", "length")[0] == "missing"
+    assert measure(quiet, "word")[1] == float("-inf")
 
 
 def test_model_too_large_for_the_gpu_is_compared_on_the_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

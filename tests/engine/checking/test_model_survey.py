@@ -11,7 +11,7 @@ from engine import EngineConfig, survey_model
 from engine.checking import expected_speed
 
 
-def test_the_expected_speed_is_that_of_the_engines_threads_in_its_best_moments(
+def test_expected_speed_uses_the_engines_threads_and_the_best_measurement(
     quick_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It depends neither on the calling process's threads nor on other programs, and is measured once."""

@@ -36,7 +36,7 @@ def clip(frames: int, codebooks: int, text: str = "The words\n  of a clip.") -> 
     return Reference(np.random.default_rng(3).integers(0, 64, (codebooks, frames), dtype=np.int16), text)
 
 
-def test_s1s_tokenizer_is_tiktokens(tmp_path: Path) -> None:
+def test_s1_tokens_match_upstream(tmp_path: Path) -> None:
     write_dual_ar(tmp_path, CODEC)
     theirs, ours = FishTokenizer.from_pretrained(str(tmp_path)), open_source(tmp_path).tokenizer()
     for text in TEXTS:
@@ -52,7 +52,7 @@ def test_special_tokens_may_be_a_list(tmp_path: Path) -> None:
     assert open_source(tmp_path).config == before
 
 
-def test_s1s_prompt_is_upstreams(tmp_path: Path) -> None:
+def test_s1_prompt_matches_upstream(tmp_path: Path) -> None:
     write_dual_ar(tmp_path, CODEC)
     source, voice, turn = open_source(tmp_path), clip(7, 4), clip(5, 4, "An earlier turn.")
     theirs = ContentSequence(modality="interleave")
@@ -72,18 +72,18 @@ def test_s1s_prompt_is_upstreams(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("sizes", [S1, {**S1, "fast_dim": 64, "fast_n_head": 4, "tie_word_embeddings": True}])
-def test_s1s_logits_are_upstreams(tmp_path: Path, sizes: dict[str, object]) -> None:
+def test_s1_logits_match_upstream(tmp_path: Path, sizes: dict[str, object]) -> None:
     """The fast AR reads the hidden state before the final norm."""
     compare_logits(tmp_path, write_dual_ar(tmp_path, CODEC, sizes))
 
 
-def test_a_merged_loras_logits_are_upstreams(tmp_path: Path) -> None:
+def test_merged_lora_logits_match_upstream(tmp_path: Path) -> None:
     compare_logits(tmp_path, write_flat(tmp_path, CODEC))
     config = open_source(tmp_path).config
     assert config.family == "S2" and config.fast_reads_norm and config.scales_codes
 
 
-def test_audio8s_logits_are_upstreams_with_its_switches(tmp_path: Path) -> None:
+def test_audio8_logits_match_upstream_with_its_switches(tmp_path: Path) -> None:
     model = write_flat(tmp_path, CODEC, **AUDIO8)
     assert model.layers[0].attention.wqkv.bias is not None
     compare_logits(tmp_path, model)
@@ -113,7 +113,7 @@ def compare_logits(folder: Path, reference: upstream.DualARTransformer) -> None:
 
 
 @pytest.mark.parametrize("family", ["S1", "S1 of many codes", "S2", "Audio8"])
-async def test_greedy_frames_are_upstreams_and_sound_the_same(tmp_path: Path, family: str) -> None:
+async def test_greedy_frames_and_their_audio_match_upstream(tmp_path: Path, family: str) -> None:
     codec = MANY_CODES if "many" in family else CODEC
     if family.startswith("S1"):
         ar = write_dual_ar(tmp_path, codec)
@@ -134,14 +134,14 @@ async def test_greedy_frames_are_upstreams_and_sound_the_same(tmp_path: Path, fa
         assert np.abs(take.pcm - sound).max() <= TOLERANCE
 
 
-def test_s1_draws_residual_codes_among_the_codecs_alone(tmp_path: Path) -> None:
+def test_s1_residual_codes_are_limited_to_1024(tmp_path: Path) -> None:
     write_dual_ar(tmp_path, MANY_CODES)
     cpu = torch.device("cpu")
     model = load(tmp_path, cpu, cpu, torch.float32).model
     assert len(model.fast_output.weight) == 1024 and len(model.fast.embeddings.weight) == 1100
 
 
-async def test_words_of_audio8_are_found_in_the_text_as_it_was_typed(tmp_path: Path) -> None:
+async def test_audio8_words_are_aligned_to_the_text_as_typed(tmp_path: Path) -> None:
     write_flat(tmp_path, CODEC, **AUDIO8)
     text = "  Two  spaces,\n\n then the end. "
     tokenizer = open_source(tmp_path).tokenizer()
@@ -154,14 +154,14 @@ async def test_words_of_audio8_are_found_in_the_text_as_it_was_typed(tmp_path: P
     assert len(times) == len(text) + 1 and (np.diff(times) >= 0).all()
 
 
-async def test_words_of_s1_are_found(tmp_path: Path) -> None:
+async def test_s1_words_are_aligned(tmp_path: Path) -> None:
     write_dual_ar(tmp_path, CODEC)
     with running_engine(tmp_path, max_rows=1) as engine:
         times = await engine.align(TEXTS[0], clip(12, 4).codes)
     assert len(times) == len(TEXTS[0]) + 1 and times[-1] > 0
 
 
-def test_a_codec_whose_heads_share_keys_is_upstreams_with_copies_of_them(tmp_path: Path) -> None:
+def test_codec_with_shared_keys_matches_upstream_with_copied_keys(tmp_path: Path) -> None:
     """Like Audio8's second transformer; upstream's class needs keys for every head, so two heads get equal ones."""
     write_flat(tmp_path, CODEC, **AUDIO8)
     whole = torch.load(tmp_path / "codec.pth", weights_only=True)
@@ -181,7 +181,7 @@ def test_a_codec_whose_heads_share_keys_is_upstreams_with_copies_of_them(tmp_pat
     assert (ours - expected).abs().max() <= TOLERANCE
 
 
-def test_audio8_has_its_codecs_sizes_in_its_config(tmp_path: Path) -> None:
+def test_audio8_codec_sizes_are_read_from_its_config(tmp_path: Path) -> None:
     write_flat(tmp_path, CODEC, codec_post_n_layer=8, codec_post_n_head=16, codec_post_intermediate_size=1216, **AUDIO8)
     (tmp_path / "codec.yaml").unlink()
     config = open_source(tmp_path).codec_config

@@ -50,7 +50,7 @@ def add(writer: GGUFWriter, name: str, value: np.ndarray, kind: GGMLQuantization
         writer.add_tensor(name, gguf.quantize(value, kind), raw_dtype=kind)
 
 
-def finished(writer: GGUFWriter) -> None:
+def finish(writer: GGUFWriter) -> None:
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -92,7 +92,7 @@ def write_with_keys(folder: Path, published: Path, kind: GGMLQuantizationType | 
         add(writer, own_name(name), array, kind)
     for name, tensor in load_codec(published, "cpu").state_dict().items():
         writer.add_tensor(f"c.{name}", np.atleast_1d(tensor.squeeze().half().numpy()))
-    finished(writer)
+    finish(writer)
     return path
 
 
@@ -126,7 +126,7 @@ def write_with_files(folder: Path, published: Path, kind: GGMLQuantizationType |
     writer.add_key_value("audiocpp.embedded_files.offsets", ends, GGUFValueType.ARRAY, sub_type=GGUFValueType.UINT64)
     data = list(b"".join(files))
     writer.add_key_value("audiocpp.embedded_files.data", data, GGUFValueType.ARRAY, sub_type=GGUFValueType.UINT8)
-    finished(writer)
+    finish(writer)
     shutil.copy(published / "codec.yaml", folder)
     return path
 
@@ -135,17 +135,17 @@ LAYOUTS = {"sizes as keys": write_with_keys, "files inside": write_with_files}
 
 
 @pytest.mark.parametrize("number", [8, 12, 13, 14])
-def test_blocks_are_dequantised_as_the_gguf_package_does(number: int) -> None:
+def test_dequantised_blocks_equal_those_of_the_gguf_package(number: int) -> None:
     block, kind = BLOCK_TYPES[number], GGMLQuantizationType(number)
     data = np.random.default_rng(number).integers(0, 256, (70, block.bytes), dtype=np.uint8)
-    for at in {8: [0], 12: [0, 2], 13: [0, 2], 14: [208]}[number]:  # finite 16-bit numbers where the block has them
+    for at in {8: [0], 12: [0, 2], 13: [0, 2], 14: [208]}[number]:  # finite values in the block's float16 fields
         data[:, at : at + 2] = np.random.default_rng(1).normal(size=(70, 1)).astype(np.float16).view(np.uint8)
     expected = gguf.dequantize(data, kind)
     assert np.array_equal(dequantise(torch.from_numpy(data.reshape(-1)), block).view(70, -1).numpy(), expected)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_every_tensor_arrives_where_it_belongs(tmp_path: Path, published: Path, layout: str) -> None:
+def test_loaded_gguf_equals_the_published_checkpoint(tmp_path: Path, published: Path, layout: str) -> None:
     path = LAYOUTS[layout](tmp_path, published)
     expected, loaded = load_path(published), load_path(path)
     assert loaded.config == expected.config and loaded.fingerprint == expected.fingerprint
@@ -168,7 +168,7 @@ def test_eight_bit_blocks_match_the_gguf_package(tmp_path: Path, published: Path
     assert torch.equal(loaded["slow.norm.weight"], expected["slow.norm.weight"])
 
 
-def test_a_file_alone_in_a_folder_is_found_and_of_several_one_must_be_named(tmp_path: Path, published: Path) -> None:
+def test_lone_file_in_a_folder_is_found_but_one_of_several_must_be_named(tmp_path: Path, published: Path) -> None:
     path = write_with_keys(tmp_path, published)
     assert find(str(tmp_path)) == path == find(str(path))
     shutil.copy(path, tmp_path / "other.gguf")
@@ -185,7 +185,7 @@ def refusal(path: Path) -> str:
 
 @pytest.mark.parametrize("share", [0.0, 0.0001, 0.01, 0.5, 0.99])
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_file_cut_short_is_refused(tmp_path: Path, published: Path, layout: str, share: float) -> None:
+def test_truncated_file_is_refused(tmp_path: Path, published: Path, layout: str, share: float) -> None:
     path = LAYOUTS[layout](tmp_path, published)
     data = path.read_bytes()
     path.write_bytes(data[: int(len(data) * share)])
@@ -233,7 +233,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_false_header_is_refused(tmp_path: Path, name: str) -> None:
+def test_invalid_header_is_refused(tmp_path: Path, name: str) -> None:
     path = tmp_path / "hostile.gguf"
     path.write_bytes(HOSTILE[name])
     message = refusal(path)
@@ -278,11 +278,11 @@ def test_missing_key_is_named(tmp_path: Path) -> None:
     path = tmp_path / "bare.gguf"
     writer = GGUFWriter(path, "fish-speech")
     writer.add_tensor("norm.weight", np.ones(4, np.float32))
-    finished(writer)
+    finish(writer)
     assert "fish-speech.vocab_size" in refusal(path)
 
 
-def test_the_tokenizer_beside_a_file_is_asked_for(tmp_path: Path, published: Path) -> None:
+def test_missing_tokenizer_beside_the_file_is_reported(tmp_path: Path, published: Path) -> None:
     path = write_with_keys(tmp_path, published)
     (tmp_path / "tokenizer.json").unlink()
     with pytest.raises(CheckpointError, match=r"tokenizer\.json is missing"):
@@ -296,7 +296,7 @@ EIGHT_BITS = {
 
 
 @pytest.mark.parametrize("kind", EIGHT_BITS)
-def test_safetensors_in_eight_bits_are_their_numbers_times_scales(tmp_path: Path, published: Path, kind: str) -> None:
+def test_eight_bit_safetensors_are_multiplied_by_their_scales(tmp_path: Path, published: Path, kind: str) -> None:
     folder = shutil.copytree(published, tmp_path / "copy")
     dtype, suffix, layout = EIGHT_BITS[kind]
     written, expected = dict[str, Tensor](), dict[str, Tensor]()

@@ -52,7 +52,7 @@ def folder(tmp_path: Path, merged: Path) -> Path:
 
 
 def refusal(folder: Path, name: str, by_its_structure: bool = True) -> str:
-    """Why a folder is refused, and if its structure is wrong, without reading a value."""
+    """The refusal of a folder; if its structure is wrong, also without reading its weights."""
     with pytest.raises(CheckpointError) as caught:
         load(folder, CPU, CPU, torch.float32)
     message = str(caught.value)
@@ -64,7 +64,7 @@ def refusal(folder: Path, name: str, by_its_structure: bool = True) -> str:
     return message
 
 
-def surveyed(folder: Path) -> str:
+def survey_refusal(folder: Path) -> str:
     """The refusal of a folder before its weights are read."""
     with pytest.raises(CheckpointError) as caught:
         survey_model(EngineConfig(str(folder), "cpu"))
@@ -103,7 +103,7 @@ def test_code_in_a_pickle_does_not_run(folder: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["model.pth", "codec.pth"])
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.999])
-def test_a_torch_file_cut_short_is_named(folder: Path, name: str, share: float) -> None:
+def test_truncated_torch_file_is_named(folder: Path, name: str, share: float) -> None:
     data = (folder / name).read_bytes()
     (folder / name).write_bytes(data[: int(len(data) * share)])
     refusal(folder, name)
@@ -118,7 +118,7 @@ def test_a_compressed_torch_file_is_not_unpacked(folder: Path, name: str) -> Non
 
 
 @pytest.mark.parametrize("content", [[1, 2], {"a": 1}, {3: torch.zeros(2)}, torch.zeros(3), "text"])
-def test_a_torch_file_of_something_else_is_named(folder: Path, content: object) -> None:
+def test_torch_file_without_a_dictionary_of_tensors_is_refused(folder: Path, content: object) -> None:
     torch.save(content, folder / "model.pth")
     assert "dictionary of tensors" in refusal(folder, "model.pth")
 
@@ -134,13 +134,13 @@ def test_missing_extra_or_misshapen_tensors_are_named(folder: Path) -> None:
     assert "unexpected tensor vision.weight" in refusal(folder, "model.pth")
 
 
-def test_whole_numbers_are_no_weights(folder: Path) -> None:
+def test_integer_weights_are_refused(folder: Path) -> None:
     save(folder, lambda tensors: tensors.update({"model.fast_norm.weight": torch.zeros(48, dtype=torch.int64)}))
     assert "fast_norm.weight is torch.int64" in refusal(folder, "model.pth", by_its_structure=False)
 
 
 @pytest.mark.parametrize("kind", ["sparse", "meta", "complex"])
-def test_tensors_of_another_kind_are_refused(folder: Path, kind: str) -> None:
+def test_sparse_meta_and_complex_tensors_are_refused(folder: Path, kind: str) -> None:
     odd = {
         "sparse": torch.eye(3).to_sparse(),
         "meta": torch.zeros(48, device="meta"),
@@ -155,13 +155,13 @@ def test_tensors_of_another_kind_are_refused(folder: Path, kind: str) -> None:
     assert name in refusal(folder, "codec.pth")
 
 
-def test_table_with_a_falsely_large_shape_is_refused(folder: Path) -> None:
+def test_expanded_tensor_with_a_huge_shape_is_refused(folder: Path) -> None:
     """It stores one number, expanded to a trillion."""
     save(folder, lambda tensors: tensors.update({"model.norm.weight": torch.zeros(1).expand(10**12)}))
     assert "1000000000000" in refusal(folder, "model.pth")
 
 
-def test_leftovers_of_a_merge_beside_the_weights_are_ignored(folder: Path) -> None:
+def test_leftover_tensors_of_a_merge_are_ignored(folder: Path) -> None:
     extra = {"model.layers.0.attention.wqkv.lora_A": torch.zeros(2, 64), "model.freqs_cis": torch.zeros(3)}
     save(folder, lambda tensors: tensors.update(extra))
     load(folder, CPU, CPU, torch.float32)
@@ -199,28 +199,28 @@ def test_impossible_sizes_are_refused_before_allocation(folder: Path, key: str, 
     refusal(folder, "config.json")
 
 
-def test_published_sizes_that_are_no_objects_are_refused(tmp_path: Path) -> None:
+def test_published_sizes_must_be_objects(tmp_path: Path) -> None:
     write_checkpoint(tmp_path, FEW_LAYERS, CODEC)
     edit(tmp_path, lambda tree: tree.update(text_config=[1]))
     assert "must be objects" in refusal(tmp_path, "config.json")
 
 
 @pytest.mark.parametrize("name", ["config.json", "card.json", "codec.yaml"])
-def test_a_device_or_a_folder_is_not_read(folder: Path, name: str) -> None:
+def test_device_or_folder_in_place_of_a_file_is_not_read(folder: Path, name: str) -> None:
     (folder / name).unlink(missing_ok=True)
     (folder / name).symlink_to("/dev/null")
     is_optional = name == "codec.yaml"  # then S2 Pro's sizes apply
-    assert ("codebooks" if is_optional else f"{name} is not a file") in surveyed(folder)
+    assert ("codebooks" if is_optional else f"{name} is not a file") in survey_refusal(folder)
     (folder / name).unlink()
     (folder / name).mkdir()
-    assert ("codebooks" if is_optional else f"{name} is not a file") in surveyed(folder)
+    assert ("codebooks" if is_optional else f"{name} is not a file") in survey_refusal(folder)
 
 
 @pytest.mark.parametrize("content", ["[" * 60_000, '"' + "x" * 2**20 + '"', "{", "\xff"])
 @pytest.mark.parametrize("name", ["card.json", "codec.yaml"])
-def test_a_large_or_deeply_nested_description_is_refused(folder: Path, name: str, content: str) -> None:
+def test_oversized_nested_or_invalid_card_and_codec_yaml_are_refused(folder: Path, name: str, content: str) -> None:
     (folder / name).write_text(content, "latin-1")
-    assert f"{name} " in surveyed(folder)
+    assert f"{name} " in survey_refusal(folder)
 
 
 @pytest.mark.parametrize(
@@ -235,12 +235,12 @@ def test_a_large_or_deeply_nested_description_is_refused(folder: Path, name: str
         ("encoder_rates", [2.5, 4]), ("quantizer input_dim", 8.5),
     ],
 )  # fmt: skip
-def test_impossible_sizes_of_a_codec_are_refused_before_it_is_built(folder: Path, keys: str, value: object) -> None:
+def test_impossible_codec_sizes_are_refused_before_building_it(folder: Path, keys: str, value: object) -> None:
     tree = yaml.safe_load((folder / "codec.yaml").read_text())
     *outer, key = keys.split()
     functools.reduce(dict.__getitem__, outer, tree)[key] = value
     (folder / "codec.yaml").write_text(yaml.safe_dump(tree))
-    assert "value of the wrong kind" in surveyed(folder)
+    assert "value of the wrong kind" in survey_refusal(folder)
 
 
 WITHOUT_PERMISSION = """
@@ -267,7 +267,7 @@ for name in sys.argv[2:]:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a file's mode does not stop its owner from reading there")
-def test_a_file_without_permission_to_read_it_is_named(merged: Path) -> None:
+def test_file_without_read_permission_is_named(merged: Path) -> None:
     names = ["config.json", "codec.pth", "model.pth", "tokenizer.json", "README.md"]
     with tempfile.TemporaryDirectory() as parent:
         folder = shutil.copytree(merged, Path(parent) / "merged")
@@ -285,7 +285,7 @@ def test_a_file_without_permission_to_read_it_is_named(merged: Path) -> None:
         assert str(folder / name) in message and "cannot be read" in message
 
 
-def test_a_licence_has_no_control_characters(folder: Path) -> None:
+def test_control_characters_are_removed_from_the_licence(folder: Path) -> None:
     (folder / "README.md").write_text("---\nlicense: \x1b[31mred\x07\n---\n")
     assert open_source(folder).card().licence == "[31mred"
 
@@ -311,7 +311,7 @@ def test_overlapping_or_out_of_range_safetensors_are_refused(tmp_path: Path) -> 
     refusal(tmp_path, "model.safetensors")
 
 
-def test_an_index_may_not_lead_out_of_its_folder(tmp_path: Path) -> None:
+def test_index_cannot_point_outside_its_folder(tmp_path: Path) -> None:
     write_checkpoint(tmp_path, FEW_LAYERS, CODEC, shards=2)
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": "../../etc/passwd"}}))
     assert "weight_map" in refusal(tmp_path, "model.safetensors.index.json")
@@ -339,7 +339,7 @@ def test_missing_or_too_large_tokenizer_is_named(tmp_path: Path) -> None:
     refusal(tmp_path, "tokenizer.json is missing")
 
 
-def test_audio8s_codec_of_no_size_is_refused(tmp_path: Path) -> None:
+def test_audio8_codec_without_layers_is_refused(tmp_path: Path) -> None:
     write_flat(tmp_path, CODEC, codec_post_n_layer=0, **AUDIO8)
     (tmp_path / "codec.yaml").unlink()
     refusal(tmp_path, "config.json")
@@ -375,7 +375,7 @@ def test_only_required_files_of_a_repository_are_downloaded(tmp_path: Path, monk
     assert "*.gguf" not in calls[-1] and "model.pth" in calls[-1]
 
 
-def test_a_file_of_a_folder_stands_for_it(merged: Path) -> None:
+def test_path_of_a_weights_file_finds_its_folder(merged: Path) -> None:
     assert find(str(merged / "model.pth")) == merged == find(str(merged))
 
 

@@ -59,7 +59,7 @@ def test_s2_pro_has_the_published_tensors(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shards", [1, 3])
-def test_every_tensor_arrives_where_it_belongs(tmp_path: Path, shards: int) -> None:
+def test_every_tensor_is_loaded_under_its_published_name(tmp_path: Path, shards: int) -> None:
     write_checkpoint(tmp_path, TinyModel(fast_dim=48, tie_word_embeddings=False), shards=shards, seed=9)
     written = {key: value for path in tmp_path.glob("*.safetensors") for key, value in load_file(path).items()}
     loaded = {published_key(key): value for key, value in load_folder(tmp_path).model.state_dict().items()}
@@ -103,7 +103,7 @@ def test_a_missing_file_is_named(folder: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.json", "codec.pth", "codec.yaml"])
 @pytest.mark.parametrize("content", [b"", b"{", b"\x00\x01\x02 no such thing", b"[]", b'"text"'])
-def test_file_with_other_contents_is_named(folder: Path, name: str, content: bytes) -> None:
+def test_file_with_invalid_contents_is_named(folder: Path, name: str, content: bytes) -> None:
     (folder / name).write_bytes(content)
     assert name in refusal(folder)
 
@@ -114,7 +114,7 @@ def test_a_missing_shard_is_named(tmp_path: Path) -> None:
     assert "model-00002-of-00002.safetensors" in refusal(tmp_path)
 
 
-def test_a_shard_cut_short_is_named_with_its_size(tmp_path: Path) -> None:
+def test_truncated_shard_is_named_with_its_size(tmp_path: Path) -> None:
     write_checkpoint(tmp_path, SMALL, shards=2)
     shard = tmp_path / "model-00002-of-00002.safetensors"
     shard.write_bytes(shard.read_bytes()[:-1000])
@@ -123,7 +123,7 @@ def test_a_shard_cut_short_is_named_with_its_size(tmp_path: Path) -> None:
     assert f"{shard.stat().st_size:,}" in text
 
 
-def test_another_model_type_is_refused(folder: Path) -> None:
+def test_unknown_model_type_is_refused(folder: Path) -> None:
     edit_config(folder, lambda tree: tree.update(model_type="naive"))
     text = refusal(folder)
     assert "config.json" in text
@@ -149,7 +149,7 @@ def test_a_config_value_of_the_wrong_kind_is_refused(folder: Path) -> None:
 NORM = "text_model.model.norm.weight"
 
 
-def test_a_missing_tensor_is_named_as_the_file_has_it(folder: Path) -> None:
+def test_missing_tensor_is_named_by_its_published_name(folder: Path) -> None:
     edit_weights(folder, lambda tensors: tensors.pop(NORM))
     text = refusal(folder)
     assert "model.safetensors" in text
@@ -201,5 +201,5 @@ def test_name_is_refused_unless_a_folder_or_hub_id() -> None:
             find(name)
 
 
-def test_a_folder_is_found_as_it_is(folder: Path) -> None:
+def test_folder_path_is_returned_unchanged(folder: Path) -> None:
     assert find(str(folder)) == folder

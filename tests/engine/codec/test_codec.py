@@ -78,7 +78,7 @@ def random_codes(sizes: TinyCodec, frames: int, seed: int, rows: int = 1) -> Ten
 
 
 @torch.inference_mode()
-def test_reference_codes_are_bit_equal(folder: Path, codec: Codec, sizes: TinyCodec) -> None:
+def test_codes_are_bit_equal_to_upstream(folder: Path, codec: Codec, sizes: TinyCodec) -> None:
     reference = upstream.load_codec(folder)
     frame = sizes.frame_samples
     for seed, samples in enumerate((frame * 40, frame * 7 + 1, frame * 3 - 1, 5)):
@@ -92,7 +92,7 @@ def test_reference_codes_are_bit_equal(folder: Path, codec: Codec, sizes: TinyCo
 
 
 @torch.inference_mode()
-def test_decoded_sound_is_the_references(folder: Path, codec: Codec, sizes: TinyCodec) -> None:
+def test_decoded_audio_matches_upstream(folder: Path, codec: Codec, sizes: TinyCodec) -> None:
     reference = upstream.load_codec(folder)
     for seed, frames in enumerate((1, 2, 33, 70)):
         codes = random_codes(sizes, frames, seed)
@@ -104,7 +104,7 @@ def test_decoded_sound_is_the_references(folder: Path, codec: Codec, sizes: Tiny
 
 
 @torch.inference_mode()
-def test_codes_beyond_a_residual_table_mean_its_last_entry(folder: Path, codec: Codec, sizes: TinyCodec) -> None:
+def test_codes_beyond_a_residual_codebook_use_its_last_entry(folder: Path, codec: Codec, sizes: TinyCodec) -> None:
     codes = random_codes(sizes, 9, seed=3)
     codes[:, 1:, ::2] += sizes.codebook_size
     expected = upstream.decode(upstream.load_codec(folder), codes[0])
@@ -113,7 +113,7 @@ def test_codes_beyond_a_residual_table_mean_its_last_entry(folder: Path, codec: 
 
 @torch.inference_mode()
 @pytest.mark.parametrize("seed", range(3))
-def test_a_stream_cut_anywhere_is_the_whole(
+def test_stream_split_anywhere_equals_the_whole_take(
     codec: Codec, codec_of_products: Codec, sizes: TinyCodec, seed: int
 ) -> None:
     draw = random.Random(seed)
@@ -139,7 +139,7 @@ def test_rows_of_a_stream_are_independent(codec: Codec, sizes: TinyCodec) -> Non
 
 
 @torch.inference_mode()
-def test_decoding_goes_on_beyond_4096_frames_streamed_and_whole(tmp_path: Path) -> None:
+def test_more_than_4096_frames_are_decoded_streamed_and_whole(tmp_path: Path) -> None:
     write_codec(tmp_path, SHORT_FRAMES, seed=2)
     codec, reference = load_codec(tmp_path, "cpu"), upstream.load_codec(tmp_path)
     frames = 4300
@@ -155,14 +155,14 @@ def test_decoding_goes_on_beyond_4096_frames_streamed_and_whole(tmp_path: Path) 
 
 
 @torch.inference_mode()
-def test_codes_of_a_prefix_are_the_prefix_of_the_codes(codec: Codec, sizes: TinyCodec) -> None:
+def test_codes_of_a_prefix_equal_the_prefix_of_the_codes(codec: Codec, sizes: TinyCodec) -> None:
     pcm = noise(sizes.frame_samples * 12, seed=11)
     whole = codec.encode(pcm[None, None])
     part = codec.encode(pcm[None, None, : sizes.frame_samples * 7])
     assert torch.equal(part, whole[:, :, :7])
 
 
-def test_sizes_are_s2_pros_without_a_codec_yaml() -> None:
+def test_default_sizes_without_a_codec_yaml_are_s2_pros() -> None:
     """Names and shapes equal those of fish-speech's class under its own full-size configuration."""
     published = yaml.safe_load(files("fish_speech").joinpath("configs/modded_dac_vq.yaml").read_text())
     with torch.device("meta"):
@@ -227,7 +227,7 @@ def test_wrong_tensor_is_named_with_the_expected_shape(
         assert word in str(caught.value)
 
 
-def test_a_missing_or_cut_codec_pth_is_named(tmp_path: Path) -> None:
+def test_missing_or_truncated_codec_pth_is_named(tmp_path: Path) -> None:
     write_codec(tmp_path, SHORT_FRAMES)
     path = tmp_path / "codec.pth"
     content = path.read_bytes()
@@ -240,7 +240,7 @@ def test_a_missing_or_cut_codec_pth_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"\x80\x02]q\x00."])
-def test_codec_pth_with_other_contents_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_codec_pth_with_invalid_contents_is_refused(tmp_path: Path, content: bytes) -> None:
     write_codec(tmp_path, SHORT_FRAMES)
     (tmp_path / "codec.pth").write_bytes(content)
     with pytest.raises(CheckpointError, match=r"codec\.pth"):

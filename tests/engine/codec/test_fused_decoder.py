@@ -28,7 +28,7 @@ CHUNKS = (
     ("post", "chunks"), [(transformer(dim=20, n_head=2, head_dim=12), CHUNKS), (transformer(), CHUNKS[:2])]
 )
 @torch.inference_mode()
-def test_streams_in_uneven_chunks_and_changing_company_sound_as_each_alone(
+def test_streams_in_uneven_chunks_and_changing_batches_equal_each_alone(
     post: TransformerConfig, chunks: tuple[tuple[tuple[int, ...], int], ...]
 ) -> None:
     codec = random_codec(post).to(DEVICE)
@@ -59,7 +59,7 @@ def test_streams_in_uneven_chunks_and_changing_company_sound_as_each_alone(
     ("dim", "whole"), [(20, True), (96, True), (96, False)], ids=["no units", "units", "units of few steps"]
 )
 @torch.inference_mode()
-def test_eleven_bits_are_near_the_plain_sound_in_chunks_too(
+def test_tf32_decoder_is_close_to_the_plain_one_whole_and_in_chunks(
     dim: int, whole: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Units whose channels fit a tile are one launch if they have enough steps."""
@@ -86,7 +86,7 @@ def test_fused_decoder_needs_no_encoder_weights() -> None:
     assert next(part.encoder.parameters()).is_meta
 
 
-def test_more_frames_than_it_was_made_for_are_refused() -> None:
+def test_more_frames_than_the_decoder_was_built_for_are_refused() -> None:
     decoder = fused.FusedDecoder(random_codec(transformer()).to(DEVICE), 1, frames=2)
     with pytest.raises(ValueError, match="3 frames"):
         decoder(torch.zeros(1, 3, 3).long().to(DEVICE), torch.zeros(1).long().to(DEVICE))

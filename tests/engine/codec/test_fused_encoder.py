@@ -37,8 +37,8 @@ def test_codes_match_the_plain_encoder_in_pieces_and_batches(at_end: int, monkey
     assert torch.equal(encoder(clips), plain)
     assert torch.equal(encoder(clips[1:2, :, :90]), short)
     actual = encoder.convolve(clips[1:2, :, :90])
-    filled_up = torch.cat([actual, torch.full_like(actual, 1e3)], 1)  # as in a graph captured for longer clips
-    assert torch.equal(encoder.codes(filled_up)[:, :, : short.shape[2]], short)
+    padded = torch.cat([actual, torch.full_like(actual, 1e3)], 1)  # as in a graph captured for longer clips
+    assert torch.equal(encoder.codes(padded)[:, :, : short.shape[2]], short)
     with pytest.raises(ValueError, match="5 clips"):
         encoder(torch.zeros(5, 1, 12, device=DEVICE))
 
@@ -50,11 +50,11 @@ def test_encoder_on_demand_uses_its_graphs_if_memory_allows(monkeypatch: pytest.
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free[0], 2000))
     on_gpu, fused_encoder = list[int](), on_demand.FusedEncoder
 
-    def noted(part: Codec, rows: int) -> Any:
+    def record(part: Codec, rows: int) -> Any:
         on_gpu.append(free[0])
         return fused_encoder(part, rows)
 
-    monkeypatch.setattr(on_demand, "FusedEncoder", noted)
+    monkeypatch.setattr(on_demand, "FusedEncoder", record)
     clips = torch.randn(2, 1, 500, generator=torch.Generator().manual_seed(1))
     plain, encode = codec.encode(clips), on_demand.OnDemandEncoder(codec, 1000)
     for free[0] in (1000, 999, 2000):
@@ -67,17 +67,17 @@ def test_a_transformer_in_the_middle_is_left_to_the_plain_encoder() -> None:
     assert not fused.FusedEncoder.reads(random_codec(transformer(), encoder_dim=32, encoder_transformer_layers=(1, 0)))
 
 
-class Waiting:
+class GatedEncoder:
     """Encodes once permitted and records the batch sizes; a clip's codes equal its first sample."""
 
     def __init__(self) -> None:
-        self.may, self.began, self.together = threading.Event(), threading.Event(), list[int]()
+        self.gate, self.started, self.together = threading.Event(), threading.Event(), list[int]()
         self.stop_reason: str | None = None
 
     def __call__(self, audio: Tensor) -> Tensor:
         self.together.append(len(audio))
-        self.began.set()
-        assert self.may.wait(30)
+        self.started.set()
+        assert self.gate.wait(30)
         if (audio < 0).any():
             raise RuntimeError("broken")
         return audio[:, :, :1].long().expand(-1, 3, -(-audio.shape[2] // CONFIG.frame_samples))
@@ -90,30 +90,30 @@ def clip(mark: int, seconds: float) -> tuple[np.ndarray, int]:
     return np.full(round(seconds * CONFIG.sample_rate), mark, np.float32), CONFIG.sample_rate
 
 
-async def waiting(
-    encode: Waiting, clips: ClipEncoder, others: list[tuple[np.ndarray, int]]
+async def start_clips(
+    encode: GatedEncoder, clips: ClipEncoder, others: list[tuple[np.ndarray, int]]
 ) -> list[asyncio.Task[EncodedClip]]:
     """Start one clip, which is encoded until `encode` may continue, and others that wait behind it."""
     first = asyncio.create_task(clips.encode(*clip(1, 0.1)))
-    await asyncio.to_thread(encode.began.wait, 30)
+    await asyncio.to_thread(encode.started.wait, 30)
     tasks = [asyncio.create_task(clips.encode(*other)) for other in others]
     await asyncio.sleep(0)
     return [first, *tasks]
 
 
-def test_waiting_clips_are_encoded_together_with_their_own_codes() -> None:
-    encode = Waiting()
+def test_waiting_clips_are_batched_and_each_gets_its_own_codes() -> None:
+    encode = GatedEncoder()
     clips = ClipEncoder(encode, CONFIG, torch.device("cpu"), 3, lambda: encode.stop_reason)
 
-    async def bring() -> list[EncodedClip | BaseException]:
+    async def encode_clips() -> list[EncodedClip | BaseException]:
         others = [clip(2, 0.2), clip(3, 0.01), clip(4, 0.1), clip(5, 0.1), clip(6, SECONDS_AT_ONCE), clip(7, 0.1)]
-        tasks = await waiting(encode, clips, others)
+        tasks = await start_clips(encode, clips, others)
         tasks[3].cancel()
         await asyncio.wait([tasks[3]])
-        encode.may.set()
+        encode.gate.set()
         return await asyncio.gather(*tasks, return_exceptions=True)
 
-    got = asyncio.run(bring())
+    got = asyncio.run(encode_clips())
     clips.stop()
     assert isinstance(got[3], asyncio.CancelledError)
     codes_by_mark = {int(encoded.codes[0, 0]): encoded.codes for encoded in got if isinstance(encoded, EncodedClip)}
@@ -122,58 +122,58 @@ def test_waiting_clips_are_encoded_together_with_their_own_codes() -> None:
     assert encode.together == [1, 3, 1, 1]  # 2, 3 and 5 (4 was cancelled), then 6, too long for a batch, then 7
 
 
-def test_clip_of_a_caller_that_left_does_not_split_a_batch() -> None:
-    encode = Waiting()
+def test_cancelled_clip_does_not_split_a_batch() -> None:
+    encode = GatedEncoder()
     clips = ClipEncoder(encode, CONFIG, torch.device("cpu"), 3, lambda: encode.stop_reason)
 
-    async def bring() -> None:
-        tasks = await waiting(encode, clips, [clip(2, 0.1), clip(3, SECONDS_AT_ONCE), clip(4, 0.1)])
+    async def encode_clips() -> None:
+        tasks = await start_clips(encode, clips, [clip(2, 0.1), clip(3, SECONDS_AT_ONCE), clip(4, 0.1)])
         tasks[2].cancel()
         await asyncio.wait([tasks[2]])
-        encode.may.set()
+        encode.gate.set()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    asyncio.run(bring())
+    asyncio.run(encode_clips())
     clips.stop()
     assert encode.together == [1, 2]
 
 
-def test_an_error_reaches_the_callers_of_its_batch_and_the_next_clips_are_encoded() -> None:
-    encode = Waiting()
-    encode.may.set()
+def test_error_reaches_its_caller_and_later_clips_are_encoded() -> None:
+    encode = GatedEncoder()
+    encode.gate.set()
     clips = ClipEncoder(encode, CONFIG, torch.device("cpu"), 3, lambda: encode.stop_reason)
 
-    async def bring(mark: int) -> np.ndarray:
+    async def encode_clips(mark: int) -> np.ndarray:
         return (await clips.encode(*clip(mark, 0.1))).codes
 
     with pytest.raises(RuntimeError, match="broken"):
-        asyncio.run(bring(-1))
-    assert asyncio.run(bring(4))[0, 0] == 4
+        asyncio.run(encode_clips(-1))
+    assert asyncio.run(encode_clips(4))[0, 0] == 4
     encode.stop_reason = "the engine was stopped"
     with pytest.raises(EngineStopped, match="was stopped"):
-        asyncio.run(bring(4))
+        asyncio.run(encode_clips(4))
     clips.stop()
 
 
-def test_an_error_of_one_clip_does_not_reach_clips_encoded_with_it() -> None:
-    encode = Waiting()
+def test_error_in_one_clip_does_not_fail_others_in_its_batch() -> None:
+    encode = GatedEncoder()
     clips = ClipEncoder(encode, CONFIG, torch.device("cpu"), 3, lambda: encode.stop_reason)
 
-    async def bring() -> list[EncodedClip | BaseException]:
-        tasks = await waiting(encode, clips, [clip(mark, 0.1) for mark in (2, -3, 4)])
-        encode.may.set()
+    async def encode_clips() -> list[EncodedClip | BaseException]:
+        tasks = await start_clips(encode, clips, [clip(mark, 0.1) for mark in (2, -3, 4)])
+        encode.gate.set()
         return await asyncio.gather(*tasks, return_exceptions=True)
 
-    got = asyncio.run(bring())
+    got = asyncio.run(encode_clips())
     clips.stop()
     assert [int(encoded.codes[0, 0]) for encoded in got if isinstance(encoded, EncodedClip)] == [1, 2, 4]
     assert str(got[2]) == "broken"
     assert encode.together == [1, 3, 1, 1, 1]
 
 
-def test_a_clip_for_which_memory_runs_out_is_tried_again_and_then_refused() -> None:
-    encode = Waiting()
-    encode.may.set()
+def test_clip_that_runs_out_of_memory_is_retried_once_then_refused() -> None:
+    encode = GatedEncoder()
+    encode.gate.set()
     failures: list[Tensor] = []
 
     def short_of_memory(audio: Tensor) -> Tensor:

@@ -53,7 +53,7 @@ def voice(seed: int) -> Tensor:
 
 
 @torch.inference_mode()
-def test_codes_are_those_of_the_codec_without_a_timbre_part(plain: Path, codec: Codec) -> None:
+def test_timbre_part_does_not_change_encoded_codes(plain: Path, codec: Codec) -> None:
     audio = 0.1 * torch.randn(1, 1, 5 * SIZES.frame_samples, generator=torch.Generator().manual_seed(1))
     assert torch.equal(codec.encode(audio), load_codec(plain, "cpu").encode(audio))
 
@@ -69,7 +69,7 @@ def test_neutral_timbre_part_changes_no_sample(plain: Path, folder: Path) -> Non
 
 
 @torch.inference_mode()
-def test_another_vector_is_another_sound_and_none_is_the_default_voice(codec: Codec) -> None:
+def test_different_vectors_sound_different_and_none_uses_the_default(codec: Codec) -> None:
     codes, timbre = random_codes(6), timbre_of(codec)
     one, other = (codec.decode(codes, None, timbre.colours(voice(seed))) for seed in (1, 2))
     assert (one - other).abs().max() > 1e-3
@@ -78,7 +78,7 @@ def test_another_vector_is_another_sound_and_none_is_the_default_voice(codec: Co
 
 @torch.inference_mode()
 @pytest.mark.parametrize("sizes", [(1, 1, 1, 1, 5, 3), (7, 5), (2, 10)])
-def test_a_coloured_stream_is_the_whole(codec: Codec, sizes: tuple[int, ...]) -> None:
+def test_stream_with_timbre_equals_the_whole_take(codec: Codec, sizes: tuple[int, ...]) -> None:
     codes, colours = random_codes(12), timbre_of(codec).colours(voice(4))
     whole = codec.decode(codes, None, colours)
     state = StreamState(1)
@@ -86,7 +86,7 @@ def test_a_coloured_stream_is_the_whole(codec: Codec, sizes: tuple[int, ...]) ->
     torch.testing.assert_close(torch.cat(pieces, 2), whole, atol=1e-5, rtol=0)
 
 
-def test_streams_side_by_side_keep_their_own_voices(folder: Path) -> None:
+def test_concurrent_streams_keep_their_own_voices(folder: Path) -> None:
     codec = load_codec(folder, "cpu")
     codes = random_codes(4)[0].numpy().astype(np.int16)
     streams = PlainStreams(codec)
@@ -105,7 +105,7 @@ def test_streams_side_by_side_keep_their_own_voices(folder: Path) -> None:
 
 
 @torch.inference_mode()
-def test_a_vector_depends_on_the_voice_and_not_on_the_level(codec: Codec) -> None:
+def test_timbre_vector_depends_on_the_voice_not_the_level(codec: Codec) -> None:
     encoder = timbre_of(codec).encoder
     generator = torch.Generator().manual_seed(0)
     sound = torch.randn(1, 30000, generator=generator)

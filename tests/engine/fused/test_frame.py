@@ -54,7 +54,7 @@ def round_to_twelve_bits(model: DualAR) -> None:
     ],
 )
 @torch.inference_mode()
-def test_a_fused_frame_draws_what_the_plain_one_draws(
+def test_fused_frame_draws_the_same_codes_as_the_plain_one(
     tmp_path: Path,
     fast_dim: int,
     kernel_attention: bool,
@@ -65,13 +65,13 @@ def test_a_fused_frame_draws_what_the_plain_one_draws(
     sizes = TinyModel(fast_dim=fast_dim, n_layer=2, fast_n_layer=1)
     folder = write_checkpoint(tmp_path, sizes, TinyCodec(num_codebooks=3, semantic_codebook_size=60))
     checkpoint = load(folder, torch.device(DEVICE), torch.device(DEVICE), torch.float32, weights=weights)
-    plain, mine = drawn(checkpoint, turns, kernel_attention=kernel_attention, batch_invariant=batch_invariant)
+    plain, mine = draw_frames(checkpoint, turns, kernel_attention=kernel_attention, batch_invariant=batch_invariant)
     assert np.array_equal(plain, mine)
 
 
 @pytest.mark.parametrize("family", ["S1", "Audio8"])
 @torch.inference_mode()
-def test_frames_of_other_families_are_the_plain_ones(tmp_path: Path, family: str) -> None:
+def test_fused_frames_of_other_families_equal_the_plain_ones(tmp_path: Path, family: str) -> None:
     codec = TinyCodec(num_codebooks=3, semantic_codebook_size=60)
     if family == "S1":
         write_dual_ar(tmp_path, codec)
@@ -79,18 +79,18 @@ def test_frames_of_other_families_are_the_plain_ones(tmp_path: Path, family: str
         write_flat(tmp_path, codec, **AUDIO8)
     checkpoint = load(tmp_path, torch.device(DEVICE), torch.device(DEVICE), torch.float32)
     assert checkpoint.config.family == family
-    plain, mine = drawn(checkpoint, (FIRST, OTHERS), kernel_attention=True)
+    plain, mine = draw_frames(checkpoint, (FIRST, OTHERS), kernel_attention=True)
     assert np.array_equal(plain, mine)
 
 
 @torch.inference_mode()
-def test_few_rows_use_weights_in_twelve_bits(tmp_path: Path) -> None:
+def test_frames_with_twelve_bit_weights_equal_the_plain_ones(tmp_path: Path) -> None:
     heads: dict[str, Any] = {"n_head": 8, "fast_n_head": 8, "intermediate_size": 128, "fast_intermediate_size": 128}
     sizes = TinyModel(dim=128, fast_dim=128, n_layer=1, fast_n_layer=1, **heads)
     folder = write_checkpoint(tmp_path, sizes, TinyCodec(num_codebooks=3))
     checkpoint = load(folder, torch.device(DEVICE), torch.device(DEVICE), torch.float32)
     round_to_twelve_bits(checkpoint.model)
-    plain, mine = drawn(checkpoint, (FIRST, ALL), kernel_attention=True, twelve_bits="tiles")
+    plain, mine = draw_frames(checkpoint, (FIRST, ALL), kernel_attention=True, twelve_bits="tiles")
     assert np.array_equal(plain, mine)
 
 
@@ -128,8 +128,8 @@ def test_rehearsal_launches_every_kernel_of_a_frame(tmp_path: Path, monkeypatch:
         assert len(results[0]) < len(results[1])
 
 
-def drawn(checkpoint: Checkpoint, turns: tuple[slice, ...], **how: Any) -> list[np.ndarray]:
-    """Codes of one frame per turn for these rows of TEXTS, from plain torch and from a FusedFrame set up so."""
+def draw_frames(checkpoint: Checkpoint, turns: tuple[slice, ...], **how: Any) -> list[np.ndarray]:
+    """Codes of one frame per turn for these rows of TEXTS, from plain torch and a FusedFrame with these options."""
     frames = []
     for path in ("plain", "fused"):
         rows = tuple(

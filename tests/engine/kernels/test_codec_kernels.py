@@ -32,7 +32,7 @@ def copy_of(original: Any) -> Any:
     ("rows", "steps", "inputs", "outputs", "taps", "dilation"),
     [(3, 5, 40, 24, 7, 3), (2, 50, 32, 33, 2, 1), (1, 70, 96, 1, 7, 9)],
 )
-def test_a_convolution_with_snake_and_residual_is_the_plain_one_and_so_is_what_it_keeps(
+def test_convolution_with_snake_and_residual_and_its_state_match_the_plain_one(
     rows: int, steps: int, inputs: int, outputs: int, taps: int, dilation: int, halves: bool
 ) -> None:
     x, residual = random(rows, steps, inputs, seed=1), random(rows, steps, outputs, seed=2)
@@ -50,7 +50,7 @@ def test_a_convolution_with_snake_and_residual_is_the_plain_one_and_so_is_what_i
     assert torch.equal(mine.columns, plain.columns)
 
 
-def test_the_last_convolution_is_the_plain_one_and_so_is_what_it_keeps() -> None:
+def test_last_convolution_and_its_state_match_the_plain_one() -> None:
     for rows, steps, channels in ((3, 5, 40), (2, 50, 96), (1, 3, 16)):
         x, weight, bias = random(rows, steps, channels, seed=1), random(7, channels, scale=0.1, seed=2), random(1)
         mine = state(rows, 6, channels)
@@ -75,7 +75,7 @@ def unit_of(channels: int, dilation: int, dtype: torch.dtype) -> Any:
     ("rows", "steps", "channels", "dilation", "out"),
     [(3, 5, 48, 3, True), (2, 50, 32, 1, False), (1, 70, 96, 9, True), (2, 1, 16, 9, True)],
 )
-def test_a_residual_unit_is_the_plain_one_and_so_is_what_it_keeps(
+def test_residual_unit_and_its_state_match_the_plain_one(
     rows: int, steps: int, channels: int, dilation: int, out: bool, dtype: torch.dtype
 ) -> None:
     x, residual = random(rows, steps, channels, dtype=dtype, seed=1), random(rows, steps, channels, seed=2)
@@ -107,7 +107,7 @@ def test_residual_unit_is_one_launch_if_it_fills_the_gpu_and_its_tiles_fit() -> 
     ]  # fmt: skip
 
 
-def test_values_between_a_units_products_are_clipped_too() -> None:
+def test_intermediate_values_of_a_residual_unit_are_clipped() -> None:
     x = torch.zeros(1, 4, 16, device=DEVICE, dtype=torch.float16)
     x[0, 1, 2] = 6e4
     one = conv.SnakeGains(torch.ones(16, device=DEVICE), torch.ones(16, device=DEVICE))
@@ -132,7 +132,7 @@ def test_float16_clips_values_out_of_range() -> None:
 
 
 @pytest.mark.parametrize("activation", ["none", "gelu", "silu_gate"])
-def test_a_linear_layer_with_norm_and_activation_is_the_plain_one(activation: str) -> None:
+def test_linear_layer_with_norm_and_activation_matches_the_plain_one(activation: str) -> None:
     x = random(2, 5, 48, seed=1)
     weights = conv.ConvWeights(random(50, 1, 48, scale=0.2, seed=2))
     how = {"norm_eps": 1e-5, "activation": activation, "out": torch.float32}
@@ -141,14 +141,14 @@ def test_a_linear_layer_with_norm_and_activation_is_the_plain_one(activation: st
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 300.0])
-def test_snake_keeps_its_accuracy_for_small_and_for_large_inputs(size: float) -> None:
+def test_snake_is_accurate_for_small_and_large_inputs(size: float) -> None:
     x, one = random(1, 64, 16, scale=size), torch.ones(16, device=DEVICE)
     weights = conv.ConvWeights(torch.eye(16, device=DEVICE)[:, None])
     _, got = kernels.conv(x, weights, 0 * one, snake=(conv.SnakeGains(one, one), torch.float32))
     assert (got.double() - (x.double() + x.double().sin().square())).abs().max() <= 4e-7 * max(1.0, size)
 
 
-def test_a_depthwise_convolution_with_norm_is_the_plain_one() -> None:
+def test_depthwise_convolution_with_norm_matches_the_plain_one() -> None:
     for steps in (2, 9):
         x = random(3, steps, 40, seed=1)
         mine = state(3, 6, 40)
@@ -160,9 +160,7 @@ def test_a_depthwise_convolution_with_norm_is_the_plain_one() -> None:
 
 
 @pytest.mark.parametrize(("steps", "heads", "head_dim", "window"), [(1, 2, 64, 128), (5, 3, 12, 7), (8, 1, 32, 4)])
-def test_attention_over_a_window_is_the_plain_one_and_so_is_the_ring(
-    steps: int, heads: int, head_dim: int, window: int
-) -> None:
+def test_window_attention_and_its_ring_match_the_plain_one(steps: int, heads: int, head_dim: int, window: int) -> None:
     shape = (5, window - 1 + steps, heads, head_dim)
     keys, values = random(*shape, seed=1), random(*shape, seed=2)
     plain_keys, plain_values = keys.clone(), values.clone()
@@ -174,7 +172,7 @@ def test_attention_over_a_window_is_the_plain_one_and_so_is_the_ring(
     assert close(got, plain) and close(keys, plain_keys) and torch.equal(values, plain_values)
 
 
-def test_codes_become_sums_of_entries_and_clocks_go_on() -> None:
+def test_code_lookup_and_clock_advance_match_the_plain_ones() -> None:
     table = random(16 + 8 + 8, 40)
     starts, sizes = torch.tensor([0, 16, 24], device=DEVICE), torch.tensor([16, 8, 8], device=DEVICE)
     codes = torch.randint(0, 12, (2, 3, 5), generator=torch.Generator().manual_seed(0)).to(DEVICE)

@@ -16,21 +16,21 @@ import torch
 triton = pytest.importorskip("triton")
 
 ROOT = Path(__file__).parents[3]
-KEPT = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fish-voice-studio" / "compiled"
+MARKERS = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fish-voice-studio" / "compiled"
 """Markers of sources that have compiled: compiling takes minutes, and the result does not change."""
-MOST_KEPT = 100
+MAX_MARKERS = 100
 
 
 @functools.cache
 def sources() -> str:
     """Return a digest of the compiling program's imports and of the compiler's versions."""
     digest = hashlib.sha256(f"{triton.__version__} {torch.__version__} {sys.version}".encode())
-    for path in sorted(imported(ROOT / "tests/engine/kernels/compiling.py")):
+    for path in sorted(imported_files(ROOT / "tests/engine/kernels/compiling.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:32]
 
 
-def imported(program: Path) -> set[Path]:
+def imported_files(program: Path) -> set[Path]:
     """Return the program and all project files it imports, directly or indirectly, except engine/__init__.py."""
     files, pending = set[Path](), [program]
     while pending:
@@ -46,7 +46,7 @@ def imported(program: Path) -> set[Path]:
     return files
 
 
-def compiled(tmp_path: Path, how: str, capability: int) -> str:
+def compile_kernels(tmp_path: Path, how: str, capability: int) -> str:
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     environment["TRITON_CACHE_DIR"] = str(tmp_path)
     command = [sys.executable, "-m", "tests.engine.kernels.compiling", how, str(capability)]
@@ -57,15 +57,15 @@ def compiled(tmp_path: Path, how: str, capability: int) -> str:
 
 @pytest.mark.parametrize("capability", [80, 90, 120])  # 80 includes 86 and 89, whose PTX is the same
 def test_every_kernel_compiles_for_a_gpu(tmp_path: Path, capability: int) -> None:
-    kept = KEPT / f"sm_{capability}-{sources()}"
-    if kept.exists():
+    marker = MARKERS / f"sm_{capability}-{sources()}"
+    if marker.exists():
         return
-    assert int(compiled(tmp_path, "here", capability)) > 100
-    KEPT.mkdir(parents=True, exist_ok=True)
-    kept.touch()
-    for old in sorted(KEPT.iterdir(), key=lambda path: path.stat().st_mtime)[:-MOST_KEPT]:
+    assert int(compile_kernels(tmp_path, "here", capability)) > 100
+    MARKERS.mkdir(parents=True, exist_ok=True)
+    marker.touch()
+    for old in sorted(MARKERS.iterdir(), key=lambda path: path.stat().st_mtime)[:-MAX_MARKERS]:
         old.unlink(missing_ok=True)
 
 
 def test_kernels_compiled_by_other_processes_are_found(tmp_path: Path) -> None:
-    compiled(tmp_path, "elsewhere", 90)
+    compile_kernels(tmp_path, "elsewhere", 90)

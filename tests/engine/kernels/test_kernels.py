@@ -31,7 +31,7 @@ def random(*shape: int, dtype: torch.dtype = torch.float32, scale: float = 1.0, 
     ("rows", "columns", "depth"),
     [(1, 48, 96), (1, 17, 2100), (2, 17, 2100), (3, 40, 320), (6, 70, 90), (20, 40, 600), (70, 24, 32)],
 )
-def test_a_product_with_norm_gate_and_residual_is_the_plain_one(
+def test_product_with_norm_gate_and_residual_matches_the_plain_one(
     rows: int, columns: int, depth: int, dtype: torch.dtype
 ) -> None:
     x = random(rows, depth, dtype=dtype, seed=1)
@@ -54,7 +54,7 @@ def test_a_product_with_norm_gate_and_residual_is_the_plain_one(
     ("rows", "columns", "depth"), [(3, 40, 320), (40, 40, 576), (64, 24, 320), (70, 24, 64), (40, 600, 64)]
 )
 @torch.inference_mode()
-def test_a_product_and_the_norm_of_its_sum_are_the_plain_ones(
+def test_product_and_the_norm_of_its_sum_match_the_plain_ones(
     rows: int, columns: int, depth: int, bits: int, dtype: torch.dtype
 ) -> None:
     x, residual = random(rows, depth, dtype=dtype, seed=1), random(rows, columns, dtype=dtype, seed=2)
@@ -71,7 +71,7 @@ def test_a_product_and_the_norm_of_its_sum_are_the_plain_ones(
 @pytest.mark.parametrize("bits", [8, 6])
 @pytest.mark.parametrize("rows", [1, 2, 5, 40, 70])
 @torch.inference_mode()
-def test_a_product_with_quantised_weights_is_that_of_the_weights_they_stand_for(rows: int, bits: int) -> None:
+def test_product_with_quantised_weights_matches_the_dequantised_ones(rows: int, bits: int) -> None:
     x, residual = random(rows, 192, seed=1), random(rows, 40, seed=3)
     weight = StoredWeight.of(random(80, 192, seed=2), bits).paired()
     gains = 1 + random(192, scale=0.1, seed=4)
@@ -84,7 +84,7 @@ def test_a_product_with_quantised_weights_is_that_of_the_weights_they_stand_for(
 
 
 @torch.inference_mode()
-def test_weights_in_twelve_bits_are_those_of_bfloat16() -> None:
+def test_twelve_bit_weights_match_bfloat16_within_their_precision() -> None:
     weight = random(1030, 256, scale=0.02, seed=1).bfloat16()  # more rows than are packed at once, not in fours
     weight[0], weight[1, :3], weight[2, 0] = 0, torch.tensor([1e-9, -2e-6, 1e-30]), 30_000
     unpacked = kernels.Packed12.of(weight).unpacked()
@@ -98,7 +98,7 @@ def test_weights_in_twelve_bits_are_those_of_bfloat16() -> None:
 @pytest.mark.parametrize("rows", [1, 2])
 @pytest.mark.parametrize("columns", [40, 17])
 @torch.inference_mode()
-def test_a_product_with_weights_in_twelve_bits_is_that_of_the_weights_they_stand_for(columns: int, rows: int) -> None:
+def test_product_with_twelve_bit_weights_matches_the_unpacked_ones(columns: int, rows: int) -> None:
     x, residual, gains = random(rows, 640, seed=1), random(rows, columns, seed=3), 1 + random(640, scale=0.1, seed=4)
     weight = StoredWeight(random(columns, 640, seed=2))
     packed12 = kernels.Packed12.of(weight.values)
@@ -117,7 +117,7 @@ def test_a_product_with_weights_in_twelve_bits_is_that_of_the_weights_they_stand
 @pytest.mark.parametrize("rows", [3, 8])
 @pytest.mark.parametrize("dtype", DTYPES)
 @torch.inference_mode()
-def test_gates_as_tiles_of_twelve_bits_are_those_of_the_weights_they_stand_for(rows: int, dtype: torch.dtype) -> None:
+def test_tiled_twelve_bit_gates_match_the_unpacked_weights(rows: int, dtype: torch.dtype) -> None:
     x, weight, gains = (
         random(rows, 384, dtype=dtype, seed=1),
         random(128, 384, seed=2),
@@ -130,7 +130,7 @@ def test_gates_as_tiles_of_twelve_bits_are_those_of_the_weights_they_stand_for(r
     assert kernels.Packed12.of(weight[:96], tiled=True).tiles is None  # 48 gates do not fill whole tiles
 
 
-def test_refuses_weights_that_do_not_fit_twelve_bits() -> None:
+def test_weights_that_do_not_fit_twelve_bits_are_refused() -> None:
     weight = random(8, 128)
     x, other = random(1, 128), random(12, 128)
     with pytest.raises(ValueError, match="multiple of four columns"):
@@ -180,7 +180,7 @@ def test_rotation_and_attention_over_slots_match_plain_torch(
 @pytest.mark.parametrize("normed", [True, False])
 @pytest.mark.parametrize(("heads", "kv_heads", "head_dim"), [(8, 2, 32), (4, 4, 16), (6, 2, 64)])
 @pytest.mark.parametrize("pairs", [True, False])
-def test_attention_over_few_keys_is_the_plain_one(
+def test_attention_over_few_keys_matches_the_plain_one(
     pairs: bool, heads: int, kv_heads: int, head_dim: int, normed: bool, dtype: torch.dtype
 ) -> None:
     context, slots = 10, 4
@@ -198,9 +198,7 @@ def test_attention_over_few_keys_is_the_plain_one(
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("heads", "kv_heads"), [(8, 2), (4, 4), (6, 2)])
-def test_positions_of_several_prompts_attend_as_each_would_by_itself(
-    heads: int, kv_heads: int, dtype: torch.dtype
-) -> None:
+def test_prompts_in_a_batch_attend_as_each_does_alone(heads: int, kv_heads: int, dtype: torch.dtype) -> None:
     context, head_dim = 300, 32
     table = rope_angles(torch.arange(context, device=DEVICE), head_dim, 1e4)
     gains = (1 + random(head_dim, scale=0.1, seed=1)).to(dtype), (1 + random(head_dim, scale=0.1, seed=2)).to(dtype)
@@ -220,7 +218,7 @@ def test_positions_of_several_prompts_attend_as_each_would_by_itself(
     assert torch.equal(y[alone], by_itself) if DEVICE == "cuda" else close(y[alone], by_itself)
 
 
-def test_drawn_tokens_are_those_of_the_plain_rule() -> None:
+def test_sampled_tokens_equal_the_plain_ones() -> None:
     rows, columns = 8, 41
     temperature = torch.tensor([0.0, 0.7, 1.0, 0.8, 1.5, 0.3, 0.0, 2.0], device=DEVICE)
     top_p = torch.tensor([0.9, 0.5, 1.0, 0.95, 1.0, 0.9, 0.0, 0.99], device=DEVICE)
@@ -246,14 +244,14 @@ def test_drawn_tokens_are_those_of_the_plain_rule() -> None:
         assert all(torch.equal(a, b) for a, b in zip(*drawn, strict=True))
 
 
-def test_the_beginning_of_a_frame_is_the_plain_one() -> None:
+def test_begin_frame_equals_the_plain_one() -> None:
     slots, positions = torch.tensor([3, 0, 3], device=DEVICE), torch.tensor([5, 6, 7, 98], device=DEVICE)
     how = slots, random(4, 1100), positions
     both = zip(kernels.begin_frame(*how), kernels.begin_frame_twin(*how), strict=True)
     assert all(torch.equal(a, b) for a, b in both)
 
 
-def test_the_end_of_a_frame_is_the_plain_one() -> None:
+def test_end_frame_matches_the_plain_one() -> None:
     books, size, width = 3, 11, 70
     text, audio = random(35, width), random(books * size, width, seed=1)
     slots, codes = torch.tensor([3, 0], device=DEVICE), torch.tensor([[4, 10, 0], [0, 3, 7]], device=DEVICE)

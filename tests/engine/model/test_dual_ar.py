@@ -51,7 +51,7 @@ def random_prompt(checkpoint: Checkpoint, steps: int, seed: int) -> torch.Tensor
 
 
 @torch.inference_mode()
-def test_hidden_states_and_slow_logits_are_the_references(folder: Path, checkpoint: Checkpoint) -> None:
+def test_hidden_states_and_slow_logits_match_upstream(folder: Path, checkpoint: Checkpoint) -> None:
     model, reference = checkpoint.model, upstream.load_ar(folder)
     config = checkpoint.config
     for seed, steps in enumerate((1, 2, 60, 300)):
@@ -67,7 +67,7 @@ def test_hidden_states_and_slow_logits_are_the_references(folder: Path, checkpoi
 
 
 @torch.inference_mode()
-def test_fast_logits_are_the_references(folder: Path, checkpoint: Checkpoint) -> None:
+def test_fast_logits_match_upstream(folder: Path, checkpoint: Checkpoint) -> None:
     model, reference = checkpoint.model, upstream.load_ar(folder)
     config = checkpoint.config
     generator = torch.Generator().manual_seed(4)

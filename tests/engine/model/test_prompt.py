@@ -105,7 +105,7 @@ def test_reference_with_speaker_tags_is_unchanged(layout: Layout) -> None:
     )
 
 
-def test_earlier_turns_stand_before_the_last_with_their_frames(layout: Layout) -> None:
+def test_earlier_turns_precede_the_last_with_their_frames(layout: Layout) -> None:
     first, second = reference("One, said.", 4), reference("Two, said.", 3, seed=1)
     voice = reference("Mine.", 2, seed=2)
     ids, codes = layout.build(Utterance("Three.", (voice,), history=(first, second)))
@@ -140,7 +140,7 @@ def test_text_cannot_inject_control_tokens(layout: Layout) -> None:
             assert token in str(caught.value)
 
 
-def test_the_control_tokens_of_a_prompt_are_the_layouts_alone(layout: Layout) -> None:
+def test_accepted_text_never_produces_control_token_ids(layout: Layout) -> None:
     """Accepted text never produces the id of a control token."""
     forbidden = {layout.hub.token_to_id(token) for token in CONTROL_TOKENS if token not in ALLOWED}
     forbidden |= set(range(layout.config.semantic_start, layout.config.semantic_end + 1))

@@ -49,7 +49,7 @@ def noise_for(rows: int, draws: int, seed: int = 0) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("size", [20, 64, 400])
-def test_a_draw_follows_the_rule(size: int) -> None:
+def test_draw_matches_the_rule_in_numpy(size: int) -> None:
     rows = 300
     logits, noise = random_logits(rows, size, size), noise_for(rows, 1)[:, 0]
     temperature, top_p, top_k = parameters(rows, size)
@@ -59,7 +59,7 @@ def test_a_draw_follows_the_rule(size: int) -> None:
         assert int(drawn[row]) == choose(logits[row].numpy(), *how, noise[row].numpy())
 
 
-def test_top_p_looks_at_the_distribution_before_temperature() -> None:
+def test_top_p_is_applied_before_temperature() -> None:
     """At temperature 2 the flattened distribution would admit the second token; without it, top-p drops it."""
     logits = torch.tensor([[3.0, 1.0, 0.0, 0.0]]).repeat(500, 1)
     rows = len(logits)
@@ -69,7 +69,7 @@ def test_top_p_looks_at_the_distribution_before_temperature() -> None:
     assert drawn.eq(0).all()
 
 
-def test_equally_likely_tokens_come_out_equally_often() -> None:
+def test_equally_likely_tokens_are_drawn_equally_often() -> None:
     rows = 60_000
     ones = torch.ones(rows)
     noise = exponential_noise(torch.arange(rows), torch.zeros(rows, dtype=torch.int64), 1, 30)[:, 0]
@@ -89,7 +89,7 @@ def test_samples_follow_the_probabilities() -> None:
     assert (shares - probabilities).abs().max() < 0.01
 
 
-def test_equal_logits_are_ordered_by_index_for_any_ranks_of_neighbours() -> None:
+def test_equal_logits_are_ordered_by_index_regardless_of_other_rows_top_k() -> None:
     """Half-precision logits are full of ties; top_k 30 of one row must not depend on top_k 500 of another."""
     rows = 200
     logits = (2 * torch.randn(rows, 600, generator=torch.Generator().manual_seed(0))).bfloat16().float()
@@ -128,11 +128,11 @@ def test_a_repeated_semantic_token_is_drawn_again_at_temperature_1_and_top_p_09(
     assert 50 < again < 350, "both branches must be taken for this test to mean anything"
 
 
-def test_the_window_is_upstreams_ten() -> None:
+def test_repeat_window_is_ten_as_in_upstream() -> None:
     assert REPEAT_WINDOW == 10
 
 
-def test_noise_depends_on_seed_frame_draw_and_rank_alone() -> None:
+def test_noise_depends_only_on_seed_frame_draw_and_rank() -> None:
     seeds, frames = torch.tensor([5, 2**62 + 9, 5]), torch.tensor([0, 3, 1])
     together = exponential_noise(seeds, frames, 4, 50)
     for row in range(3):
@@ -166,7 +166,7 @@ def test_noise_is_never_zero() -> None:
         ),
     ],
 )
-def test_philox_gives_its_published_vectors(
+def test_philox_matches_its_published_vectors(
     counter: tuple[int, ...], key: tuple[int, int], words: tuple[int, ...]
 ) -> None:
     from engine.model.sampling import _philox

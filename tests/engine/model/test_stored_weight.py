@@ -32,25 +32,25 @@ def test_quantised_weight_is_off_by_at_most_half_a_step(bits: int, error: float,
     weight = torch.randn(48, 192, generator=torch.Generator().manual_seed(0)).bfloat16()
     weight[3], weight[5, 7] = 0, 20.0
     stored = StoredWeight.of(weight, bits)
-    stands_for, wide = stored.dequantised(torch.float32), weight.float()
+    dequantised, wide = stored.dequantised(torch.float32), weight.float()
     groups = wide.unflatten(1, (-1, 64 if bits == 6 else 192))
     largest = groups.abs().amax(2, keepdim=True).expand_as(groups).flatten(1)
     assert stored.shape == (48, 192)
-    assert ((stands_for - wide).abs() <= 0.51 * largest / step + 1e-6).all()  # float16 scales are rounded, too
-    assert (stands_for[6:] - wide[6:]).norm() <= error * wide[6:].norm()
+    assert ((dequantised - wide).abs() <= 0.51 * largest / step + 1e-6).all()  # float16 scales are rounded, too
+    assert (dequantised[6:] - wide[6:]).norm() <= error * wide[6:].norm()
     parts = [half.dequantised(torch.float32) for half in stored.halves()]
-    assert torch.equal(torch.cat(parts), stands_for)
+    assert torch.equal(torch.cat(parts), dequantised)
     again = StoredWeight.of(weight[:24], bits).joined(StoredWeight.of(weight[24:], bits))
-    assert torch.equal(again.dequantised(torch.float32), stands_for)
+    assert torch.equal(again.dequantised(torch.float32), dequantised)
 
 
-def test_six_bits_hold_every_number_at_every_place() -> None:
+def test_six_bit_weights_store_every_value_at_every_position() -> None:
     numbers = torch.arange(-31, 33).clamp(max=31).float()
     weight = torch.stack([numbers.roll(shift) for shift in range(64)])
     assert torch.equal(StoredWeight.of(weight, 6).dequantised(torch.float32), weight)
 
 
-def test_pairs_hold_the_weights_of_eight_bits_in_the_same_memory() -> None:
+def test_pairing_keeps_eight_bit_weights_in_the_same_memory() -> None:
     weight = torch.randn(48, 192, generator=torch.Generator().manual_seed(0))
     stored = StoredWeight.of(weight, 8)
     expected = stored.dequantised(torch.float32)
@@ -104,7 +104,7 @@ def spoken() -> list[Spoken]:
 
 @pytest.mark.parametrize(("weights", "semantic", "residual"), [("int8", 0.0005, 0.003), ("int6", 0.003, 0.006)])
 @torch.inference_mode()
-def test_the_bundled_model_hardly_draws_otherwise(
+def test_quantisation_hardly_changes_the_bundled_models_logits(
     spoken: list[Spoken], weights: Weights, semantic: float, residual: float
 ) -> None:
     published, held = (load(FRY, CPU, CPU, torch.float32, weights=kind) for kind in ("bf16", weights))

@@ -1,4 +1,4 @@
-"""Accounting of the engine's caches: each counts what it holds; a mistake is reported, corrected and survived."""
+"""Accounting of the engine's caches: each counts its stored bytes; wrong counts are reported and corrected."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def prompt_of(voice: int) -> Prompt:
     return Prompt(np.full(steps, voice), np.zeros((2, steps), np.int64), prefix=voice + 1)
 
 
-def held(prefixes: PrefixCache) -> int:
+def stored_bytes(prefixes: PrefixCache) -> int:
     return sum(keys.nbytes + values.nbytes for keys, values in prefixes._entries.values())
 
 
@@ -43,14 +43,14 @@ def held(prefixes: PrefixCache) -> int:
     st.integers(0, 24),
     st.lists(st.tuples(st.sampled_from(["keep", "restore"]), st.integers(0, 7), st.integers(0, SLOTS - 1))),
 )
-def test_the_counted_bytes_equal_the_held_bytes_after_any_steps(room: int, steps: list[tuple[str, int, int]]) -> None:
+def test_counted_bytes_equal_stored_bytes_after_any_steps(room: int, steps: list[tuple[str, int, int]]) -> None:
     prefixes = PrefixCache(KVCache(SIZES, SLOTS, 16, torch.device("cpu"), torch.float32), room * POSITION)
     for verb, voice, slot in steps:
         getattr(prefixes, verb)(prompt_of(voice), slot)
-        assert prefixes.nbytes == held(prefixes) <= room * POSITION
+        assert prefixes.nbytes == stored_bytes(prefixes) <= room * POSITION
         if verb == "keep" and voice + 1 <= room:
             assert prefixes.restore(prompt_of(voice), slot) == voice + 1, "what was kept last is there"
-    assert prefixes.recount() == (held(prefixes), held(prefixes))
+    assert prefixes.recount() == (stored_bytes(prefixes), stored_bytes(prefixes))
 
 
 def voice_of(engine: Engine, seed: int) -> Reference:
@@ -58,7 +58,7 @@ def voice_of(engine: Engine, seed: int) -> Reference:
     return Reference(codes, "The words of the clip.")
 
 
-async def test_sixteen_voices_each_in_four_takes_at_once_leave_the_last_ones_known(tiny_checkpoint: Path) -> None:
+async def test_concurrent_takes_of_sixteen_voices_keep_the_cache_consistent(tiny_checkpoint: Path) -> None:
     budget = 3 * 2 * 2 * 16 * 4 * 640  # room for a few voices of the tiny model
     with running_engine(tiny_checkpoint, max_rows=4, prefix_bytes=budget) as engine:
         voices = [voice_of(engine, seed) for seed in range(16)]
@@ -66,7 +66,7 @@ async def test_sixteen_voices_each_in_four_takes_at_once_leave_the_last_ones_kno
             utterances = (seeded("Say this.", seed, 2, (voice,)) for seed in range(4))
             await asyncio.gather(*(hear(engine, utterance) for utterance in utterances))
             prefixes = engine._loop._runner.prefixes
-            assert engine.stats().prefix_bytes == held(prefixes) <= budget, f"after voice {number}"
+            assert engine.stats().prefix_bytes == stored_bytes(prefixes) <= budget, f"after voice {number}"
         hits = engine.stats().prefix_hits
         await hear(engine, seeded("Say this.", 5, 2, (voices[-1],)))
         assert engine.stats().prefix_hits == hits + 1

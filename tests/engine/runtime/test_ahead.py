@@ -12,7 +12,7 @@ from tests.engine.speaking import first_chunk, hear, running_engine, seeded, unt
 TAKES = [seeded(f"Take number {i}.", seed=i, frames=frames) for i, frames in enumerate((1, 5, 12, 2, 30, 7))]
 
 
-async def test_takes_drawn_ahead_are_those_drawn_in_step(tiny_checkpoint: Path) -> None:
+async def test_takes_drawn_ahead_equal_those_drawn_in_step(tiny_checkpoint: Path) -> None:
     runs = []
     for ahead in (False, True):
         with running_engine(tiny_checkpoint, max_rows=2) as engine:

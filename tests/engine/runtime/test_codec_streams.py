@@ -14,7 +14,7 @@ from engine.runtime.codec_streams import GraphStreams, PlainStreams
 from engine.runtime.graphs import capture
 
 
-def test_a_closed_name_starts_a_new_stream(tiny_checkpoint: Path) -> None:
+def test_reopened_name_starts_a_new_stream(tiny_checkpoint: Path) -> None:
     codec = load_codec(tiny_checkpoint, "cpu")
     codes = np.ones((codec.config.num_codebooks, 3), np.int16)
     streams = PlainStreams(codec)
@@ -43,7 +43,7 @@ class PlainBatches:
 
 
 @pytest.mark.usefixtures("eager_graphs")
-def test_pieces_of_any_length_use_the_available_batch_sizes(tiny_checkpoint: Path) -> None:
+def test_batched_pieces_of_any_length_equal_unbatched_ones(tiny_checkpoint: Path) -> None:
     codec = load_codec(tiny_checkpoint, "cpu")
     plain, batched = PlainStreams(codec), GraphStreams(PlainBatches(codec), 3)
     capture(*batched.graphs)

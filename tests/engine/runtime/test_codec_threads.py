@@ -27,13 +27,13 @@ class Streams:
 
     def __init__(self) -> None:
         self.held: Hashable = None
-        self.begun, self.let_go = threading.Event(), threading.Event()
+        self.started, self.release = threading.Event(), threading.Event()
         self._open: set[Hashable] = set()
 
     def decode(self, pieces: Sequence[StreamCodes]) -> list[np.ndarray]:
-        if self.held in [name for name, _ in pieces] and not self.begun.is_set():
-            self.begun.set()
-            assert self.let_go.wait(60)
+        if self.held in [name for name, _ in pieces] and not self.started.is_set():
+            self.started.set()
+            assert self.release.wait(60)
         return [np.zeros(codes.shape[1], np.float32) for _, codes in pieces]
 
     def open(self, name: Hashable, timbre: np.ndarray | None = None) -> bool:
@@ -66,11 +66,11 @@ def test_awaited_chunk_waits_only_for_its_own_take() -> None:
     threads.start()
     codes = np.zeros((1, 1), np.int16)
     threads.put(CodecJob(a, codes, 0, None, is_awaited=False))
-    assert streams.begun.wait(60)
+    assert streams.started.wait(60)
     threads.put(CodecJob(a, codes, 1, "stop"), CodecJob(b, codes, 0, None))
     assert first_of_b.wait(60), "b waits for nobody's sound but its own"
     assert chunks == [("b", 0)]
-    streams.let_go.set()
+    streams.release.set()
     threads.stop()
     assert chunks[1:] == [("a", 0), ("a", 1)]
     assert streams.names() == [b]

@@ -45,7 +45,7 @@ HOW = (
 
 
 def frames(folder: Path, count: int, plain: bool) -> tuple[Tensor, list[int]]:
-    """Frames of four rows with prompts of different lengths, two of which leave early, and operators per frame."""
+    """Frames of four rows with prompts of different lengths, two of which end early, and operators per frame."""
     checkpoint = load(folder, CPU, CPU, torch.float32)
     runner = Runner(checkpoint.model, len(HOW), 512)
     assert isinstance(runner._frame, CpuFrame)
@@ -61,12 +61,12 @@ def frames(folder: Path, count: int, plain: bool) -> tuple[Tensor, list[int]]:
     operators = []
     for index in range(count):
         speaking = tuple(rows[: 4 if index < count // 2 else 2])
-        drawn[index, : len(speaking)], operated = counted(lambda: runner.launch(speaking)._codes)  # noqa: B023
+        drawn[index, : len(speaking)], operated = count_operators(lambda: runner.launch(speaking)._codes)  # noqa: B023
         operators.append(operated)
     return drawn, operators
 
 
-def counted(work: Callable[[], Tensor]) -> tuple[Tensor, int]:
+def count_operators(work: Callable[[], Tensor]) -> tuple[Tensor, int]:
     with Counter() as counter:
         result = work()
     return result, counter.count
@@ -85,7 +85,7 @@ class Counter(TorchDispatchMode):
 
 
 @pytest.mark.parametrize("name", [*CHECKPOINTS, "S1", "Audio8"])
-def test_frames_are_the_plain_ones_by_less_than_half_of_the_operators(name: str, tmp_path: Path) -> None:
+def test_cpu_frames_equal_the_plain_ones_with_less_than_half_the_operators(name: str, tmp_path: Path) -> None:
     folder = tmp_path
     if name == "S1":
         write_dual_ar(folder, TinyCodec(num_codebooks=4))
@@ -102,7 +102,7 @@ def test_frames_are_the_plain_ones_by_less_than_half_of_the_operators(name: str,
 
 
 @torch.inference_mode()
-def test_steps_with_eight_bits_are_those_of_the_dequantised_model(tmp_path: Path) -> None:
+def test_int8_steps_match_the_dequantised_model(tmp_path: Path) -> None:
     write_flat(tmp_path, TinyCodec(num_codebooks=4), **AUDIO8)
     plain, held = (load(tmp_path, CPU, CPU, torch.float32, weights=kind).model.slow for kind in ("bf16", "int8"))
     for name, part in held.named_modules():
@@ -140,7 +140,7 @@ def test_numpy_samples_like_torch_even_for_equal_logits(size: int) -> None:
         assert drawn == int(spoken)
 
 
-def test_nan_logits_do_not_end_all_takes() -> None:
+def test_nan_logits_still_yield_a_valid_token() -> None:
     noise = np.ones(30, np.float32)
     for logits in (np.full(64, np.nan, np.float32), np.array([1.0, np.nan, 2.0] * 20, np.float32)):
         assert 0 <= host_sampling.draw(logits, np.float32(0.8), np.float32(0.9), 30, noise) < len(logits)

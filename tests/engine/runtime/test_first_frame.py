@@ -14,13 +14,13 @@ from torch import Tensor
 from engine import Engine
 from engine.model.prompt import PrefillChunk
 from engine.runtime.plain_frame import PlainFrame
-from tests.engine.speaking import Take, first_chunk, hear, running_engine, seeded, standing_still, until
+from tests.engine.speaking import Take, first_chunk, hear, paused_loop, running_engine, seeded, until
 
 TAKES = [seeded(f"Take number {i}.", seed=i, frames=frames) for i, frames in enumerate((1, 2, 12, 30, 5, 1))]
 SPEAKING = seeded("Speaks all the time.", seed=9, frames=150)
 
 
-def draw_first_frames_apart(engine: Engine) -> list[int]:
+def draw_first_frames_separately(engine: Engine) -> list[int]:
     """As on a GPU, but in plain torch; the list collects the number of rows of each draw."""
     runner, drawn = engine._loop._runner, list[int]()
     model = runner._model
@@ -54,21 +54,21 @@ def alone(quick_checkpoint: Path) -> list[Take]:
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 3])
-async def test_a_newcomers_take_and_those_beside_it_are_unchanged(
+async def test_separate_first_frames_change_neither_new_takes_nor_running_ones(
     quick_checkpoint: Path, alone: list[Take], at_once: int
 ) -> None:
     *expected, unbroken = alone
     with running_engine(quick_checkpoint, max_rows=4) as engine:
-        drawn = draw_first_frames_apart(engine)
+        drawn = draw_first_frames_separately(engine)
         chunks, first = await first_chunk(engine, SPEAKING)
         takes = []
         for at in range(0, len(TAKES), at_once):
-            with standing_still(engine):
-                coming = [asyncio.create_task(hear(engine, take)) for take in TAKES[at : at + at_once]]
-                await until(lambda: engine._loop._commands.qsize() == len(coming))  # noqa: B023
-            takes += await asyncio.gather(*coming)
-        leaving, _ = await first_chunk(engine, TAKES[-1])
-        await leaving.aclose()
+            with paused_loop(engine):
+                submitted = [asyncio.create_task(hear(engine, take)) for take in TAKES[at : at + at_once]]
+                await until(lambda: engine._loop._commands.qsize() == len(submitted))  # noqa: B023
+            takes += await asyncio.gather(*submitted)
+        cancelled, _ = await first_chunk(engine, TAKES[-1])
+        await cancelled.aclose()
         codes = np.concatenate([first.codes, *[chunk.codes async for chunk in chunks]], axis=1)
         await until(lambda: engine.stats().running == 0)
         assert drawn == [1, *{1: [1] * 6, 2: [2] * 3, 3: []}[at_once], 1]

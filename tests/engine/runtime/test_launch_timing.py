@@ -27,7 +27,7 @@ FRAME = 0.02
 """Seconds of a frame."""
 
 
-def test_a_launch_waits_for_as_long_as_frames_of_so_many_rows_take() -> None:
+def test_launch_waits_for_the_expected_frame_time_of_its_row_count() -> None:
     timing = LaunchTiming()
     assert timing.seconds_left(5.0) == 0  # no frame times are known yet
     timing.frame_started(3, 10.0)
@@ -126,7 +126,7 @@ class SlowDevice:
 
 
 class NoSound:
-    """Codec streams that decode nothing."""
+    """Codec streams that return silence."""
 
     is_concurrent = False
 
@@ -160,21 +160,21 @@ def loop_of(device: SlowDevice) -> Loop:
 
 
 @pytest.mark.parametrize("apart", [0.0, FRAME / 4], ids=["in it", "before it"])
-def test_a_newcomer_during_a_frame_is_in_the_next_one_or_before_it(
+def test_take_arriving_during_a_frame_is_drawn_in_or_before_the_next_one(
     clock: Clock, monkeypatch: pytest.MonkeyPatch, apart: float
 ) -> None:
     """The newcomer arrives half a frame after a launch, while the loop waits to launch the next one."""
     device, speaking, newcomer = SlowDevice(clock, apart), new_row(), new_row()
-    loop, is_over = loop_of(device), threading.Event()
+    loop, is_done = loop_of(device), threading.Event()
     jobs: list[tuple[float, Row]] = []
     put, sleep = loop._codec.put, clock.sleep
     comes_at = math.inf
 
-    def noted(*new: CodecJob) -> None:
+    def record_jobs(*new: CodecJob) -> None:
         jobs.extend((clock.now, job.row) for job in new)
         put(*new)
 
-    def sleep_and_come(seconds: float) -> None:
+    def sleep_then_submit(seconds: float) -> None:
         nonlocal comes_at
         sleep(seconds)
         if clock.now >= comes_at:
@@ -186,14 +186,14 @@ def test_a_newcomer_during_a_frame_is_in_the_next_one_or_before_it(
         if count == 6:  # while the fifth runs and the sixth is queued behind it
             comes_at = device.began()[5] + FRAME / 2
         if count == 10:
-            is_over.set()
+            is_done.set()
 
-    monkeypatch.setattr(loop._codec, "put", noted)
-    monkeypatch.setattr(clock, "sleep", sleep_and_come)
+    monkeypatch.setattr(loop._codec, "put", record_jobs)
+    monkeypatch.setattr(clock, "sleep", sleep_then_submit)
     device.on_launch = launched
     loop.submit(speaking)
     loop.start()
-    assert is_over.wait(60), loop.stop_reason
+    assert is_done.wait(60), loop.stop_reason
     loop.stop()
     began = device.began()
     assert newcomer not in device.launched[5][1] and newcomer in device.launched[6][1]
@@ -203,14 +203,14 @@ def test_a_newcomer_during_a_frame_is_in_the_next_one_or_before_it(
 
 
 def test_a_launch_never_waits_longer_than_the_frame_runs(clock: Clock) -> None:
-    device, are_enough = SlowDevice(clock), threading.Event()
+    device, is_done = SlowDevice(clock), threading.Event()
     loop = loop_of(device)
     loop._timing.frame_started(1, clock.now - 3600)
     loop._timing.frame_started(0, clock.now)  # an hour without takes counts as a frame
-    device.on_launch = lambda count: are_enough.set() if count == 6 else None
+    device.on_launch = lambda count: is_done.set() if count == 6 else None
     for row in (new_row(), new_row(2)):  # the second one ends first
         loop.submit(row)
     loop.start()
-    assert are_enough.wait(60), loop.stop_reason
+    assert is_done.wait(60), loop.stop_reason
     loop.stop()
     assert max(b - a for a, b in itertools.pairwise(device.began())) < 1.5 * FRAME

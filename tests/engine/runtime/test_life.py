@@ -1,4 +1,4 @@
-"""An engine's life: rows join, leave and wait; a full, stopped or dead engine answers every caller."""
+"""An engine's life cycle: takes start, wait and end; a full, stopped or dead engine answers every caller."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def one_row(folder: Path) -> Iterator[Engine]:
         yield engine
 
 
-async def test_leaving_the_iteration_frees_the_row(one_row: Engine) -> None:
+async def test_breaking_the_iteration_frees_the_row(one_row: Engine) -> None:
     before = one_row.stats()
     async for _ in one_row.speak(greedy(frames=LONG)):
         break
@@ -63,7 +63,7 @@ async def test_leaving_the_iteration_frees_the_row(one_row: Engine) -> None:
     assert (after.running, after.waiting) == (0, 0)
 
 
-async def test_abandoned_takes_leave_nothing(one_row: Engine) -> None:
+async def test_closed_takes_release_their_codec_streams(one_row: Engine) -> None:
     def streams() -> int:
         gc.collect()
         return sum(type(thing) is StreamState for thing in gc.get_objects())
@@ -118,15 +118,15 @@ async def test_refused_utterance_builds_no_prompt(one_row: Engine, monkeypatch: 
     await waiting
 
 
-async def test_time_spent_grows_while_a_prompt_is_read(one_row: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_busy_seconds_grow_during_prefill(one_row: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[float] = []
     prefill = Runner.prefill
 
-    def noted(runner: Runner, rows: Sequence[Row]) -> list[Row]:
+    def record_and_prefill(runner: Runner, rows: Sequence[Row]) -> list[Row]:
         seen.append(one_row.stats().busy_seconds)
         return prefill(runner, rows)
 
-    monkeypatch.setattr(Runner, "prefill", noted)
+    monkeypatch.setattr(Runner, "prefill", record_and_prefill)
     await hear(one_row, greedy("word " * 200, frames=1))
     assert len(seen) > 2 and np.all(np.diff(seen) > 0)
 
@@ -212,7 +212,7 @@ async def test_a_dead_engine_answers_every_waiting_and_later_caller(
             await engine.encode_reference(np.zeros(44_100, np.float32), 44_100, "Words.")
 
 
-async def test_callers_racing_an_engines_end_are_all_answered(folder: Path) -> None:
+async def test_callers_racing_with_a_stop_are_all_answered(folder: Path) -> None:
     """Many threads submit while the engine stops: each take ends or is refused; none waits forever."""
     for _ in range(10):
         with running_engine(folder, max_rows=1) as engine:
@@ -320,7 +320,7 @@ def test_sampling_outside_its_bounds_is_refused_by_name(name: str, value: float)
 
 @pytest.mark.parametrize("value", [4.0, 4.5, "4", None])
 @pytest.mark.parametrize("make", [Sampling, partial(Utterance, "Hello.")], ids=["Sampling", "Utterance"])
-def test_fractional_number_is_refused_for_whole_number_fields(make: Callable[..., object], value: object) -> None:
+def test_non_integers_are_refused_for_integer_fields(make: Callable[..., object], value: object) -> None:
     for name in ("top_k", "seed") if make is Sampling else ("max_frames",):
         with pytest.raises(InvalidUtterance, match=f"{name} must be a whole number between"):
             make(**{name: value})
@@ -328,6 +328,6 @@ def test_fractional_number_is_refused_for_whole_number_fields(make: Callable[...
 
 
 @pytest.mark.parametrize("change", [{"text": " \n"}, {"text": ""}, {"max_frames": 0}])
-def test_an_utterance_with_nothing_to_say_is_refused(change: dict[str, object]) -> None:
+def test_utterance_without_text_or_frames_is_refused(change: dict[str, object]) -> None:
     with pytest.raises(InvalidUtterance):
         Utterance(**({"text": "Hello."} | change))  # type: ignore[arg-type]

@@ -41,11 +41,11 @@ print(before, resident(), looked_at, len(gc.get_objects()), int("torch._dynamo" 
 """
 
 
-def test_encoding_clips_on_a_cpu_leaves_no_memory_behind_and_a_collection_of_garbage_little_to_look_at() -> None:
+def test_clip_encoding_releases_memory_and_freeze_heap_leaves_gc_little_to_scan() -> None:
     done = subprocess.run([sys.executable, "-c", ENCODE], cwd=ROOT, check=True, capture_output=True, text=True)
-    before, after, looked_at, still_looked_at, compiler = map(int, done.stdout.split())
+    before, after, scanned, still_scanned, compiler = map(int, done.stdout.split())
     assert after < before + 150
-    assert still_looked_at < looked_at / 100
+    assert still_scanned < scanned / 100
     assert not compiler, "torch's compiler was imported: 140 MiB and seconds of an engine's start"
 
 
@@ -55,28 +55,28 @@ class Cycle:
 
 
 def test_engine_memory_is_released_while_another_thread_collects_garbage() -> None:
-    collects, ends = threading.Event(), threading.Event()
+    is_collecting, may_end = threading.Event(), threading.Event()
 
     class Slow(Cycle):
         def __del__(self) -> None:
-            collects.set()
-            ends.wait(60)
+            is_collecting.set()
+            may_end.wait(60)
 
     Slow()
     others = threading.Thread(target=gc.collect)
     others.start()
-    assert collects.wait(60)
+    assert is_collecting.wait(60)
     held = weakref.ref(Cycle())
     release = threading.Thread(target=release_memory)
     release.start()
     release.join(0.1)  # it would have ended by then if it did not wait
-    ends.set()
+    may_end.set()
     others.join()
     release.join()
     assert held() is None
 
 
-def test_files_in_the_page_cache_do_not_count_as_a_container_s_memory_in_use(tmp_path: Path) -> None:
+def test_page_cache_does_not_count_as_memory_used_by_a_container(tmp_path: Path) -> None:
     mib = 2**20
     for name, text in {
         "max": 64 * mib,

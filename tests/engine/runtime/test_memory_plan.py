@@ -49,7 +49,7 @@ def bytes_of(plan: MemoryPlan, name: str) -> int:
     return dict(plan.items)[name]
 
 
-def chosen(
+def choose_size(
     config: ModelConfig, free: float, weights: Weights | None = None, rows: int | None = None
 ) -> tuple[EngineSize, MemoryPlan]:
     """Return the size that an engine with no other settings gets with this many free GiB on a GPU."""
@@ -81,7 +81,7 @@ def test_four_rows_of_4096_positions_of_s2_pro_fit_into_14_gib(s2_pro: ModelConf
     assert not more.fits(14 * GIB)
 
 
-def test_fewer_bits_hold_as_much_less_as_they_should(s2_pro: ModelConfig) -> None:
+def test_quantised_weights_save_the_expected_memory(s2_pro: ModelConfig) -> None:
     held = [
         plan_memory(s2_pro, CodecConfig(), BFLOAT16, EngineSize(1, 1024, weights), 0, "float32").items[0][1]
         for weights in ("bf16", "int8", "int6")
@@ -106,8 +106,8 @@ def test_twelve_bit_weights_take_the_planned_memory(tmp_path: Path) -> None:
     packed = [weight.packed12 for weight in weights if weight.packed12]
     held = sum(weight.words.nbytes for weight in packed)
     plan = plan_memory(config, codec, BFLOAT16, EngineSize(1, 64, "bf16"), 0, None, "tiles")
-    filled_up = 3 * config.slow.dim * 3 // 2  # the head's columns are padded to multiples of four
-    assert 0 <= held - bytes_of(plan, "the same in twelve bits") <= filled_up
+    padding = 3 * config.slow.dim * 3 // 2  # the head's columns are padded to multiples of four
+    assert 0 <= held - bytes_of(plan, "the same in twelve bits") <= padding
     tiles = sum(weight.tiles.nbytes for weight in packed if weight.tiles is not None)
     assert tiles == bytes_of(plan, "gates and ups again, as tiles") > 0
 
@@ -126,21 +126,21 @@ def test_twelve_bit_weights_take_the_planned_memory(tmp_path: Path) -> None:
     ],
 )
 def test_unset_sizes_are_chosen_by_available_memory(s2_pro: ModelConfig, free: float, expected: EngineSize) -> None:
-    size, memory = chosen(s2_pro, free)
+    size, memory = choose_size(s2_pro, free)
     spare = UNPLANNED_COMPACT if size.compact else UNPLANNED
     assert size == expected and memory.fits(int(free * GIB), spare=spare)
     assert free < 5 or memory.fits(int(free * GIB), spare=memory.on_demand)
 
 
 def test_explicit_sizes_are_kept(s2_pro: ModelConfig) -> None:
-    assert chosen(s2_pro, 11.2, "bf16")[0] == EngineSize(2, 4096, "bf16", compact=True)
-    assert chosen(s2_pro, 10.0, "bf16")[0] == EngineSize(1, 2048, "bf16", compact=True)
-    assert chosen(s2_pro, 39.0, rows=64)[0] == EngineSize(64, 2048, "bf16")
-    assert chosen(s2_pro, 22.9, "int8")[0] == EngineSize(8, 4096, "int8")
+    assert choose_size(s2_pro, 11.2, "bf16")[0] == EngineSize(2, 4096, "bf16", compact=True)
+    assert choose_size(s2_pro, 10.0, "bf16")[0] == EngineSize(1, 2048, "bf16", compact=True)
+    assert choose_size(s2_pro, 39.0, rows=64)[0] == EngineSize(64, 2048, "bf16")
+    assert choose_size(s2_pro, 22.9, "int8")[0] == EngineSize(8, 4096, "int8")
     assert sizes(3, 1500, "int8", 8, 4096, True, compact=False) == [EngineSize(3, 1500, "int8")]
     assert {size.weights for size in sizes(None, None, None, 8, 4096, quantise=False, compact=False)} == {"bf16"}
     with pytest.raises(ConfigError, match=r"weights \(int6\) 3\.27 .* = 3\.97 GiB, but 3\.60 GiB may be used"):
-        chosen(s2_pro, 3.6)
+        choose_size(s2_pro, 3.6)
 
 
 def test_an_engine_with_little_memory_has_fewer_rows(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def clip(engine: Engine, seed: int, text: str = "The words of the clip.") -> Ref
     return Reference(codes, text)
 
 
-async def test_a_second_take_of_a_voice_is_a_hit_and_the_same(engine: Engine) -> None:
+async def test_second_take_of_a_voice_hits_the_cache_with_the_same_codes(engine: Engine) -> None:
     utterance = seeded("Say this.", 7, references=(clip(engine, 1),))
     before = engine.stats()
     first = await hear(engine, utterance)
@@ -33,19 +33,17 @@ async def test_a_second_take_of_a_voice_is_a_hit_and_the_same(engine: Engine) ->
     assert np.array_equal(first.codes, second.codes)
 
 
-async def test_another_text_in_a_known_voice_is_what_it_would_be_without_the_kept_prefix(
-    engine: Engine, tiny_checkpoint: Path
-) -> None:
+async def test_cached_prefix_does_not_change_the_next_take(engine: Engine, tiny_checkpoint: Path) -> None:
     reference = clip(engine, 1)
     await hear(engine, seeded("Say this.", 7, references=(reference,)))
-    take_of_known = await hear(engine, seeded("And now something else.", 8, references=(reference,)))
-    with running_engine(tiny_checkpoint, prefix_bytes=0) as forgetful:
-        fresh = await hear(forgetful, seeded("And now something else.", 8, references=(reference,)))
-        assert forgetful.stats().prefix_hits == 0
-    assert np.array_equal(take_of_known.codes, fresh.codes)
+    take = await hear(engine, seeded("And now something else.", 8, references=(reference,)))
+    with running_engine(tiny_checkpoint, prefix_bytes=0) as uncached:
+        fresh = await hear(uncached, seeded("And now something else.", 8, references=(reference,)))
+        assert uncached.stats().prefix_hits == 0
+    assert np.array_equal(take.codes, fresh.codes)
 
 
-async def test_an_edited_transcript_or_clip_is_another_voice(engine: Engine) -> None:
+async def test_edited_transcript_or_clip_misses_the_cache(engine: Engine) -> None:
     await hear(engine, seeded("Say this.", 7, references=(clip(engine, 1),)))
     hits = engine.stats().prefix_hits
     await hear(engine, seeded("Say this.", 7, references=(clip(engine, 1, "Other words."),)))
@@ -53,7 +51,7 @@ async def test_an_edited_transcript_or_clip_is_another_voice(engine: Engine) -> 
     assert engine.stats().prefix_hits == hits
 
 
-async def test_the_voice_unused_for_longest_is_given_up_first(tiny_checkpoint: Path) -> None:
+async def test_least_recently_used_voice_is_evicted_first(tiny_checkpoint: Path) -> None:
     with running_engine(tiny_checkpoint) as roomy:
         voices = [clip(roomy, seed) for seed in range(3)]
     size = 3 * 2 * 2 * 16 * 4  # layers · keys and values · heads · head_dim · bytes, for one position

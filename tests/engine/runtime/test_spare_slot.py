@@ -38,7 +38,7 @@ def filled_up(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     [(True, True, 2), (True, False, 1), (True, False, 2), (False, False, 1)],
 )
 @pytest.mark.usefixtures("filled_up", "wide_tiles")
-def test_a_row_draws_and_leaves_in_the_cache_what_it_does_where_nothing_is_filled_up(
+def test_padding_changes_neither_samples_nor_cache(
     tmp_path: Path, kernel_attention: bool, batch_invariant: bool, rows: int
 ) -> None:
     device = torch.device(DEVICE)

@@ -1,4 +1,4 @@
-"""One studio with two speech processes, whose takes of more than a frame go on until they are ended."""
+"""One studio with two speech processes, whose takes of more than a frame continue until they are cancelled."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Several]:
 
 @pytest.fixture
 def key(studio: Several, request: pytest.FixtureRequest) -> Iterator[str]:
-    """The key of a caller that no other test uses; all its takes are ended afterwards."""
+    """The key of a caller that no other test uses; all its takes must have ended afterwards."""
     studio.ready(2)
     key = KEYS.pop()
     yield key
-    wait_until_true(lambda: not any(studio.spoken_by(number) for number in range(2)))
+    wait_until_true(lambda: not any(studio.active_takes(number) for number in range(2)))

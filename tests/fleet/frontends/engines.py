@@ -11,7 +11,7 @@ from tests.studio.fake_engine import FakeEngine
 
 
 def held(config: EngineConfig, progress: Callable[[str, float], None]) -> FakeEngine:
-    """An engine that speaks one frame; longer takes continue until they are ended."""
+    """An engine that generates one frame; longer takes stay active until they are cancelled."""
     engine = FakeEngine.start(config, progress)
     engine.later_frames_gate.clear()
     return engine
@@ -22,13 +22,13 @@ def reluctant(folder: str, config: EngineConfig, progress: Callable[[str, float]
     engine = FakeEngine.start(config, progress)
     stop = engine.stop
 
-    def late() -> None:
+    def stop_late() -> None:
         Path(folder, "stops").touch()
         while not Path(folder, "may-stop").exists():
             time.sleep(0.01)
         stop()
 
-    engine.stop = late  # type: ignore[method-assign]
+    engine.stop = stop_late  # type: ignore[method-assign]
     return engine
 
 

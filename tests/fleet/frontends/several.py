@@ -1,4 +1,4 @@
-"""A studio with speech processes: real ones, over real HTTP, with engines that a test steers."""
+"""A studio with speech processes: real ones, over real HTTP, with engines that a test controls."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class Several:
         """Ids of the running processes: an ended one has none until it is restarted."""
         return [spawned.pid for process in self.processes._processes.values() if (spawned := process._process)]
 
-    def spoken_by(self, number: int) -> set[str]:
-        """The ids of takes under way in a process."""
+    def active_takes(self, number: int) -> set[str]:
+        """The ids of a process's active takes."""
         return set(self.processes._processes[number]._takes._takes)
 
     def ready(self, count: int) -> None:
@@ -76,7 +76,7 @@ def several(
     page: bool = False,
     count: int = 2,
 ) -> Iterator[Several]:
-    """As app.py makes it: ``start_engine`` for the studio's own process, ``join`` for ``count`` speech processes."""
+    """As app.py creates it: ``start_engine`` for the studio's own process, ``join`` for ``count`` speech processes."""
     settings = settings.model_copy(update={"page": page, "port": 0})
     public = PublicPort(settings)
     app = create_app(settings, start_engine)

@@ -55,7 +55,7 @@ def test_speech_process_count_depends_on_device_replicas_and_cores(
     assert speech_process_count(Settings(), engine, cores) == count
 
 
-def test_several_sockets_listen_at_one_port_and_other_programs_cannot() -> None:
+def test_several_sockets_share_a_port_that_other_programs_cannot_use() -> None:
     public = PublicPort(HERE)
     try:
         mine = [sockets[0] for sockets in public.several(3)]
@@ -74,15 +74,15 @@ async def test_written_data_is_sent_immediately() -> None:
     """Waiting for the acknowledgement of earlier data would cost 40 ms on a persistent connection."""
     transports: asyncio.Queue[asyncio.Transport] = asyncio.Queue()
 
-    class Noted(H11Protocol):
+    class RecordingProtocol(H11Protocol):
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             transports.put_nowait(transport)
             super().connection_made(transport)
 
     async def nothing(scope: object, receive: object, send: object) -> None:
-        """No request comes."""
+        """Receives no request."""
 
-    public, server = PublicPort(HERE), ListeningServer(uvicorn.Config(nothing, http=Noted, lifespan="off"))
+    public, server = PublicPort(HERE), ListeningServer(uvicorn.Config(nothing, http=RecordingProtocol, lifespan="off"))
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
     listening = [await server.listen(sockets) for sockets in public.several(2)]

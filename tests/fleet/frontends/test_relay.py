@@ -24,7 +24,7 @@ class Studio:
     """An app that returns the requests that it receives, slowly below /slow."""
 
     def __init__(self) -> None:
-        self.go_on, self.left = asyncio.Event(), asyncio.Event()
+        self.may_continue, self.disconnected = asyncio.Event(), asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         body, more = b"", True
@@ -49,11 +49,11 @@ class Studio:
     async def _slowly(self, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]})
         await send({"type": "http.response.body", "body": b"data: 1\n\n", "more_body": True})
-        going, leaving = asyncio.ensure_future(self.go_on.wait()), asyncio.ensure_future(receive())
-        await asyncio.wait({going, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        continuing, leaving = asyncio.ensure_future(self.may_continue.wait()), asyncio.ensure_future(receive())
+        await asyncio.wait({continuing, leaving}, return_when=asyncio.FIRST_COMPLETED)
         if leaving.done():
             assert leaving.result()["type"] == "http.disconnect"
-            self.left.set()
+            self.disconnected.set()
             return
         await send({"type": "http.response.body", "body": b"data: 2\n\n"})
 
@@ -93,7 +93,7 @@ async def relayed(tmp_path: Path, studio: Studio) -> AsyncIterator[httpx.AsyncCl
         await relay.aclose()
 
 
-async def test_a_request_arrives_as_it_was_sent(tmp_path: Path) -> None:
+async def test_request_and_response_are_relayed_unchanged(tmp_path: Path) -> None:
     async def body() -> AsyncIterator[bytes]:
         yield b"one "
         yield b"two"
@@ -123,7 +123,7 @@ async def test_callers_cannot_forge_their_address(tmp_path: Path, forged: dict[s
     assert request["client"][0] == "127.0.0.1" and request["scheme"] == "http"
 
 
-async def test_a_proxy_on_this_machine_may_name_the_caller(tmp_path: Path) -> None:
+async def test_local_proxy_may_set_the_callers_address(tmp_path: Path) -> None:
     """The same applies as in a studio of one process."""
     async with relayed(tmp_path, Studio()) as client:
         headers = {"X-Forwarded-For": "9.8.7.6", "X-Forwarded-Proto": "https"}
@@ -136,16 +136,16 @@ async def test_answer_is_passed_on_while_it_is_generated(tmp_path: Path) -> None
     async with relayed(tmp_path, studio) as client, client.stream("GET", "/slow") as answer:
         pieces = answer.aiter_raw()
         assert await anext(pieces) == b"data: 1\n\n"
-        studio.go_on.set()
+        studio.may_continue.set()
         assert await anext(pieces) == b"data: 2\n\n"
 
 
-async def test_hanging_up_ends_the_request(tmp_path: Path) -> None:
+async def test_disconnecting_ends_the_request(tmp_path: Path) -> None:
     studio = Studio()
     async with relayed(tmp_path, studio) as client:
         async with client.stream("GET", "/slow") as answer:
             await anext(answer.aiter_raw())
-        await asyncio.wait_for(studio.left.wait(), 30)
+        await asyncio.wait_for(studio.disconnected.wait(), 30)
 
 
 async def test_a_relay_without_its_studio_answers_503(tmp_path: Path) -> None:

@@ -38,8 +38,8 @@ def speech_body(frames: int = 1) -> dict[str, object]:
 
 
 @contextlib.contextmanager
-def under_way(studio: Several, key: str, number: int) -> Iterator[tuple[str, httpx.Response]]:
-    """A take that goes on in this process until it is ended: its id, and the answer."""
+def active_take(studio: Several, key: str, number: int) -> Iterator[tuple[str, httpx.Response]]:
+    """A take that stays active in this process until it is cancelled: its id and the response."""
     with (
         studio.client_at(number, headers=bearer(key)) as client,
         client.stream("POST", SPEECH, json=speech_body(6)) as answer,
@@ -58,8 +58,8 @@ def metric(client: httpx.Client, name: str, **labels: str) -> float:
     )
 
 
-def test_a_callers_requests_at_a_time_count_together(studio: Several, key: str) -> None:
-    with under_way(studio, key, 0), under_way(studio, key, 1):
+def test_concurrent_requests_of_a_caller_are_limited_across_processes(studio: Several, key: str) -> None:
+    with active_take(studio, key, 0), active_take(studio, key, 1):
         for number in BOTH:
             with studio.client_at(number, headers=bearer(key)) as client:
                 refused = client.post(SPEECH, json=speech_body())
@@ -68,18 +68,18 @@ def test_a_callers_requests_at_a_time_count_together(studio: Several, key: str) 
             assert refused.headers["retry-after"] == "1"
         with studio.client_at(0, headers=bearer("key-0")) as client:
             assert client.post(SPEECH, json=speech_body()).status_code == 200, "another caller has a share of their own"
-    wait_until_true(lambda: not studio.spoken_by(0) | studio.spoken_by(1))
+    wait_until_true(lambda: not studio.active_takes(0) | studio.active_takes(1))
     with studio.client_at(1, headers=bearer(key)) as client:
         assert client.post(SPEECH, json=speech_body()).status_code == 200, "who left has given the places back"
 
 
-def test_a_callers_requests_a_minute_count_together(studio: Several, key: str) -> None:
+def test_requests_per_minute_are_limited_across_processes(studio: Several, key: str) -> None:
     with studio.client_at(0, headers=bearer(key)) as first, studio.client_at(1, headers=bearer(key)) as second:
         statuses = [client.post(SPEECH, json=speech_body()).status_code for _ in range(6) for client in (first, second)]
     assert statuses[:8] == [200] * 8 and 429 in statuses[8:]
 
 
-def test_a_batch_is_so_many_requests(studio: Several, key: str) -> None:
+def test_batch_larger_than_the_callers_concurrency_limit_succeeds(studio: Several, key: str) -> None:
     items = [{"input": "hello"}] * 4
     with studio.client_at(0, headers=bearer(key)) as client:
         batch = client.post(SPEECH + "/batch", json=speech_body() | {"items": items, "input": None}).json()
@@ -87,8 +87,8 @@ def test_a_batch_is_so_many_requests(studio: Several, key: str) -> None:
 
 
 @pytest.mark.parametrize("number", BOTH)
-def test_a_request_is_ended_by_its_id_from_any_process(studio: Several, key: str, number: int) -> None:
-    with under_way(studio, key, 0) as (request_id, answer), studio.client_at(number, headers=bearer(key)) as client:
+def test_request_is_cancelled_by_its_id_from_any_process(studio: Several, key: str, number: int) -> None:
+    with active_take(studio, key, 0) as (request_id, answer), studio.client_at(number, headers=bearer(key)) as client:
         ended = client.delete(f"/v1/requests/{request_id}")
         assert ended.status_code == 200 and ended.json()["cancelled"]
         with pytest.raises(httpx.RemoteProtocolError):
@@ -101,8 +101,8 @@ def states_in_queue(client: httpx.Client) -> dict[str, str]:
     return {request["id"]: request["state"] for request in client.get("/v1/queue").json()["requests"]}
 
 
-def test_the_queue_shows_a_callers_requests_of_all_processes(studio: Several, key: str) -> None:
-    with under_way(studio, key, 0) as (one, _), under_way(studio, key, 1) as (other, _):
+def test_queue_shows_only_the_callers_requests_of_all_processes(studio: Several, key: str) -> None:
+    with active_take(studio, key, 0) as (one, _), active_take(studio, key, 1) as (other, _):
         for number in BOTH:
             with studio.client_at(number, headers=bearer(key)) as client:
                 wait_until_true(lambda: states_in_queue(client) == {one: "speaking", other: "speaking"})
@@ -117,7 +117,7 @@ def test_stored_takes_are_visible_to_every_process(studio: Several, key: str) ->
         for client in (one, other, one):
             spoken = client.post(SPEECH, json=speech_body())
             ids.append(spoken.headers["x-request-id"])
-            take = other.get(f"/v1/takes/{ids[-1]}").json()  # at once, and at times through the other one
+            take = other.get(f"/v1/takes/{ids[-1]}").json()  # immediately, and sometimes through the other process
             assert take["state"] == "finished" and take["audio"]
             sound = one.get(f"/v1/takes/{ids[-1]}/audio").content
             assert sound[:4] == b"RIFF" and len(sound) > 4000
@@ -160,7 +160,7 @@ def test_fish_audios_routes_answer_in_every_process(studio: Several, key: str) -
                 assert next(answer.iter_raw())[:4] == b"RIFF"
             refused = client.post("/v1/tts", json={"text": "hello", "reference_id": "nobody"})
             assert (refused.status_code, set(refused.json())) == (400, {"status", "message"})
-        wait_until_true(lambda: not studio.spoken_by(0) | studio.spoken_by(1))
+        wait_until_true(lambda: not studio.active_takes(0) | studio.active_takes(1))
         url = studio.url.replace("http", "ws") + "/v1/tts/live"
         with connect(url, proxy=None, additional_headers=head) as socket:
             socket.send(pack({"event": "start", "request": {"text": "hello", "format": "wav", "reference_id": voice}}))
@@ -173,7 +173,7 @@ def test_fish_audios_routes_answer_in_every_process(studio: Several, key: str) -
             assert message["reason"] == "error" and "cancelled" in message["message"]
 
 
-def test_a_sign_in_counts_in_every_process_until_it_is_over(studio: Several, key: str) -> None:
+def test_sign_in_is_valid_in_every_process_until_sign_out(studio: Several, key: str) -> None:
     with studio.client_at(0) as one, studio.client_at(1) as other:
         signed = one.post("/sign-in", data={"key": key})
         assert signed.status_code == 303
@@ -187,15 +187,15 @@ def test_a_sign_in_counts_in_every_process_until_it_is_over(studio: Several, key
 
 def test_dead_process_ends_only_its_own_streams(studio: Several, key: str) -> None:
     victim = studio.pids[0]
-    with under_way(studio, key, 0) as (broken, lost), under_way(studio, key, 1) as (_, kept):
+    with active_take(studio, key, 0) as (broken, lost), active_take(studio, key, 1) as (_, kept):
         heard = kept.iter_raw()
         next(heard)
         os.kill(victim, signal.SIGKILL)
         with pytest.raises(httpx.TransportError):
             lost.read()
-        wait_until_true(lambda: not studio.spoken_by(0))
+        wait_until_true(lambda: not studio.active_takes(0))
         with studio.client_at(1, headers=bearer(key)) as client:
-            wait_until_true(lambda: list(states_in_queue(client).values()) == ["speaking"])  # the other one goes on
+            wait_until_true(lambda: list(states_in_queue(client).values()) == ["speaking"])  # the other one continues
             take = client.get(f"/v1/takes/{broken}").json()
             assert (take["state"], take["error"]) == ("failed", "the process that generated it has ended")
             assert client.post(SPEECH, json=speech_body()).status_code == 200, "the place is free again"
@@ -222,7 +222,7 @@ def test_hanging_process_is_replaced(studio: Several, key: str, monkeypatch: pyt
 
 def test_stopping_process_is_replaced_after_its_streams_end(studio: Several, key: str) -> None:
     victim = studio.pids[0]
-    with under_way(studio, key, 0) as (request_id, answer):
+    with active_take(studio, key, 0) as (request_id, answer):
         os.kill(victim, signal.SIGTERM)
         studio.ready(1)  # it no longer listens
         with httpx.Client(base_url=studio.url, headers=bearer(key)) as client:
@@ -237,12 +237,12 @@ def test_slowly_ending_process_keeps_reporting(tmp_path: Path, monkeypatch: pyte
     pids_seen: list[int] = []
     handle = SpeechProcess._handle
 
-    def noted(process: SpeechProcess, message: Message) -> None:
+    def record_message(process: SpeechProcess, message: Message) -> None:
         if (tmp_path / "stops").exists():
             pids_seen.append(process._process.pid)
         handle(process, message)
 
-    monkeypatch.setattr(SpeechProcess, "_handle", noted)
+    monkeypatch.setattr(SpeechProcess, "_handle", record_message)
     settings = Settings(home=str(tmp_path / "home"), model="test/model", max_rows=8)
     with several(settings, lambda: partial(reluctant, str(tmp_path)), count=1) as studio:
         leaving = studio.pids[0]
