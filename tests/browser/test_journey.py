@@ -124,7 +124,7 @@ RING = """() => {
 }"""
 
 
-def test_a_take_is_made_heard_starred_shown_as_code_and_deleted_by_keys_alone(steered: Steer, open_page: Open) -> None:
+def test_take_is_generated_starred_shown_as_code_and_deleted_by_keyboard_alone(steered: Steer, open_page: Open) -> None:
     studio = steered()
     screen = open_page(studio).ready()
     page, keys = screen.page, Keys(screen.page)

@@ -143,7 +143,7 @@ def test_foreign_files_are_unreachable_through_a_speech_process(
 
 
 @pytest.mark.parametrize("kind", ["symlink", "folder", "FIFO", "device", "giant", "nothing"])
-def test_values_in_place_of_an_upload_are_not_read(served: Served, temporary: Path, tmp_path: Path, kind: str) -> None:
+def test_files_replacing_an_upload_are_not_read(served: Served, temporary: Path, tmp_path: Path, kind: str) -> None:
     with served.client() as client:
         reference = upload(client, "me.wav", CLIP)
         path = folder_of(temporary) / reference.partition("/")[0]
@@ -166,7 +166,7 @@ def test_values_in_place_of_an_upload_are_not_read(served: Served, temporary: Pa
         assert client.get(f"/gradio_api/file={reference}").status_code == 404
 
 
-def test_the_folder_and_the_files_are_their_users_alone(served: Served, temporary: Path) -> None:
+def test_upload_folder_and_files_are_private_to_their_user(served: Served, temporary: Path) -> None:
     with served.client() as client:
         reference = upload(client, "secret words.wav", CLIP)
         result(client, "/voice_export", ["anna"])
@@ -188,7 +188,7 @@ def test_the_folder_and_the_files_are_their_users_alone(served: Served, temporar
         (".bashrc", "bashrc"),
     ],
 )
-def test_uploads_have_clean_names(served: Served, name: str, kept: str) -> None:
+def test_upload_names_are_sanitised(served: Served, name: str, kept: str) -> None:
     part = f'Content-Disposition: form-data; name="files"; filename="{name}"\r\nContent-Type: audio/wav'.encode()
     body = b"--x\r\n" + part + b"\r\n\r\n" + CLIP + b"\r\n--x--\r\n"
     with served.client() as client:
@@ -202,7 +202,7 @@ def test_uploads_have_clean_names(served: Served, name: str, kept: str) -> None:
         assert client.head(f"/gradio_api/file={reference}").headers["content-length"] == str(len(CLIP))
 
 
-def test_uploads_are_bounded_and_used_ones_make_room(
+def test_uploads_are_limited_and_used_ones_are_evicted(
     served: Served, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client_files, "MAX_FILES", 2)
@@ -253,7 +253,7 @@ def test_a_form_without_files_is_refused(served: Served, files: dict[str, Any]) 
         assert answer.status_code == 400 and "the file files is missing" in answer.json()["error"]["message"]
 
 
-def test_values_with_a_path_are_values_in_an_answer(served: Served, temporary: Path, tmp_path: Path) -> None:
+def test_values_named_path_are_returned_unchanged(served: Served, temporary: Path, tmp_path: Path) -> None:
     """A cast with speakers of these names is returned as it was sent; Gradio itself would look for a file."""
     (tmp_path / "anna").write_text("secret")
     with served.client() as client:
@@ -264,7 +264,7 @@ def test_values_with_a_path_are_values_in_an_answer(served: Served, temporary: P
         assert facts["parameters"]["cast"] == {"path": "anna@1", "meta": "anna@1"}
 
 
-def test_gradio_client_uploads_what_is_a_file_of_its_own_alone(served: Served, tmp_path: Path) -> None:
+def test_gradio_client_uploads_only_local_files(served: Served, tmp_path: Path) -> None:
     (tmp_path / "me.wav").write_bytes(CLIP)
     client = Client(served.url, verbose=False)
     advice = client.predict(audio=handle_file(tmp_path / "me.wav"), text=WORDS, api_name="/analyze_reference")
@@ -288,7 +288,7 @@ OPEN = {
 """Gradio's routes that the page and gradio_client need."""
 
 
-def test_none_of_gradios_other_routes_is_open(served: Served) -> None:
+def test_all_other_gradio_routes_are_closed(served: Served) -> None:
     """This includes routes that a later version adds."""
     (gradio,) = [route.app for route in served.app.routes if isinstance(route, Mount) and route.path == ""]
     assert isinstance(gradio, FastAPI)
@@ -310,7 +310,9 @@ def test_none_of_gradios_other_routes_is_open(served: Served) -> None:
             assert client.get(f"/config{query}").content == client.get("/config").content
 
 
-def test_results_are_bounded_too(served: Served, temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_are_limited_and_the_oldest_are_removed(
+    served: Served, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(client_files, "MAX_FILES", 3)
     with served.client() as client:
         results = [result(client, "/voice_preview", ["anna", 0])[0]["url"] for _ in range(5)]

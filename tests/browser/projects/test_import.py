@@ -15,7 +15,7 @@ from tests.studio.server import Served
 Open = Callable[..., Screen]
 
 
-def test_lines_are_counted_in_the_chapters_that_are_ticked(studio: Served, open_page: Open) -> None:
+def test_lines_are_counted_in_the_selected_chapters(studio: Served, open_page: Open) -> None:
     screen = open_page(studio).ready()
     area = area_of(screen)
     dialogue = "<p>“Come in,” said {0}.</p><p>“It is late,” said {0}.</p>"

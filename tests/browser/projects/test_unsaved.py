@@ -49,7 +49,7 @@ def until_stored(page: Page, *texts: str) -> None:
     assert stored(page) == list(texts)
 
 
-def test_leaving_the_page_asks_and_saves_what_was_typed(studio: Served, open_page: Open) -> None:
+def test_leaving_the_page_asks_and_saves_typed_text(studio: Served, open_page: Open) -> None:
     _, page, area = opened(studio, open_page)
     text_of(area, 2).press_sequentially(" More.")
     dialogs: list[str] = []
@@ -88,9 +88,7 @@ def test_hidden_page_saves_automatically_and_typing_continues(studio: Served, op
     expect(area.get_by_text("Not saved")).to_have_count(0)
 
 
-def test_words_typed_while_the_studio_is_away_are_marked_kept_and_sent_when_it_is_back(
-    studio: Served, open_page: Open
-) -> None:
+def test_text_typed_offline_is_marked_kept_and_sent_after_reconnecting(studio: Served, open_page: Open) -> None:
     _, page, area = opened(studio, open_page)
 
     def lose(route: Route) -> None:
@@ -123,7 +121,7 @@ def test_project_shows_the_offline_message_only_until_the_studio_answers(studio:
 
 
 @pytest.mark.parametrize("is_mine", [True, False])
-def test_later_tab_chooses_between_both_texts(studio: Served, open_page: Open, is_mine: bool) -> None:
+def test_tab_that_saves_later_chooses_between_both_texts(studio: Served, open_page: Open, is_mine: bool) -> None:
     screen, page, area = opened(studio, open_page)
     text_of(area, 2).fill("Mine.")
     page.evaluate(

@@ -72,7 +72,7 @@ def test_take_is_played_sought_replayed_and_saved(served: Served, open_page: Ope
         assert file.readframes(len(again)) == saved
 
 
-def test_stopping_and_leaving_the_page_free_the_row_and_keep_the_audio(served: Served, open_page: Open) -> None:
+def test_stop_and_page_close_free_the_row_and_stopped_takes_are_kept(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     cancelled = served.load()["cancelled"]
     screen.speak.click()

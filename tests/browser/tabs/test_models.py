@@ -56,7 +56,7 @@ def opened(screen: Screen) -> Locator:
     return dialog
 
 
-def test_a_model_is_downloaded_and_switched_to_and_speaks(studio: Served, hub: Hub, open_page: Open) -> None:
+def test_model_is_downloaded_switched_to_and_used(studio: Served, hub: Hub, open_page: Open) -> None:
     screen = open_page(studio)
     dialog = opened(screen)
     audio8, s2_pro = (dialog.get_by_role("listitem").filter(has_text=title) for title in (AUDIO8, "S2 Pro"))
