@@ -146,7 +146,7 @@ import fastapi
 """Replaces FastAPI: exceptions in callbacks of weak references, which imports use a lot, are ignored."""
 
 
-def test_an_interrupt_is_not_lost_in_an_import(quick_checkpoint: Path, tmp_path: Path) -> None:
+def test_interrupt_during_an_import_ends_the_start(quick_checkpoint: Path, tmp_path: Path) -> None:
     (tmp_path / "fastapi.py").write_text(INTERRUPTED)
     settings = {"MODEL": str(quick_checkpoint), "STUDIO_PAGE": "0", "PORT": free_port(), "PYTHONPATH": str(tmp_path)}
     with command(**settings, STUDIO_HOME=str(tmp_path / "home")) as process:
@@ -155,7 +155,7 @@ def test_an_interrupt_is_not_lost_in_an_import(quick_checkpoint: Path, tmp_path:
     assert "Exception ignored" not in output and "Ready" not in output
 
 
-def test_refusal_during_the_start_ends_it(tmp_path: Path) -> None:
+def test_setting_refused_during_the_start_ends_it(tmp_path: Path) -> None:
     (tmp_path / "copy").write_text("no folder")
     settings = {"STUDIO_BACKUP_DIR": str(tmp_path / "copy"), "STUDIO_PAGE": "0", "PORT": free_port()}
     with command(**settings, STUDIO_HOME=str(tmp_path / "home")) as process:

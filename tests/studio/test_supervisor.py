@@ -131,7 +131,7 @@ class BuggyEngine(FakeEngine):
             yield chunk
 
 
-def test_an_unforeseen_error_fails_its_part_and_no_other(voices_folder: Path) -> None:
+def test_unexpected_error_fails_only_its_part(voices_folder: Path) -> None:
     settings = Settings(model="test/model", voices=str(voices_folder))
     with serve(settings, BuggyEngine.start) as served:
         project = create_project(served, items=[{"input": "A bug."}, {"input": "Two."}], start=True)
@@ -206,7 +206,7 @@ def test_takes_are_stored_after_a_failed_one(steered: Steer, monkeypatch: pytest
     assert background(served)["recorder"] == {"ok": True, "failures": 1}
 
 
-async def test_sound_of_an_unclosed_recording_does_not_count_for_ever(tmp_path: Path) -> None:
+async def test_audio_of_an_unclosed_recording_is_eventually_uncounted(tmp_path: Path) -> None:
     recorder = Recorder(Library(tmp_path), Retention(5, 10**6), lambda take_id, outcome: None)
     take = stored_take("req_1", "words", "anna")
     lost, open_one = recorder.open(take, "a model"), recorder.open(take, "a model")
@@ -220,7 +220,7 @@ async def test_sound_of_an_unclosed_recording_does_not_count_for_ever(tmp_path: 
     assert recorder.check() == (0, 0) and recorder._audio_bytes == 0
 
 
-def test_engine_with_an_aborted_start_has_failed(voices_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_engine_is_failed_if_its_start_raises(voices_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threading, "excepthook", lambda arguments: None)  # would print the stack
 
     def start(config: EngineConfig, progress: Callable[[str, float], None]) -> FakeEngine:

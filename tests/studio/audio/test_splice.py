@@ -33,7 +33,7 @@ def piece(words: list[tuple[int, int]], number: int) -> Piece:
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
-def test_only_the_sentence_changes_at_equal_loudness(number: int) -> None:
+def test_splice_changes_only_the_sentence_and_matches_its_loudness(number: int) -> None:
     old, words = voiced(0.8, 1.1, 0.7, level=0.3, seed=1)
     new, others = voiced(0.5, 1.6, level=0.05, seed=2)
     spoken = others[1] if number else others[0]

@@ -29,9 +29,7 @@ async def noise() -> AsyncGenerator[Sound, None]:
         yield Sound(np.full(4410, 0.1, np.float32), 1, 0.0, 0.0)
 
 
-async def test_a_recording_is_closed_once_no_thread_writes_to_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_recording_is_closed_only_after_its_last_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     began, may, wrote = threading.Event(), threading.Event(), threading.Event()
     write = Recording.write
 

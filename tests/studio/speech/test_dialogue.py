@@ -33,7 +33,7 @@ def spoken(served: Served, **body: object) -> httpx.Response:
         return client.post(SPEECH, json={"response_format": "wav", "seed": 5, "cast": {}} | body)
 
 
-def test_a_name_and_a_colon_at_the_beginning_of_a_line_begin_a_turn() -> None:
+def test_name_and_colon_at_line_start_begin_a_turn() -> None:
     turns = read_turns(SCRIPT)
     assert [(turn.speaker, turn.text, turn.line) for turn in turns] == [
         (None, "Once upon a time", 1),
@@ -77,7 +77,7 @@ def test_turns_have_their_voice_seed_and_position_in_the_file(steered: Steer) ->
     assert spoken(served, input=script, voice="bert", cast={"the fish": "bert"}, turn_gap=0.5).content == answer.content
 
 
-def test_two_revisions_of_a_voice_are_two_voices(steered: Steer) -> None:
+def test_revisions_of_a_voice_are_treated_as_separate_voices(steered: Steer) -> None:
     served, engine = steered()
     library = served.app.state.studio.library
     bert = library.voices.get("bert").samples
@@ -87,7 +87,7 @@ def test_two_revisions_of_a_voice_are_two_voices(steered: Steer) -> None:
     assert [[turn.text for turn in utterance.history] for utterance in engine.utterances] == [[], [], ["One."]]
 
 
-def test_the_first_turn_is_heard_before_the_second_is_spoken(steered: Steer) -> None:
+def test_first_turn_is_streamed_before_the_second_is_generated(steered: Steer) -> None:
     served, engine = steered(max_rows=1, max_waiting=0)
     engine.later_frames_gate.clear()
     with served.client() as client:
@@ -111,7 +111,7 @@ def test_next_turn_begins_early_if_the_current_audio_will_not_last(steered: Stee
         assert frames_of(answer.result().content)[1] == 30 * FRAME + round(0.3 * RATE)
 
 
-def test_leaving_ends_both_turns(steered: Steer) -> None:
+def test_disconnect_cancels_both_turns(steered: Steer) -> None:
     served, engine = steered(max_rows=2)
     engine.later_frames_gate.clear()
     with served.client() as client:
@@ -123,7 +123,7 @@ def test_leaving_ends_both_turns(steered: Steer) -> None:
     served.until(running=0, cancelled=2)
 
 
-def test_a_limit_counts_all_turns_together(steered: Steer) -> None:
+def test_max_new_tokens_limits_all_turns_together(steered: Steer) -> None:
     served, _ = steered()
     answer = spoken(served, input="Anna: one.\nBert: two.\nAnna: three.", max_new_tokens=9, turn_gap=0)
     assert frames_of(answer.content)[1] == 9 * FRAME
@@ -168,7 +168,7 @@ def test_dialogue_is_stored_with_voices_and_turns_and_can_be_repeated(steered: S
         assert take["voice"] == "anna, bert" and "voice" not in take["request"]
 
 
-def test_a_kept_dialogue_is_found_by_each_of_its_voices(steered: Steer) -> None:
+def test_stored_dialogue_is_found_by_each_of_its_voices(steered: Steer) -> None:
     served, _ = steered()
     alone = spoken(served, input="Alone.", voice="bert", cast=None).headers["x-request-id"]
     cast = {"Ann": "anna", "Bob": "bert"}

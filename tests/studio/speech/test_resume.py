@@ -67,7 +67,7 @@ def test_continued_take_equals_an_unlimited_one(steered: Steer) -> None:
 
 
 @pytest.mark.parametrize("limits", [(30, None), (90, None), (91, 185, 200), (10, 20, 95, None)])
-def test_takes_are_continued_in_every_part_at_borders_and_repeatedly(
+def test_takes_continue_in_any_part_at_part_borders_and_repeatedly(
     steered: Steer, limits: tuple[int | None, ...]
 ) -> None:
     served, engine = steered()
@@ -100,7 +100,7 @@ def test_real_engine_continues_to_the_last_sample(studio: Served) -> None:
         assert np.abs(joined - samples(whole)).max() <= 1
 
 
-def test_another_format_may_be_asked_for_and_events_too(steered: Steer) -> None:
+def test_continuation_may_use_another_format_or_events(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         cut = speak(client, max_new_tokens=5, sample_rate=16_000)
@@ -195,7 +195,9 @@ def test_deleted_voice_is_not_replaced_by_another_of_its_name(steered: Steer) ->
         assert go_on(client, cut).status_code == 200
 
 
-def test_codes_go_when_the_take_goes_and_a_take_without_its_sound_cannot_go_on(steered: Steer, tmp_path: Path) -> None:
+def test_codes_are_deleted_with_the_take_and_takes_without_audio_cannot_continue(
+    steered: Steer, tmp_path: Path
+) -> None:
     served, _ = steered(home=str(tmp_path / "home"))
     library: Library = served.app.state.studio.speech.voices.library
     with served.client() as client:
@@ -210,7 +212,7 @@ def test_codes_go_when_the_take_goes_and_a_take_without_its_sound_cannot_go_on(s
         assert db.execute("select count(*) from take_codes").fetchone() == (1,)
 
 
-async def test_leaving_while_the_stored_sound_is_read_leaves_no_open_file(
+async def test_cancelling_while_stored_audio_is_read_leaves_no_open_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A step in a thread continues after its caller is cancelled, and nothing can be closed before it ends."""

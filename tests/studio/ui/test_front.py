@@ -109,7 +109,7 @@ def test_link_preview_describes_the_studio(studio: Served) -> None:
     assert json.loads(tags["studio-card"]) == CARD
 
 
-def test_behind_a_proxy_its_addresses_are_the_proxys(studio: Served) -> None:
+def test_link_preview_uses_the_proxys_address(studio: Served) -> None:
     tags = metas(studio, **{"x-forwarded-host": "voices.example", "x-forwarded-proto": "https"})
     assert tags["og:url"] == "https://voices.example/"
     assert tags["og:image"].startswith("https://voices.example/page/")

@@ -27,7 +27,7 @@ def deleted(client: httpx.Client, **wanted: str | int) -> list[str]:
         after = {"after": page["last_id"]}
 
 
-def test_deleted_voices_are_listed_in_pages_and_found_by_the_same_questions(steered: Steer) -> None:
+def test_deleted_voices_are_listed_in_pages_and_searched_like_others(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         for name, gender, tags in (("Ada", "female", "warm"), ("Carl", "male", "warm, low"), ("Dora", "female", "")):
@@ -43,7 +43,7 @@ def test_deleted_voices_are_listed_in_pages_and_found_by_the_same_questions(stee
         assert deleted(client, favourite="true") == []
 
 
-def test_page_continues_only_after_voices_of_its_own_list(steered: Steer) -> None:
+def test_page_cursor_must_be_a_voice_of_the_same_list(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         anna = client.get(f"{VOICES}/anna").json()["id"]

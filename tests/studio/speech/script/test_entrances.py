@@ -118,7 +118,7 @@ def manners(texts: list[str]) -> list[str]:
     return [text for text in plain if text.startswith(("[whisper]", "[slow]"))]
 
 
-def test_routes_pass_on_the_same_words(paged: Steered) -> None:
+def test_all_routes_pass_the_same_words_to_the_engine(paged: Steered) -> None:
     served, engine = paged
     with served.client() as client:
         for text in texts():
@@ -142,7 +142,7 @@ def test_routes_pass_on_the_same_words(paged: Steered) -> None:
                 assert manners(stream) == manners(spoken)
 
 
-def test_parts_of_a_project_are_passed_on_in_the_same_words(paged: Steered) -> None:
+def test_project_parts_pass_the_same_words_to_the_engine(paged: Steered) -> None:
     served, engine = paged
     with served.client() as client:
         alone = [handed_over(engine, client.post, "/v1/audio/speech", json={"input": text}) for text in texts()]
@@ -155,7 +155,7 @@ def test_parts_of_a_project_are_passed_on_in_the_same_words(paged: Steered) -> N
         assert sorted(handed_over(engine, speak)) == sorted(text for parts in alone for text in parts)
 
 
-def test_dialogue_is_passed_on_in_the_same_words(paged: Steered) -> None:
+def test_dialogue_routes_pass_the_same_words_to_the_engine(paged: Steered) -> None:
     served, engine = paged
     script = "\ufeffTold &amp; done.\n**Anna:** [whisper] Soft. Loud [1].\nBe\u00adrt: [Level Up] \ufb01ne!"
     body = {"input": script, "cast": {"Anna": "anna", "Bert": "bert"}}
@@ -167,7 +167,7 @@ def test_dialogue_is_passed_on_in_the_same_words(paged: Steered) -> None:
         assert spoken == handed_over(engine, through_gradio, client, "dialogue", script, cast, "anna", 0.3)
 
 
-def test_part_gets_context_only_from_parts_with_its_own_tag(paged: Steered) -> None:
+def test_untagged_part_gets_no_context_from_tagged_parts(paged: Steered) -> None:
     served, engine = paged
     text = "One is plain. [whisper] Two is soft. Three is plain. [whisper] Four is soft."
     with served.client() as client:
