@@ -27,7 +27,7 @@ def client(served: Served) -> Iterator[Client]:
     client.close()
 
 
-def spoken(served: Served, **fields: object) -> bytes:
+def speech_of_api(served: Served, **fields: object) -> bytes:
     body = {"input": WORDS, "seed": 7, "max_new_tokens": FRAMES} | fields
     return httpx.post(f"{served.url}/v1/audio/speech", json=body, timeout=60).raise_for_status().content
 
@@ -40,7 +40,7 @@ def samples(file: str) -> bytes:
 
 def test_the_same_seed_gives_the_same_speech_as_the_api(served: Served, client: Client) -> None:
     file, take = client.predict(text=WORDS, voice="bert", seed=7, max_new_tokens=FRAMES, api_name="/synthesize")
-    assert samples(file) == spoken(served, voice="bert", response_format="wav")[44:]
+    assert samples(file) == speech_of_api(served, voice="bert", response_format="wav")[44:]
     assert (take["seed"], take["voice"], take["frames"], take["finish_reason"]) == (7, "bert", FRAMES, "length")
 
 
@@ -56,7 +56,7 @@ def test_streamed_pieces_join_to_the_pcm_of_the_api(served: Served, client: Clie
     assert len(pieces) > 2
     assert [piece["number"] for piece in pieces] == list(range(len(pieces)))
     joined = b"".join(base64.b64decode(piece["pcm"]) for piece in pieces)
-    assert joined == spoken(served, response_format="pcm")
+    assert joined == speech_of_api(served, response_format="pcm")
     assert pieces[-1]["done"] and pieces[-1]["seed"] == 7
 
 

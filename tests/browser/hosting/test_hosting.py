@@ -171,7 +171,7 @@ def test_space_without_a_bucket_warns_that_voices_are_temporary(
             expect(note).to_have_count(shown)
 
 
-NOTHING_KEPT = """for (const name of ["localStorage", "sessionStorage"]) {
+NO_STORAGE = """for (const name of ["localStorage", "sessionStorage"]) {
     Object.defineProperty(window, name, { get() { throw new DOMException("denied", "SecurityError"); } });
 }"""
 """Like a browser that blocks storage for other sites' frames, or for all sites."""
@@ -179,7 +179,7 @@ NOTHING_KEPT = """for (const name of ["localStorage", "sessionStorage"]) {
 
 def test_page_speaks_without_browser_storage(steered: Callable[..., Served], new_page: Callable[[], Page]) -> None:
     page = new_page()
-    page.add_init_script(NOTHING_KEPT)
+    page.add_init_script(NO_STORAGE)
     screen = Screen(page, steered()).ready()
     screen.script.fill("Two words")
     screen.speak.click()
