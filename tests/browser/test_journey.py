@@ -1,4 +1,4 @@
-"""The whole journey in one go, from a recording to a voice that comes back and speaks again; and keys alone."""
+"""A whole session in one test, from recording a voice to restoring it; and a take by keyboard alone."""
 
 from __future__ import annotations
 

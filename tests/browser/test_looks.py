@@ -1,4 +1,4 @@
-"""The page for every eye and hand: contrast and labels, small screens, dark rooms, no motion, no third parties."""
+"""Accessibility: contrast, labels, small screens, dark mode and reduced motion; and no requests to third parties."""
 
 from __future__ import annotations
 

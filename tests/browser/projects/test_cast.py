@@ -1,4 +1,4 @@
-"""The cast of a project on the page: found before the import, changed, decided by single keys, merged and restored."""
+"""The cast of a project on the page: detected before the import, changed, decided by keys, merged and restored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of a project on the page: how they are finished, credits, samples, and the menu of downloads."""
+"""The files of a project on the page: mastering, credits, samples, and the menu of downloads."""
 
 from __future__ import annotations
 

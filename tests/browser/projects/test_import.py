@@ -1,4 +1,4 @@
-"""A document on the page before it becomes a project: its chapters chosen, what was left out of it, its notes."""
+"""A document on the page before its import: choice of chapters, omitted content, and notes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A long project by the keyboard alone: from a match into its text, and to the bar for selected parts and back."""
+"""A long project by keyboard alone: from a match into its text, and to the bar for selected parts and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long form on the page: a document dropped, spoken, corrected and heard, and restored after a reload."""
+"""Projects on the page: a document is imported, spoken, corrected and played, and restored after a reload."""
 
 from __future__ import annotations
 

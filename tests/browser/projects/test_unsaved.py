@@ -1,4 +1,4 @@
-"""Text typed into a project is not lost: the page sends it when it is left, and keeps it while the studio is away.
+"""Text typed into a project is not lost: the page sends it on leaving, and keeps it while the studio is unreachable.
 
 Another tab's text is never overwritten unasked.
 """

@@ -1,4 +1,4 @@
-"""Your own clip: recorded with the browser's microphone or uploaded, with its words, it becomes the voice."""
+"""The user's own clip: recorded with the browser's microphone or uploaded, it becomes the voice with its transcript."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text that follows the sound: words are highlighted as they are played, and clicking one goes there."""
+"""The text in the player: words are highlighted as they are played, and clicking one seeks to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pressing Speak on the real app: the sound, its figures, stopping it, keeping it."""
+"""Speak on the real app: the audio, its figures, stopping, and saving."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page says while it warms up, when it is refused, and when the engine or the connection is gone."""
+"""What the page says during warm-up, after a refusal, and without an engine or a connection."""
 
 from __future__ import annotations
 

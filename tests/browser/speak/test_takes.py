@@ -1,4 +1,4 @@
-"""Many takes: made at once, interrupted by the next, compared, starred, deleted and restored."""
+"""Several takes: generated at once, interrupted by the next, compared, starred, deleted and restored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparing: voices or settings spoken at once, switched at the same place, voted on, blind if wanted."""
+"""Compare: takes of several voices or settings, switched at the same position and voted on, optionally blind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The history: takes back after a reload, found, heard, used again, verified, saved, deleted and brought back."""
+"""The history: takes are listed after a reload, filtered, played, reused, verified, saved, deleted and restored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses of one project, one voice and one take: opened, titled, left by Back, and no trap when it is gone."""
+"""Addresses of a project, a voice and a take: opened, titled, left by Back, and a message if it no longer exists."""
 
 from __future__ import annotations
 

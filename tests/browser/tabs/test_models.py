@@ -1,4 +1,4 @@
-"""The dialog of models: what fits, a download with its progress, and the switch, after which the new one speaks."""
+"""The dialog of models: which fit, a download with its progress, and a switch, after which the new model speaks."""
 
 from __future__ import annotations
 

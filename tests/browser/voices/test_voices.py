@@ -1,4 +1,4 @@
-"""The library's area: voices found, played, chosen, changed, packed, deleted and restored."""
+"""The Voices area: voices are filtered, played, used, edited, exported, deleted and restored."""
 
 from __future__ import annotations
 

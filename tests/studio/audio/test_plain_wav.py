@@ -1,4 +1,4 @@
-"""WAV files read without FFmpeg give the same samples bit for bit; files that only look plain are left to FFmpeg."""
+"""WAV files read without FFmpeg give the same samples bit for bit; files that only look like plain WAV go to FFmpeg."""
 
 from __future__ import annotations
 

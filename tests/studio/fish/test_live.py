@@ -1,4 +1,4 @@
-"""WS /v1/tts/live: one continuous file per start, small messages, always a finish, and no leftovers."""
+"""WS /v1/tts/live: one continuous file per start, small messages, always a finish event, and no work left running."""
 
 from __future__ import annotations
 

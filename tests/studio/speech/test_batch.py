@@ -1,4 +1,4 @@
-"""Many texts in one request: every item has its result, good or bad, and a disconnect ends them all."""
+"""Many texts in one request: every item has its own result or error, and a disconnect cancels them all."""
 
 from __future__ import annotations
 

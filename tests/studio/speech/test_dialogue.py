@@ -1,4 +1,4 @@
-"""Dialogues: who speaks which line, how the turns follow each other, and what is refused."""
+"""Dialogues: the voice of each line, the timing of turns, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a request is planned: in the event loop while that takes no time, else in a thread."""
+"""Where a request is planned: in the event loop if that is quick, else in a thread."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Clock:
 
 
 class Watched(VoiceResolver):
-    """Notes the thread of each look-up."""
+    """Records the thread of each look-up."""
 
     def __init__(self, library: Library) -> None:
         super().__init__(library)

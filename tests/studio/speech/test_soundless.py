@@ -1,4 +1,4 @@
-"""Words that the model has no sound for are a short silence in every format; a text without any word is refused."""
+"""Words without audio from the model give a short silence in every format; a text without any word is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events for a request that waits: comments keep the connection, then comes the speech, or why there is none."""
+"""Events for a waiting request: comments keep the connection open until the speech, or the reason for its absence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A script is cut at sentence ends and nowhere else, loses no word, and its pauses become silence."""
+"""A script is cut at sentence ends only, without losing a word, and its pauses become silence."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def test_addresses_are_permanent_and_change_with_the_content(tmp_path: Path) -> 
             assert answer.status_code == 200
             assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
             assert client.get(new.address(name)).status_code == 404
-        assert "factor = 2" in client.get(old.address("lib/double.js")).text  # also now that the file is another one
+        assert "factor = 2" in client.get(old.address("lib/double.js")).text  # even though the file has changed
         assert client.get(old.address("gone.js")).status_code == 404
 
 

@@ -94,7 +94,7 @@ def test_browser_does_not_get_endpoints_for_gradio_client(studio: Served) -> Non
     page_config = json.loads(re.findall(r"window.gradio_config = (.*?);</script>", page, re.DOTALL)[0])
     assert not names & {endpoint["api_name"] for endpoint in page_config["dependencies"]}
     assert len(page_config["components"]) < len(config["components"]) / 2
-    assert elsewhere.is_redirect and elsewhere.headers["location"] == "/"  # there is nothing to see
+    assert elsewhere.is_redirect and elsewhere.headers["location"] == "/"  # Gradio's own page for them is not served
 
 
 def test_link_preview_describes_the_studio(studio: Served) -> None:

@@ -27,7 +27,7 @@ def forms(phrase: str | dict[str, str]) -> list[str]:
 
 
 def shape(phrase: str | dict[str, str]) -> tuple[set[str], list[str]]:
-    """The {names} that are put in, and the markup."""
+    """The {names} to insert, and the markup."""
     plurals = forms(phrase)
     return {name for form in plurals for name in re.findall(r"\{(\w+)\}", form)}, sorted(
         re.findall(r"<[^>]+>", plurals[-1])
@@ -53,7 +53,7 @@ def used() -> tuple[set[str], list[str]]:
 @pytest.mark.parametrize("language", sorted(FILES.keys() - {"en"}))
 def test_languages_have_all_phrases_of_english(language: str) -> None:
     phrases = FILES[language]
-    assert list(phrases) == list(ENGLISH)  # in its order too: they are read side by side
+    assert list(phrases) == list(ENGLISH)  # in the same order too: they are compared side by side
     assert [key for key in ENGLISH if shape(phrases[key]) != shape(ENGLISH[key])] == []
     assert [key for key in ENGLISH if not all(form.strip() for form in forms(phrases[key]))] == []
 

@@ -1,4 +1,4 @@
-"""The voices that come with the studio: put in once, renewed with it, left alone where somebody changed them."""
+"""The bundled voices: imported once, updated with the studio, unchanged where somebody has edited them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Remote references: what is fetched, and that nothing behind the studio can be reached or even told apart."""
+"""Remote references: what is fetched, and that private addresses can neither be reached nor told apart."""
 
 from __future__ import annotations
 

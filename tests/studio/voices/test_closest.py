@@ -1,4 +1,4 @@
-"""Whose voice a clip has, reported before it is saved: the closest bundled voice, and clear words about odd clips."""
+"""The bundled voice closest to a clip, reported before it is saved, and clear messages about unusual clips."""
 
 from __future__ import annotations
 

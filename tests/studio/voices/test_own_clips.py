@@ -1,4 +1,4 @@
-"""Clips of requests' own: encoded once for many callers, forgotten when the last one leaves, bounded from the start."""
+"""Clips sent with requests: encoded once for several callers, cancelled when the last one leaves, limited in number."""
 
 from __future__ import annotations
 

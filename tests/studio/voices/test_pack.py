@@ -1,4 +1,4 @@
-"""Voice packs: the same bytes for the same voice, nothing lost on the way, nothing of a bad one kept."""
+"""Voice packs: equal bytes for equal voices, complete after an import, and nothing stored of a bad one."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def test_paths_in_a_pack_are_never_written_to(library: Library, other: Library, 
 
 
 def with_codes(pack: bytes) -> bytes:
-    """The pack as earlier versions wrote it: with codes, which may be anybody's, beside each clip."""
+    """The pack as written by earlier versions: with codes for each clip, which cannot be trusted."""
     entries = entries_of(pack)
     manifest, foreign = json.loads(entries["manifest.json"]), bytes(120)
     for number, sample in enumerate(manifest["samples"]):

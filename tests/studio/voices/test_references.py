@@ -1,4 +1,4 @@
-"""Speaking in the library's voices: what is encoded when, which words and codes reach the engine, what is kept."""
+"""Speaking in the library's voices: what is encoded when, which words and codes reach the engine, what is stored."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def speak(served: Served, voice: str, **fields: object) -> bytes:
 
 
 def encodings(engine: FakeEngine) -> list[int]:
-    """The lengths of our own clips that were encoded; the bundled voices' are encoded when it suits."""
+    """The lengths of the encoded clips, except the bundled voices', which are encoded in the background."""
     return [samples for samples, _, text in engine.encoded if not text.startswith("My name")]
 
 

@@ -1,4 +1,4 @@
-"""Clips against their words: differences that matter, and the recogniser where one is installed."""
+"""Clips compared with their transcripts: audible differences, and the recogniser if one is installed."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Info:
 
 
 class WhisperModel:
-    """Stands in for the recogniser, whose weights are not at hand: hears the first words, and notes what it got."""
+    """Replaces the recogniser, whose weights are not available: recognises the first words, and records its input."""
 
     supported_languages = ("en", "de")
     heard: list[tuple[np.ndarray, str | None]]

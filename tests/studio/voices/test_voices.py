@@ -1,4 +1,4 @@
-"""Voices over HTTP: as OpenAI's client and vLLM-Omni's scripts use them, and the whole library under /v1/voices."""
+"""Voices over HTTP: as used by OpenAI's client and vLLM-Omni's scripts, and the whole library under /v1/voices."""
 
 from __future__ import annotations
 

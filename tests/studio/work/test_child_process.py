@@ -1,4 +1,4 @@
-"""Functions in processes of their own: their limits, and how they end."""
+"""Functions in child processes: their limits, and how they end."""
 
 from __future__ import annotations
 

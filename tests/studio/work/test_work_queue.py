@@ -1,4 +1,4 @@
-"""A queue of long work: turns, fair shares, limits of time, and callers who leave."""
+"""A queue of long work: turns, fair shares, time limits, and cancelled callers."""
 
 from __future__ import annotations
 

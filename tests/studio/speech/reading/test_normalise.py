@@ -1,4 +1,4 @@
-"""How written forms are read: as people say them, nothing else touched, in time that grows with the text."""
+"""Written forms are read as people say them, and all other text is unchanged."""
 
 from __future__ import annotations
 

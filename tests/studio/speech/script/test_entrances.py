@@ -1,4 +1,4 @@
-"""The engine gets the same words for the same text, whatever it contains and whichever route it comes by."""
+"""The engine gets the same words for the same text, whatever it contains and whichever route is used."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ KINDS = {
 
 
 def texts() -> list[str]:
-    """Each kind twice, beside others."""
+    """Each kind twice, combined with others."""
     dice, results = random.Random(5), list[str]()
     for _ in range(2):
         kinds = dice.sample(sorted(KINDS), len(KINDS))

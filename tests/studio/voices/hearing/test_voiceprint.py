@@ -1,4 +1,4 @@
-"""Whose voice is heard: two recordings of one person are alike, two people are not, and two in one clip are noticed."""
+"""Voiceprints: recordings of one person are similar, those of two people are not, and two in one clip are detected."""
 
 from __future__ import annotations
 
