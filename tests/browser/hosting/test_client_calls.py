@@ -131,7 +131,7 @@ def test_dropped_session_does_not_end_the_queue(served: Served, ann: httpx.Clien
         ("/batch_submit", {"texts": None}, "texts must be a list"),
     ],
 )
-def test_impossible_values_are_refused_by_name(
+def test_values_of_the_wrong_type_are_refused_with_the_parameter_name(
     client: httpx.Client, name: str, changes: dict[str, Any], words: str
 ) -> None:
     data = [
@@ -239,7 +239,7 @@ def test_concurrent_cancels_release_the_slot_once(ann: httpx.Client, monkeypatch
 
 
 @pytest.mark.parametrize("content", [b"nonsense", b"[" * 100_000, b'{"event_id": 5}', b"[]", b"{}", b"null", b"\xff"])
-def test_cancel_without_a_call_is_400(client: httpx.Client, content: bytes) -> None:
+def test_cancel_without_a_call_returns_400(client: httpx.Client, content: bytes) -> None:
     answer = client.post("/gradio_api/cancel", content=content, headers={"Content-Type": "application/json"})
     assert answer.status_code == 400 and "event_id" in answer.json()["detail"]
 

@@ -18,7 +18,7 @@ RATE = 44_100
 Open = Callable[..., Screen]
 
 
-def test_take_is_played_sought_replayed_and_saved(served: Served, open_page: Open, tmp_path: Path) -> None:
+def test_take_is_played_seeked_replayed_and_saved(served: Served, open_page: Open, tmp_path: Path) -> None:
     screen = open_page(served).ready()
     screen.cut_after(2)
     with screen.page.expect_response("**/v1/audio/speech") as answer:

@@ -193,7 +193,9 @@ def test_history_fits_a_phone_and_is_accessible(served: Served, open_page: Open)
     assert serious_violations(screen) == []
 
 
-def test_lost_takes_are_reported(served: Served, open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_takes_that_could_not_be_saved_are_reported(
+    served: Served, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
     outcomes = served.app.state.studio.speech.register.outcomes
     monkeypatch.setitem(outcomes, "lost", 2)
     monkeypatch.setitem(outcomes, "soundless", 1)

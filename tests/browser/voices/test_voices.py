@@ -248,7 +248,7 @@ def test_clips_are_edited_removed_and_an_old_revision_restored(studio: Served, o
     expect(screen.page.get_by_role("heading", name="Another clip of Cleo")).to_be_visible()
 
 
-def test_foreign_changes_are_not_overwritten_and_voice_defaults_are_used(studio: Served, open_page: Open) -> None:
+def test_changes_of_others_are_not_overwritten_and_voice_defaults_are_used(studio: Served, open_page: Open) -> None:
     screen = open_page(studio).ready()
     inspector = inspect(screen, "Bert")
     with studio.client() as client:

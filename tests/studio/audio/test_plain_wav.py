@@ -79,7 +79,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_odd_file_is_read_or_refused_like_by_ffmpeg(name: str) -> None:
+def test_malformed_wav_is_read_or_refused_as_by_ffmpeg(name: str) -> None:
     def outcome(wav: bytes) -> object:
         try:
             clip = read_clip(wav, "ref_audio")

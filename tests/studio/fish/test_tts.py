@@ -214,7 +214,7 @@ def test_max_new_tokens_per_chunk_never_truncates_the_speech(steered: Steer) -> 
     assert len(engine.utterances) == 3
 
 
-def test_several_clips_are_one_prompt_in_one_voice(steered: Steer) -> None:
+def test_several_clips_form_one_prompt_for_one_voice(steered: Steer) -> None:
     served, engine = steered()
     clips = [wav(tone(2, hertz=hertz)) for hertz in (200, 300)]
     encoded = base64.b64encode(clips[1]).decode()

@@ -90,7 +90,7 @@ def test_takes_continue_in_any_part_at_part_borders_and_repeatedly(
             assert heard.text == expected.text and np.array_equal(heard.codes, expected.codes)
 
 
-def test_real_engine_continues_to_the_last_sample(studio: Served) -> None:
+def test_real_engine_continues_a_take_to_its_full_length(studio: Served) -> None:
     """A chunk cut in its middle may be rounded differently, by one 16-bit step at most."""
     with studio.client() as client:
         whole, cut = (speak(client, voice="anna", max_new_tokens=limit) for limit in (40, 17))
@@ -155,7 +155,7 @@ def test_full_queue_is_refused_before_the_first_byte(steered: Steer) -> None:
         assert continue_take(client, cut).status_code == 200
 
 
-def test_continuing_with_another_model_is_refused_by_name(steered: Steer, tmp_path: Path) -> None:
+def test_continuing_with_another_model_is_refused_and_both_are_named(steered: Steer, tmp_path: Path) -> None:
     home = {"home": str(tmp_path / "home")}
     served, _ = steered(**home)
     with served.client() as client:

@@ -94,7 +94,7 @@ def test_later_part_waits_while_the_queue_is_full(steered: Steer) -> None:
     assert frames_of(answer.content)[1] == 2 * len(SENTENCE.split()) * 6 * FRAME
 
 
-def test_pauses_are_silence_of_their_length_in_place(steered: Steer) -> None:
+def test_pauses_give_silence_of_their_length_at_their_position(steered: Steer) -> None:
     served, _ = steered()
     answer = wav_of(served, input="[pause:500ms] One. [pause:1s] Two. [pause:250ms]")
     pcm = samples(answer.content)
@@ -117,7 +117,7 @@ async def test_long_silence_is_streamed_second_by_second() -> None:
 
 
 @pytest.mark.parametrize("speed", [0.5, 2])
-def test_pauses_and_gaps_have_their_length_at_any_speed(steered: Steer, speed: float) -> None:
+def test_pauses_and_gaps_keep_their_length_at_any_speed(steered: Steer, speed: float) -> None:
     served, _ = steered()
 
     def seconds(text: str, **fields: object) -> float:

@@ -88,7 +88,7 @@ def test_reference_clip_changes_the_speech(studio: Served) -> None:
     [("anna", "anna"), ("BERT ", "bert"), ("default", "anna"), (None, "anna"), ("", "anna"), ("random", "random"),
      ("alloy", "anna"), ("ash", "anna"), ("marin", "bert"), ({"id": "bert"}, "bert")],
 )  # fmt: skip
-def test_a_voice_is_found_by_id_case_or_alias(steered: Steer, voice: object, spoken: str) -> None:
+def test_voice_is_found_by_id_or_alias_in_any_case(steered: Steer, voice: object, spoken: str) -> None:
     served, engine = steered()
     with served.client() as client:
         answer = client.post(SPEECH, json={"input": "Hi.", "voice": voice})
@@ -133,7 +133,7 @@ def test_audio_is_streamed_before_the_rest_is_generated(steered: Steer) -> None:
     assert frames_of(data) == (44_100, 12 * 2048)
 
 
-def test_full_queue_is_answered_429_with_retry_after(steered: Steer) -> None:
+def test_full_queue_returns_429_with_retry_after(steered: Steer) -> None:
     served, engine = steered(max_rows=1, max_waiting=1)
     engine.first_frame_gate.clear()
     with ThreadPoolExecutor(2) as pool, served.client() as client:

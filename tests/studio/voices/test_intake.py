@@ -101,7 +101,7 @@ def test_flaws_of_a_recording_are_named(case: str) -> None:
 
 
 @pytest.mark.parametrize("clip", CLIPS, ids=lambda clip: clip.stem)
-def test_clean_short_speech_only_gets_the_advice_of_more_speech(clip: Path) -> None:
+def test_clean_short_clip_is_only_advised_to_contain_more_speech(clip: Path) -> None:
     intake = take_in(clip.read_bytes(), clip.with_suffix(".txt").read_text("utf-8"))
     assert codes(intake) <= DULL | {"short"}
     assert {finding.severity for finding in intake.advice.findings} <= {"hint"}
@@ -193,7 +193,7 @@ def test_file_one_sample_over_the_limit_is_cut_and_one_at_the_limit_is_not(rate:
     ("name", "codec"), [("wav", "pcm_s16le"), ("flac", "flac"), ("ogg", "libopus"), ("webm", "libopus"),
                         ("mp3", "libmp3lame"), ("ipod", "aac"), ("adts", "aac")],
 )  # fmt: skip
-def test_every_usual_container_is_accepted(name: str, codec: str) -> None:
+def test_every_common_container_is_accepted(name: str, codec: str) -> None:
     pcm, rate = speech()
     steps = np.arange(0, len(pcm) - 1, rate / 48_000)
     intake = take_in(container(np.interp(steps, np.arange(len(pcm)), pcm), name, codec), LONGER)
@@ -252,7 +252,7 @@ print(int(status.partition("VmHWM:")[2].split()[0]) // 1024)
 """
 
 
-def test_file_unpacking_to_gigabytes_is_read_within_200_megabytes(tmp_path: Path) -> None:
+def test_file_that_decodes_to_gigabytes_is_refused_within_200_megabytes(tmp_path: Path) -> None:
     bomb = tmp_path / "bomb.flac"
     with soundfile.SoundFile(bomb, "w", 96_000, 8, "PCM_16", format="FLAC") as file:
         for _ in range(400):

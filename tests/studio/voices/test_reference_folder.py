@@ -155,7 +155,7 @@ def test_slow_import_stops_only_between_voices(tmp_path: Path, monkeypatch: pyte
     assert [voice.name for voice in library.voices.page()] == ["A"]
 
 
-def test_archives_unpacking_to_too_much_are_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oversized_archives_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library = Library(tmp_path)
     zeros = {"Cleo/1.wav": bytes(11 * 2**20), "Cleo/1.lab": b"a"}
     with pytest.raises(InvalidPack, match="more than the allowed 10485760 bytes"):

@@ -113,7 +113,7 @@ def test_own_voice_may_have_the_name_of_an_openai_voice(steered: Callable[..., S
     assert texts(engine) == [WORDS]
 
 
-def test_a_voice_deleted_while_it_speaks_finishes_its_take(steered: Callable[..., Steered]) -> None:
+def test_take_of_a_voice_deleted_meanwhile_is_finished(steered: Callable[..., Steered]) -> None:
     served, engine = steered()
     library = library_of(served)
     library.voices.create(VoiceFields(name="Eve"), [sample()])
@@ -163,7 +163,7 @@ def real(quick_checkpoint: Path, voices_folder: Path, tmp_path: Path) -> Callabl
     return lambda: serve(settings, Engine.start)
 
 
-def test_voice_speaks_the_same_from_stored_codes_after_a_restart(
+def test_speech_from_stored_codes_is_equal_after_a_restart(
     real: Callable[[], AbstractContextManager[Served]], tmp_path: Path
 ) -> None:
     with real() as served:

@@ -343,7 +343,7 @@ def test_locked_library_is_reported_with_a_remedy_and_logged_with_its_path(
         assert create(client).status_code == 200
 
 
-def test_unknown_voice_is_answered_with_similar_names(client: httpx.Client) -> None:
+def test_refusal_of_an_unknown_voice_suggests_similar_names(client: httpx.Client) -> None:
     create(client, "Eve")
     answer = client.post("/v1/audio/speech", json={"input": "Hello.", "voice": "evee"})
     assert code_of(answer) == (400, "voice_not_found")

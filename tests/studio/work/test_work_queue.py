@@ -77,7 +77,7 @@ async def test_cancelled_callers_release_their_slots_in_any_order() -> None:
     assert queue.figures["running"] == queue.figures["waiting"] == 0
 
 
-async def test_a_full_queue_and_a_full_share_refuse_all_but_patient_callers() -> None:
+async def test_full_queue_or_share_refuses_all_but_patient_callers() -> None:
     queue, held = queue_of(at_once=1, waiting=3), Held()
     tasks = [asyncio.create_task(queue.run("a", held, str(number))) for number in range(2)]
     await until_begun(held, 1)

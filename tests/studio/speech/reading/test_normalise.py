@@ -21,7 +21,7 @@ JUDGED = evaluation_sentences()
 
 
 @pytest.mark.parametrize("case", [case for case in JUDGED if case.kind == "number"], ids=lambda case: case.text)
-def test_figures_are_read_as_people_pronounce_them(case: Judged) -> None:
+def test_numbers_are_read_as_people_say_them(case: Judged) -> None:
     assert spoken_words(normalised(case.text)) == spoken_words(case.words)
 
 

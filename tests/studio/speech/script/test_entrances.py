@@ -190,7 +190,7 @@ def test_model_without_listed_tags_gets_all_in_one_part(steered: Callable[..., S
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 17])
-def test_text_in_pieces_is_split_like_the_whole(size: int) -> None:
+def test_streamed_text_is_split_like_the_complete_text(size: int) -> None:
     dice = random.Random(size)
     words = [f"{word} " for text in KINDS.values() for word in text.split(" ")] + [
         "\n",
