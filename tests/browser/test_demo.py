@@ -28,7 +28,7 @@ def more(screen: Screen) -> Locator:
 
 
 @pytest.mark.parametrize("look", [{}, PHONE], ids=["desktop", "phone"])
-def test_a_demo_describes_itself_and_leads_its_owner_to_the_models(
+def test_demo_is_described_and_links_its_owner_to_the_models(
     steered: Steer, open_page: Open, look: dict[str, object]
 ) -> None:
     screen = open_page(steered(with_card(DEMO)), **look).ready()
@@ -67,7 +67,7 @@ def test_visitor_sees_how_to_run_the_model(steered: Steer, new_page: NewPage, lo
     expect(more(screen)).to_be_focused()
 
 
-def test_a_clone_is_announced_where_it_is_made_and_once_where_it_is_first_heard(
+def test_clone_notice_appears_when_creating_a_voice_and_once_at_its_first_take(
     steered: Steer, open_page: Open, tmp_path: Path
 ) -> None:
     studio = steered(with_card(DEMO))

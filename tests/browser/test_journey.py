@@ -1,4 +1,4 @@
-"""The whole journey in one go, from a recording to a voice that comes back and speaks again; and keys alone."""
+"""A whole session in one test, from recording a voice to restoring it; and a take by keyboard alone."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ RING = """() => {
 }"""
 
 
-def test_a_take_is_made_heard_starred_shown_as_code_and_deleted_by_keys_alone(steered: Steer, open_page: Open) -> None:
+def test_take_is_generated_starred_shown_as_code_and_deleted_by_keyboard_alone(steered: Steer, open_page: Open) -> None:
     studio = steered()
     screen = open_page(studio).ready()
     page, keys = screen.page, Keys(screen.page)

@@ -18,7 +18,9 @@ def language_of(page: Page) -> str | None:
     return page.locator("html").get_attribute("lang")
 
 
-def test_a_german_reads_german_and_may_choose_another_language(steered: Callable[..., Served], open_page: Open) -> None:
+def test_german_browser_gets_a_german_page_and_may_choose_another_language(
+    steered: Callable[..., Served], open_page: Open
+) -> None:
     studio = steered(FakeEngine)
     page = open_page(studio, locale="de-DE").ready().page
     assert language_of(page) == "de"

@@ -1,4 +1,4 @@
-"""The page for every eye and hand: contrast and labels, small screens, dark rooms, no motion, no third parties."""
+"""Accessibility: contrast, labels, small screens, dark mode and reduced motion; and no requests to third parties."""
 
 from __future__ import annotations
 
@@ -81,9 +81,7 @@ def test_axe_finds_nothing_serious_in_any_area(served: Served, open_page: Open) 
     assert in_both_schemes(screen) == []
 
 
-def test_an_area_is_an_address_with_a_way_back_and_a_dropped_file_does_not_open(
-    served: Served, open_page: Open
-) -> None:
+def test_areas_have_addresses_back_works_and_dropped_files_do_not_open(served: Served, open_page: Open) -> None:
     screen = open_page(served)
     expect(screen.page).to_have_title("Voice Studio")
     go(screen.page, "Voices")
@@ -166,7 +164,7 @@ def test_pressed_and_chosen_controls_are_visible_in_forced_colours(served: Serve
         expect(page.locator(selector)).to_have_css("background-color", chosen)
 
 
-def test_a_long_name_without_a_gap_fits_a_phone(steered: Callable[..., Served], open_page: Open) -> None:
+def test_long_name_without_spaces_fits_a_phone(steered: Callable[..., Served], open_page: Open) -> None:
     studio = steered()
     with studio.client() as client:
         voice = {"name": "W" * 60, "ref_text": "A steady tone."}

@@ -121,7 +121,7 @@ def bring_unjudged(screen: Screen, bring: Bring) -> None:
     screen.page.get_by_role("radio", name="Library voices").check()
 
 
-def test_a_stopped_studio_is_shown_in_every_area_until_it_is_back(
+def test_stopped_studio_is_reported_in_every_area_until_it_restarts(
     studio: Stopping, open_page: Open, bring: Bring
 ) -> None:
     screen = open_page(studio.served).ready()

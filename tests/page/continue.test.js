@@ -13,7 +13,7 @@ function cutTake() {
   return Object.assign(cut, { id: "t1", seed: "7", canContinue: true });
 }
 
-test("the rest is requested by the take's id, and only if there is one", async () => {
+test("only a truncated take is continued, by its id; others are generated", async () => {
   const requests = [];
   globalThis.fetch = async (url, options) => {
     requests.push([new URL(url, "http://studio").pathname, JSON.parse(options.body)]);

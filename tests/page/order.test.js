@@ -63,7 +63,7 @@ test("only the latest request and those that join it count, and none after the e
   assert.deepEqual([second(), joined()], [false, false]);
 });
 
-test("a second press is ignored while the first one's work is under way, but not after it has failed", async () => {
+test("a second press is ignored while the first one's work is running, but not after it has failed", async () => {
   const { calls, call } = held();
   const press = once(call);
   const pressed = [press(), press()];
@@ -74,7 +74,7 @@ test("a second press is ignored while the first one's work is under way, but not
   assert.equal(calls.length, 2);
 });
 
-test("waiting for work under way lasts until all of it has ended, in any order, even by failing", async () => {
+test("waiting for running work lasts until all of it has ended, in any order, even if some fails", async () => {
   const { calls, call } = held();
   const underWay = new UnderWay();
   const ended = [];
@@ -166,7 +166,7 @@ function desk() {
   return { nowPlaying: new NowPlaying(player, bar, preferences), bar, orders, calls, opened, report };
 }
 
-test("of two tracks the one requested last is played, whichever is fetched or opened first", async () => {
+test("the track requested last is played, whichever is fetched or opened first", async () => {
   const { nowPlaying, orders, calls, opened } = desk();
   const { calls: requests, call } = held();
   globalThis.fetch = call;

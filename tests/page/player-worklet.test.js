@@ -136,7 +136,7 @@ test("commands for a closed take are ignored", () => {
   assert.equal(playing.source.length, 0);
 });
 
-test("it reports its position, and the loudest sample since its last report", () => {
+test("the player reports its position and the loudest sample since the last report", () => {
   const playing = new Playing();
   playing.append(...new Array(4096).fill(0.25), ...new Array(4096).fill(-0.5));
   playing.order({ order: "complete" });

@@ -24,7 +24,7 @@ function numbers(seed) {
   return () => (seed = (seed * 48271) % 2147483647) / 2147483647;
 }
 
-test("takes that vary have no gaps once three have been played", () => {
+test("takes of varying timing have no gaps after the first three", () => {
   for (const pace of [0.1, 0.5, 0.75, 0.95]) {
     const next = numbers(7);
     const delay = new PlayoutDelay();

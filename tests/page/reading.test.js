@@ -17,7 +17,7 @@ test("the text that will be read is shown, with a way to turn it off", () => {
   assert.deepEqual(readingLine(READ, false), { lead: "Will be read as:", words: "It is five PM.", other: "Speak as written" });
 });
 
-test("after turning it off, the line offers the way back", () => {
+test("after it is turned off, the line offers to turn it on again", () => {
   const line = readingLine(READ, true);
   assert.equal(line?.words, "");
   assert.equal(line?.other, "Read them as words");

@@ -18,7 +18,7 @@ function studio(context) {
   return state;
 }
 
-test("all requests refused while the page asks for a key are sent once more", async (context) => {
+test("requests refused while the page asks for a key are sent again once it is given", async (context) => {
   const server = studio(context);
   const { promise, resolve } = Promise.withResolvers();
   askForKeysBy(() => promise);

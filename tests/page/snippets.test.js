@@ -12,7 +12,7 @@ const REQUEST = { input: AWKWARD, voice: "clara", response_format: "wav", temper
 const CLIP = { ...REQUEST, voice: undefined, ref_audio: "data:audio/wav;base64,AAAA", ref_text: "Its words" };
 
 for (const [name, write] of Object.entries(SNIPPETS)) {
-  test(`${name}: it has the studio's address, a placeholder if a key is needed, and never a recording`, () => {
+  test(`${name}: it contains the studio's address, a placeholder for a key if needed, and never a recording`, () => {
     assert.ok(write(REQUEST, BASE, false).includes(BASE));
     assert.ok(write(REQUEST, BASE, true).includes("YOUR_KEY"));
     assert.ok(!write(REQUEST, BASE, false).includes("YOUR_KEY"));

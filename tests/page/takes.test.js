@@ -52,7 +52,7 @@ test("a take truncated by a limit can be continued, as a new take without that l
   assert.deepEqual([take.canContinue, take.ending, take.continues], [true, "length", null]);
 });
 
-test("a take of one's own clip cannot be generated again, as the clip was not stored", () => {
+test("a take of the user's own clip cannot be regenerated, as the clip was not stored", () => {
   assert.equal(Take.of(RECORD).isRepeatable, true);
   assert.equal(Take.of({ ...RECORD, voice: "clara, clip" }).isRepeatable, false);
 });
@@ -116,7 +116,7 @@ test("a waveform has the loudest sample of each thirtieth of a second, whatever 
   }
 });
 
-test("a voice's revision is removed", () => {
+test("the revision is removed from a voice's name", () => {
   assert.equal(plainVoice("clara@3"), "clara");
   assert.equal(plainVoice("me@home"), "me@home");
 });

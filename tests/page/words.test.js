@@ -17,7 +17,7 @@ test("clock times and durations are formatted", () => {
   assert.deepEqual([0.2, 59.6, 61, 3600, 7325].map(duration), ["1 s", "1 min 0 s", "1 min 1 s", "1 h 0 min", "2 h 2 min"]);
 });
 
-test("parts in a row include the silence after each", () => {
+test("consecutive parts state the silence after each", () => {
   const parts = [[0, 1.5], [2, 3], [3, 4]].map(([start, end], i) => ({ start_s: start, end_s: end, position: i, part: `p${i}`, take: `t${i}` }));
   assert.deepEqual(inARow(parts).map(({ part, pause }) => [part, pause]), [["p0", 0.5], ["p1", 0], ["p2", 0]]);
   assert.deepEqual(inARow([]), []);

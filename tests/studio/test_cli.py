@@ -1,4 +1,4 @@
-"""The command line as a script uses it: python -m studio voices …"""
+"""The command line as used by scripts: python -m studio voices …"""
 
 from __future__ import annotations
 

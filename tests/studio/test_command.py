@@ -42,7 +42,7 @@ def command(**environment: str) -> Iterator[subprocess.Popen[str]]:
             process.stdout.close()
 
 
-def said_until(process: subprocess.Popen[str], word: str) -> str:
+def output_until(process: subprocess.Popen[str], word: str) -> str:
     """The output up to the line with this word; fails at the end of the output."""
     assert process.stdout
     output = ""
@@ -54,7 +54,7 @@ def said_until(process: subprocess.Popen[str], word: str) -> str:
 
 
 @contextmanager
-def who_takes_nothing(port: str) -> Iterator[None]:
+def stalled_reader(port: str) -> Iterator[None]:
     """Hold open a stream without reading it, so that a stop has to end it."""
     body = '{"input": "' + "word " * 800 + '", "response_format": "wav"}'
     with socket.socket() as slow:
@@ -114,7 +114,7 @@ def test_uncreatable_home_stops_the_start_before_loading(
 def test_start_can_be_aborted(step: str, number: signal.Signals, tmp_path: Path) -> None:
     settings = {"STUDIO_PAGE": "0", "PORT": free_port(), "STUDIO_HOME": str(tmp_path), "PYTHONUNBUFFERED": "1"}
     with command(**settings) as process:
-        said_until(process, f"%  {step}")
+        output_until(process, f"%  {step}")
         process.send_signal(number)
         output = process.communicate(timeout=60)[0]
     assert process.returncode == 0
@@ -127,7 +127,7 @@ def test_the_engine_starts_while_the_web_layer_is_imported(quick_checkpoint: Pat
     (tmp_path / "fastapi.py").write_text(f"open({str(gate)!r}).read()\nraise KeyboardInterrupt\n")
     settings = {"MODEL": str(quick_checkpoint), "STUDIO_PAGE": "0", "PORT": free_port(), "PYTHONPATH": str(tmp_path)}
     with command(**settings, STUDIO_HOME=str(tmp_path / "home"), PYTHONUNBUFFERED="1") as process:
-        said_until(process, "ready")  # the engine's last step
+        output_until(process, "ready")  # the engine's last step
         gate.write_text("")
         output = process.communicate(timeout=60)[0]
     assert process.returncode == 0
@@ -146,7 +146,7 @@ import fastapi
 """Replaces FastAPI: exceptions in callbacks of weak references, which imports use a lot, are ignored."""
 
 
-def test_an_interrupt_is_not_lost_in_an_import(quick_checkpoint: Path, tmp_path: Path) -> None:
+def test_interrupt_during_an_import_ends_the_start(quick_checkpoint: Path, tmp_path: Path) -> None:
     (tmp_path / "fastapi.py").write_text(INTERRUPTED)
     settings = {"MODEL": str(quick_checkpoint), "STUDIO_PAGE": "0", "PORT": free_port(), "PYTHONPATH": str(tmp_path)}
     with command(**settings, STUDIO_HOME=str(tmp_path / "home")) as process:
@@ -155,7 +155,7 @@ def test_an_interrupt_is_not_lost_in_an_import(quick_checkpoint: Path, tmp_path:
     assert "Exception ignored" not in output and "Ready" not in output
 
 
-def test_refusal_during_the_start_ends_it(tmp_path: Path) -> None:
+def test_setting_refused_during_the_start_ends_it(tmp_path: Path) -> None:
     (tmp_path / "copy").write_text("no folder")
     settings = {"STUDIO_BACKUP_DIR": str(tmp_path / "copy"), "STUDIO_PAGE": "0", "PORT": free_port()}
     with command(**settings, STUDIO_HOME=str(tmp_path / "home")) as process:
@@ -182,14 +182,14 @@ def test_command_reports_readiness_prints_a_working_curl_line_and_stops(
     home = tmp_path / "home"
     settings = {"MODEL": str(quick_checkpoint), "STUDIO_VOICES": str(voices_folder), "STUDIO_HOME": str(home)}
     with command(**settings, PORT=port, STUDIO_MAX_CONTEXT=short) as process:
-        output = said_until(process, "curl ")
+        output = output_until(process, "curl ")
         assert f"http://127.0.0.1:{port}" in output and "Ready" in output
         line = output.strip().splitlines()[-1]
         subprocess.run(["bash", "-c", f"{line} -s"], cwd=tmp_path, check=True, timeout=120)
         assert (tmp_path / "hello.mp3").read_bytes()[:2] in (b"\xff\xfb", b"\xff\xf3")
         page = httpx.get(f"http://127.0.0.1:{port}/", timeout=60)
         assert page.status_code == 200 and re.search("<html", page.text)
-        with who_takes_nothing(port):
+        with stalled_reader(port):
             process.send_signal(signal.SIGTERM)
             output = process.communicate(timeout=30)[0]
     assert process.returncode == 0
@@ -206,7 +206,7 @@ def test_studio_without_a_page_needs_no_gradio(quick_checkpoint: Path, voices_fo
     port = free_port()
     hidden = {"PYTHONPATH": str(tmp_path), "STUDIO_PAGE": "0"}
     with command(MODEL=str(quick_checkpoint), STUDIO_VOICES=str(voices_folder), PORT=port, **hidden) as process:
-        assert "Open" not in said_until(process, "curl ")
+        assert "Open" not in output_until(process, "curl ")
         answer = httpx.post(f"http://127.0.0.1:{port}/v1/audio/speech", json={"input": "a", "max_new_tokens": 4})
         assert answer.status_code == 200
         assert httpx.get(f"http://127.0.0.1:{port}/").status_code == 404

@@ -28,7 +28,7 @@ def test_every_setting_is_listed_with_its_source_and_without_keys(steered: Steer
         assert "top-secret" not in text and keys[0].digest.hex() not in text
 
 
-def test_settings_and_paths_are_for_the_first_key_alone(steered: Steer) -> None:
+def test_settings_and_paths_are_shown_only_to_the_first_key(steered: Steer) -> None:
     served, _ = steered(api_keys=read_keys("ann=top-secret,bob=other"), max_per_caller=2)
     home = served.app.state.studio.settings.home
     logging.getLogger("studio.test").warning("what happened in %s", home)
@@ -52,7 +52,7 @@ def test_storage_grows_with_the_stored_takes(steered: Steer) -> None:
     assert after["audio_bytes"] > before["audio_bytes"] > 0 and after["database_bytes"] > 0
 
 
-def test_diagnostics_are_a_file_with_recent_trouble(steered: Steer) -> None:
+def test_diagnostics_file_has_recent_failures_and_warnings(steered: Steer) -> None:
     served, engine = steered()
     engine.spoilt = ["nan", "nan"]
     with served.client() as client:

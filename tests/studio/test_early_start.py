@@ -37,7 +37,7 @@ def _is_foreign(name: str) -> bool:
     return top not in sys.stdlib_module_names and "_sysconfigdata" not in top
 
 
-def test_start_imports_nothing_twice_no_ray_and_gradio_only_with_a_page(quick_checkpoint: Path) -> None:
+def test_start_imports_are_disjoint_without_ray_and_with_gradio_only_for_the_page(quick_checkpoint: Path) -> None:
     (engine,) = modules(ENGINE.format(str(quick_checkpoint)))
     alone, speaking, web = modules(ALONE, SPEECH_PROCESS, PAGE)
     assert {"fastapi", "sqlite_utils"} <= alone and not {"fleet", "ray", "gradio", "pandas"} & alone

@@ -108,16 +108,16 @@ NAMES: dict[str, Work] = {
 
 @pytest.mark.parametrize("kind", ["letters", "marks without a letter", "marks out of order", "blanks", "stops"])
 @pytest.mark.parametrize("reader", NAMES)
-def test_names_are_looked_at_in_linear_time(reader: str, kind: str) -> None:
+def test_names_are_processed_in_linear_time(reader: str, kind: str) -> None:
     check(NAMES[reader], pieces(PIECES[kind]), 4096)
 
 
 @pytest.mark.parametrize("kind", PIECES)
-def test_a_takes_file_is_named_in_linear_time(kind: str) -> None:
+def test_file_name_of_a_take_is_built_in_linear_time(kind: str) -> None:
     check(lambda text: file_name(Take("req_1", 1.0, "anna", 1, text=text), "mp3"), pieces(PIECES[kind]), 4096)
 
 
-def test_a_voice_is_looked_for_in_linear_time(tmp_path: Path) -> None:
+def test_voice_is_looked_up_in_linear_time(tmp_path: Path) -> None:
     voices = Library(tmp_path).voices
     check(voices.exists, pieces(PIECES["marks out of order"]), 4096)
     check(voices.page, pieces(PIECES["marks out of order"]), 4096)

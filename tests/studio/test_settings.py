@@ -59,7 +59,7 @@ def test_every_setting_is_read_from_its_variable(load: Load, tmp_path: Path) -> 
     assert pickle.loads(pickle.dumps(settings)) == settings, "speech processes are given them"
 
 
-def test_settings_are_few_enough_to_read_at_once() -> None:
+def test_number_of_settings_is_limited() -> None:
     assert len(Settings.model_fields) <= 33
 
 
@@ -69,7 +69,7 @@ def test_model_port_and_the_attention_switch_work_without_the_prefix_too(load: L
     assert load(PORT="80", STUDIO_PORT="90").port == 90
 
 
-def test_a_file_in_the_working_directory_is_read_and_the_environment_goes_first(load: Load) -> None:
+def test_dotenv_file_is_read_and_the_environment_takes_precedence(load: Load) -> None:
     Path(".env").write_text("STUDIO_MAX_ROWS=3\nPORT=90\nSTUDIO_HOST=0.0.0.0\nHF_TOKEN=x\n")
     settings = load(STUDIO_HOST="::1")
     assert (settings.max_rows, settings.port, settings.host) == (3, 90, "::1")
@@ -124,7 +124,7 @@ def test_unknown_setting_is_ignored_with_a_warning(
     ("old", "new"),
     [("MAX_ROWS", "STUDIO_MAX_ROWS"), ("KEY_NAMES", "STUDIO_API_KEYS=NAME=KEY"), ("DTYPE", "STUDIO_WEIGHTS")],
 )
-def test_the_name_of_an_earlier_version_is_ignored_with_a_warning(
+def test_setting_name_of_an_earlier_version_is_ignored_with_a_warning(
     load: Load, caplog: pytest.LogCaptureFixture, old: str, new: str
 ) -> None:
     assert load(**{old: "7"}) == Settings()
@@ -140,7 +140,7 @@ def test_keys_under_their_old_name_stop_the_start(load: Load, where: str) -> Non
     assert load(API_KEYS="secret", STUDIO_API_KEYS="other").api_keys == read_keys("other")
 
 
-def test_variables_of_others_are_left_alone(load: Load, caplog: pytest.LogCaptureFixture) -> None:
+def test_unrelated_variables_are_ignored(load: Load, caplog: pytest.LogCaptureFixture) -> None:
     names = ("HOST", "HOSTNAME", "API_KEY", "VOICE", "DEVICE", "LOG_LEVEL", "OMP_NUM_THREADS", "RAY_ADDRESS", "PROFILE")
     assert load(**dict.fromkeys(names, "x86_64-conda-linux-gnu")) == Settings()
     assert not caplog.records
@@ -150,17 +150,17 @@ def test_variables_of_others_are_left_alone(load: Load, caplog: pytest.LogCaptur
     "origin",
     ["chrome-extension://abcdefghijklmnop", "moz-extension://1b2c-3d", "app://obsidian.md", "tauri://localhost"],
 )
-def test_extensions_and_apps_are_origins_as_sites_are(load: Load, origin: str) -> None:
+def test_origins_of_extensions_and_apps_are_accepted(load: Load, origin: str) -> None:
     assert load(STUDIO_CORS_ORIGINS=f"https://example.org,{origin}").cors_origins[1] == origin
 
 
-def test_a_reference_may_come_from_a_folder_and_from_networks(load: Load, tmp_path: Path) -> None:
+def test_reference_sources_may_be_a_folder_and_networks(load: Load, tmp_path: Path) -> None:
     settings = load(STUDIO_REF_SOURCES=f"10.0.0.0/8, {tmp_path},fd00::/8")
     assert settings.ref_folder == tmp_path
     assert [str(network) for network in settings.ref_networks] == ["10.0.0.0/8", "fd00::/8"]
 
 
-def test_audio_buffer_has_room_for_all_stored_takes(load: Load) -> None:
+def test_audio_storage_limit_grows_with_the_number_of_stored_takes(load: Load) -> None:
     assert load().take_bytes == load(STUDIO_KEEP_TAKES="5").take_bytes == 4 * 2**30
     assert load(STUDIO_KEEP_TAKES="100000").take_bytes == 400_000 * 2**20
 
@@ -174,14 +174,14 @@ def test_audio_buffer_has_room_for_all_stored_takes(load: Load) -> None:
         ("int8", None, "int8", None),
     ],
 )
-def test_one_setting_says_how_weights_are_held(
+def test_one_setting_selects_the_types_of_weights_and_codec(
     load: Load, weights: str, dtype: str | None, held: str | None, codec: str | None
 ) -> None:
     config = engine_config(load(STUDIO_WEIGHTS=weights))
     assert (config.dtype, config.weights, config.codec_dtype) == (dtype, held, codec)
 
 
-def test_a_space_is_served_on_every_interface_and_keeps_no_takes_unless_set_otherwise(load: Load) -> None:
+def test_space_listens_on_all_interfaces_and_stores_no_takes_by_default(load: Load) -> None:
     assert (load().host, load().keep_takes) == ("127.0.0.1", 1000)
     space = load(SPACE_ID="me/studio")
     assert (space.host, space.keep_takes) == ("0.0.0.0", 0)
@@ -209,7 +209,7 @@ def test_address_is_reachable_from_this_machine(settings: Settings, address: str
     assert settings.address == address
 
 
-def test_keys_may_have_names_and_what_they_own_is_named_as_before() -> None:
+def test_keys_may_be_named_and_unnamed_keys_keep_their_owner() -> None:
     named, base64, hashed = read_keys(f"Anna B.=a-long-long-secret, YWJjZGVmZ2hpamtsbQ==,bert=sha256:{'0' * 64}")
     assert (named.owner, hashed.owner, hashed.digest) == ("owner Anna B.", "owner bert", bytes(32))
     assert base64.owner == base64.unnamed_owner == f"key {base64.digest.hex()[:12]}"
@@ -218,7 +218,7 @@ def test_keys_may_have_names_and_what_they_own_is_named_as_before() -> None:
         read_keys("<b>=secret")
 
 
-def test_guessable_key_is_warned_of_without_logging_it(caplog: pytest.LogCaptureFixture) -> None:
+def test_guessable_key_gives_a_warning_that_does_not_contain_it(caplog: pytest.LogCaptureFixture) -> None:
     read_keys(f"hunter2,{'a' * 16},sha256:{'0' * 64}")
     (record,) = caplog.records
     assert "fewer than 16 characters" in record.getMessage() and "hunter2" not in record.getMessage()

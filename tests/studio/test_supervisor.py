@@ -39,7 +39,7 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studio.projects.worker.RETRY_SECONDS", 0.02)
 
 
-def fails(monkeypatch: pytest.MonkeyPatch, owner: type, name: str, *errors: Exception) -> list[Exception]:
+def fail_first(monkeypatch: pytest.MonkeyPatch, owner: type, name: str, *errors: Exception) -> list[Exception]:
     """Make a method raise these errors first, in order, and then work as before; the remaining errors."""
     errors_left, does = list(errors), getattr(owner, name)
 
@@ -87,9 +87,9 @@ def test_projects_continue_after_a_start_with_an_unwritable_library(
 def test_part_does_not_stay_in_progress_if_its_end_cannot_be_stored(
     steered: Steer, monkeypatch: pytest.MonkeyPatch, voice: str
 ) -> None:
-    errors = fails(monkeypatch, PartQueue, "fail", LibraryUnavailable("locked"))
-    errors += fails(monkeypatch, PartQueue, "release", LibraryUnavailable("locked"))
-    fails(monkeypatch, PartQueue, "done", LibraryUnavailable("locked"))
+    errors = fail_first(monkeypatch, PartQueue, "fail", LibraryUnavailable("locked"))
+    errors += fail_first(monkeypatch, PartQueue, "release", LibraryUnavailable("locked"))
+    fail_first(monkeypatch, PartQueue, "done", LibraryUnavailable("locked"))
     served, _ = steered()
     project = create_project(served, items=[{"input": "One.", "voice": voice}, {"input": "Two."}], start=True)
     now = until(served, project, "incomplete" if voice == "nobody" else "done")
@@ -131,7 +131,7 @@ class BuggyEngine(FakeEngine):
             yield chunk
 
 
-def test_an_unforeseen_error_fails_its_part_and_no_other(voices_folder: Path) -> None:
+def test_unexpected_error_fails_only_its_part(voices_folder: Path) -> None:
     settings = Settings(model="test/model", voices=str(voices_folder))
     with serve(settings, BuggyEngine.start) as served:
         project = create_project(served, items=[{"input": "A bug."}, {"input": "Two."}], start=True)
@@ -193,7 +193,7 @@ def test_voices_are_prepared_between_requests_on_a_cpu(voices_folder: Path) -> N
 def test_takes_are_stored_after_a_failed_one(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
     served, _ = steered()
     library: Library = served.app.state.studio.speech.voices.library
-    errors = fails(monkeypatch, type(library.takes), "add_all", KeyError("unforeseen"))
+    errors = fail_first(monkeypatch, type(library.takes), "add_all", KeyError("unforeseen"))
 
     def speak() -> bool:
         with served.client() as client:
@@ -206,7 +206,7 @@ def test_takes_are_stored_after_a_failed_one(steered: Steer, monkeypatch: pytest
     assert background(served)["recorder"] == {"ok": True, "failures": 1}
 
 
-async def test_sound_of_an_unclosed_recording_does_not_count_for_ever(tmp_path: Path) -> None:
+async def test_audio_of_an_unclosed_recording_is_eventually_uncounted(tmp_path: Path) -> None:
     recorder = Recorder(Library(tmp_path), Retention(5, 10**6), lambda take_id, outcome: None)
     take = stored_take("req_1", "words", "anna")
     lost, open_one = recorder.open(take, "a model"), recorder.open(take, "a model")
@@ -220,7 +220,7 @@ async def test_sound_of_an_unclosed_recording_does_not_count_for_ever(tmp_path: 
     assert recorder.check() == (0, 0) and recorder._audio_bytes == 0
 
 
-def test_engine_with_an_aborted_start_has_failed(voices_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_engine_is_failed_if_its_start_raises(voices_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threading, "excepthook", lambda arguments: None)  # would print the stack
 
     def start(config: EngineConfig, progress: Callable[[str, float], None]) -> FakeEngine:
@@ -252,7 +252,7 @@ def test_expired_deletions_are_removed_without_any_request(steered: Steer, monke
     monkeypatch.setattr("studio.library.library.CLEAR_SECONDS", 0.02)
     served, _ = steered()
     library: Library = served.app.state.studio.speech.voices.library
-    errors = fails(monkeypatch, type(library.trash), "expire", LibraryUnavailable("locked"))
+    errors = fail_first(monkeypatch, type(library.trash), "expire", LibraryUnavailable("locked"))
     with library.store.writing() as db:  # as it is a week after its deletion
         take = stored_take("req_1", "secret words", "anna")
         audio = library.files.put(b"secret sound")

@@ -27,7 +27,7 @@ def client(served: Served) -> Iterator[Client]:
     client.close()
 
 
-def spoken(served: Served, **fields: object) -> bytes:
+def speech_of_api(served: Served, **fields: object) -> bytes:
     body = {"input": WORDS, "seed": 7, "max_new_tokens": FRAMES} | fields
     return httpx.post(f"{served.url}/v1/audio/speech", json=body, timeout=60).raise_for_status().content
 
@@ -40,23 +40,23 @@ def samples(file: str) -> bytes:
 
 def test_the_same_seed_gives_the_same_speech_as_the_api(served: Served, client: Client) -> None:
     file, take = client.predict(text=WORDS, voice="bert", seed=7, max_new_tokens=FRAMES, api_name="/synthesize")
-    assert samples(file) == spoken(served, voice="bert", response_format="wav")[44:]
+    assert samples(file) == speech_of_api(served, voice="bert", response_format="wav")[44:]
     assert (take["seed"], take["voice"], take["frames"], take["finish_reason"]) == (7, "bert", FRAMES, "length")
 
 
-def test_only_the_text_is_needed(client: Client) -> None:
+def test_only_text_is_required(client: Client) -> None:
     file, take = client.predict(WORDS, max_new_tokens=FRAMES, api_name="/synthesize")
     assert len(samples(file)) > 0
     assert take["voice"] == "anna"
 
 
-def test_pieces_join_to_the_apis_pcm(served: Served, client: Client) -> None:
+def test_streamed_pieces_join_to_the_pcm_of_the_api(served: Served, client: Client) -> None:
     job = client.submit(text=WORDS, seed=7, max_new_tokens=FRAMES, api_name="/synthesize_stream")
     pieces = list(job)
     assert len(pieces) > 2
     assert [piece["number"] for piece in pieces] == list(range(len(pieces)))
     joined = b"".join(base64.b64decode(piece["pcm"]) for piece in pieces)
-    assert joined == spoken(served, response_format="pcm")
+    assert joined == speech_of_api(served, response_format="pcm")
     assert pieces[-1]["done"] and pieces[-1]["seed"] == 7
 
 
@@ -81,14 +81,14 @@ def test_uploaded_clip_becomes_the_voice(client: Client, tmp_path: Path) -> None
     assert take["voice"] == "clip"
 
 
-def test_a_refusal_reaches_the_caller_in_words(client: Client) -> None:
+def test_refusals_have_readable_messages(client: Client) -> None:
     with pytest.raises(AppError, match="there is no voice 'nobody'"):
         client.predict(text=WORDS, voice="nobody", api_name="/synthesize")
     with pytest.raises(AppError, match="blank"):
         client.predict(text=" ", api_name="/synthesize")
 
 
-def test_takes_are_listed_and_given_with_their_sound(served: Served, client: Client) -> None:
+def test_takes_are_listed_and_returned_with_their_audio(served: Served, client: Client) -> None:
     file, take = client.predict(text="Kept in the history.", seed=9, max_new_tokens=FRAMES, api_name="/synthesize")
     _, secret = client.predict(text="Not kept.", store=False, max_new_tokens=FRAMES, api_name="/synthesize")
     listed = client.predict(query="in the history", api_name="/history_list")
@@ -148,7 +148,7 @@ FROZEN = {
 """The arguments of each endpoint, in order."""
 
 
-def test_only_frozen_names_are_offered(client: Client) -> None:
+def test_endpoints_and_arguments_match_the_frozen_list(client: Client) -> None:
     named = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
     arguments = {
         name: " ".join(parameter["parameter_name"] for parameter in endpoint["parameters"])
@@ -160,7 +160,7 @@ def test_only_frozen_names_are_offered(client: Client) -> None:
         assert endpoint["description"], name
 
 
-def test_a_voice_is_judged_made_changed_packed_and_deleted(client: Client, tmp_path: Path) -> None:
+def test_voice_is_rated_created_updated_exported_deleted_and_imported(client: Client, tmp_path: Path) -> None:
     clip = tmp_path / "me.wav"
     clip.write_bytes(wav(tone(6, level=0.005)))
     advice = client.predict(audio=handle_file(clip), text="A steady tone.", api_name="/analyze_reference")
@@ -195,7 +195,7 @@ def test_a_voice_is_judged_made_changed_packed_and_deleted(client: Client, tmp_p
     client.predict(voice="tom", api_name="/voice_delete")
 
 
-def test_missing_parts_of_a_voice_are_shown_in_words(client: Client, tmp_path: Path) -> None:
+def test_invalid_voice_requests_have_readable_messages(client: Client, tmp_path: Path) -> None:
     clip = tmp_path / "me.wav"
     clip.write_bytes(wav(tone(2)))
     with pytest.raises(AppError, match="audio is missing"):
@@ -223,7 +223,7 @@ def test_clip_is_transcribed_if_a_recogniser_is_installed(
     assert transcript["marks"][1] == {"text": "bell", "heard": "tone"}
 
 
-def test_a_batch_is_a_project_of_its_caller(steered: Callable[..., Served], tmp_path: Path) -> None:
+def test_batch_becomes_a_project_of_its_caller(steered: Callable[..., Served], tmp_path: Path) -> None:
     studio = steered()
     client = Client(studio.url, verbose=False)
     batch = client.predict(["One.", "Two three."], voice="bert", api_name="/batch_submit")

@@ -64,7 +64,7 @@ def call(client: httpx.Client, name: str, data: list[Any], **more: object) -> ht
     return client.post(f"/gradio_api/call{name}", json={"data": data} | more)
 
 
-def test_only_a_caller_with_unread_answers_is_refused(
+def test_only_the_caller_with_too_many_unread_responses_is_refused(
     ann: httpx.Client, bob: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(call_queue, "MAX_CALLS_PER_CALLER", 3)
@@ -79,7 +79,7 @@ def test_only_a_caller_with_unread_answers_is_refused(
     assert bob.get(f"/gradio_api/call/voices_list/{events[1]}").status_code == 404
 
 
-def test_a_call_is_its_callers_alone(ann: httpx.Client, bob: httpx.Client) -> None:
+def test_calls_of_another_caller_cannot_be_read_or_cancelled(ann: httpx.Client, bob: httpx.Client) -> None:
     event = call(ann, "/history_list", ["", "", False, 5, ""], session_hash="of-ann").json()["event_id"]
     cancel = {"session_hash": "of-ann", "fn_index": 0, "event_id": event}
     intruding = call(bob, "/history_list", ["", "", False, 5, ""], session_hash="of-ann")
@@ -95,7 +95,7 @@ def test_a_call_is_its_callers_alone(ann: httpx.Client, bob: httpx.Client) -> No
     assert ann.post("/gradio_api/cancel", content=b"nonsense").status_code in (400, 422)
 
 
-def test_leaving_caller_frees_its_share(served: Served, bob: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disconnect_frees_the_callers_share(served: Served, bob: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(call_queue, "MAX_CALLS_PER_CALLER", 2)
     for _ in range(4):
         event = call(bob, "/synthesize_stream", ["Two words.", "anna", None, "", -1, 0.8, 0.9, 30, 0, 1, False])
@@ -131,7 +131,7 @@ def test_dropped_session_does_not_end_the_queue(served: Served, ann: httpx.Clien
         ("/batch_submit", {"texts": None}, "texts must be a list"),
     ],
 )
-def test_impossible_values_are_refused_by_name(
+def test_values_of_the_wrong_type_are_refused_with_the_parameter_name(
     client: httpx.Client, name: str, changes: dict[str, Any], words: str
 ) -> None:
     data = [
@@ -149,7 +149,7 @@ def test_invalid_numbers_are_refused(client: httpx.Client, number: str) -> None:
     assert answer.status_code in (400, 422, 500) and "had an error" not in answer.text
 
 
-def test_refusals_are_short_and_print_nothing(client: httpx.Client, capfd: pytest.CaptureFixture[str]) -> None:
+def test_refusals_are_short_and_do_not_print_the_input(client: httpx.Client, capfd: pytest.CaptureFixture[str]) -> None:
     long = "x" * 100_000
     for name, parameters in parameters_of(client).items():
         usual = [parameter["parameter_default"] for parameter in parameters]
@@ -176,7 +176,7 @@ def test_refusals_are_short_and_print_nothing(client: httpx.Client, capfd: pytes
         ("queue/join", {"data": [], "fn_index": 9999, "session_hash": "x"}),
     ],
 )
-def test_calls_without_an_endpoint_are_400(client: httpx.Client, path: str, body: dict[str, Any]) -> None:
+def test_invalid_calls_return_400(client: httpx.Client, path: str, body: dict[str, Any]) -> None:
     answer = client.post(f"/gradio_api/{path}", json=body)
     assert answer.status_code == 400, answer.text
     assert json.loads(answer.text)["detail"]
@@ -193,13 +193,13 @@ def test_page_only_functions_cannot_be_called(client: httpx.Client) -> None:
     assert batched.status_code == 500 and "cannot be called this way" in batched.json()["error"]
 
 
-def test_a_call_may_have_four_mebibytes(client: httpx.Client) -> None:
+def test_call_larger_than_four_mebibytes_is_refused(client: httpx.Client) -> None:
     answer = call(client, "/voice_get", ["x" * (4 * 2**20)])
     assert answer.status_code == 413 and "4 MiB" in answer.json()["error"]["message"]
 
 
 @pytest.mark.parametrize("host", ["a:b:c", "evil.example/x", '"><script>', "a b"])
-def test_page_works_for_any_address(client: httpx.Client, host: str) -> None:
+def test_forged_hosts_are_not_inserted_into_the_page(client: httpx.Client, host: str) -> None:
     headers = {"X-Forwarded-Host": host, "X-Gradio-Server": "https://evil.example"}
     for path in ("/", "/config", "/gradio_api/info"):
         answer = client.get(path, headers=headers)
@@ -214,7 +214,7 @@ def number_of(client: httpx.Client, name: str) -> int:
     return int(next(dependency["id"] for dependency in dependencies if dependency["api_name"] == name))
 
 
-def test_a_cancelled_call_is_not_the_end_of_its_neighbours(ann: httpx.Client) -> None:
+def test_cancelled_call_does_not_end_others_of_its_session(ann: httpx.Client) -> None:
     join = {"data": STREAM, "session_hash": "shared", "fn_index": number_of(ann, "synthesize_stream")}
     first, second = (ann.post("/gradio_api/queue/join", json=join).json()["event_id"] for _ in range(2))
     cancel = {"session_hash": "shared", "fn_index": join["fn_index"], "event_id": first}
@@ -226,7 +226,7 @@ def test_a_cancelled_call_is_not_the_end_of_its_neighbours(ann: httpx.Client) ->
     assert completed[second]["output"]["data"][0]["done"] and not completed[first]["output"]
 
 
-def test_cancelling_twice_at_once_gives_the_place_back(ann: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_cancels_release_the_slot_once(ann: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(call_queue, "MAX_CALLS_PER_CALLER", 2)
     with ThreadPoolExecutor(4) as threads:
         for _ in range(8):
@@ -239,18 +239,18 @@ def test_cancelling_twice_at_once_gives_the_place_back(ann: httpx.Client, monkey
 
 
 @pytest.mark.parametrize("content", [b"nonsense", b"[" * 100_000, b'{"event_id": 5}', b"[]", b"{}", b"null", b"\xff"])
-def test_cancel_without_a_call_is_400(client: httpx.Client, content: bytes) -> None:
+def test_cancel_without_a_call_returns_400(client: httpx.Client, content: bytes) -> None:
     answer = client.post("/gradio_api/cancel", content=content, headers={"Content-Type": "application/json"})
     assert answer.status_code == 400 and "event_id" in answer.json()["detail"]
 
 
 @pytest.mark.parametrize("session", ["", "x<gradio-sep>y", "a b", "\u00e9", "x" * 129])
-def test_names_of_sessions_are_plain(client: httpx.Client, session: str) -> None:
+def test_invalid_session_names_are_refused(client: httpx.Client, session: str) -> None:
     answer = call(client, "/voices_list", [], session_hash=session)
     assert answer.status_code == 400 and "letters, digits" in answer.json()["detail"]
 
 
-def test_the_calls_of_a_caller_are_bounded_in_bytes(
+def test_calls_of_a_caller_are_limited_in_bytes(
     ann: httpx.Client, bob: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(call_queue, "MAX_BYTES_PER_CALLER", 1000)
@@ -260,7 +260,7 @@ def test_the_calls_of_a_caller_are_bounded_in_bytes(
         assert result(ann, "/voices_list", [])
 
 
-def test_answer_of_a_reader_that_left_is_404(ann: httpx.Client) -> None:
+def test_response_is_404_after_its_reader_disconnects(ann: httpx.Client) -> None:
     event = call(ann, "/synthesize_stream", STREAM).json()["event_id"]
     address = f"/gradio_api/call/synthesize_stream/{event}"
     with ann.stream("GET", address) as answer:
@@ -280,7 +280,7 @@ def answer_or_none(client: httpx.Client, address: str) -> httpx.Response | None:
         return None
 
 
-def test_largest_caller_makes_room_if_all_places_are_taken(
+def test_finished_call_of_the_largest_caller_is_dropped_if_the_queue_is_full(
     ann: httpx.Client, bob: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(call_queue, "MAX_CALLS", 3)

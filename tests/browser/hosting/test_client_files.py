@@ -63,7 +63,7 @@ def bearer(name: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {KEYS[name]}"}
 
 
-def judged(client: httpx.Client, reference: str) -> str:
+def rating_of(client: httpx.Client, reference: str) -> str:
     """The response of the endpoint that rates clips, for an upload."""
     return called(client, "/analyze_reference", [{"path": reference, "meta": META}, WORDS, 0, 0, 0, -1])
 
@@ -73,7 +73,7 @@ def folder_of(temporary: Path) -> Path:
     return folder
 
 
-def kept_in(temporary: Path) -> list[Path]:
+def stored_files(temporary: Path) -> list[Path]:
     """Clients' files on disk, without the hidden file that marks the folder as in use."""
     return [path for path in folder_of(temporary).iterdir() if not path.name.startswith(".")]
 
@@ -85,8 +85,8 @@ def test_endpoints_read_only_their_callers_uploads(served: Served, temporary: Pa
         with traps(tmp_path / "traps", uploads) as laid:
             foreign = [uploaded.rpartition("/")[0], f"../{uploaded}", f"{uploaded}x"]
             assert try_everything(client, laid, foreign, uploads, odd_ones=True) > 5 * MANY
-        assert judged(client, uploaded).startswith("event: complete")
-        assert [path.name for path in kept_in(temporary)] == [uploaded.partition("/")[0]], "nothing was copied"
+        assert rating_of(client, uploaded).startswith("event: complete")
+        assert [path.name for path in stored_files(temporary)] == [uploaded.partition("/")[0]], "nothing was copied"
         assert client.get("/v1/projects").json()["data"] == []
 
 
@@ -102,7 +102,7 @@ def test_callers_cannot_reach_files_of_other_keys(settings: Settings, tmp_path: 
         sound = result(ann, "/voice_preview", ["anna", 0])[0]["path"]
         with traps(tmp_path / "traps", folder_of(temporary)) as laid:
             assert try_everything(bob, laid, [clip, sound], folder_of(temporary)) > MANY
-        assert judged(ann, clip).startswith("event: complete")
+        assert rating_of(ann, clip).startswith("event: complete")
         for reference in (clip, sound):
             assert ann.get(f"/gradio_api/file={reference}").status_code == 200
             assert bob.get(f"/gradio_api/file={reference}").status_code == 404
@@ -137,13 +137,13 @@ def test_foreign_files_are_unreachable_through_a_speech_process(
         with studio.client_at(0, headers=bearer("ann")) as ann, studio.client_at(1, headers=bearer("bob")) as bob:
             clip = upload(ann, "me.wav", CLIP)
             assert try_everything(bob, laid, [clip]) > MANY
-            assert judged(bob, clip).startswith("event: error")
+            assert rating_of(bob, clip).startswith("event: error")
         with studio.client_at(1, headers=bearer("ann")) as ann:  # in any process
-            assert judged(ann, clip).startswith("event: complete")
+            assert rating_of(ann, clip).startswith("event: complete")
 
 
 @pytest.mark.parametrize("kind", ["symlink", "folder", "FIFO", "device", "giant", "nothing"])
-def test_values_in_place_of_an_upload_are_not_read(served: Served, temporary: Path, tmp_path: Path, kind: str) -> None:
+def test_files_replacing_an_upload_are_not_read(served: Served, temporary: Path, tmp_path: Path, kind: str) -> None:
     with served.client() as client:
         reference = upload(client, "me.wav", CLIP)
         path = folder_of(temporary) / reference.partition("/")[0]
@@ -160,18 +160,18 @@ def test_values_in_place_of_an_upload_are_not_read(served: Served, temporary: Pa
         elif kind == "giant":
             with path.open("wb") as giant:
                 giant.truncate(1 << 40)
-        text = judged(client, reference)
+        text = rating_of(client, reference)
         assert text.startswith("event: error") and "upload it again" in text
         assert str(tmp_path) not in text
         assert client.get(f"/gradio_api/file={reference}").status_code == 404
 
 
-def test_the_folder_and_the_files_are_their_users_alone(served: Served, temporary: Path) -> None:
+def test_upload_folder_and_files_are_private_to_their_user(served: Served, temporary: Path) -> None:
     with served.client() as client:
         reference = upload(client, "secret words.wav", CLIP)
         result(client, "/voice_export", ["anna"])
         assert folder_of(temporary).stat().st_mode & 0o777 == 0o700
-        files = kept_in(temporary)
+        files = stored_files(temporary)
         assert [path.stat().st_mode & 0o777 for path in files] == [0o600, 0o600]
         assert reference.endswith("/secret words.wav") and not any("words" in path.name for path in files)
 
@@ -188,7 +188,7 @@ def test_the_folder_and_the_files_are_their_users_alone(served: Served, temporar
         (".bashrc", "bashrc"),
     ],
 )
-def test_uploads_have_clean_names(served: Served, name: str, kept: str) -> None:
+def test_upload_names_are_sanitised(served: Served, name: str, kept: str) -> None:
     part = f'Content-Disposition: form-data; name="files"; filename="{name}"\r\nContent-Type: audio/wav'.encode()
     body = b"--x\r\n" + part + b"\r\n\r\n" + CLIP + b"\r\n--x--\r\n"
     with served.client() as client:
@@ -202,7 +202,7 @@ def test_uploads_have_clean_names(served: Served, name: str, kept: str) -> None:
         assert client.head(f"/gradio_api/file={reference}").headers["content-length"] == str(len(CLIP))
 
 
-def test_uploads_are_bounded_and_used_ones_make_room(
+def test_uploads_are_limited_and_used_ones_are_evicted(
     served: Served, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client_files, "MAX_FILES", 2)
@@ -211,18 +211,18 @@ def test_uploads_are_bounded_and_used_ones_make_room(
         full = client.post("/gradio_api/upload", files={"files": ("c.wav", CLIP)})
         assert full.status_code == 429 and full.headers["retry-after"] == "60"
         assert "at most 2 and 256 MiB of one caller" in full.json()["error"]["message"]
-        assert judged(client, first).startswith("event: complete")
+        assert rating_of(client, first).startswith("event: complete")
         third = upload(client, "c.wav", CLIP)
         assert client.get(f"/gradio_api/file={first}").status_code == 404
-        assert judged(client, second).startswith("event: complete") and judged(client, third)
+        assert rating_of(client, second).startswith("event: complete") and rating_of(client, third)
         monkeypatch.setattr(client_files, "MAX_CALLER_BYTES", 2 * len(CLIP) - 1)
         assert upload(client, "d.wav", CLIP)
-        assert len(kept_in(temporary)) == 1
+        assert len(stored_files(temporary)) == 1
         monkeypatch.setattr(client_files, "MAX_UPLOAD", len(CLIP) - 1)
         assert client.post("/gradio_api/upload", files={"files": ("e.wav", CLIP)}).status_code == 400
         several_files = [("files", ("f.wav", b"f")), ("files", ("g.wav", CLIP))]
         assert client.post("/gradio_api/upload", files=several_files).status_code == 400
-        assert len(kept_in(temporary)) == 1, "nothing stays of a form that is refused"
+        assert len(stored_files(temporary)) == 1, "nothing stays of a form that is refused"
 
 
 def test_uploads_expire(served: Served, temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,8 +230,8 @@ def test_uploads_expire(served: Served, temporary: Path, monkeypatch: pytest.Mon
     with served.client() as client:
         reference = upload(client, "a.wav", CLIP)
         wait_until_true(lambda: client.get(f"/gradio_api/file={reference}").status_code != 200)
-        assert "upload it to /gradio_api/upload first" in judged(client, reference)
-        assert kept_in(temporary) == []
+        assert "upload it to /gradio_api/upload first" in rating_of(client, reference)
+        assert stored_files(temporary) == []
 
 
 def test_unstorable_upload_is_reported(served: Served, temporary: Path) -> None:
@@ -253,7 +253,7 @@ def test_a_form_without_files_is_refused(served: Served, files: dict[str, Any]) 
         assert answer.status_code == 400 and "the file files is missing" in answer.json()["error"]["message"]
 
 
-def test_values_with_a_path_are_values_in_an_answer(served: Served, temporary: Path, tmp_path: Path) -> None:
+def test_values_named_path_are_returned_unchanged(served: Served, temporary: Path, tmp_path: Path) -> None:
     """A cast with speakers of these names is returned as it was sent; Gradio itself would look for a file."""
     (tmp_path / "anna").write_text("secret")
     with served.client() as client:
@@ -264,7 +264,7 @@ def test_values_with_a_path_are_values_in_an_answer(served: Served, temporary: P
         assert facts["parameters"]["cast"] == {"path": "anna@1", "meta": "anna@1"}
 
 
-def test_gradio_client_uploads_what_is_a_file_of_its_own_alone(served: Served, tmp_path: Path) -> None:
+def test_gradio_client_uploads_only_local_files(served: Served, tmp_path: Path) -> None:
     (tmp_path / "me.wav").write_bytes(CLIP)
     client = Client(served.url, verbose=False)
     advice = client.predict(audio=handle_file(tmp_path / "me.wav"), text=WORDS, api_name="/analyze_reference")
@@ -288,7 +288,7 @@ OPEN = {
 """Gradio's routes that the page and gradio_client need."""
 
 
-def test_none_of_gradios_other_routes_is_open(served: Served) -> None:
+def test_all_other_gradio_routes_are_closed(served: Served) -> None:
     """This includes routes that a later version adds."""
     (gradio,) = [route.app for route in served.app.routes if isinstance(route, Mount) and route.path == ""]
     assert isinstance(gradio, FastAPI)
@@ -310,15 +310,17 @@ def test_none_of_gradios_other_routes_is_open(served: Served) -> None:
             assert client.get(f"/config{query}").content == client.get("/config").content
 
 
-def test_results_are_bounded_too(served: Served, temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_are_limited_and_the_oldest_are_removed(
+    served: Served, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(client_files, "MAX_FILES", 3)
     with served.client() as client:
         results = [result(client, "/voice_preview", ["anna", 0])[0]["url"] for _ in range(5)]
         assert [client.get(url).status_code for url in results] == [404, 404, 200, 200, 200]
-        assert len(kept_in(temporary)) == 3
+        assert len(stored_files(temporary)) == 3
         monkeypatch.setattr(client_files, "MAX_BYTES", 1)
         assert client.get(result(client, "/voice_preview", ["anna", 0])[0]["url"]).status_code == 200
-        assert len(kept_in(temporary)) == 1
+        assert len(stored_files(temporary)) == 1
 
 
 def test_cancelled_call_leaves_no_file(served: Served, temporary: Path) -> None:
@@ -337,7 +339,7 @@ def test_cancelled_call_leaves_no_file(served: Served, temporary: Path) -> None:
         count = len(result(client, "/voice_preview", ["anna", 0]))
         assert count
         studio = served.app.state.studio
-        while len(kept_in(temporary)) > len(studio.client_files._files):
+        while len(stored_files(temporary)) > len(studio.client_files._files):
             pass
 
 

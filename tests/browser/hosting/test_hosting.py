@@ -98,7 +98,7 @@ def test_keys_have_names_limits_and_rights_and_a_lost_key_is_requested_again(
         expect(area.get_by_text("All settings")).to_be_visible()
 
 
-def test_the_page_speaks_behind_a_key(voices_folder: Path, new_page: Callable[[], Page], tmp_path: Path) -> None:
+def test_page_speaks_after_sign_in(voices_folder: Path, new_page: Callable[[], Page], tmp_path: Path) -> None:
     settings = Settings(model="test/model", voices=str(voices_folder), home=str(tmp_path), api_keys=read_keys("secret"))
     with serve(settings, FakeEngine.start, page=True) as studio:
         assert httpx.get(studio.url).status_code == 401
@@ -138,7 +138,7 @@ def keyed_program(screen: Screen) -> str:
 
 
 @pytest.mark.parametrize("slash", ["/", ""], ids=["with its slash", "without"])
-def test_the_page_speaks_under_a_path_of_a_proxy(
+def test_page_speaks_under_a_proxy_path(
     voices_folder: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, slash: str
 ) -> None:
     monkeypatch.setattr("tests.studio.server.create_app", behind_proxy)
@@ -171,17 +171,15 @@ def test_space_without_a_bucket_warns_that_voices_are_temporary(
             expect(note).to_have_count(shown)
 
 
-NOTHING_KEPT = """for (const name of ["localStorage", "sessionStorage"]) {
+NO_STORAGE = """for (const name of ["localStorage", "sessionStorage"]) {
     Object.defineProperty(window, name, { get() { throw new DOMException("denied", "SecurityError"); } });
 }"""
 """Like a browser that blocks storage for other sites' frames, or for all sites."""
 
 
-def test_the_page_speaks_in_a_browser_without_storage(
-    steered: Callable[..., Served], new_page: Callable[[], Page]
-) -> None:
+def test_page_speaks_without_browser_storage(steered: Callable[..., Served], new_page: Callable[[], Page]) -> None:
     page = new_page()
-    page.add_init_script(NOTHING_KEPT)
+    page.add_init_script(NO_STORAGE)
     screen = Screen(page, steered()).ready()
     screen.script.fill("Two words")
     screen.speak.click()

@@ -143,7 +143,7 @@ def test_revoked_key_is_requested_on_an_idle_page(served: Served, new_page: NewP
     expect(page.get_by_role("dialog", name="Sign in again").get_by_label("Key")).to_be_focused()
 
 
-def test_speak_waits_for_a_place_used_by_another_program_of_the_key(
+def test_speak_waits_for_a_slot_used_by_another_program_with_the_same_key(
     served: Served, new_page: NewPage, engine: list[FakeEngine]
 ) -> None:
     bob = signed_in(served, new_page(), "second")

@@ -77,7 +77,7 @@ def count_requests(screen: Screen, path: str) -> int:
     return sum(path in url for url in screen.requests)
 
 
-def test_zerogpu_page_speaks_through_gradio_alone(screen: Screen) -> None:
+def test_zerogpu_page_speaks_only_through_gradio(screen: Screen) -> None:
     screen.script.fill("Two words")
     screen.speak.click()
     screen.until_over()
@@ -118,7 +118,7 @@ def test_endpoints_read_only_their_callers_uploads(zerogpu: Served, tmp_path: Pa
     assert httpx.get(sound["url"]).status_code == 401
 
 
-def test_refusal_is_shown_and_stop_ends_it(screen: Screen, zerogpu: Served) -> None:
+def test_refusal_is_shown_and_stop_cancels_the_take(screen: Screen, zerogpu: Served) -> None:
     screen.page.evaluate("window.studio.fields.fill({ voice: 'nobody' })")
     screen.page.wait_for_function("window.studio.fields.values.voice === 'nobody'")
     screen.page.evaluate("window.studio.speak(Object.values(window.studio.fields.values), 1)")

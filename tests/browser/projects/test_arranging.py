@@ -166,7 +166,7 @@ def test_parts_are_arranged_and_words_replaced(studio: Served, open_page: Open) 
     assert screen.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_a_chapter_is_renamed_in_the_map_with_its_heading(studio: Served, open_page: Open) -> None:
+def test_chapter_is_renamed_in_the_list_together_with_its_heading(studio: Served, open_page: Open) -> None:
     screen = open_page(studio).ready()
     area, press = area_of(screen), screen.page.keyboard.press
     import_file(area, table("text,chapter\nOne,One\nIt was late.,\nIt was early.,Two\n"))

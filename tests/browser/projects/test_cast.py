@@ -1,4 +1,4 @@
-"""The cast of a project on the page: found before the import, changed, decided by single keys, merged and restored."""
+"""The cast of a project on the page: detected before the import, changed, decided by keys, merged and restored."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOVEL = (
 )
 
 
-def imported(studio: Served, open_page: Open, **size: int) -> tuple[Screen, Locator]:
+def import_novel(studio: Served, open_page: Open, **size: int) -> tuple[Screen, Locator]:
     """A project of the novel, whose speakers were found, with its cast shown."""
     screen = open_page(studio, **size).ready()
     area = area_of(screen)
@@ -43,7 +43,7 @@ def imported(studio: Served, open_page: Open, **size: int) -> tuple[Screen, Loca
 
 
 def test_novel_gets_an_editable_cast(studio: Served, open_page: Open) -> None:
-    screen, area = imported(studio, open_page)
+    screen, area = import_novel(studio, open_page)
     expect(area.get_by_label("Voice of Eleanor")).to_have_value("bert")
     area.get_by_label("Voice of Eleanor").select_option("anna")
     assert serious_violations(screen) == []
@@ -77,7 +77,7 @@ def test_novel_gets_an_editable_cast(studio: Served, open_page: Open) -> None:
 
 
 def test_unsure_lines_are_decided_by_single_keys(studio: Served, open_page: Open) -> None:
-    screen, area = imported(studio, open_page)
+    screen, area = import_novel(studio, open_page)
     area.get_by_role("button", name="Decide 2 unsure lines").click()
     lines = area.locator(".cast-lines > li")
     expect(lines).to_have_count(2)
@@ -99,7 +99,7 @@ def test_unsure_lines_are_decided_by_single_keys(studio: Served, open_page: Open
 
 def test_proposals_of_a_chat_endpoint_are_shown_and_accepted_or_rejected(steered: Any, open_page: Open) -> None:
     served = steered(chat=("http://127.0.0.1:9/v1", "tiny"))
-    screen, area = imported(served, open_page)
+    screen, area = import_novel(served, open_page)
 
     def propose(route: Route) -> None:
         part = (route.request.post_data_json or {})["ids"][0]

@@ -24,7 +24,7 @@ Open = Callable[..., Screen]
 Steer = Callable[..., Served]
 
 
-def test_doubtful_spots_are_heard_regenerated_and_accepted_by_keys(
+def test_doubtful_spots_are_played_regenerated_and_accepted_with_keys(
     steered: Steer, open_page: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = scripted(monkeypatch)
@@ -105,7 +105,7 @@ def talkative(config: EngineConfig) -> FakeEngine:
     return engine
 
 
-def test_sound_is_checked_before_a_recogniser_is_fetched(
+def test_audio_is_checked_without_words_until_a_recogniser_is_downloaded(
     steered: Steer, open_page: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     weights = tmp_path / "base"
@@ -135,7 +135,7 @@ def test_sound_is_checked_before_a_recogniser_is_fetched(
         expect(area.locator(".proof")).not_to_contain_text("by sound alone")
 
 
-def test_figures_follow_parts_that_are_generated_and_changed(steered: Steer, open_page: Open) -> None:
+def test_check_totals_follow_generated_and_changed_parts(steered: Steer, open_page: Open) -> None:
     served = steered()
     screen = open_page(served).ready()
     area = area_of(screen)

@@ -1,4 +1,4 @@
-"""The files of a project on the page: how they are finished, credits, samples, and the menu of downloads."""
+"""The files of a project on the page: mastering, credits, samples, and the menu of downloads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.studio.server import Served
 Open = Callable[..., Screen]
 
 
-def test_credits_are_parts_of_a_book_a_refused_template_stays_and_a_sample_is_of_the_parts_asked_for(
+def test_credits_become_parts_refused_templates_stay_and_samples_cover_the_chosen_parts(
     studio: Served, open_page: Open
 ) -> None:
     screen = open_page(studio).ready()
@@ -61,7 +61,7 @@ def test_credits_are_parts_of_a_book_a_refused_template_stays_and_a_sample_is_of
     assert serious_violations(screen) == []
 
 
-def test_the_player_names_a_part_by_its_number_after_credits_were_added(studio: Served, open_page: Open) -> None:
+def test_player_shows_the_new_part_number_after_credits_are_added(studio: Served, open_page: Open) -> None:
     screen = open_page(studio).ready()
     area = area_of(screen)
     import_file(area, table("text,voice\nOne.,anna\nTwo.,anna\n"))

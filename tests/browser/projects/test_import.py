@@ -1,4 +1,4 @@
-"""A document on the page before it becomes a project: its chapters chosen, what was left out of it, its notes."""
+"""A document on the page before its import: choice of chapters, omitted content, and notes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.studio.server import Served
 Open = Callable[..., Screen]
 
 
-def test_lines_are_counted_in_the_chapters_that_are_ticked(studio: Served, open_page: Open) -> None:
+def test_lines_are_counted_in_the_selected_chapters(studio: Served, open_page: Open) -> None:
     screen = open_page(studio).ready()
     area = area_of(screen)
     dialogue = "<p>“Come in,” said {0}.</p><p>“It is late,” said {0}.</p>"

@@ -1,4 +1,4 @@
-"""A long project by the keyboard alone: from a match into its text, and to the bar for selected parts and back."""
+"""A long project by keyboard alone: from a match into its text, and to the bar for selected parts and back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.browser.screen import Screen
 from tests.studio.server import Served
 
 
-def test_a_match_is_entered_and_selected_parts_are_spoken_without_leaving_their_place(
+def test_search_leads_into_the_text_and_speaking_a_selection_keeps_the_position(
     studio: Served, open_page: Callable[..., Screen]
 ) -> None:
     screen = open_page(studio).ready()

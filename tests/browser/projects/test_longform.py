@@ -1,4 +1,4 @@
-"""Long form on the page: a document dropped, spoken, corrected and heard, and restored after a reload."""
+"""Projects on the page: a document is imported, spoken, corrected and played, and restored after a reload."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def table(text: str) -> FilePayload:
     return {"name": "My table.csv", "mimeType": "text/csv", "buffer": text.encode()}
 
 
-def test_a_project_is_seen_when_it_takes_presses_made_once_and_of_two_the_last_chosen_is_shown(
+def test_project_appears_once_loaded_is_created_once_and_the_last_opened_one_stays(
     studio: Served, open_page: Open
 ) -> None:
     screen = open_page(studio).ready()
@@ -86,7 +86,7 @@ def test_a_project_is_seen_when_it_takes_presses_made_once_and_of_two_the_last_c
     expect(area.get_by_role("textbox", name="Title")).to_have_value("The second.")
 
 
-def test_a_document_is_spoken_corrected_and_heard(studio: Served, open_page: Open) -> None:
+def test_document_is_spoken_corrected_and_played(studio: Served, open_page: Open) -> None:
     screen = open_page(studio).ready()
     area = area_of(screen)
     import_file(area, table("text,voice\nOne.,anna\nTwo.,nobody\nThree.,bert\n"))
@@ -140,7 +140,7 @@ def test_a_document_is_spoken_corrected_and_heard(studio: Served, open_page: Ope
     assert serious_violations(screen) == []
 
 
-def test_a_project_keeps_how_its_numbers_are_read(steered: Steer, open_page: Open) -> None:
+def test_project_stores_its_setting_for_reading_numbers(steered: Steer, open_page: Open) -> None:
     studio = steered(with_card(ModelCard(normalize=True)))
     engine = studio.app.state.studio.speech.host.engine()
     screen = open_page(studio).ready()
@@ -162,7 +162,7 @@ def test_a_project_keeps_how_its_numbers_are_read(steered: Steer, open_page: Ope
     assert [utterance.text for utterance in engine.utterances] == ["Meet me at five PM.", "Meet me at 5 pm."]
 
 
-def test_a_reload_finds_the_project_at_work(steered: Steer, open_page: Open) -> None:
+def test_reload_shows_the_running_project(steered: Steer, open_page: Open) -> None:
     studio = steered(engine=lambda config: FakeEngine(config, rows=4))
     engine = studio.app.state.studio.speech.host.engine()
     engine.later_frames_gate.clear()
@@ -187,7 +187,7 @@ def test_a_reload_finds_the_project_at_work(steered: Steer, open_page: Open) -> 
     expect(area.get_by_role("list", name="Projects")).to_contain_text("4 of 4 parts")
 
 
-def test_texts_are_brought_or_pasted_given_voices_and_spoken_in_part(studio: Served, open_page: Open) -> None:
+def test_texts_are_imported_or_pasted_assigned_voices_and_partly_spoken(studio: Served, open_page: Open) -> None:
     screen = open_page(studio).ready()
     area = area_of(screen)
     area.get_by_label("Choose a document").set_input_files(table("text,pause\nOne.,soon\n"))
@@ -276,9 +276,7 @@ def test_a_jump_to_a_chapter_shows_its_heading_below_the_bar(studio: Served, ope
         assert 0 < below < 20, (number, below)
 
 
-def test_a_project_is_deleted_once_its_name_is_confirmed_and_restored_after_a_reload(
-    studio: Served, open_page: Open
-) -> None:
+def test_project_is_deleted_after_confirmation_and_restored_after_a_reload(studio: Served, open_page: Open) -> None:
     screen = open_page(studio).ready()
     area, page = area_of(screen), screen.page
     import_file(area, table("text\nOne.\nTwo.\n") | {"name": "To be deleted.csv"})
@@ -337,7 +335,7 @@ def test_a_project_is_deleted_once_its_name_is_confirmed_and_restored_after_a_re
     expect(listed).to_contain_text("To be deleted")
 
 
-def test_rows_are_selected_in_ranges_deleted_together_and_only_changed_ones_are_shown_and_spoken(
+def test_parts_are_selected_in_ranges_deleted_together_filtered_and_spoken_if_changed(
     studio: Served, open_page: Open
 ) -> None:
     screen = open_page(studio).ready()

@@ -15,7 +15,7 @@ Open = Callable[..., Screen]
 Steer = Callable[..., Served]
 
 
-def test_a_part_gets_other_words_its_takes_are_compared_and_a_spot_is_marked(steered: Steer, open_page: Open) -> None:
+def test_sentence_of_a_part_is_edited_its_takes_compared_and_a_spot_marked(steered: Steer, open_page: Open) -> None:
     screen = open_page(steered()).ready()
     area, page, dock = area_of(screen), screen.page, screen.page.locator("#dock")
     import_file(area, table("text,voice\nOne two. Three four. Five six.,anna\nAll is well here.,anna\n"))
@@ -91,7 +91,7 @@ def mark_spots(screen: Screen, area: Locator) -> None:
     expect(spots).to_contain_text(["Note: Too happy"])
 
 
-def test_another_take_goes_on_at_the_same_word(steered: Steer, open_page: Open) -> None:
+def test_switching_takes_continues_at_the_same_word(steered: Steer, open_page: Open) -> None:
     """At half the speed, the same position is at another word."""
     screen = open_page(steered()).ready()
     area, page = area_of(screen), screen.page

@@ -1,4 +1,4 @@
-"""Text typed into a project is not lost: the page sends it when it is left, and keeps it while the studio is away.
+"""Text typed into a project is not lost: the page sends it on leaving, and keeps it while the studio is unreachable.
 
 Another tab's text is never overwritten unasked.
 """
@@ -19,7 +19,7 @@ from tests.studio.server import Served
 Open = Callable[..., Screen]
 
 
-def opened(studio: Served, open_page: Open) -> tuple[Screen, Page, Locator]:
+def open_project(studio: Served, open_page: Open) -> tuple[Screen, Page, Locator]:
     screen = open_page(studio).ready()
     area = area_of(screen)
     paste_sentences(area, "One. Two.")
@@ -31,7 +31,7 @@ def text_of(area: Locator, number: int) -> Locator:
     return area.get_by_label(f"Text of part {number}", exact=True)
 
 
-def stored(page: Page) -> list[str]:
+def stored_texts(page: Page) -> list[str]:
     """The texts of the parts as stored by the studio."""
     return page.evaluate(
         """async () => {
@@ -43,14 +43,14 @@ def stored(page: Page) -> list[str]:
 
 def until_stored(page: Page, *texts: str) -> None:
     for _ in range(6000):
-        if stored(page) == list(texts):
+        if stored_texts(page) == list(texts):
             return
         page.wait_for_timeout(10)
-    assert stored(page) == list(texts)
+    assert stored_texts(page) == list(texts)
 
 
-def test_leaving_the_page_asks_and_saves_what_was_typed(studio: Served, open_page: Open) -> None:
-    _, page, area = opened(studio, open_page)
+def test_leaving_the_page_asks_and_saves_typed_text(studio: Served, open_page: Open) -> None:
+    _, page, area = open_project(studio, open_page)
     text_of(area, 2).press_sequentially(" More.")
     dialogs: list[str] = []
 
@@ -71,7 +71,7 @@ def test_leaving_the_page_asks_and_saves_what_was_typed(studio: Served, open_pag
 
 
 def test_hidden_page_saves_automatically_and_typing_continues(studio: Served, open_page: Open) -> None:
-    _, page, area = opened(studio, open_page)
+    _, page, area = open_project(studio, open_page)
     text = text_of(area, 1)
     text.fill("One and")
     page.evaluate(
@@ -88,10 +88,8 @@ def test_hidden_page_saves_automatically_and_typing_continues(studio: Served, op
     expect(area.get_by_text("Not saved")).to_have_count(0)
 
 
-def test_words_typed_while_the_studio_is_away_are_marked_kept_and_sent_when_it_is_back(
-    studio: Served, open_page: Open
-) -> None:
-    _, page, area = opened(studio, open_page)
+def test_text_typed_offline_is_marked_kept_and_sent_after_reconnecting(studio: Served, open_page: Open) -> None:
+    _, page, area = open_project(studio, open_page)
 
     def lose(route: Route) -> None:
         route.abort() if route.request.method == "PATCH" else route.continue_()
@@ -107,7 +105,7 @@ def test_words_typed_while_the_studio_is_away_are_marked_kept_and_sent_when_it_i
     page.go_back()
     show(area, "Nine.", "Two.")
     expect(row).to_contain_text("sent as soon as it answers again")
-    assert stored(page) == ["One.", "Two."]
+    assert stored_texts(page) == ["One.", "Two."]
     page.unroute_all()
     until_stored(page, "Nine.", "Two.")
     expect(row.locator(".long-word")).to_have_text("Not spoken")
@@ -115,7 +113,7 @@ def test_words_typed_while_the_studio_is_away_are_marked_kept_and_sent_when_it_i
 
 
 def test_project_shows_the_offline_message_only_until_the_studio_answers(studio: Served, open_page: Open) -> None:
-    _, page, area = opened(studio, open_page)
+    _, page, area = open_project(studio, open_page)
     page.route("**/v1/projects/proj_*", lambda route: route.abort())
     expect(area.locator("[data-part=told]")).to_have_text("The studio is not responding.", timeout=15_000)
     page.unroute_all()
@@ -123,8 +121,8 @@ def test_project_shows_the_offline_message_only_until_the_studio_answers(studio:
 
 
 @pytest.mark.parametrize("is_mine", [True, False])
-def test_later_tab_chooses_between_both_texts(studio: Served, open_page: Open, is_mine: bool) -> None:
-    screen, page, area = opened(studio, open_page)
+def test_tab_that_saves_later_chooses_between_both_texts(studio: Served, open_page: Open, is_mine: bool) -> None:
+    screen, page, area = open_project(studio, open_page)
     text_of(area, 2).fill("Mine.")
     page.evaluate(
         """async () => {
@@ -139,7 +137,7 @@ def test_later_tab_chooses_between_both_texts(studio: Served, open_page: Open, i
     row = area.locator(".long-parts > li").nth(1)
     expect(row).to_contain_text("another tab, has changed this text in the meantime. It is now: Theirs.")
     expect(text_of(area, 2)).to_have_value("Mine.")
-    assert stored(page) == ["One.", "Theirs."]
+    assert stored_texts(page) == ["One.", "Theirs."]
     assert serious_violations(screen) == []
     row.get_by_role("button", name="Save my text" if is_mine else "Use the other text").click()
     chosen = "Mine." if is_mine else "Theirs."

@@ -13,7 +13,7 @@ Open = Callable[..., Screen]
 Steer = Callable[..., Served]
 
 
-def test_script_is_spoken_by_its_cast_which_survives_a_reload_and_returns_with_a_take(
+def test_script_is_spoken_by_its_cast_which_survives_a_reload_and_is_restored_by_reuse(
     steered: Steer, open_page: Open
 ) -> None:
     screen = open_page(steered()).ready()

@@ -13,7 +13,7 @@ Open = Callable[..., Screen]
 Steer = Callable[..., Served]
 
 
-def test_the_chosen_voices_recording_is_heard_and_the_level_moves_while_a_take_sounds(
+def test_sample_of_the_selected_voice_plays_and_the_level_meter_moves_during_a_take(
     served: Served, open_page: Open
 ) -> None:
     screen = open_page(served).ready()
@@ -118,7 +118,7 @@ def test_player_does_not_cover_controls_and_can_be_closed(steered: Steer, open_p
     expect(screen.speak).to_be_in_viewport()
 
 
-def test_leaving_the_voice_picker_closes_its_list_and_goes_to_the_next_control(served: Served, open_page: Open) -> None:
+def test_leaving_the_voice_picker_closes_its_list_and_focuses_the_next_control(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     page, picker, voices = screen.page, screen.page.get_by_role("combobox"), screen.page.get_by_role("listbox")
     scrolls = "{ max-height: 3rem !important; overflow: auto; }"

@@ -1,4 +1,4 @@
-"""Your own clip: recorded with the browser's microphone or uploaded, with its words, it becomes the voice."""
+"""The user's own clip: recorded with the browser's microphone or uploaded, it becomes the voice with its transcript."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def samples_of(data_url: str) -> tuple[int, np.ndarray]:
         return file.getframerate(), pcm.reshape(-1, file.getnchannels())[:, 0] / 32768
 
 
-def test_a_recorded_clip_is_sent_unprocessed_and_speaks(served: Served, open_page: Open) -> None:
+def test_recorded_clip_is_sent_unprocessed_and_used_as_the_voice(served: Served, open_page: Open) -> None:
     screen = open_page(served, permissions=["microphone"]).ready()
     screen.cut_after(2)
     screen.page.evaluate(DECODED_LATER)

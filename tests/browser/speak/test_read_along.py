@@ -1,4 +1,4 @@
-"""The text that follows the sound: words are highlighted as they are played, and clicking one goes there."""
+"""The text in the player: words are highlighted as they are played, and clicking one seeks to it."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_sentence_is_regenerated_and_the_previous_take_stays(steered: Steer, ope
     expect(again).to_be_enabled()
 
 
-def test_a_sentence_is_edited_in_place_by_keys_alone_and_undone(steered: Steer, open_page: Open) -> None:
+def test_sentence_is_edited_in_place_and_undone(steered: Steer, open_page: Open) -> None:
     screen = open_page(steered()).ready()
     page, dock = screen.page, screen.page.locator("#dock")
     text, field = dock.locator(".read-along-text"), dock.get_by_role("textbox", name="Words of the sentence")

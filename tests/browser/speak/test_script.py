@@ -22,7 +22,7 @@ def put_caret(screen: Screen, start: int, end: int | None = None) -> None:
     )
 
 
-def test_tags_go_in_at_the_caret_or_a_selection_by_press_or_by_keyboard_alone(served: Served, open_page: Open) -> None:
+def test_tags_are_inserted_at_the_caret_or_selection_by_click_or_keyboard(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     screen.script.fill("One two")
     put_caret(screen, 4, 7)
@@ -114,7 +114,7 @@ def test_reuse_and_tags_in_the_script_can_be_undone(steered: Steer, open_page: O
     assert posted(request.value)["input"] == "A second"
 
 
-def test_a_script_that_is_too_long_becomes_a_project_and_what_is_dropped_goes_where_it_is_of_use(
+def test_long_script_becomes_a_project_and_dropped_files_open_in_the_matching_area(
     steered: Steer, open_page: Open
 ) -> None:
     screen = open_page(steered()).ready()
@@ -177,9 +177,7 @@ def test_draft_and_settings_survive_a_reload_and_stay_private(served: Served, op
     expect(screen.page.get_by_label("Choose a voice")).to_have_value("Anna")
 
 
-def test_readings_tags_and_languages_are_those_of_the_model_and_shown_before_speaking(
-    steered: Steer, open_page: Open
-) -> None:
+def test_readings_tags_and_languages_of_the_model_are_shown_before_speaking(steered: Steer, open_page: Open) -> None:
     studio = steered(with_card(ModelCard(languages=("en",), tags=("whisper",), normalize=True)))
     engine = studio.app.state.studio.speech.host.engine()
     screen = open_page(studio).ready()

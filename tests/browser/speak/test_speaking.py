@@ -1,4 +1,4 @@
-"""Pressing Speak on the real app: the sound, its figures, stopping it, keeping it."""
+"""Speak on the real app: the audio, its figures, stopping, and saving."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RATE = 44_100
 Open = Callable[..., Screen]
 
 
-def test_take_is_played_sought_replayed_and_saved(served: Served, open_page: Open, tmp_path: Path) -> None:
+def test_take_is_played_seeked_replayed_and_saved(served: Served, open_page: Open, tmp_path: Path) -> None:
     screen = open_page(served).ready()
     screen.cut_after(2)
     with screen.page.expect_response("**/v1/audio/speech") as answer:
@@ -72,7 +72,7 @@ def test_take_is_played_sought_replayed_and_saved(served: Served, open_page: Ope
         assert file.readframes(len(again)) == saved
 
 
-def test_stopping_and_leaving_the_page_free_the_row_and_keep_the_audio(served: Served, open_page: Open) -> None:
+def test_stop_and_page_close_free_the_row_and_stopped_takes_are_kept(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     cancelled = served.load()["cancelled"]
     screen.speak.click()

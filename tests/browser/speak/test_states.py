@@ -1,4 +1,4 @@
-"""What the page says while it warms up, when it is refused, and when the engine or the connection is gone."""
+"""What the page says during warm-up, after a refusal, and without an engine or a connection."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_refused_speak_is_explained_until_its_cause_is_gone(served: Served, open
     assert screen.page.locator("body").get_attribute("data-hacked") is None, "what people type is never run"
 
 
-def test_speak_during_the_warm_up_waits_can_be_stopped_and_then_speaks(steered: Steer, open_page: Open) -> None:
+def test_speak_during_warm_up_waits_can_be_stopped_and_starts_once_ready(steered: Steer, open_page: Open) -> None:
     gate = threading.Event()
 
     def slow_start(config: EngineConfig) -> FakeEngine:
@@ -137,7 +137,7 @@ def test_incomplete_take_is_explained_and_kept(steered: Steer, open_page: Open) 
     expect(screen.takes.first).to_contain_text("Interrupted")
 
 
-def test_missing_studio_is_noticed(served: Served, open_page: Open) -> None:
+def test_lost_connection_is_shown_until_it_is_back(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     screen.page.context.set_offline(True)
     screen.speak.click()

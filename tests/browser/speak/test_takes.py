@@ -1,4 +1,4 @@
-"""Many takes: made at once, interrupted by the next, compared, starred, deleted and restored."""
+"""Several takes: generated at once, interrupted by the next, compared, starred, deleted and restored."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_four_takes_are_generated_at_once_and_a_deleted_one_is_restored(served: 
     assert screen.heard()["rendered"] == TWO_SECONDS
 
 
-def test_stop_ends_all_four(steered: Callable[..., Served], open_page: Open) -> None:
+def test_stop_cancels_all_four_takes(steered: Callable[..., Served], open_page: Open) -> None:
     studio = steered()
     engine = studio.app.state.studio.speech.host.engine()
     engine.later_frames_gate.clear()
@@ -66,9 +66,7 @@ def test_stop_ends_all_four(steered: Callable[..., Served], open_page: Open) -> 
     expect(screen.speak).to_be_visible()
 
 
-def test_the_second_press_of_a_double_click_on_speak_is_not_meant_for_stop(
-    steered: Callable[..., Served], open_page: Open
-) -> None:
+def test_double_click_on_speak_does_not_stop_the_take(steered: Callable[..., Served], open_page: Open) -> None:
     studio = steered()
     studio.app.state.studio.speech.host.engine().later_frames_gate.clear()
     screen = open_page(studio).ready()
@@ -78,7 +76,9 @@ def test_the_second_press_of_a_double_click_on_speak_is_not_meant_for_stop(
     studio.until(running=0)
 
 
-def test_speaking_again_leaves_the_take_before_and_mixes_nothing_into_the_next(served: Served, open_page: Open) -> None:
+def test_speaking_again_stops_the_previous_take_and_mixes_none_of_it_into_the_next(
+    served: Served, open_page: Open
+) -> None:
     screen = open_page(served).ready()
     screen.cut_after(30)
     screen.speak.click()
@@ -92,7 +92,7 @@ def test_speaking_again_leaves_the_take_before_and_mixes_nothing_into_the_next(s
     expect(screen.takes.nth(1)).to_contain_text("Stopped by you")
 
 
-def test_two_takes_are_compared_at_the_same_place(served: Served, open_page: Open) -> None:
+def test_two_takes_are_compared_at_the_same_position(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     screen.cut_after(6)
     four(screen)

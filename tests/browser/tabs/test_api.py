@@ -19,7 +19,7 @@ def open_api(screen: Screen) -> None:
     go(screen.page, "API")
 
 
-def test_all_routes_are_shown_without_the_internet(served: Served, open_page: Open) -> None:
+def test_api_docs_load_nothing_from_other_hosts(served: Served, open_page: Open) -> None:
     page = open_page(served).page
     urls: list[str] = []
     page.on("request", lambda request: urls.append(request.url))
@@ -28,7 +28,7 @@ def test_all_routes_are_shown_without_the_internet(served: Served, open_page: Op
     assert [url for url in urls if not url.startswith((served.url, "data:"))] == []
 
 
-def test_request_is_shown_as_code_tried_and_can_be_stopped(served: Served, open_page: Open) -> None:
+def test_request_is_shown_as_code_tested_and_stopped(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     screen.script.fill('Say "hello": now')
     open_api(screen)

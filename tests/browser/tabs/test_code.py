@@ -81,7 +81,7 @@ def test_code_examples_of_a_take_generate_the_same_take(
         assert bytes(sound)[44:] == spoken
 
 
-def test_the_pages_present_request_is_shown_and_copied(served: Served, open_page: Open) -> None:
+def test_current_request_is_shown_as_code_and_copied(served: Served, open_page: Open) -> None:
     screen = open_page(served, permissions=["clipboard-read", "clipboard-write"]).ready()
     screen.script.fill("Copy me")
     go(screen.page, "API")

@@ -1,4 +1,4 @@
-"""Comparing: voices or settings spoken at once, switched at the same place, voted on, blind if wanted."""
+"""Compare: takes of several voices or settings, switched at the same position and voted on, optionally blind."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def speak_all(screen: Screen) -> list[dict[str, Any]]:
     return sent
 
 
-def test_a_press_on_a_voice_counts_even_if_the_list_is_redrawn_under_it(served: Served, open_page: Open) -> None:
+def test_click_on_a_voice_counts_even_if_the_list_is_redrawn_meanwhile(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     page, mouse = screen.page, screen.page.mouse
     for name, listed, chosen in (
@@ -64,7 +64,7 @@ def test_a_press_on_a_voice_counts_even_if_the_list_is_redrawn_under_it(served: 
         expect(listed).to_have_attribute(*chosen)
 
 
-def test_a_press_before_the_voices_are_there_waits_and_its_refusal_stays(served: Served, open_page: Open) -> None:
+def test_speak_all_waits_for_the_list_of_voices_and_its_refusal_stays(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     state, speak = area(screen).locator("[data-part=said]"), area(screen).get_by_role("button", name="Speak all")
     go(screen.page, "Compare")
@@ -82,7 +82,7 @@ def test_a_press_before_the_voices_are_there_waits_and_its_refusal_stays(served:
     expect(state).to_contain_text("at least two")
 
 
-def test_one_press_in_the_studio_speaks_its_script_in_several_voices(served: Served, open_page: Open) -> None:
+def test_script_is_spoken_in_several_voices_with_one_click(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     screen.cut_after(2)
     screen.script.fill("Two words")
@@ -95,7 +95,7 @@ def test_one_press_in_the_studio_speaks_its_script_in_several_voices(served: Ser
     assert screen.heard()["rendered"] == 43 * 2048
 
 
-def test_compared_takes_differ_only_in_the_setting_switch_in_place_and_can_be_saved(compare: Screen) -> None:
+def test_compared_takes_differ_only_in_voice_switch_in_place_and_can_be_downloaded(compare: Screen) -> None:
     requests = speak_all(compare)
     assert len({body["seed"] for body in requests}) == 1
     assert {body["voice"] for body in requests} == {"anna", "bert"}
@@ -134,7 +134,7 @@ def test_blind_candidates_have_no_name_until_they_are_voted_on(compare: Screen) 
     expect(rows.first).to_contain_text(winner)
 
 
-def test_settings_of_one_voice_are_compared_and_the_winner_goes_into_the_studio(compare: Screen) -> None:
+def test_settings_of_one_voice_are_compared_and_the_winner_is_used_in_the_studio(compare: Screen) -> None:
     area(compare).get_by_role("button", name="Settings").click()
     area(compare).get_by_role("combobox", name="Voice").select_option("Bert")
     area(compare).get_by_role("button", name="Seeds").click()
@@ -167,7 +167,7 @@ def test_a_dialogue_is_compared_with_its_cast(compare: Screen) -> None:
     assert sorted(body.get("speed", 1) for body in requests) == [0.85, 1, 1.15]
 
 
-def test_impossible_comparison_is_explained_and_stop_frees_every_place(compare: Screen, served: Served) -> None:
+def test_invalid_comparison_is_explained_and_stop_cancels_all_takes(compare: Screen, served: Served) -> None:
     area(compare).get_by_role("button", name="Bert", exact=True).click()
     area(compare).get_by_role("button", name="Speak all").click()
     expect(area(compare)).to_contain_text("at least two candidates")
@@ -183,7 +183,7 @@ def test_impossible_comparison_is_explained_and_stop_frees_every_place(compare: 
     expect(cell(compare, "B")).to_contain_text("stopped", ignore_case=True)
 
 
-def test_a_late_first_sound_does_not_interrupt_the_player(steered: Callable[..., Served], open_page: Open) -> None:
+def test_late_first_audio_does_not_interrupt_the_player(steered: Callable[..., Served], open_page: Open) -> None:
     studio = steered()
     gate = studio.app.state.studio.speech.host.engine().first_frame_gate
     gate.clear()

@@ -1,4 +1,4 @@
-"""The history: takes back after a reload, found, heard, used again, verified, saved, deleted and brought back."""
+"""The history: takes are listed after a reload, filtered, played, reused, verified, saved, deleted and restored."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def history(screen: Screen, words: str) -> Locator:
     return rows
 
 
-def test_the_pages_takes_their_stars_and_deletions_outlive_a_reload(served: Served, open_page: Open) -> None:
+def test_takes_stars_and_deletions_survive_a_reload(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     screen.cut_after(2)
     for number in (1, 2, 3):
@@ -80,7 +80,7 @@ def test_the_pages_takes_their_stars_and_deletions_outlive_a_reload(served: Serv
     expect(screen.takes.first).to_have_attribute("data-take", "3")
 
 
-def test_another_browser_begins_with_an_empty_list_and_has_all_in_the_history(served: Served, open_page: Open) -> None:
+def test_new_browser_starts_with_an_empty_list_and_finds_takes_in_the_history(served: Served, open_page: Open) -> None:
     take_id = speak(served, "Heard from elsewhere.", voice="bert", seed=11, temperature=0.5)
     screen = open_page(served).ready()
     expect(screen.takes).to_have_count(0)
@@ -158,7 +158,7 @@ def test_takes_are_filtered_selected_zipped_deleted_and_restored(
     assert saving.value.suggested_filename.endswith(".flac")
 
 
-def test_take_without_audio_is_regenerated_and_stored_takes_are_compared_at_the_same_place(
+def test_take_without_audio_is_regenerated_and_stored_takes_compared_at_one_position(
     served: Served, open_page: Open
 ) -> None:
     take_id = speak(served, "My sound is gone.", seed=5)
@@ -184,7 +184,7 @@ def test_take_without_audio_is_regenerated_and_stored_takes_are_compared_at_the_
     assert screen.page.evaluate("window.studio.position") >= place
 
 
-def test_the_history_fits_a_phone_and_every_eye(served: Served, open_page: Open) -> None:
+def test_history_fits_a_phone_and_is_accessible(served: Served, open_page: Open) -> None:
     speak(served, "Seen on a phone.")
     screen = open_page(served, **PHONE, color_scheme="dark").ready()
     row = history(screen, "on a phone")
@@ -193,7 +193,9 @@ def test_the_history_fits_a_phone_and_every_eye(served: Served, open_page: Open)
     assert serious_violations(screen) == []
 
 
-def test_lost_takes_are_reported(served: Served, open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_takes_that_could_not_be_saved_are_reported(
+    served: Served, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
     outcomes = served.app.state.studio.speech.register.outcomes
     monkeypatch.setitem(outcomes, "lost", 2)
     monkeypatch.setitem(outcomes, "soundless", 1)

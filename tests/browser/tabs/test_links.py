@@ -1,4 +1,4 @@
-"""Addresses of one project, one voice and one take: opened, titled, left by Back, and no trap when it is gone."""
+"""Addresses of a project, a voice and a take: opened, titled, left by Back, and a message if it no longer exists."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.studio.server import serve
 Open = Callable[..., Screen]
 
 
-def test_a_project_a_voice_and_a_take_have_addresses(voices_folder: Path, tmp_path: Path, open_page: Open) -> None:
+def test_projects_voices_and_takes_have_addresses(voices_folder: Path, tmp_path: Path, open_page: Open) -> None:
     settings = Settings(model="test/model", voices=str(voices_folder), home=str(tmp_path), share_days=30)
     with serve(settings, FakeEngine.start, page=True) as studio, studio.client() as client:
         project = client.post("/v1/projects", json={"input": "One.", "title": "A book"}).json()

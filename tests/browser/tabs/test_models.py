@@ -1,4 +1,4 @@
-"""The dialog of models: what fits, a download with its progress, and the switch, after which the new one speaks."""
+"""The dialog of models: which fit, a download with its progress, and a switch, after which the new model speaks."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def show(screen: Screen, area: str) -> None:
     screen.page.evaluate("(area) => (location.hash = area)", area)
 
 
-def opened(screen: Screen) -> Locator:
+def open_dialog(screen: Screen) -> Locator:
     """Open the dialog and wait for its list."""
     go(screen.page, "Settings")
     screen.page.get_by_role("button", name="Choose a model").click()
@@ -56,9 +56,9 @@ def opened(screen: Screen) -> Locator:
     return dialog
 
 
-def test_a_model_is_downloaded_and_switched_to_and_speaks(studio: Served, hub: Hub, open_page: Open) -> None:
+def test_model_is_downloaded_switched_to_and_used(studio: Served, hub: Hub, open_page: Open) -> None:
     screen = open_page(studio)
-    dialog = opened(screen)
+    dialog = open_dialog(screen)
     audio8, s2_pro = (dialog.get_by_role("listitem").filter(has_text=title) for title in (AUDIO8, "S2 Pro"))
     expect(s2_pro).to_contain_text("does not fit: needs at least")
     expect(s2_pro).to_contain_text("English, Chinese, Japanese")
@@ -102,7 +102,7 @@ def test_folder_is_looked_up_and_a_broken_model_falls_back(
         data = path.read_bytes()
         (cut / path.name).write_bytes(data[:-100] if path.name == "codec.pth" else data)
     screen = open_page(studio, **PHONE, color_scheme="dark")
-    dialog = opened(screen)
+    dialog = open_dialog(screen)
     dialog.get_by_label("A folder or file").fill(missing := str(tmp_path / "missing"))
     dialog.get_by_role("button", name="Check").click()
     nowhere = dialog.get_by_role("listitem").filter(has_text=f"not found: {missing}")

@@ -15,7 +15,7 @@ Open = Callable[..., Screen]
 Steer = Callable[..., Served]
 
 
-def test_a_request_of_the_api_is_seen_and_ended_on_the_page(steered: Steer, open_page: Open) -> None:
+def test_api_request_is_listed_on_the_page_and_can_be_cancelled(steered: Steer, open_page: Open) -> None:
     studio = steered()
     engine = studio.app.state.studio.speech.host.engine()
     engine.first_frame_gate.clear()

@@ -25,7 +25,7 @@ def open_settings(screen: Screen) -> None:
     expect(screen.page.locator("#area-settings dt").first).to_be_visible()
 
 
-def test_preferences_work_at_once_and_outlive_a_reload(served: Served, open_page: Open) -> None:
+def test_preferences_apply_at_once_and_survive_a_reload(served: Served, open_page: Open) -> None:
     screen = open_page(served, color_scheme="light").ready()
     open_settings(screen)
     expect_paper(screen, LIGHT)
@@ -63,7 +63,7 @@ def test_first_key_sees_its_adopted_items(served: Served, open_page: Open) -> No
     expect(screen.page.locator("#area-settings").get_by_text(line)).to_be_visible()
 
 
-def test_a_theme_left_to_the_system_follows_it(served: Served, open_page: Open) -> None:
+def test_theme_follows_the_system_unless_one_is_selected(served: Served, open_page: Open) -> None:
     screen = open_page(served, color_scheme="dark").ready()
     expect_paper(screen, DARK)
     screen.page.emulate_media(color_scheme="light")
@@ -142,7 +142,7 @@ def speak_by_dictionary(screen: Screen) -> None:
     expect(area.get_by_label("Word “GIF”")).to_have_count(0)
 
 
-def test_facts_of_the_studio_can_be_read_and_saved_and_its_dictionary_edited(served: Served, open_page: Open) -> None:
+def test_studio_facts_can_be_read_and_saved_and_the_dictionary_edited(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     open_settings(screen)
     facts = screen.page.locator("#area-settings [data-part=facts]")

@@ -67,7 +67,7 @@ def test_only_the_chosen_part_of_a_long_recording_is_sent(steered: Steer, open_p
     expect(area(screen).get_by_label("From", exact=True)).to_have_value("9.00")
 
 
-def test_reduced_noise_is_heard_and_judged_before_it_is_kept(steered: Steer, open_page: Open, tmp_path: Path) -> None:
+def test_noise_reduction_is_previewed_and_rated_before_saving(steered: Steer, open_page: Open, tmp_path: Path) -> None:
     studio = steered()
     screen = open_page(studio).ready()
     steps = new_voice(screen)
@@ -98,7 +98,7 @@ def test_reduced_noise_is_heard_and_judged_before_it_is_kept(steered: Steer, ope
 
 
 @pytest.mark.parametrize("device", ["desktop", "phone"])
-def test_a_recogniser_is_fetched_by_a_press_and_hears_the_clip(
+def test_recogniser_is_downloaded_by_a_click_and_transcribes_the_clip(
     steered: Steer, open_page: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str
 ) -> None:
     weights = tmp_path / "base"

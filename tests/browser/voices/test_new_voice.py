@@ -56,7 +56,7 @@ def picked(screen: Screen) -> Locator:
 
 
 @pytest.mark.parametrize("device", ["desktop", "phone"])
-def test_a_voice_is_recorded_checked_written_down_named_heard_and_spoken_in(
+def test_voice_is_recorded_checked_transcribed_named_saved_and_used(
     studio: Served, open_page: Open, device: str
 ) -> None:
     screen = open_page(studio, permissions=["microphone"], **(PHONE if device == "phone" else {})).ready()
@@ -100,7 +100,7 @@ def test_a_voice_is_recorded_checked_written_down_named_heard_and_spoken_in(
     assert voice["consent"] and voice["language"] == "en"
 
 
-def test_a_microphone_allowed_too_late_is_let_go_and_a_recording_is_lossless_and_unprocessed(
+def test_late_microphone_is_released_and_recordings_are_lossless_and_unprocessed(
     studio: Served, open_page: Open
 ) -> None:
     screen = open_page(studio, permissions=["microphone"]).ready()
@@ -236,7 +236,7 @@ def test_going_back_and_forth_keeps_input_and_skips_no_step(studio: Served, open
     expect(steps.get_by_label("Transcript")).to_have_value("A steady tone.")
 
 
-def test_unusable_clip_is_refused_and_a_long_one_gets_the_best_cut(
+def test_unusable_and_too_long_clips_are_refused_with_the_reason(
     studio: Served, open_page: Open, tmp_path: Path
 ) -> None:
     screen = open_page(studio).ready()
@@ -263,7 +263,7 @@ def test_unusable_clip_is_refused_and_a_long_one_gets_the_best_cut(
     expect(nav).to_contain_text("Record or upload a clip first.")
 
 
-def test_another_clip_and_a_recorded_consent_belong_to_the_voice(
+def test_second_clip_and_recorded_consent_are_added_to_the_voice(
     studio: Served, open_page: Open, tmp_path: Path
 ) -> None:
     screen = open_page(studio, permissions=["microphone"]).ready()
@@ -314,7 +314,7 @@ def test_recognised_words_are_marked_against_the_transcript(
     expect(steps.locator("mark")).to_have_count(0)
 
 
-def test_studios_own_clip_is_kept_from_the_second_step_on(studio: Served, open_page: Open, tmp_path: Path) -> None:
+def test_clip_from_the_studio_enters_at_the_second_step(studio: Served, open_page: Open, tmp_path: Path) -> None:
     screen = open_page(studio).ready()
     (tmp_path / "me.wav").write_bytes(wav(tone(6)))
     screen.bring_clip(tmp_path / "me.wav")

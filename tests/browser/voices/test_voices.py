@@ -1,4 +1,4 @@
-"""The library's area: voices found, played, chosen, changed, packed, deleted and restored."""
+"""The Voices area: voices are filtered, played, used, edited, exported, deleted and restored."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_folder_of_fish_speechs_references_is_imported(studio: Served, open_pa
     expect(area.locator(".card strong", has_text="Eve")).to_be_visible()
 
 
-def test_a_voice_is_exported_imported_again_and_copied(studio: Served, open_page: Open, tmp_path: Path) -> None:
+def test_voice_is_exported_duplicated_and_imported(studio: Served, open_page: Open, tmp_path: Path) -> None:
     keep(studio, "Cleo")
     screen = open_page(studio).ready()
     inspector = inspect(screen, "Cleo")
@@ -128,7 +128,7 @@ def test_a_voice_is_exported_imported_again_and_copied(studio: Served, open_page
     expect(library(screen)).to_contain_text("zip")
 
 
-def test_voices_are_found_by_name_tag_star_and_time(studio: Served, open_page: Open) -> None:
+def test_voices_are_filtered_by_name_tag_language_and_gender_and_sorted(studio: Served, open_page: Open) -> None:
     keep(studio, "Cleo", tags="warm,slow", gender="female", accent="Irish", language="en-IE")
     keep(studio, "Dora", tags="warm", gender="male", colour="#ffcc00", language="Dora")
     screen = open_page(studio).ready()
@@ -177,9 +177,7 @@ def test_a_large_library_is_shown_page_by_page(studio: Served, open_page: Open) 
     expect(area.get_by_role("button", name="Show more")).to_be_hidden()
 
 
-def test_a_voice_is_listened_to_by_keyboard_and_one_no_longer_wanted_when_its_answer_comes_is_not_shown(
-    studio: Served, open_page: Open
-) -> None:
+def test_voice_is_played_by_keyboard_and_late_responses_are_not_shown(studio: Served, open_page: Open) -> None:
     screen = open_page(studio).ready()
     area = library(screen)
     with screen.page.expect_response("**/preview*") as preview:
@@ -250,7 +248,7 @@ def test_clips_are_edited_removed_and_an_old_revision_restored(studio: Served, o
     expect(screen.page.get_by_role("heading", name="Another clip of Cleo")).to_be_visible()
 
 
-def test_foreign_changes_are_not_overwritten_and_voice_defaults_are_used(studio: Served, open_page: Open) -> None:
+def test_changes_of_others_are_not_overwritten_and_voice_defaults_are_used(studio: Served, open_page: Open) -> None:
     screen = open_page(studio).ready()
     inspector = inspect(screen, "Bert")
     with studio.client() as client:
@@ -298,7 +296,7 @@ def test_foreign_changes_are_not_overwritten_and_voice_defaults_are_used(studio:
     )
 
 
-def test_facts_of_a_voice_are_edited_and_shown_and_no_name_is_run(studio: Served, open_page: Open) -> None:
+def test_voice_facts_are_edited_and_shown_and_names_are_escaped(studio: Served, open_page: Open) -> None:
     attack = "<img src=x onerror=\"document.body.dataset.hacked='yes'\">"
     keep(studio, attack, tags="<b onclick=x>", description=attack)
     keep(studio, "Cleo")
@@ -329,7 +327,7 @@ def test_facts_of_a_voice_are_edited_and_shown_and_no_name_is_run(studio: Served
     assert screen.page.locator("body").get_attribute("data-hacked") is None, "a voice's name is never run"
 
 
-def test_inspector_is_a_fitting_sheet_on_a_phone(studio: Served, open_page: Open) -> None:
+def test_inspector_fits_a_phone(studio: Served, open_page: Open) -> None:
     screen = open_page(studio, **PHONE).ready()
     inspector = inspect(screen, "Anna")
     box = inspector.bounding_box()

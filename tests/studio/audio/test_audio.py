@@ -28,7 +28,7 @@ def resampled(pcm: np.ndarray, from_rate: int, to_rate: int, cuts: list[int]) ->
 
 @pytest.mark.parametrize("to_rate", RATES)
 @pytest.mark.parametrize("samples", [0, 1, 5, 100, 2048, 44_101])
-def test_resampling_is_the_same_for_every_cut_and_of_exact_length(samples: int, to_rate: int) -> None:
+def test_resampling_does_not_depend_on_chunking_and_gives_the_exact_length(samples: int, to_rate: int) -> None:
     random = np.random.default_rng(samples)
     pcm = random.uniform(-1, 1, samples).astype(np.float32)
     whole = resampled(pcm, 44_100, to_rate, [])
@@ -38,7 +38,7 @@ def test_resampling_is_the_same_for_every_cut_and_of_exact_length(samples: int, 
 
 
 @pytest.mark.parametrize("to_rate", RATES)
-def test_a_tone_keeps_its_pitch_and_level(to_rate: int) -> None:
+def test_resampled_tone_keeps_its_pitch_and_level(to_rate: int) -> None:
     out = resampled(tone(1, 44_100, 1000), 44_100, to_rate, [10_000, 10_001])
     np.testing.assert_allclose(out[200:-200], tone(1, to_rate, 1000)[200:-200], atol=1e-4)
 
@@ -57,7 +57,7 @@ def test_loud_samples_are_clipped_and_never_wrap() -> None:
     ]
 
 
-def test_a_wav_of_known_length_has_exact_sizes_and_a_stream_has_the_marker() -> None:
+def test_wav_header_has_exact_sizes_or_the_streaming_marker() -> None:
     pcm = tone(0.5)
     known = open_encoder("wav", 44_100, samples=len(pcm))
     data = known.write(pcm) + known.finish()
@@ -98,7 +98,7 @@ def test_common_containers_are_read(name: str, codec: str) -> None:
     assert 0.3 < np.sqrt(np.mean(clip.pcm[9_600:-9_600] ** 2)) < 0.4
 
 
-def test_channels_are_mixed_to_one() -> None:
+def test_channels_are_mixed_to_mono() -> None:
     stereo = np.stack([tone(1.5), np.zeros(66_150, np.float32)], axis=1)
     file = io.BytesIO()
     soundfile.write(file, stereo, 44_100, format="WAV", subtype="FLOAT")
@@ -110,7 +110,7 @@ def test_amr_recordings_of_phones_are_read() -> None:
     assert clip.sample_rate == 8_000 and clip.seconds == pytest.approx(2, abs=0.1)
 
 
-def test_half_a_sample_at_the_end_of_a_wav_is_left_out() -> None:
+def test_incomplete_last_sample_of_a_wav_is_dropped() -> None:
     pcm = tone(1.5, 24_000)
     file = io.BytesIO()
     soundfile.write(file, pcm, 24_000, format="WAV", subtype="PCM_16")

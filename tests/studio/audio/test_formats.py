@@ -34,7 +34,7 @@ def encoded(name: str, pcm: np.ndarray, **options: int) -> list[bytes]:
 
 
 @pytest.mark.parametrize("name", DEMUXERS)
-def test_file_has_the_format_of_its_name_and_the_audio(name: str) -> None:
+def test_encoded_file_has_the_named_format_and_the_audio(name: str) -> None:
     pieces = encoded(name, tone(2))
     data = b"".join(pieces)
     assert data.startswith(MAGIC[name])
@@ -48,7 +48,7 @@ def test_file_has_the_format_of_its_name_and_the_audio(name: str) -> None:
 
 
 @pytest.mark.parametrize("sample_rate", [44_100, 24_000])
-def test_a_flac_of_known_length_states_it(sample_rate: int) -> None:
+def test_flac_header_states_a_known_length(sample_rate: int) -> None:
     pcm = tone(1.3)[:-7]
     data = b"".join(encoded("flac", pcm, sample_rate=sample_rate, samples=len(pcm)))
     samples = soundfile.info(io.BytesIO(data)).frames
@@ -56,7 +56,7 @@ def test_a_flac_of_known_length_states_it(sample_rate: int) -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_encoded_bytes_arrive_with_the_audio_not_at_its_end(name: str) -> None:
+def test_encoder_outputs_bytes_before_the_audio_ends(name: str) -> None:
     pieces = encoded(name, tone(3))
     whole = sum(map(len, pieces))
     assert len(pieces[0]) + len(pieces[1]) > 0
@@ -64,20 +64,20 @@ def test_encoded_bytes_arrive_with_the_audio_not_at_its_end(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_text_without_audio_still_gives_a_file(name: str) -> None:
+def test_empty_audio_can_be_encoded(name: str) -> None:
     data = b"".join(encoded(name, np.zeros(0, np.float32)))
     assert isinstance(data, bytes)
 
 
 @pytest.mark.parametrize("rate", SAMPLE_RATES)
-def test_the_asked_sample_rate_is_the_files(rate: int) -> None:
+def test_file_has_the_requested_sample_rate(rate: int) -> None:
     for name in ("wav", "flac", "mp3"):
         got, pcm = decoded(b"".join(encoded(name, tone(1), sample_rate=rate)), DEMUXERS[name])
         assert got == rate
         assert 0 <= len(pcm) - rate <= PADDING.get(name, 0)
 
 
-def test_an_mp3_begins_with_sound_and_two_can_be_joined() -> None:
+def test_mp3_has_no_id3_or_xing_header_and_two_can_be_joined() -> None:
     one, two = (b"".join(encoded("mp3", tone(2, hertz=hertz))) for hertz in (300, 600))
     assert not one.startswith(b"ID3") and b"Xing" not in one and b"Info" not in one[:200]
     rate, pcm = decoded(one + two, "mp3")
@@ -85,7 +85,7 @@ def test_an_mp3_begins_with_sound_and_two_can_be_joined() -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_the_ffmpeg_command_decodes_it_without_a_complaint(name: str) -> None:
+def test_ffmpeg_decodes_every_format_without_errors(name: str) -> None:
     raw = ["-f", "s16le", "-ar", "24000", "-ac", "1"]
     known = raw if name == "pcm" else []
     done = subprocess.run(
@@ -105,14 +105,14 @@ def test_soundfile_reads_supported_formats() -> None:
         assert len(pcm) >= rate
 
 
-def test_unusual_model_rate_becomes_a_usual_one() -> None:
+def test_unsupported_model_rate_is_resampled_for_mp3() -> None:
     encoder = open_encoder("mp3", 20_000)
     data = encoder.write(tone(1, 20_000)) + encoder.finish()
     assert decoded(data, "mp3")[0] == 44_100
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_the_answer_names_its_type(studio: Served, name: str) -> None:
+def test_response_has_the_media_type_of_its_format(studio: Served, name: str) -> None:
     with studio.client() as client:
         answer = client.post(SPEECH, json={"input": "Hi.", "max_new_tokens": 8, "seed": 1, "response_format": name})
     assert answer.status_code == 200
@@ -126,7 +126,7 @@ def test_mp3_is_the_default_format(studio: Served) -> None:
     assert answer.headers["content-type"] == "audio/mpeg"
 
 
-def test_pcm_of_another_rate_says_so(studio: Served) -> None:
+def test_pcm_has_the_requested_rate_and_states_it(studio: Served) -> None:
     request = {"input": "Hi.", "max_new_tokens": 8, "seed": 1, "response_format": "pcm"}
     with studio.client() as client:
         native = client.post(SPEECH, json=request | {"sample_rate": 44_100})
@@ -149,7 +149,7 @@ def events_of(answer: httpx.Response) -> list[dict[str, object]]:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_events_carry_the_same_file(studio: Served, name: str) -> None:
+def test_events_contain_the_same_file_as_a_plain_response(studio: Served, name: str) -> None:
     request = {"input": "Hi there.", "max_new_tokens": 8, "seed": 1, "response_format": name}
     with studio.client() as client:
         whole = client.post(SPEECH, json=request).content
@@ -172,14 +172,14 @@ def test_events_carry_the_same_file(studio: Served, name: str) -> None:
         ({"stream": False, "stream_format": "sse"}, True),
     ],
 )
-def test_stream_format_wins_over_stream(steered: Steer, fields: dict[str, object], events: bool) -> None:
+def test_stream_format_overrides_stream(steered: Steer, fields: dict[str, object], events: bool) -> None:
     served, _ = steered()
     with served.client() as client:
         answer = client.post(SPEECH, json={"input": "a", **fields})
     assert answer.headers["content-type"].startswith("text/event-stream") == events
 
 
-def test_a_failure_amid_events_is_an_event_and_nothing_follows(steered: Steer) -> None:
+def test_failure_during_events_is_the_last_event(steered: Steer) -> None:
     served, engine = steered()
     engine.later_frames_gate.clear()
     body = {"input": "a b", "response_format": "wav", "stream_format": "sse"}

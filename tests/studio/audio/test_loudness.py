@@ -78,7 +78,7 @@ def test_limiter_keeps_peaks_below_the_ceiling_for_any_chunking() -> None:
 
 
 @pytest.mark.parametrize("name", STANDARDS)
-def test_a_sound_with_high_peaks_meets_each_standard(name: str) -> None:
+def test_audio_with_high_peaks_is_mastered_to_each_standard(name: str) -> None:
     pcm, standard = speech_like(6), STANDARDS[name]
     *_, mastering = find_mastering(lambda: pieces(pcm), RATE, standard)
     assert isinstance(mastering, Mastering) and mastering.is_limited
@@ -102,7 +102,7 @@ def test_short_or_noisy_audio_is_reported() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it counts the threads in /proc")
-def test_ffmpeg_measures_and_changes_the_speed_without_threads_of_its_own() -> None:
+def test_ffmpeg_filters_start_no_threads() -> None:
     before = len(os.listdir("/proc/self/task"))
     meter, tempo = Meter(RATE), Tempo(1.5, RATE)
     meter.write(tone(1))

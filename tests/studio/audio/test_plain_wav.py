@@ -1,4 +1,4 @@
-"""WAV files read without FFmpeg give the same samples bit for bit; files that only look plain are left to FFmpeg."""
+"""WAV files read without FFmpeg give the same samples bit for bit; files that only look like plain WAV go to FFmpeg."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def noise(seconds: float, rate: int, channels: int) -> np.ndarray:
 @pytest.mark.parametrize("subtype", ["PCM_16", "PCM_24", "FLOAT", "PCM_U8"])
 @pytest.mark.parametrize("rate", [8_000, 22_050, 44_100, 44_101, 48_000, 96_000])
 @pytest.mark.parametrize("channels", [1, 2, 8])
-def test_samples_are_ffmpegs_to_the_last_bit(subtype: str, rate: int, channels: int) -> None:
+def test_samples_equal_ffmpegs_bit_for_bit(subtype: str, rate: int, channels: int) -> None:
     wav = file_of(noise(1.3, rate, channels), rate, subtype=subtype)
     assert same(read_clip(wav), read_clip(by_ffmpeg(wav)))
     assert same(read_clip(wav, channel=channels - 1), read_clip(by_ffmpeg(wav), channel=channels - 1))
@@ -49,7 +49,7 @@ def test_samples_are_ffmpegs_to_the_last_bit(subtype: str, rate: int, channels: 
     assert levels.tobytes() == same_levels.tobytes() and seconds == same_seconds
 
 
-def test_ten_seconds_are_those_of_a_lossless_file() -> None:
+def test_ten_seconds_of_a_wav_equal_those_of_a_flac() -> None:
     sound = np.rint(noise(10, 44_100, 2) * 32_767).astype(np.int16)
     assert same(read_clip(file_of(sound, 44_100)), read_clip(file_of(sound, 44_100, "FLAC")))
 
@@ -79,7 +79,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_odd_file_is_read_or_refused_like_by_ffmpeg(name: str) -> None:
+def test_malformed_wav_is_read_or_refused_as_by_ffmpeg(name: str) -> None:
     def outcome(wav: bytes) -> object:
         try:
             clip = read_clip(wav, "ref_audio")

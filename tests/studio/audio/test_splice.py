@@ -12,7 +12,7 @@ HALF = round(0.005 * RATE)
 
 
 def voiced(*seconds: float, level: float, seed: int) -> tuple[np.ndarray, list[tuple[int, int]]]:
-    """Words of so many seconds with 0.2 s of a quiet room around each, and where they are."""
+    """Words of these lengths in seconds, with 0.2 s of room noise around each, and their positions."""
     rng = np.random.default_rng(seed)
     pieces, words, at = [], [], 0
     for number, long in enumerate((*seconds, 0.0)):
@@ -33,7 +33,7 @@ def piece(words: list[tuple[int, int]], number: int) -> Piece:
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
-def test_only_the_sentence_changes_at_equal_loudness(number: int) -> None:
+def test_splice_changes_only_the_sentence_and_matches_its_loudness(number: int) -> None:
     old, words = voiced(0.8, 1.1, 0.7, level=0.3, seed=1)
     new, others = voiced(0.5, 1.6, level=0.05, seed=2)
     spoken = others[1] if number else others[0]
@@ -51,7 +51,7 @@ def test_only_the_sentence_changes_at_equal_loudness(number: int) -> None:
     assert abs(20 * np.log10(loud / was)) < 1.0
     steps = np.abs(np.diff(spliced.pcm))
     joints = [at for at in (spliced.inserted_by + here.start, spliced.inserted_by + here.end) if HALF < at < len(steps)]
-    for at in joints:  # in the pauses around it there is no more of a step than the room itself has
+    for at in joints:  # in the surrounding pauses no step is larger than those of the room noise
         quiet = steps[max(0, at - round(0.15 * RATE)) : at] if at <= start else steps[at : at + round(0.15 * RATE)]
         assert quiet.max(initial=0.0) < 0.03
 

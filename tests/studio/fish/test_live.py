@@ -1,4 +1,4 @@
-"""WS /v1/tts/live: one continuous file per start, small messages, always a finish, and no leftovers."""
+"""WS /v1/tts/live: one continuous file per start, small messages, always a finish event, and no work left running."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def until_finish(socket: ClientConnection) -> tuple[list[dict[str, Any]], dict[s
     return events, event
 
 
-def test_a_start_is_one_continuous_file_and_another_may_follow(steered: Steer) -> None:
+def test_each_start_yields_one_continuous_file_and_another_may_follow(steered: Steer) -> None:
     served, engine = steered()
     with open_live(served) as socket:
         for voice in ("anna", "bert"):
@@ -69,7 +69,7 @@ def test_a_start_is_one_continuous_file_and_another_may_follow(steered: Steer) -
     assert not engine.utterances[2].history  # each start begins a new conversation
 
 
-def test_the_text_of_the_start_comes_first_and_a_flush_speaks_at_once(steered: Steer) -> None:
+def test_start_text_precedes_later_text_and_flush_speaks_at_once(steered: Steer) -> None:
     served, engine = steered()
     with open_live(served) as socket:
         start(socket, text="Well ", format="pcm")
@@ -92,7 +92,7 @@ def test_text_without_words_gives_no_audio_and_no_error(steered: Steer) -> None:
             assert until_finish(socket) == ([], {"event": "finish", "reason": "stop"}), text
 
 
-def test_text_without_an_end_is_spoken_after_its_chunk_length(steered: Steer) -> None:
+def test_unfinished_sentence_is_spoken_once_it_exceeds_chunk_length(steered: Steer) -> None:
     served, engine = steered()
     words = [f"word{number} " for number in range(60)]
     with open_live(served) as socket:
@@ -106,7 +106,7 @@ def test_text_without_an_end_is_spoken_after_its_chunk_length(steered: Steer) ->
     assert all(len(utterance.text) <= 110 for utterance in engine.utterances)
 
 
-def test_words_of_a_speaker_continue_in_the_same_voice(steered: Steer) -> None:
+def test_sentences_of_a_speaker_keep_its_voice(steered: Steer) -> None:
     served, engine = steered()
     with open_live(served) as socket:
         start(socket, reference_id=["anna", "bert"], format="pcm")
@@ -119,7 +119,7 @@ def test_words_of_a_speaker_continue_in_the_same_voice(steered: Steer) -> None:
 
 
 @pytest.mark.parametrize("audio_format", ["wav", "mp3", "opus", "pcm", "flac"])
-def test_messages_are_small_in_every_format(steered: Steer, audio_format: str) -> None:
+def test_audio_messages_are_below_64_kib_in_every_format(steered: Steer, audio_format: str) -> None:
     served, _ = steered()
     with open_live(served) as socket:  # accepts messages of up to 64 KiB
         start(socket, text="word " * 60, format=audio_format)
@@ -128,7 +128,7 @@ def test_messages_are_small_in_every_format(steered: Steer, audio_format: str) -
     assert events and finish["reason"] == "stop"
 
 
-def test_sentences_have_their_words_times(steered: Steer) -> None:
+def test_sentences_have_word_times(steered: Steer) -> None:
     served, _ = steered()
     with open_live(served, "/v1/tts/live/with-timestamp") as socket:
         start(socket, text="Hello there. Bye.", format="wav")
@@ -165,7 +165,9 @@ def test_sentences_have_their_words_times(steered: Steer) -> None:
         (["text"], "binary"),
     ],
 )
-def test_error_ends_with_a_finish_and_its_reason(steered: Steer, messages: list[bytes | str], words: str) -> None:
+def test_error_is_reported_in_a_finish_event_and_closes_the_socket(
+    steered: Steer, messages: list[bytes | str], words: str
+) -> None:
     served, _ = steered()
     with open_live(served) as socket:
         for data in messages:
@@ -178,7 +180,7 @@ def test_error_ends_with_a_finish_and_its_reason(steered: Steer, messages: list[
     served.until(running=0, waiting=0)
 
 
-def test_sockets_that_never_stop_leave_nothing_behind(steered: Steer) -> None:
+def test_sockets_closed_without_a_stop_leave_no_running_work(steered: Steer) -> None:
     served, engine = steered()
     engine.later_frames_gate.clear()
     with contextlib.ExitStack() as stack:
@@ -257,7 +259,7 @@ def socket_with_small_buffer(served: Served) -> Socket:
     return slow
 
 
-def test_a_stop_and_a_close_right_after_it_drop_the_work_and_a_reconnect_is_served(steered: Steer) -> None:
+def test_close_right_after_a_stop_drops_the_work_and_a_reconnect_is_served(steered: Steer) -> None:
     served, engine = steered()
     engine.later_frames_gate.clear()
     for _ in range(3):  # as Pipecat does at the end of a call, and to reconnect after an interruption
@@ -270,7 +272,7 @@ def test_a_stop_and_a_close_right_after_it_drop_the_work_and_a_reconnect_is_serv
 
 
 @pytest.mark.parametrize("path", ["//v1/tts/live", "//v1/tts/live/with-timestamp"])
-def test_a_base_url_with_a_slash_at_its_end_works(steered: Steer, path: str) -> None:
+def test_base_url_with_a_trailing_slash_works(steered: Steer, path: str) -> None:
     served, _ = steered()
     assert spoken(served, path)[:4] == b"RIFF"
     answer = httpx.post(f"{served.url}//v1/tts", json={"text": "Hello."})
@@ -283,7 +285,7 @@ def test_messages_may_be_compressed(steered: Steer) -> None:
     assert len(spoken(served, compression="deflate")) == len(spoken(served))
 
 
-def test_speech_of_a_socket_counts_towards_its_callers_share(steered: Steer) -> None:
+def test_socket_speech_counts_towards_the_callers_limits(steered: Steer) -> None:
     served, engine = steered(max_per_caller=1, requests_per_minute=3, max_rows=4)
     engine.later_frames_gate.clear()
     with open_live(served) as first, open_live(served) as second:

@@ -48,11 +48,11 @@ def test_malicious_messages_are_refused_with_a_message(data: bytes, words: str) 
         unpack(data)
 
 
-def test_a_message_of_the_most_values_is_read() -> None:
+def test_message_with_the_maximum_number_of_values_is_read() -> None:
     assert len(unpack(pack([0] * (MAX_VALUES - 1)))) == MAX_VALUES - 1
 
 
-def test_random_bytes_are_unpacked_like_by_the_packer_or_refused() -> None:
+def test_random_bytes_are_refused_or_unpacked_as_by_ormsgpack() -> None:
     chance = random.Random(3)
     good = pack(VALUE)[:400]
     for _ in range(3000):

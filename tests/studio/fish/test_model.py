@@ -36,7 +36,7 @@ def create(client: httpx.Client, clips: int = 1, **fields: Any) -> httpx.Respons
     return client.post("/model", data=plain, files=files)
 
 
-def test_a_voice_is_made_found_changed_spoken_in_and_deleted(steered: Steer) -> None:
+def test_voice_is_created_read_updated_used_and_deleted(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         model = create(client, texts=[WORDS], tags=["calm", "low"], description="Mine", enhance_audio_quality="false")
@@ -67,7 +67,7 @@ def test_a_voice_is_made_found_changed_spoken_in_and_deleted(steered: Steer) -> 
         assert message(client.delete(address), 404)
 
 
-def test_equal_titles_are_numbered_and_odd_ones_become_names(steered: Steer) -> None:
+def test_equal_titles_are_numbered_and_unsupported_characters_replaced(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         titles = [
@@ -88,7 +88,7 @@ def test_equal_titles_are_numbered_and_odd_ones_become_names(steered: Steer) -> 
         (9, ["One."] * 9, None),
     ],
 )
-def test_texts_come_one_for_each_recording_or_joined_by_commas(
+def test_texts_may_be_one_per_recording_or_comma_separated(
     steered: Steer, clips: int, texts: list[str], words: list[str] | None
 ) -> None:
     served, _ = steered()
@@ -100,7 +100,7 @@ def test_texts_come_one_for_each_recording_or_joined_by_commas(
             assert [sample["text"] for sample in answer.json()["samples"]] == words
 
 
-def test_voices_are_listed_in_pages_and_by_their_facts(steered: Steer) -> None:
+def test_voices_are_listed_in_pages_and_filtered(steered: Steer) -> None:
     served, _ = steered()
 
     def titles(**query: Any) -> list[str]:
@@ -127,7 +127,7 @@ def test_voices_are_listed_in_pages_and_by_their_facts(steered: Steer) -> None:
         message(client.get("/model?page_number=x"), 400)
 
 
-def test_an_unknown_voice_is_named_as_the_client_named_it(steered: Steer) -> None:
+def test_error_names_an_unknown_voice_as_the_client_did(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         voice_id = create(client, texts=WORDS).json()["_id"]
@@ -136,7 +136,7 @@ def test_an_unknown_voice_is_named_as_the_client_named_it(steered: Steer) -> Non
         assert f"'{voice_id}'" in message(client.post("/v1/tts", json={"text": "Hi.", "reference_id": voice_id}), 400)
 
 
-def test_too_many_files_and_fields_are_refused_in_words_and_leave_nothing(steered: Steer) -> None:
+def test_too_many_files_or_fields_are_refused_and_nothing_is_stored(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         twenty = [("voices", ("upload", bytes(10 * 2**20)))] * 20
@@ -151,7 +151,7 @@ def test_too_many_files_and_fields_are_refused_in_words_and_leave_nothing(steere
         assert len(client.get("/model").json()["items"]) == 2
 
 
-def test_a_recording_without_words_or_too_long_needs_a_recogniser(steered: Steer) -> None:
+def test_recordings_that_are_too_long_or_lack_texts_need_a_recogniser(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         assert "texts" in message(create(client), 400)
@@ -162,7 +162,7 @@ def test_a_recording_without_words_or_too_long_needs_a_recogniser(steered: Steer
         assert message(client.post("/v1/asr", files={"audio": ("a.wav", spoken())}), 501)
 
 
-def test_words_are_recognised_with_a_recogniser(voices_folder: Path, tmp_path: Path) -> None:
+def test_recordings_are_transcribed_with_a_recogniser(voices_folder: Path, tmp_path: Path) -> None:
     write_model(tmp_path / "whisper", ["hello", "you"], 1.0)
     settings = Settings(
         model="test/model",
@@ -187,7 +187,7 @@ class Echo:
         return Transcription(text, "en", (Word(text, 0.0, len(pcm) / RATE, 1.0),))
 
 
-def test_a_long_recording_is_heard_in_pieces_and_only_a_part_of_it_becomes_a_voice(
+def test_long_recording_is_transcribed_in_pieces_and_a_voice_uses_only_a_part(
     voices_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(FasterWhisper, "recognise", Echo.recognise)
@@ -211,7 +211,7 @@ def test_a_long_recording_is_heard_in_pieces_and_only_a_part_of_it_becomes_a_voi
         assert 5 < int(voice["samples"][0]["text"]) <= 15
 
 
-def test_the_account_is_the_same_for_each_key_and_another_for_another(steered: Steer) -> None:
+def test_each_key_has_its_own_stable_account_id(steered: Steer) -> None:
     keys = ("first", "second")
     served, _ = steered(api_keys=read_keys(",".join(keys)))
     with served.client() as client:

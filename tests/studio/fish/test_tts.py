@@ -68,7 +68,7 @@ def test_sdk_requests_are_spoken(steered: Steer) -> None:
 
 
 @pytest.mark.parametrize("kind", ["json", "msgpack", "form", "urlencoded"])
-def test_bodies_of_every_type_mean_the_same(steered: Steer, kind: str) -> None:
+def test_every_body_type_gives_the_same_speech(steered: Steer, kind: str) -> None:
     served, _ = steered()
     fields: dict[str, Any] = {"text": "Hello.", "format": "wav", "reference_id": "bert", "seed": 5, "temperature": 0.5}
     nested = fields | {"prosody": {"speed": 1, "volume": 0}}
@@ -119,7 +119,7 @@ API_CLIENT = {
         ({"reference_id": "nobody"}, None),
     ],
 )
-def test_fish_speechs_api_client_is_answered(steered: Steer, fields: dict[str, Any], beginning: bytes | None) -> None:
+def test_fish_speechs_api_client_is_supported(steered: Steer, fields: dict[str, Any], beginning: bytes | None) -> None:
     served, _ = steered()
     head = {"Content-Type": "application/msgpack", "Accept": "*/*", "Authorization": "Bearer YOUR_API_KEY"}
     with served.client() as client:
@@ -176,7 +176,7 @@ def test_formats_and_rates_are_those_of_fish_audio(
         assert soundfile.info(io.BytesIO(answer.content)).samplerate == rate
 
 
-def test_bit_rates_make_larger_and_smaller_files(steered: Steer) -> None:
+def test_bit_rate_changes_the_file_size(steered: Steer) -> None:
     served, _ = steered()
     text = "one two three four five six seven eight nine ten"
 
@@ -206,7 +206,7 @@ def test_prosody_changes_speed_and_volume(steered: Steer) -> None:
     assert "speed" in message(speak(served, text="a", prosody={"speed": 3}), 400)
 
 
-def test_a_budget_for_each_chunk_never_cuts_the_whole_short(steered: Steer) -> None:
+def test_max_new_tokens_per_chunk_never_truncates_the_speech(steered: Steer) -> None:
     served, engine = steered()
     for most in (0, 1, 1024):
         answer = speak(served, text="one two three", format="wav", max_new_tokens=most)
@@ -214,7 +214,7 @@ def test_a_budget_for_each_chunk_never_cuts_the_whole_short(steered: Steer) -> N
     assert len(engine.utterances) == 3
 
 
-def test_several_clips_are_one_prompt_in_one_voice(steered: Steer) -> None:
+def test_several_clips_form_one_prompt_for_one_voice(steered: Steer) -> None:
     served, engine = steered()
     clips = [wav(tone(2, hertz=hertz)) for hertz in (200, 300)]
     encoded = base64.b64encode(clips[1]).decode()
@@ -227,14 +227,14 @@ def test_several_clips_are_one_prompt_in_one_voice(steered: Steer) -> None:
 
 
 @pytest.mark.parametrize("nothing", [[], None])
-def test_empty_references_mean_none_and_an_id_precedes_clips(steered: Steer, nothing: object) -> None:
+def test_empty_references_are_ignored_and_reference_id_overrides_clips(steered: Steer, nothing: object) -> None:
     served, _ = steered()
     assert speak(served, text="Hello.", references=nothing).headers["x-voice"] == "anna"
     clips = [{"audio": wav(tone(2)), "text": "Words."}]
     assert speak(served, text="Hello.", references=clips, reference_id="bert").headers["x-voice"] == "bert"
 
 
-def test_voices_have_hex_ids_and_default_ids_of_clients_mean_the_default_voice(steered: Steer) -> None:
+def test_voices_have_hex_ids_and_client_default_ids_select_the_default_voice(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         voices = client.get("/model").json()["items"]
@@ -247,7 +247,7 @@ def test_voices_have_hex_ids_and_default_ids_of_clients_mean_the_default_voice(s
     assert unknown in message(speak(served, text="Hello.", reference_id=unknown), 400)
 
 
-def test_a_list_of_ids_is_one_voice_for_each_speaker(steered: Steer) -> None:
+def test_list_of_ids_assigns_a_voice_to_each_speaker(steered: Steer) -> None:
     served, engine = steered()
     text = "<|speaker:0|>Hello Bert.\n<|speaker:1|>Hello\n\nAnna. <|speaker:0|> Bye."
     answer = speak(served, text=text, reference_id=["anna", "bert"])
@@ -305,7 +305,7 @@ def test_bad_bodies_are_refused_in_fish_audios_form(steered: Steer, content: byt
         message(client.post(TTS, content=content, headers={"Content-Type": kind}), status)
 
 
-def test_binary_bytes_are_not_taken_for_signs_of_json(steered: Steer) -> None:
+def test_binary_bytes_do_not_count_as_json_syntax(steered: Steer) -> None:
     served, _ = steered()
     clip = wav(tone(29)) + b",:[{" * 500_000
     assert speak(served, text="a", references=[{"audio": clip, "text": "b"}]).status_code == 200
@@ -329,7 +329,7 @@ def test_keys_are_required_and_access_errors_have_the_right_form(steered: Steer)
         assert "CORS_ORIGINS" in message(answer, 403)
 
 
-def test_the_share_of_a_caller_holds_here_too(steered: Steer) -> None:
+def test_request_limit_of_a_caller_applies(steered: Steer) -> None:
     served, _ = steered(max_per_caller=1, requests_per_minute=2)
     speak(served, text="a")
     speak(served, text="a")
@@ -337,7 +337,7 @@ def test_the_share_of_a_caller_holds_here_too(steered: Steer) -> None:
     assert "a minute" in message(answer, 429) and int(answer.headers["retry-after"]) > 0
 
 
-def test_events_with_timestamps_are_one_file_and_end_with_the_words_times(steered: Steer) -> None:
+def test_timestamp_events_form_one_file_and_end_with_word_times(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         body = {"text": "Hello there, you.", "format": "wav", "seed": 3}

@@ -33,7 +33,7 @@ def until_half(client: httpx.Client, snapshot: Path) -> dict[str, Any]:
     return until(client, lambda state: part.exists() and part.stat().st_size == ARRIVED)
 
 
-def test_two_requests_share_one_download_and_it_is_complete_only_at_its_end(
+def test_two_requests_share_one_download_which_counts_only_once_complete(
     hub: Hub, snapshot: Path, studio_of: StudioOf
 ) -> None:
     hub.gate.clear()
@@ -52,7 +52,7 @@ def test_two_requests_share_one_download_and_it_is_complete_only_at_its_end(
     assert sum(path.endswith(f"resolve/{COMMIT}/{LARGE}") for path in hub.paths) == 1
 
 
-def test_a_cancelled_download_leaves_nothing_unfinished(hub: Hub, snapshot: Path, studio_of: StudioOf) -> None:
+def test_cancelled_download_leaves_no_partial_files(hub: Hub, snapshot: Path, studio_of: StudioOf) -> None:
     hub.gate.clear()
     with studio_of(model="test/model").served.client() as client:
         client.post(DOWNLOAD)
@@ -64,9 +64,7 @@ def test_a_cancelled_download_leaves_nothing_unfinished(hub: Hub, snapshot: Path
         assert client.post(f"{LIST}/bundled/download").status_code == 404
 
 
-def test_a_download_of_a_killed_program_is_continued(
-    hub: Hub, snapshot: Path, cache: Path, studio_of: StudioOf
-) -> None:
+def test_download_of_a_killed_program_is_resumed(hub: Hub, snapshot: Path, cache: Path, studio_of: StudioOf) -> None:
     """The killed program is `fish-voice-studio models download`; while it runs, a studio does not download too."""
     hub.gate.clear()
     command = [sys.executable, "-m", "studio", "models", "download", AUDIO8]
@@ -100,7 +98,7 @@ def test_broken_connection_is_reopened(
     assert hub.ranges == [f"{LARGE} from {ARRIVED}"] and installed_folder(MODEL) == snapshot
 
 
-def test_stalled_download_fails_and_is_continued_later(
+def test_stalled_download_fails_and_can_be_resumed(
     hub: Hub, studio_of: StudioOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in {"PAUSE": 0.0, "PATIENCE": 0.2, "ATTEMPTS": 2}.items():
@@ -176,7 +174,7 @@ def test_unreachable_hub_is_reported_with_an_alternative(cache: Path, studio_of:
         ("SSL_CERT_FILE", "/no/such.pem", "check SSL_CERT_FILE"),
     ],
 )
-def test_an_unusable_setting_is_named(
+def test_error_names_an_invalid_setting(
     hub: Hub, studio_of: StudioOf, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, message: str
 ) -> None:
     with studio_of(model="test/model").served.client() as client:
@@ -188,14 +186,14 @@ def test_an_unusable_setting_is_named(
 
 
 @pytest.mark.parametrize("answer", [b"[" * 200_000, b" " * (hub_download._MAX_LISTING_BYTES + 1), b"[1]", b"\xff"])
-def test_another_answer_than_a_list_of_files_is_refused(hub: Hub, studio_of: StudioOf, answer: bytes) -> None:
+def test_response_other_than_a_list_of_files_is_refused(hub: Hub, studio_of: StudioOf, answer: bytes) -> None:
     hub.listed = answer
     with studio_of(model="test/model").served.client() as client:
         client.post(DOWNLOAD)
         assert downloaded(client)["error"] == "127.0.0.1 did not answer with a list of files"
 
 
-def test_parts_of_an_earlier_commit_are_removed(hub: Hub, snapshot: Path, studio_of: StudioOf) -> None:
+def test_partial_files_of_an_earlier_commit_are_removed(hub: Hub, snapshot: Path, studio_of: StudioOf) -> None:
     older = snapshot.with_name("f" * 40)
     older.mkdir(parents=True)
     (older / "tokenizer.json").touch()

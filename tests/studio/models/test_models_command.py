@@ -64,7 +64,7 @@ def test_failed_download_reports_the_reason(capsys: pytest.CaptureFixture[str]) 
     assert "was not downloaded: 127.0.0.1 cannot be reached" in capsys.readouterr().err
 
 
-def test_an_address_of_the_hub_that_is_none_is_named(
+def test_error_names_an_invalid_hub_address(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://[::1")

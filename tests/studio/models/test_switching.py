@@ -46,7 +46,7 @@ def why(answer: httpx.Response) -> str:
     return str(answer.json()["error"]["message"])
 
 
-def test_a_downloaded_model_speaks_and_is_loaded_by_the_next_start(
+def test_downloaded_model_can_be_used_and_is_loaded_at_the_next_start(
     hub: Hub, snapshot: Path, studio_of: StudioOf, tmp_path: Path
 ) -> None:
     home = str(tmp_path / "home")
@@ -68,7 +68,9 @@ def test_a_downloaded_model_speaks_and_is_loaded_by_the_next_start(
     assert studio_of(home=home, model="test/model").models == ["test/model"]  # a setting takes precedence
 
 
-def test_running_takes_end_first_and_new_ones_are_refused_for_now(studio_of: StudioOf, quick_checkpoint: Path) -> None:
+def test_switch_waits_for_running_takes_and_refuses_new_ones_meanwhile(
+    studio_of: StudioOf, quick_checkpoint: Path
+) -> None:
     studio = studio_of()
     engine = studio.engines[0]
     with studio.served.client() as client:
@@ -140,7 +142,7 @@ def test_the_bundled_model_is_loaded_if_neither_loads(
         assert say(client).status_code == 200
 
 
-def test_the_old_weights_are_gone_before_the_new_ones_come(
+def test_old_weights_are_freed_before_new_ones_are_loaded(
     quick_checkpoint: Path, voices_folder: Path, tmp_path: Path
 ) -> None:
     """With the real engine, first with valid weights, then with some that are found to be damaged while loading."""

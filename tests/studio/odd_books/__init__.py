@@ -1,1 +1,1 @@
-"""Small books as odd as people's own, one builder for each kind, with what an import must make of them."""
+"""Small unusual books like those of users, one builder for each kind, with the expected result of an import."""

@@ -1,4 +1,4 @@
-"""EPUBs as they come from shops, converters and hand-made archives: their contents, and pages that are broken."""
+"""EPUBs as made by shops, converters and hand: tables of contents, and broken pages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def of(
     fields: dict[str, Any] | None = None,
     **parts: Any,
 ) -> OddBook:
-    """A book whose table of contents, which is in its spine, is left out besides what the ``reasons`` are for."""
+    """A book whose table of contents, which is in its spine, is omitted in addition to what ``reasons`` name."""
     data = epub(pages, **parts)
     return OddBook("x.epub", data, chapters, texts, absent, 1 + len(reasons), reasons, fields=fields)
 

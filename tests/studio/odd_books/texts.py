@@ -1,4 +1,4 @@
-"""Plain texts, Markdown, subtitles and tables as they come from archives, editors and players."""
+"""Plain texts, Markdown, subtitles and tables as written by archives, editors and players."""
 
 from __future__ import annotations
 

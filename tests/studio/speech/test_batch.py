@@ -1,4 +1,4 @@
-"""Many texts in one request: every item has its result, good or bad, and a disconnect ends them all."""
+"""Many texts in one request: every item has its own result or error, and a disconnect cancels them all."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_items_inherit_absent_fields_from_the_batch(steered: Steer) -> None:
         ({"response_format": "wav", "voice": "bert"}, {"format": "flac"}, "bert", "audio/flac"),
     ],
 )
-def test_null_in_an_item_is_absent_and_other_names_mean_the_same(
+def test_null_fields_of_an_item_are_ignored_and_aliases_accepted(
     steered: Steer, shared: dict[str, object], item: dict[str, object], voice: str, media_type: str
 ) -> None:
     served, _ = steered()
@@ -84,14 +84,14 @@ def test_bad_item_gets_its_own_error_and_the_others_continue(steered: Steer) -> 
     assert len(engine.utterances) == 1
 
 
-def test_more_items_than_places_wait_for_one(steered: Steer) -> None:
+def test_items_beyond_the_free_slots_wait(steered: Steer) -> None:
     served, _ = steered(max_rows=1, max_waiting=0)
     with served.client() as client:
         batch = client.post(BATCH, json={"items": [{"input": "a"}] * 8}).json()
     assert batch["succeeded"] == 8
 
 
-def test_waiting_for_a_place_costs_no_share(steered: Steer) -> None:
+def test_waiting_items_do_not_use_up_the_request_limit(steered: Steer) -> None:
     served, engine = steered(max_rows=1, max_waiting=0, requests_per_minute=3)
     engine.first_frame_gate.clear()
     with ThreadPoolExecutor(2) as pool, served.client() as client:
@@ -107,7 +107,7 @@ def test_waiting_for_a_place_costs_no_share(steered: Steer) -> None:
     assert states == ["finished"] * 3
 
 
-def test_results_come_as_lines_as_they_are_done(steered: Steer) -> None:
+def test_results_are_streamed_as_lines_in_order_of_completion(steered: Steer) -> None:
     served, engine = steered(max_rows=4)
     engine.later_frames_gate.clear()  # only the take of a single frame ends before it is set
     body = {"items": [{"input": "a"}, {"input": "b", "max_new_tokens": 1}], "stream": True}
@@ -121,7 +121,7 @@ def test_results_come_as_lines_as_they_are_done(steered: Steer) -> None:
     assert (lines[-1]["total"], lines[-1]["succeeded"]) == (2, 2)
 
 
-def test_results_are_those_of_single_requests(studio: Served) -> None:
+def test_batch_results_equal_those_of_single_requests(studio: Served) -> None:
     body = {"response_format": "wav", "seed": 3, "max_new_tokens": 8}
     with studio.client() as client:
         batch = client.post(BATCH, json=body | {"items": [{"input": "Hi."}, {"input": "Ho."}]}).json()
@@ -141,7 +141,7 @@ def test_an_invalid_batch_is_refused(steered: Steer, body: dict[str, object]) ->
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_hanging_up_ends_a_whole_batch(steered: Steer, stream: bool) -> None:
+def test_disconnect_cancels_the_whole_batch(steered: Steer, stream: bool) -> None:
     served, engine = steered(max_rows=2)
     engine.first_frame_gate.clear()
     served.hang_up(BATCH, {"items": [{"input": "a"}] * 6, "stream": stream}, running=2)

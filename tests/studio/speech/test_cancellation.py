@@ -51,7 +51,7 @@ async def test_uninterrupted_work_returns_its_result() -> None:
         assert await task == "done"
 
 
-async def test_ending_work_leaves_its_task_usable_and_lets_nothing_begin_later() -> None:
+async def test_cancelled_token_leaves_its_task_usable_and_starts_no_later_work() -> None:
     token, work = CancelToken(Ended), Work()
 
     async def caller() -> str:
@@ -73,7 +73,7 @@ async def test_ending_work_leaves_its_task_usable_and_lets_nothing_begin_later()
     assert not later.has_begun.is_set()
 
 
-async def test_result_ready_at_the_end_does_not_count() -> None:
+async def test_result_ready_at_cancellation_is_discarded() -> None:
     token = CancelToken(Ended)
     async with awaited(token) as (work, task):
         work.may_end.set()
@@ -82,7 +82,7 @@ async def test_result_ready_at_the_end_does_not_count() -> None:
             await task
 
 
-async def test_a_cancelled_caller_gets_the_cancellation() -> None:
+async def test_cancelled_caller_raises_cancelled_error() -> None:
     async with awaited(CancelToken(Ended)) as (work, task):
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -91,7 +91,7 @@ async def test_a_cancelled_caller_gets_the_cancellation() -> None:
 
 
 @pytest.mark.parametrize("first", ["ended", "cancelled"])
-async def test_cancellation_wins_over_ending(first: str) -> None:
+async def test_task_cancellation_takes_precedence_over_the_token(first: str) -> None:
     token = CancelToken(Ended)
     async with awaited(token) as (_, task):
         for end in (token.cancel, task.cancel) if first == "ended" else (task.cancel, token.cancel):

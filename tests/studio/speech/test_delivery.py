@@ -1,4 +1,4 @@
-"""The work in progress for a take when its listener leaves."""
+"""Work in progress for a take whose listener disconnects."""
 
 from __future__ import annotations
 
@@ -29,9 +29,7 @@ async def noise() -> AsyncGenerator[Sound, None]:
         yield Sound(np.full(4410, 0.1, np.float32), 1, 0.0, 0.0)
 
 
-async def test_a_recording_is_closed_once_no_thread_writes_to_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_recording_is_closed_only_after_its_last_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     began, may, wrote = threading.Event(), threading.Event(), threading.Event()
     write = Recording.write
 
@@ -44,7 +42,7 @@ async def test_a_recording_is_closed_once_no_thread_writes_to_it(
     monkeypatch.setattr(Recording, "write", late)
     recorder = Recorder(Library(tmp_path), Retention(10, 2**30), lambda take_id, outcome: None)
     take = Take("req_1", time.time(), "random", 0, caller="page")
-    other = recorder.open(replace(take, id="req_2"), "model")  # while one is open, no count is put right
+    other = recorder.open(replace(take, id="req_2"), "model")  # counts are not corrected while a recording is open
     recording = recorder.open(take, "model")
     live = LiveTake(take, RecentTakes(), lambda take: None, 44_100, recording=recording)
 
@@ -57,7 +55,7 @@ async def test_a_recording_is_closed_once_no_thread_writes_to_it(
     listening = asyncio.create_task(listen())
     await until(began.is_set)
     listening.cancel()
-    for _ in range(10):  # in which it would have closed the recording
+    for _ in range(10):  # long enough to close the recording too early
         await asyncio.sleep(0)
     may.set()
     with suppress(asyncio.CancelledError):

@@ -1,4 +1,4 @@
-"""Dialogues: who speaks which line, how the turns follow each other, and what is refused."""
+"""Dialogues: the voice of each line, the timing of turns, and refusals."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ It is ten, at 10:30 sharp.
 anna: Bye."""
 
 
-def spoken(served: Served, **body: object) -> httpx.Response:
+def speak(served: Served, **body: object) -> httpx.Response:
     with served.client() as client:
         return client.post(SPEECH, json={"response_format": "wav", "seed": 5, "cast": {}} | body)
 
 
-def test_a_name_and_a_colon_at_the_beginning_of_a_line_begin_a_turn() -> None:
+def test_name_and_colon_at_line_start_begin_a_turn() -> None:
     turns = read_turns(SCRIPT)
     assert [(turn.speaker, turn.text, turn.line) for turn in turns] == [
         (None, "Once upon a time", 1),
@@ -50,7 +50,7 @@ def test_a_name_and_a_colon_at_the_beginning_of_a_line_begin_a_turn() -> None:
 def test_turns_have_their_voice_seed_and_position_in_the_file(steered: Steer) -> None:
     served, engine = steered()
     script = "One two.\nAnna: Three four five.\nThe fish: Six.\nANNA: Seven."
-    answer = spoken(served, input=script, voice="bert", cast={"the fish": "bert"}, turn_gap=0.5)
+    answer = speak(served, input=script, voice="bert", cast={"the fish": "bert"}, turn_gap=0.5)
     assert answer.headers["x-voice"] == "bert, anna"
     own = [utterance.references[0].text[11:15] for utterance in engine.utterances]
     assert own == ["bert", "anna", "bert", "anna"]
@@ -74,20 +74,20 @@ def test_turns_have_their_voice_seed_and_position_in_the_file(steered: Steer) ->
         assert np.allclose(sound[start : start + length], wanted, atol=1e-4)
         assert not sound[start + length : start + length + gap].any()
         start += length + gap
-    assert spoken(served, input=script, voice="bert", cast={"the fish": "bert"}, turn_gap=0.5).content == answer.content
+    assert speak(served, input=script, voice="bert", cast={"the fish": "bert"}, turn_gap=0.5).content == answer.content
 
 
-def test_two_revisions_of_a_voice_are_two_voices(steered: Steer) -> None:
+def test_revisions_of_a_voice_are_treated_as_separate_voices(steered: Steer) -> None:
     served, engine = steered()
     library = served.app.state.studio.library
     bert = library.voices.get("bert").samples
     library.voices.revise("anna", lambda _: bert)
-    spoken(served, input="A: One.\nB: Two.\nA: Three.", cast={"A": "anna@1", "B": "anna@2"})
+    speak(served, input="A: One.\nB: Two.\nA: Three.", cast={"A": "anna@1", "B": "anna@2"})
     assert [utterance.references[0].text[11:15] for utterance in engine.utterances] == ["anna", "bert", "anna"]
     assert [[turn.text for turn in utterance.history] for utterance in engine.utterances] == [[], [], ["One."]]
 
 
-def test_the_first_turn_is_heard_before_the_second_is_spoken(steered: Steer) -> None:
+def test_first_turn_is_streamed_before_the_second_is_generated(steered: Steer) -> None:
     served, engine = steered(max_rows=1, max_waiting=0)
     engine.later_frames_gate.clear()
     with served.client() as client:
@@ -105,13 +105,13 @@ def test_next_turn_begins_early_if_the_current_audio_will_not_last(steered: Stee
     served, engine = steered(max_rows=2)
     engine.later_frames_gate.clear()
     with ThreadPoolExecutor(1) as pool:
-        answer = pool.submit(spoken, served, input="Anna: Hm.\nBert: Yes, so it is.")
+        answer = pool.submit(speak, served, input="Anna: Hm.\nBert: Yes, so it is.")
         served.until(running=2)  # one frame of "Hm." is there: the rest cannot fill the second that Bert may need
         engine.later_frames_gate.set()
         assert frames_of(answer.result().content)[1] == 30 * FRAME + round(0.3 * RATE)
 
 
-def test_leaving_ends_both_turns(steered: Steer) -> None:
+def test_disconnect_cancels_both_turns(steered: Steer) -> None:
     served, engine = steered(max_rows=2)
     engine.later_frames_gate.clear()
     with served.client() as client:
@@ -123,9 +123,9 @@ def test_leaving_ends_both_turns(steered: Steer) -> None:
     served.until(running=0, cancelled=2)
 
 
-def test_a_limit_counts_all_turns_together(steered: Steer) -> None:
+def test_max_new_tokens_limits_all_turns_together(steered: Steer) -> None:
     served, _ = steered()
-    answer = spoken(served, input="Anna: one.\nBert: two.\nAnna: three.", max_new_tokens=9, turn_gap=0)
+    answer = speak(served, input="Anna: one.\nBert: two.\nAnna: three.", max_new_tokens=9, turn_gap=0)
     assert frames_of(answer.content)[1] == 9 * FRAME
     with served.client() as client:
         assert client.get(f"/v1/takes/{answer.headers['x-request-id']}").json()["finish_reason"] == "length"
@@ -133,17 +133,17 @@ def test_a_limit_counts_all_turns_together(steered: Steer) -> None:
 
 def test_refusals_name_the_line(steered: Steer) -> None:
     served, engine = steered()
-    answer = spoken(served, input="Anna: Hi.\nNobody: Hi.")
+    answer = speak(served, input="Anna: Hi.\nNobody: Hi.")
     assert_envelope(answer, 400, "cast")
     assert (
         answer.json()["error"]["code"] == "unknown_speaker" and "line 2: 'Nobody'" in answer.json()["error"]["message"]
     )
-    unknown = spoken(served, input="Hm.\nAnna: Hi.", cast={"Anna": "nobody"})
+    unknown = speak(served, input="Hm.\nAnna: Hi.", cast={"Anna": "nobody"})
     assert_envelope(unknown, 400, "cast")
     assert "line 2, 'Anna'" in unknown.json()["error"]["message"]
-    assert_envelope(spoken(served, input="Anna: Hi.", cast={"Anna": " "}), 400, "cast")
-    assert_envelope(spoken(served, input="Anna: Hi.", turn_gap=11), 400, "turn_gap")
-    assert "line 2" in spoken(served, input="Anna: Hi.\nBert: [pause:1s]").json()["error"]["message"]
+    assert_envelope(speak(served, input="Anna: Hi.", cast={"Anna": " "}), 400, "cast")
+    assert_envelope(speak(served, input="Anna: Hi.", turn_gap=11), 400, "turn_gap")
+    assert "line 2" in speak(served, input="Anna: Hi.\nBert: [pause:1s]").json()["error"]["message"]
     assert engine.utterances == []
 
 
@@ -151,7 +151,7 @@ def test_dialogue_is_stored_with_voices_and_turns_and_can_be_repeated(steered: S
     served, _ = steered()
     script = "One two.\nAnna: Three four five.\nThe fish: Six."
     with served.client() as client:
-        answer = spoken(served, input=script, voice="bert", cast={"the fish": "bert"}, temperature=0.5)
+        answer = speak(served, input=script, voice="bert", cast={"the fish": "bert"}, temperature=0.5)
         take = client.get(f"/v1/takes/{answer.headers['x-request-id']}").json()
         assert (take["stored"], take["voice"], take["voice_id"]) == (True, "bert, anna", None)
         assert [(turn["speaker"], turn["voice"]) for turn in take["turns"]] == [
@@ -163,16 +163,16 @@ def test_dialogue_is_stored_with_voices_and_turns_and_can_be_repeated(steered: S
         assert (request["voice"], request["cast"]) == ("bert@1", {"Anna": "anna@1", "The fish": "bert@1"})
         assert request["temperature"] == 0.5 and "top_p" not in request
         assert client.post(SPEECH, json=request).content == answer.content
-        named = spoken(served, input="Anna: One.\nBert: Two.", voice="random")
+        named = speak(served, input="Anna: One.\nBert: Two.", voice="random")
         take = client.get(f"/v1/takes/{named.headers['x-request-id']}").json()
         assert take["voice"] == "anna, bert" and "voice" not in take["request"]
 
 
-def test_a_kept_dialogue_is_found_by_each_of_its_voices(steered: Steer) -> None:
+def test_stored_dialogue_is_found_by_each_of_its_voices(steered: Steer) -> None:
     served, _ = steered()
-    alone = spoken(served, input="Alone.", voice="bert", cast=None).headers["x-request-id"]
+    alone = speak(served, input="Alone.", voice="bert", cast=None).headers["x-request-id"]
     cast = {"Ann": "anna", "Bob": "bert"}
-    both = spoken(served, input="It was late.\nAnn: Hi.\nBob: Yes?", voice="random", cast=cast).headers["x-request-id"]
+    both = speak(served, input="It was late.\nAnn: Hi.\nBob: Yes?", voice="random", cast=cast).headers["x-request-id"]
     with served.client() as client:
 
         def ids(**question: str) -> list[str]:

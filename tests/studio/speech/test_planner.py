@@ -1,4 +1,4 @@
-"""Where a request is planned: in the event loop while that takes no time, else in a thread."""
+"""Where a request is planned: in the event loop if that is quick, else in a thread."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Clock:
 
 
 class Watched(VoiceResolver):
-    """Notes the thread of each look-up."""
+    """Records the thread of each look-up."""
 
     def __init__(self, library: Library) -> None:
         super().__init__(library)
@@ -71,7 +71,7 @@ def voices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Watched:
     return watched
 
 
-async def test_a_short_text_is_planned_in_the_event_loop_and_a_long_one_in_a_thread_to_the_same_plan(
+async def test_short_texts_are_planned_in_the_event_loop_and_long_ones_in_a_thread(
     voices: Watched,
 ) -> None:
     planner, request = Planner(voices, WorkQueue(TEXTS)), SpeechRequest("Hello there.", "eve", seed=3)
@@ -108,7 +108,7 @@ async def test_plans_run_in_threads_after_an_expensive_one(voices: Watched) -> N
     assert voices.in_loop == [True, False, False, True, True], "for so many seconds"
 
 
-async def test_thread_waits_for_a_locked_library_with_the_same_refusals(voices: Watched) -> None:
+async def test_locked_library_is_awaited_in_a_thread_with_the_same_refusals(voices: Watched) -> None:
     planner = Planner(voices, WorkQueue(TEXTS))
     await planner.plan(SpeechRequest("Hello.", "eve"), CARD, "me")
     voices.is_locked = True

@@ -34,7 +34,7 @@ def speak(client: httpx.Client, text: str = WORDS, /, **fields: object) -> httpx
     return answer
 
 
-def go_on(client: httpx.Client, take: httpx.Response, **fields: object) -> httpx.Response:
+def continue_take(client: httpx.Client, take: httpx.Response, **fields: object) -> httpx.Response:
     return client.post(f"{TAKES}/{take.headers['x-request-id']}/continue", json=fields)
 
 
@@ -55,7 +55,7 @@ def test_continued_take_equals_an_unlimited_one(steered: Steer) -> None:
         assert record(client, whole)["can_continue"] is False
         before = record(client, cut)
         assert (before["finish_reason"], before["can_continue"], before["resumed_at"]) == ("length", True, None)
-        after = go_on(client, cut)
+        after = continue_take(client, cut)
         assert np.array_equal(samples(after), samples(whole))
         row = record(client, after)
         assert engine.utterances[-1].so_far is not None and engine.utterances[-1].so_far.shape == (10, 5)
@@ -67,7 +67,7 @@ def test_continued_take_equals_an_unlimited_one(steered: Steer) -> None:
 
 
 @pytest.mark.parametrize("limits", [(30, None), (90, None), (91, 185, 200), (10, 20, 95, None)])
-def test_takes_are_continued_in_every_part_at_borders_and_repeatedly(
+def test_takes_continue_in_any_part_at_part_borders_and_repeatedly(
     steered: Steer, limits: tuple[int | None, ...]
 ) -> None:
     served, engine = steered()
@@ -78,7 +78,7 @@ def test_takes_are_continued_in_every_part_at_borders_and_repeatedly(
         assert unbroken[0].history == () and len(unbroken[2].history) == 2
         take = speak(client, PARTS, **how, max_new_tokens=limits[0])
         for limit in limits[1:]:
-            take = go_on(client, take, **({"max_new_tokens": limit} if limit else {}))
+            take = continue_take(client, take, **({"max_new_tokens": limit} if limit else {}))
         assert np.array_equal(samples(take), samples(whole))
         resumed, wanted = record(client, take), record(client, whole)
         assert resumed["resumed_at"] == limits[0], "the first time that it was taken up"
@@ -90,25 +90,25 @@ def test_takes_are_continued_in_every_part_at_borders_and_repeatedly(
             assert heard.text == expected.text and np.array_equal(heard.codes, expected.codes)
 
 
-def test_real_engine_continues_to_the_last_sample(studio: Served) -> None:
+def test_real_engine_continues_a_take_to_its_full_length(studio: Served) -> None:
     """A chunk cut in its middle may be rounded differently, by one 16-bit step at most."""
     with studio.client() as client:
         whole, cut = (speak(client, voice="anna", max_new_tokens=limit) for limit in (40, 17))
         record(client, cut)
-        joined = samples(go_on(client, cut, max_new_tokens=40)).astype(int)
+        joined = samples(continue_take(client, cut, max_new_tokens=40)).astype(int)
         assert joined.shape == (40 * 2048,)
         assert np.abs(joined - samples(whole)).max() <= 1
 
 
-def test_another_format_may_be_asked_for_and_events_too(steered: Steer) -> None:
+def test_continuation_may_use_another_format_or_events(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         cut = speak(client, max_new_tokens=5, sample_rate=16_000)
-        assert go_on(client, cut).headers["x-sample-rate"] == "16000"
-        assert go_on(client, cut, response_format="flac").headers["content-type"] == "audio/flac"
-        events = go_on(client, cut, stream_format="sse")
+        assert continue_take(client, cut).headers["x-sample-rate"] == "16000"
+        assert continue_take(client, cut, response_format="flac").headers["content-type"] == "audio/flac"
+        events = continue_take(client, cut, stream_format="sse")
         assert events.text.rstrip().startswith("event: speech.audio.delta") and "speech.audio.done" in events.text
-        unkept = go_on(client, cut, store=False)
+        unkept = continue_take(client, cut, store=False)
         assert record(client, unkept)["stored"] is False
 
 
@@ -116,20 +116,22 @@ def test_takes_that_cannot_be_continued_are_refused_with_the_reason(steered: Ste
     served, _ = steered()
     with served.client() as client:
         ended, cut = speak(client), speak(client, max_new_tokens=5)
-        assert "it is already complete" in assert_refused(go_on(client, ended), 409)
+        assert "it is already complete" in assert_refused(continue_take(client, ended), 409)
         for fields in ({"speed": 2}, {"input": "Anna: Hello there.\nBert: And hello.", "cast": {}}):
             other = speak(client, **{"max_new_tokens": 5} | fields)
             assert record(client, other)["can_continue"] is False
-            assert "dialogues cannot" in assert_refused(go_on(client, other), 409)
-        assert "includes the 5 frames" in assert_refused(go_on(client, cut, max_new_tokens=5), 400, "max_new_tokens")
-        assert_refused(go_on(client, cut, seed=3), 400, "seed")
+            assert "dialogues cannot" in assert_refused(continue_take(client, other), 409)
+        assert "includes the 5 frames" in assert_refused(
+            continue_take(client, cut, max_new_tokens=5), 400, "max_new_tokens"
+        )
+        assert_refused(continue_take(client, cut, seed=3), 400, "seed")
         assert_refused(client.post(f"{TAKES}/req_nobody/continue", json={}), 404)
         unkept = speak(client, max_new_tokens=5, store=False)
-        assert_refused(go_on(client, unkept), 404)
+        assert_refused(continue_take(client, unkept), 404)
         client.delete(f"{TAKES}/{cut.headers['x-request-id']}")
-        assert_refused(go_on(client, cut), 404)
+        assert_refused(continue_take(client, cut), 404)
         client.post(f"{TAKES}/{cut.headers['x-request-id']}/restore")
-        assert len(samples(go_on(client, cut))) == 36 * 2048
+        assert len(samples(continue_take(client, cut))) == 36 * 2048
 
 
 def assert_refused(answer: httpx.Response, status: int, param: str = "take_id") -> str:
@@ -146,14 +148,14 @@ def test_full_queue_is_refused_before_the_first_byte(steered: Steer) -> None:
         with client.stream("POST", SPEECH, json={"input": WORDS, "response_format": "wav"}) as answer:
             pieces = answer.iter_raw()  # to let go of it would hang up
             next(pieces)
-            assert_envelope(go_on(client, cut), 429)
+            assert_envelope(continue_take(client, cut), 429)
             assert_envelope(client.post(f"{TAKES}/{answer.headers['x-request-id']}/continue", json={}), 409, "take_id")
         engine.later_frames_gate.set()
         served.until(running=0)
-        assert go_on(client, cut).status_code == 200
+        assert continue_take(client, cut).status_code == 200
 
 
-def test_continuing_with_another_model_is_refused_by_name(steered: Steer, tmp_path: Path) -> None:
+def test_continuing_with_another_model_is_refused_and_both_are_named(steered: Steer, tmp_path: Path) -> None:
     home = {"home": str(tmp_path / "home")}
     served, _ = steered(**home)
     with served.client() as client:
@@ -161,7 +163,7 @@ def test_continuing_with_another_model_is_refused_by_name(steered: Steer, tmp_pa
         record(client, cut)
     other, _ = steered(**home, model="test/another")
     with other.client() as client:
-        message = assert_refused(go_on(client, cut), 409)
+        message = assert_refused(continue_take(client, cut), 409)
     assert "another model or codec than the one loaded (model fake, not another fake)" in message
 
 
@@ -183,7 +185,7 @@ def test_deleted_voice_is_not_replaced_by_another_of_its_name(steered: Steer) ->
         dialogue = speak(client, "One.\nHe: Two.", **script)
         client.delete("/v1/voices/anna")
         client.patch("/v1/voices/bert", json={"name": "Anna"})
-        answer = go_on(client, cut)
+        answer = continue_take(client, cut)
         assert_envelope(answer, 409, "take_id")
         assert "no longer in the library" in answer.json()["error"]["message"]
         assert_envelope(client.post(SPEECH, json=record(client, cut)["request"]), 400, "voice")
@@ -192,10 +194,12 @@ def test_deleted_voice_is_not_replaced_by_another_of_its_name(steered: Steer) ->
         assert_envelope(client.post(SPEECH, json=again), 400)
         client.patch("/v1/voices/anna", json={"name": "Bert"})
         client.post("/v1/voices/anna/restore")
-        assert go_on(client, cut).status_code == 200
+        assert continue_take(client, cut).status_code == 200
 
 
-def test_codes_go_when_the_take_goes_and_a_take_without_its_sound_cannot_go_on(steered: Steer, tmp_path: Path) -> None:
+def test_codes_are_deleted_with_the_take_and_takes_without_audio_cannot_continue(
+    steered: Steer, tmp_path: Path
+) -> None:
     served, _ = steered(home=str(tmp_path / "home"))
     library: Library = served.app.state.studio.speech.voices.library
     with served.client() as client:
@@ -203,14 +207,14 @@ def test_codes_go_when_the_take_goes_and_a_take_without_its_sound_cannot_go_on(s
         row = record(client, second)
         library.files.path(row["audio"]["sha256"]).unlink()  # type: ignore[index]
         assert record(client, second)["can_continue"] is False
-        assert_envelope(go_on(client, second), 404, "take_id")
+        assert_envelope(continue_take(client, second), 404, "take_id")
         client.delete(f"{TAKES}/{first.headers['x-request-id']}")
         library.trash.empty(None)
     with sqlite3.connect(tmp_path / "home" / "library.db") as db:
         assert db.execute("select count(*) from take_codes").fetchone() == (1,)
 
 
-async def test_leaving_while_the_stored_sound_is_read_leaves_no_open_file(
+async def test_cancelling_while_stored_audio_is_read_leaves_no_open_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A step in a thread continues after its caller is cancelled, and nothing can be closed before it ends."""

@@ -32,7 +32,7 @@ def samples(data: bytes) -> np.ndarray:
     return np.frombuffer(data[44:], "<i2").astype(np.float32) / 32767
 
 
-def test_a_long_text_is_spoken_part_after_part_in_one_conversation(steered: Steer) -> None:
+def test_long_text_is_spoken_in_parts_of_one_conversation(steered: Steer) -> None:
     served, engine = steered()
     answer = wav_of(served, input=" ".join([SENTENCE] * 6), chunk_length=120)
     texts = [utterance.text for utterance in engine.utterances]
@@ -47,7 +47,7 @@ def test_a_long_text_is_spoken_part_after_part_in_one_conversation(steered: Stee
     assert engine.cancelled == 0
 
 
-def test_a_conversation_forgets_its_oldest_turns_when_the_context_is_full(steered: Steer) -> None:
+def test_conversation_drops_its_oldest_turns_if_the_context_is_full(steered: Steer) -> None:
     served, engine = steered()
     wav_of(served, input=" ".join([SENTENCE] * 40), chunk_length=120)
     remembered = [len(utterance.history) for utterance in engine.utterances]
@@ -58,7 +58,7 @@ def test_a_conversation_forgets_its_oldest_turns_when_the_context_is_full(steere
     assert max(positions) < engine.info.max_context // 2
 
 
-async def test_the_real_engine_hears_the_parts_before(studio: Served) -> None:
+async def test_real_engine_uses_the_previous_parts_as_context(studio: Served) -> None:
     engine = studio.app.state.studio.speech.host.engine()
     utterance = Utterance("x", sampling=Sampling(seed=2), max_frames=12)
 
@@ -75,7 +75,7 @@ async def test_the_real_engine_hears_the_parts_before(studio: Served) -> None:
     assert not np.array_equal(await spoken(history), whole)
 
 
-def test_leaving_amid_a_later_part_frees_the_row(steered: Steer) -> None:
+def test_disconnect_during_a_later_part_frees_the_row(steered: Steer) -> None:
     served, engine = steered()
     body = {"input": " ".join([SENTENCE] * 4), "chunk_length": 100, "response_format": "wav"}
     with served.client() as client, client.stream("POST", SPEECH, json=body) as answer:
@@ -86,7 +86,7 @@ def test_leaving_amid_a_later_part_frees_the_row(steered: Steer) -> None:
     served.until(running=0, waiting=0)
 
 
-def test_later_part_waits_for_a_place_in_a_full_queue(steered: Steer) -> None:
+def test_later_part_waits_while_the_queue_is_full(steered: Steer) -> None:
     served, engine = steered()
     engine.full_times = 3
     answer = wav_of(served, input=f"{SENTENCE} {SENTENCE}", chunk_length=100)
@@ -94,7 +94,7 @@ def test_later_part_waits_for_a_place_in_a_full_queue(steered: Steer) -> None:
     assert frames_of(answer.content)[1] == 2 * len(SENTENCE.split()) * 6 * FRAME
 
 
-def test_pauses_are_silence_of_their_length_in_place(steered: Steer) -> None:
+def test_pauses_give_silence_of_their_length_at_their_position(steered: Steer) -> None:
     served, _ = steered()
     answer = wav_of(served, input="[pause:500ms] One. [pause:1s] Two. [pause:250ms]")
     pcm = samples(answer.content)
@@ -105,7 +105,7 @@ def test_pauses_are_silence_of_their_length_in_place(steered: Steer) -> None:
     assert np.abs(pcm[half : half + 6 * FRAME]).max() > 0.4
 
 
-async def test_long_silence_is_given_out_second_by_second() -> None:
+async def test_long_silence_is_streamed_second_by_second() -> None:
     engine = FakeEngine(EngineConfig("test/model"))
     script = read_script("[pause:10s]" * 30 + "One." + "[pause:10s]" * 30)
     performance = ScriptStream(engine, script, Utterance("x", sampling=Sampling(seed=2)), None, [])
@@ -117,7 +117,7 @@ async def test_long_silence_is_given_out_second_by_second() -> None:
 
 
 @pytest.mark.parametrize("speed", [0.5, 2])
-def test_pauses_and_gaps_have_their_length_at_any_speed(steered: Steer, speed: float) -> None:
+def test_pauses_and_gaps_keep_their_length_at_any_speed(steered: Steer, speed: float) -> None:
     served, _ = steered()
 
     def seconds(text: str, **fields: object) -> float:

@@ -59,7 +59,7 @@ def test_sentences_are_spoken_as_soon_as_they_are_complete(steered: Steer) -> No
 
 
 @pytest.mark.parametrize("config", [{}, {"response_format": None}, {"format": None}])
-def test_the_usual_sound_is_pcm_at_24_khz(studio: Served, config: dict[str, object]) -> None:
+def test_default_format_is_pcm_at_24_khz(studio: Served, config: dict[str, object]) -> None:
     with open_socket(studio) as socket:
         send(socket, "session.config", max_new_tokens=10, seed=1, **config)
         send(socket, "input.text", text="Hello")
@@ -71,7 +71,7 @@ def test_the_usual_sound_is_pcm_at_24_khz(studio: Served, config: dict[str, obje
             assert audio == client.post("/v1/audio/speech", json=body).content
 
 
-def test_flush_speaks_the_held_text(steered: Steer) -> None:
+def test_flush_speaks_the_pending_text(steered: Steer) -> None:
     served, _ = steered()
     with open_socket(served) as socket:
         send(socket, "input.text", text="Well")
@@ -102,7 +102,7 @@ def test_lone_pauses_precede_the_next_sentence(steered: Steer) -> None:
     assert [utterance.text for utterance in engine.utterances] == ["One.", "Two.", "Three"]
 
 
-def test_cancel_stops_the_voice_drops_the_rest_and_continues_the_session(steered: Steer) -> None:
+def test_cancel_stops_the_speech_drops_the_rest_and_keeps_the_session(steered: Steer) -> None:
     served, engine = steered()
     engine.later_frames_gate.clear()
     with open_socket(served) as socket:
@@ -121,7 +121,7 @@ def test_cancel_stops_the_voice_drops_the_rest_and_continues_the_session(steered
         assert json.loads(socket.recv(60))["type"] == "session.done"
 
 
-def test_a_cancel_after_the_text_is_done_ends_the_session(steered: Steer) -> None:
+def test_cancel_after_the_last_text_ends_the_session(steered: Steer) -> None:
     served, engine = steered()
     engine.first_frame_gate.clear()
     with open_socket(served) as socket:
@@ -134,7 +134,7 @@ def test_a_cancel_after_the_text_is_done_ends_the_session(steered: Steer) -> Non
     served.until(running=0)
 
 
-def test_hanging_up_frees_the_row(steered: Steer) -> None:
+def test_disconnect_frees_the_row(steered: Steer) -> None:
     served, engine = steered()
     engine.first_frame_gate.clear()
     with open_socket(served) as socket:
@@ -176,7 +176,7 @@ def test_a_bad_message_is_reported_and_ends_the_session(
 
 
 @pytest.mark.parametrize("before", [["session.config"], ["input.text"], ["input.text", "input.cancel"]])
-def test_settings_are_refused_after_others_and_after_text(steered: Steer, before: list[str]) -> None:
+def test_settings_are_refused_after_earlier_settings_or_text(steered: Steer, before: list[str]) -> None:
     served, engine = steered()
     engine.first_frame_gate.clear()
     with open_socket(served) as socket:
@@ -189,7 +189,7 @@ def test_settings_are_refused_after_others_and_after_text(steered: Steer, before
     engine.first_frame_gate.set()
 
 
-def test_waiting_text_is_counted_in_characters_and_freed_by_speaking(steered: Steer) -> None:
+def test_pending_text_is_limited_in_characters_and_freed_once_spoken(steered: Steer) -> None:
     served, engine = steered()
     engine.first_frame_gate.clear()
     with open_socket(served) as socket:

@@ -1,4 +1,4 @@
-"""Words that the model has no sound for are a short silence in every format; a text without any word is refused."""
+"""Words without audio from the model give a short silence in every format; a text without any word is refused."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def seconds_of(file: bytes, format_name: str) -> float:
         return sum(map(len, frames)) / source.streams.audio[0].codec_context.sample_rate
 
 
-def test_a_word_without_sound_is_a_short_silence(steered: Steer) -> None:
+def test_words_without_audio_give_a_short_silence(steered: Steer) -> None:
     served, engine = steered()
     with served.client() as client:
         for format_name, speed in itertools.product(FORMATS, (1, 4)):
@@ -42,7 +42,7 @@ def test_a_word_without_sound_is_a_short_silence(steered: Steer) -> None:
     assert take["stored"] and take["audio"]
 
 
-def test_text_without_sound_is_handled_in_events_batches_and_dialogues(steered: Steer) -> None:
+def test_text_without_audio_is_handled_in_events_batches_and_dialogues(steered: Steer) -> None:
     served, engine = steered()
     engine.spoilt = ["mute"] * 4
     with served.client() as client:
@@ -56,7 +56,7 @@ def test_text_without_sound_is_handled_in_events_batches_and_dialogues(steered: 
         assert len(client.post(SPEECH, json=dialogue).content) == 4800
 
 
-def test_a_sentence_without_sound_is_silence_on_the_socket_and_an_invisible_one_is_none(steered: Steer) -> None:
+def test_socket_sends_silence_for_a_soundless_sentence_and_nothing_for_an_invisible_one(steered: Steer) -> None:
     served, engine = steered()
     engine.spoilt = ["mute"]
     with open_socket(served) as socket:
@@ -80,7 +80,7 @@ def test_part_without_audio_adds_nothing_to_a_part_with_audio(steered: Steer) ->
 INVISIBLE = ["\u200b", " \n\t\u200b", "\u00ad", "\u2060", "\u00a0\u3000\ufeff", "\ufe0f", "\u3164"]
 
 
-def test_invisible_text_is_blank(steered: Steer) -> None:
+def test_invisible_text_is_refused_as_blank(steered: Steer) -> None:
     served, engine = steered()
     with served.client() as client:
         for text in INVISIBLE:
@@ -113,7 +113,7 @@ def test_text_without_words_is_refused_on_every_route(steered: Steer) -> None:
     assert engine.utterances == []
 
 
-def test_lone_punctuation_in_a_stream_is_skipped(steered: Steer) -> None:
+def test_lone_symbols_in_a_stream_are_skipped(steered: Steer) -> None:
     served, engine = steered()
     with open_socket(served) as socket:
         for alone in ("👍", "\ue000"):

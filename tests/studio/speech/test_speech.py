@@ -19,7 +19,7 @@ SPEECH = "/v1/audio/speech"
 Steer = Callable[..., Steered]
 
 
-def test_a_wav_has_the_models_rate_and_as_many_samples_as_frames_were_made(studio: Served) -> None:
+def test_wav_has_the_models_rate_and_all_generated_frames(studio: Served) -> None:
     with studio.client() as client:
         answer = client.post(
             SPEECH, json={"input": "Hello.", "max_new_tokens": 12, "seed": 7, "response_format": "wav"}
@@ -39,7 +39,7 @@ def test_a_wav_has_the_models_rate_and_as_many_samples_as_frames_were_made(studi
     )
 
 
-def test_pcm_is_24_khz_16_bit_of_the_same_sound(studio: Served) -> None:
+def test_pcm_is_the_same_audio_at_24_khz_and_16_bits(studio: Served) -> None:
     request = {"input": "Hello.", "max_new_tokens": 12, "seed": 7}
     with studio.client() as client:
         file = client.post(SPEECH, json=request | {"response_format": "wav"}).content
@@ -52,7 +52,7 @@ def test_pcm_is_24_khz_16_bit_of_the_same_sound(studio: Served) -> None:
     assert np.sqrt(np.mean(lower**2)) == pytest.approx(np.sqrt(np.mean(native**2)), rel=0.25)
 
 
-def test_the_same_request_and_seed_give_the_same_bytes_and_no_seed_gives_another(studio: Served) -> None:
+def test_same_seed_gives_the_same_bytes_and_no_seed_draws_another(studio: Served) -> None:
     request = {"input": "Say it again.", "max_new_tokens": 10, "response_format": "wav"}
     with studio.client() as client:
         drawn = client.post(SPEECH, json=request)
@@ -62,7 +62,7 @@ def test_the_same_request_and_seed_give_the_same_bytes_and_no_seed_gives_another
     assert drawn.headers["x-seed"] != other.headers["x-seed"]
 
 
-def test_an_own_clip_is_the_voice_and_is_encoded_once(steered: Steer) -> None:
+def test_reference_clip_is_used_as_the_voice_and_encoded_once(steered: Steer) -> None:
     served, engine = steered()
     clip = data_url(wav(tone(2, 24_000), 24_000))
     with served.client() as client:
@@ -74,7 +74,7 @@ def test_an_own_clip_is_the_voice_and_is_encoded_once(steered: Steer) -> None:
     assert engine.utterances[-1].references[0].text == "My own words."
 
 
-def test_real_clip_changes_the_speech(studio: Served) -> None:
+def test_reference_clip_changes_the_speech(studio: Served) -> None:
     request = {"input": "Hello.", "max_new_tokens": 8, "seed": 3, "response_format": "wav"}
     with studio.client() as client:
         own = client.post(SPEECH, json=request | {"ref_audio": data_url(wav(tone(2))), "ref_text": "Words."})
@@ -88,7 +88,7 @@ def test_real_clip_changes_the_speech(studio: Served) -> None:
     [("anna", "anna"), ("BERT ", "bert"), ("default", "anna"), (None, "anna"), ("", "anna"), ("random", "random"),
      ("alloy", "anna"), ("ash", "anna"), ("marin", "bert"), ({"id": "bert"}, "bert")],
 )  # fmt: skip
-def test_a_voice_is_found_by_id_case_or_alias(steered: Steer, voice: object, spoken: str) -> None:
+def test_voice_is_found_by_id_or_alias_in_any_case(steered: Steer, voice: object, spoken: str) -> None:
     served, engine = steered()
     with served.client() as client:
         answer = client.post(SPEECH, json={"input": "Hi.", "voice": voice})
@@ -116,7 +116,7 @@ def test_unknown_fields_and_nulls_are_ignored(steered: Steer) -> None:
         assert client.post(SPEECH, json={"input": "Hi.", "backend": "x", "lang_code": "a", **nulls}).status_code == 200
 
 
-def test_sound_arrives_while_the_rest_is_not_made_yet(steered: Steer) -> None:
+def test_audio_is_streamed_before_the_rest_is_generated(steered: Steer) -> None:
     served, engine = steered()
     engine.later_frames_gate.clear()
     with (
@@ -133,7 +133,7 @@ def test_sound_arrives_while_the_rest_is_not_made_yet(steered: Steer) -> None:
     assert frames_of(data) == (44_100, 12 * 2048)
 
 
-def test_full_queue_is_answered_429_with_retry_after(steered: Steer) -> None:
+def test_full_queue_returns_429_with_retry_after(steered: Steer) -> None:
     served, engine = steered(max_rows=1, max_waiting=1)
     engine.first_frame_gate.clear()
     with ThreadPoolExecutor(2) as pool, served.client() as client:
@@ -149,14 +149,14 @@ def test_full_queue_is_answered_429_with_retry_after(steered: Steer) -> None:
 
 
 @pytest.mark.parametrize("read", [0, 4000])
-def test_hanging_up_before_or_amid_the_sound_frees_the_row(steered: Steer, read: int) -> None:
+def test_disconnect_before_or_during_the_audio_frees_the_row(steered: Steer, read: int) -> None:
     served, engine = steered(max_rows=1)
     (engine.later_frames_gate if read else engine.first_frame_gate).clear()
     served.hang_up(SPEECH, {"input": "a b c", "response_format": "wav"}, read, running=1)
     served.until(running=0, cancelled=1)
 
 
-def test_hanging_up_while_queued_leaves_the_queue(steered: Steer) -> None:
+def test_disconnect_while_queued_leaves_the_queue(steered: Steer) -> None:
     served, engine = steered(max_rows=1, max_waiting=4)
     engine.first_frame_gate.clear()
     with ThreadPoolExecutor(1) as pool, served.client() as client:
@@ -176,7 +176,7 @@ def test_real_engine_frees_the_row_of_a_disconnected_caller(studio: Served) -> N
     assert after["cancelled"] + after["finished"] == before["cancelled"] + before["finished"] + 1
 
 
-def test_record_of_an_abandoned_take_shows_it(steered: Steer) -> None:
+def test_abandoned_take_is_recorded_as_cancelled(steered: Steer) -> None:
     served, engine = steered()
     engine.later_frames_gate.clear()
     with served.client() as client:

@@ -1,4 +1,4 @@
-"""Events for a request that waits: comments keep the connection, then comes the speech, or why there is none."""
+"""Events for a waiting request: comments keep the connection open until the speech, or the reason for its absence."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_waiting_request_gets_pings_and_then_speech(steered: Steer) -> None:
     assert set(names[:-1]) == {"speech.audio.delta"} and names[-1] == "speech.audio.done"
 
 
-def test_late_refusal_is_an_event(steered: Steer) -> None:
+def test_cancellation_while_waiting_is_an_error_event(steered: Steer) -> None:
     served, engine = steered()
     engine.first_frame_gate.clear()
     with served.client() as client, client.stream("POST", "/v1/audio/speech", json=BODY) as answer:
@@ -47,7 +47,7 @@ def test_late_refusal_is_an_event(steered: Steer) -> None:
     assert json.loads(data.partition(": ")[2])["error"]["code"] == "request_cancelled"
 
 
-def test_waiting_caller_that_leaves_is_removed(steered: Steer) -> None:
+def test_disconnected_waiting_caller_is_removed(steered: Steer) -> None:
     served, engine = steered()
     engine.first_frame_gate.clear()
     with served.client() as client, client.stream("POST", "/v1/audio/speech", json=BODY) as answer:
@@ -57,7 +57,7 @@ def test_waiting_caller_that_leaves_is_removed(steered: Steer) -> None:
     served.until(running=0, cancelled=1)
 
 
-def test_immediate_refusal_is_a_status(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_immediate_refusal_is_an_http_status(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studio.api.http.sse.PING_SECONDS", 15.0)
     served, _ = steered()
     with served.client() as client:

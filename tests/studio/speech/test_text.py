@@ -1,4 +1,4 @@
-"""A script is cut at sentence ends and nowhere else, loses no word, and its pauses become silence."""
+"""A script is cut at sentence ends only, without losing a word, and its pauses become silence."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ def test_parts_respect_the_limit_without_losing_letters(text: str) -> None:
     assert len(pieces) > 1
 
 
-def test_a_model_of_single_lines_gets_a_full_stop_for_the_end_of_a_paragraph() -> None:
+def test_single_line_models_get_a_full_stop_at_paragraph_ends() -> None:
     text = "You need:\n\na tape measure \n \n[slow] paper\n\n2 \n\nThe salt\nis “here”.\n\nEnd\n\n"
     [words] = read_script(text, one_line=True)
     assert words == Words("You need: a tape measure. [slow] paper. 2. The salt is “here”. End")
     assert read_script(text) == (Words(text.strip()),)
 
 
-def test_scripts_without_spaces_are_cut_after_their_own_stops() -> None:
+def test_writing_without_spaces_is_cut_after_its_own_full_stops() -> None:
     assert all(part[-1] in "。！？" for part in parts("今天天气很好。我们去公园吧！你觉得怎么样？" * 4))
 
 
@@ -89,7 +89,7 @@ def test_tags_are_never_cut() -> None:
     assert all(part.count("[") == part.count("]") for part in parts(text))
 
 
-def test_part_continues_in_the_voice_of_its_speaker() -> None:
+def test_each_part_starts_with_the_mark_of_its_speaker() -> None:
     text = "<|speaker:0|>First I say this, which is rather long by itself. And then I say that, which is long as well. "
     text += "<|speaker:1|>Now the other one speaks, and does so for a while. And goes on speaking after it, too."
     tags = [re.findall(r"speaker:\d", part)[0] for part in parts(text)]
@@ -106,7 +106,7 @@ def test_part_continues_in_the_voice_of_its_speaker() -> None:
         ("[pause:1s][pause:1s] Go.", (Pause(1.0), Pause(1.0), Words("Go."))),
     ],
 )
-def test_pauses_with_a_length_are_silence_and_all_other_tags_the_models(text: str, script: Script) -> None:
+def test_pauses_with_a_length_become_silence_and_other_tags_go_to_the_model(text: str, script: Script) -> None:
     assert read_script(text) == script
 
 
@@ -145,7 +145,7 @@ SENTENCES = [
 
 
 @pytest.mark.parametrize("sentences", SENTENCES)
-def test_sentence_ends_match_a_readers(sentences: list[str]) -> None:
+def test_sentences_are_split_as_a_reader_would(sentences: list[str]) -> None:
     assert sentences_of("".join(sentences)) == sentences
 
 

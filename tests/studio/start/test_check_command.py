@@ -91,7 +91,7 @@ def test_unwritable_measurements_are_still_printed(tmp_path: Path, capsys: pytes
     assert SENTENCES[0] in captured.out and "were not written" in captured.err.splitlines()[-1]
 
 
-def test_measurements_survive_a_recogniser_that_fails(
+def test_measurements_are_printed_even_if_the_recogniser_fails(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Deaf:
@@ -105,7 +105,7 @@ def test_measurements_survive_a_recogniser_that_fails(
     assert "not counted, since faster-whisper:base failed" in captured.err.splitlines()[-1]
 
 
-def test_a_name_of_the_catalogue_is_checked_and_an_interrupt_leaves_no_traceback(
+def test_catalogue_name_is_resolved_and_an_interrupt_prints_no_traceback(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(config: EngineConfig, *given: object) -> ModelReport:

@@ -58,7 +58,7 @@ def test_bundle_behaves_like_its_modules(tmp_path: Path) -> None:
     assert done.stdout.split() == ["Hello", "4", "Ada", "42", "worklet.js"]
 
 
-def test_the_map_finds_every_line_in_its_module() -> None:
+def test_source_map_maps_every_line_to_its_module() -> None:
     script, warnings = bundled(MODULES | {PHRASES: "{}"}, "main.js")
     lines = script.splitlines()
     sections = json.loads(warnings)["sections"]
@@ -100,7 +100,7 @@ def test_a_missing_module_is_named() -> None:
         bundled({"main.js": 'import { a } from "./lib/gone.js";\n'}, "main.js")
 
 
-def test_data_is_part_of_the_bundle_in_one_line(tmp_path: Path) -> None:
+def test_json_is_bundled_in_one_line(tmp_path: Path) -> None:
     script = 'import names from "./names.json" with { type: "json" };\nconsole.log(names.first);\n'
     modules = {"main.js": script, "names.json": '{\n  "first": "Ada"\n}\n', "main.css": ""}
     bundle = page_of(tmp_path, modules).files["page.js"].decode()
@@ -120,7 +120,7 @@ def test_addresses_are_permanent_and_change_with_the_content(tmp_path: Path) -> 
             assert answer.status_code == 200
             assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
             assert client.get(new.address(name)).status_code == 404
-        assert "factor = 2" in client.get(old.address("lib/double.js")).text  # also now that the file is another one
+        assert "factor = 2" in client.get(old.address("lib/double.js")).text  # even though the file has changed
         assert client.get(old.address("gone.js")).status_code == 404
 
 

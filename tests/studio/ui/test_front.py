@@ -94,7 +94,7 @@ def test_browser_does_not_get_endpoints_for_gradio_client(studio: Served) -> Non
     page_config = json.loads(re.findall(r"window.gradio_config = (.*?);</script>", page, re.DOTALL)[0])
     assert not names & {endpoint["api_name"] for endpoint in page_config["dependencies"]}
     assert len(page_config["components"]) < len(config["components"]) / 2
-    assert elsewhere.is_redirect and elsewhere.headers["location"] == "/"  # there is nothing to see
+    assert elsewhere.is_redirect and elsewhere.headers["location"] == "/"  # Gradio's own page for them is not served
 
 
 def test_link_preview_describes_the_studio(studio: Served) -> None:
@@ -109,7 +109,7 @@ def test_link_preview_describes_the_studio(studio: Served) -> None:
     assert json.loads(tags["studio-card"]) == CARD
 
 
-def test_behind_a_proxy_its_addresses_are_the_proxys(studio: Served) -> None:
+def test_link_preview_uses_the_proxys_address(studio: Served) -> None:
     tags = metas(studio, **{"x-forwarded-host": "voices.example", "x-forwarded-proto": "https"})
     assert tags["og:url"] == "https://voices.example/"
     assert tags["og:image"].startswith("https://voices.example/page/")

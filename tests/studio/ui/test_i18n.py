@@ -27,7 +27,7 @@ def forms(phrase: str | dict[str, str]) -> list[str]:
 
 
 def shape(phrase: str | dict[str, str]) -> tuple[set[str], list[str]]:
-    """The {names} that are put in, and the markup."""
+    """The {names} to insert, and the markup."""
     plurals = forms(phrase)
     return {name for form in plurals for name in re.findall(r"\{(\w+)\}", form)}, sorted(
         re.findall(r"<[^>]+>", plurals[-1])
@@ -53,19 +53,19 @@ def used() -> tuple[set[str], list[str]]:
 @pytest.mark.parametrize("language", sorted(FILES.keys() - {"en"}))
 def test_languages_have_all_phrases_of_english(language: str) -> None:
     phrases = FILES[language]
-    assert list(phrases) == list(ENGLISH)  # in its order too: they are read side by side
+    assert list(phrases) == list(ENGLISH)  # in the same order too: they are compared side by side
     assert [key for key in ENGLISH if shape(phrases[key]) != shape(ENGLISH[key])] == []
     assert [key for key in ENGLISH if not all(form.strip() for form in forms(phrases[key]))] == []
 
 
-def test_every_phrase_is_used_and_every_mark_has_one() -> None:
+def test_every_phrase_is_used_and_every_placeholder_has_one() -> None:
     marked, patterns = used()
     pattern = re.compile("|".join(patterns))
     assert marked - ENGLISH.keys() - {"script", "language"} == set()
     assert [key for key in ENGLISH if key not in marked and not pattern.fullmatch(key)] == []
 
 
-def test_phrases_of_markup_fit_into_it() -> None:
+def test_markup_phrases_need_no_escaping_and_have_no_plural() -> None:
     """Phrases also fit into attributes, and those inserted by the server have no plural."""
     marked, _ = used()
     for phrases in FILES.values():
@@ -97,7 +97,7 @@ def test_a_phrase_is_inserted_unchanged_in_any_context() -> None:
     assert json.loads(filled)["html"] == "<p>It's <b>5</b> & \\ more</p> {{a.many}} {{a.c}} /page.js"
 
 
-def test_the_page_comes_in_the_language_of_its_reader(tmp_path: Path) -> None:
+def test_page_is_served_in_the_language_of_its_reader(tmp_path: Path) -> None:
     settings = Settings(model=str(tmp_path), home=str(tmp_path / "home"))
     with serve(settings, FakeEngine.start, page=True) as studio, studio.client() as client:
         for headers, language in (

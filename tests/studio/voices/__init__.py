@@ -1,1 +1,1 @@
-"""Voices as they come in, are judged, packed, fetched and spoken in."""
+"""Voices: uploads, ratings, packs, remote clips and speech."""

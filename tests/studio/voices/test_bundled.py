@@ -1,4 +1,4 @@
-"""The voices that come with the studio: put in once, renewed with it, left alone where somebody changed them."""
+"""The bundled voices: imported once, updated with the studio, unchanged where somebody has edited them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def bundle(folder: Path, **hertz: float) -> Path:
     return folder
 
 
-def test_a_new_recording_is_the_next_revision_and_the_old_one_stays(tmp_path: Path) -> None:
+def test_new_bundled_recording_becomes_the_next_revision_and_the_old_one_stays(tmp_path: Path) -> None:
     library, folder = Library(tmp_path / "home"), bundle(tmp_path, anna=300)
     import_bundled(library, folder)
     old = library.voices.get("anna")
@@ -47,7 +47,7 @@ def test_transcript_not_in_utf_8_refuses_only_its_voice(tmp_path: Path, caplog: 
     assert "anna.wav cannot be used: the file anna.txt is not UTF-8" in caplog.text
 
 
-def test_rerecorded_voice_is_unchanged(tmp_path: Path) -> None:
+def test_bundled_voice_with_the_owners_recording_is_not_updated(tmp_path: Path) -> None:
     library, folder = Library(tmp_path / "home"), bundle(tmp_path, anna=300)
     import_bundled(library, folder)
     mine = take_in(wav(tone(2.0, hertz=180)), "Mine.").sample("Mine.")
@@ -70,7 +70,7 @@ def write_facts(folder: Path, **anna: object) -> Path:
     return folder
 
 
-def test_facts_of_a_bundled_voice_come_with_it_and_later_and_spare_its_owners_words(tmp_path: Path) -> None:
+def test_facts_of_a_bundled_voice_are_updated_except_those_the_owner_changed(tmp_path: Path) -> None:
     library, folder = Library(tmp_path / "home"), bundle(tmp_path, anna=300)
     import_bundled(library, folder)  # as an older studio without facts did
     library.voices.edit("anna", VoiceFields(name="Ann", tags=("mine",)))
@@ -88,7 +88,7 @@ def test_facts_of_a_bundled_voice_come_with_it_and_later_and_spare_its_owners_wo
     assert library.audit.verify()
 
 
-def test_facts_that_say_nothing_usable_stop_the_start_or_cost_only_themselves(
+def test_unknown_fact_stops_the_start_and_an_invalid_value_is_ignored(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     library, folder = Library(tmp_path / "home"), bundle(tmp_path, anna=300)
@@ -110,9 +110,7 @@ def test_every_voice_of_the_bundled_model_is_described(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("starred", "first"), [(None, "bert"), ("carl", "carl")])
-def test_the_page_begins_with_the_default_voice_or_with_a_starred_one(
-    tmp_path: Path, starred: str | None, first: str
-) -> None:
+def test_page_starts_with_the_default_voice_or_a_favourite(tmp_path: Path, starred: str | None, first: str) -> None:
     folder = bundle(tmp_path, anna=300, bert=150, carl=120)
     (folder / "aliases.json").write_text(json.dumps({"default": ["bert"]}))
     if starred:

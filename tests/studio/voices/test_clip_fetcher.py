@@ -1,4 +1,4 @@
-"""Remote references: what is fetched, and that nothing behind the studio can be reached or even told apart."""
+"""Remote references: what is fetched, and that private addresses can neither be reached nor told apart."""
 
 from __future__ import annotations
 
@@ -164,9 +164,7 @@ async def test_name_is_resolved_once_and_the_checked_address_is_used(
     assert len(site.paths) == 1
 
 
-async def test_large_slow_redirecting_and_missing_addresses_get_one_answer(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_all_failed_downloads_get_the_same_message(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clip_fetcher, "TIMEOUT", 0.5)
     site.leads = {"/round": "/round"}
     fetcher = ClipFetcher(trusted=HERE)
@@ -176,7 +174,7 @@ async def test_large_slow_redirecting_and_missing_addresses_get_one_answer(
     assert len({await refusal(fetcher, url) for url in urls}) == 1
 
 
-async def test_files_are_read_from_their_folder_alone(tmp_path: Path) -> None:
+async def test_files_are_read_only_from_the_reference_folder(tmp_path: Path) -> None:
     folder = tmp_path / "clips"
     folder.mkdir()
     (folder / "my clip.wav").write_bytes(spoken())
@@ -200,7 +198,7 @@ async def test_files_are_read_from_their_folder_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("url", ["gopher://x", "clip.wav", "", "data:audio/wav,hello", "data:;base64,!!!"])
-async def test_an_invalid_address_is_refused_in_words(url: str) -> None:
+async def test_invalid_address_is_refused_with_a_message(url: str) -> None:
     assert "ref_audio" in await refusal(ClipFetcher(), url)
 
 
@@ -219,7 +217,7 @@ async def test_base64_is_decoded_strictly(size: int) -> None:
         assert "not valid base64" in await refusal(ClipFetcher(), f"data:;base64,{wrong}")
 
 
-def test_a_request_speaks_in_a_fetched_clip_and_the_same_clip_is_encoded_once(
+def test_fetched_clip_is_used_as_the_voice_and_the_same_clip_encoded_once(
     site: Site, steered: Callable[..., tuple[Served, FakeEngine]], tmp_path: Path
 ) -> None:
     served, engine = steered(ref_sources=(*HERE, tmp_path))

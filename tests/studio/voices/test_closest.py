@@ -1,4 +1,4 @@
-"""Whose voice a clip has, reported before it is saved: the closest bundled voice, and clear words about odd clips."""
+"""The bundled voice closest to a clip, reported before it is saved, and clear messages about unusual clips."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def codes(answer: dict[str, Any]) -> set[str]:
     return {finding["code"] for finding in answer["findings"] if finding["severity"] != "hint"}
 
 
-def test_the_closest_bundled_voice_is_named_and_two_people_are_noticed(client: httpx.Client) -> None:
+def test_closest_bundled_voice_is_named_and_two_people_are_detected(client: httpx.Client) -> None:
     (clara, rate), (boris, _) = recording("Clara"), recording("Boris")
     answer = advice(client, clara[len(clara) // 2 :], rate)
     closest = answer["closest"]

@@ -14,7 +14,7 @@ VOICES = "/v1/voices"
 Steer = Callable[..., Steered]
 
 
-def deleted(client: httpx.Client, **wanted: str | int) -> list[str]:
+def deleted_names(client: httpx.Client, **wanted: str | int) -> list[str]:
     """The names of the voices of all pages."""
     names: list[str] = []
     after: dict[str, str | int] = {}
@@ -27,7 +27,7 @@ def deleted(client: httpx.Client, **wanted: str | int) -> list[str]:
         after = {"after": page["last_id"]}
 
 
-def test_deleted_voices_are_listed_in_pages_and_found_by_the_same_questions(steered: Steer) -> None:
+def test_deleted_voices_are_listed_in_pages_and_searched_like_others(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         for name, gender, tags in (("Ada", "female", "warm"), ("Carl", "male", "warm, low"), ("Dora", "female", "")):
@@ -35,15 +35,20 @@ def test_deleted_voices_are_listed_in_pages_and_found_by_the_same_questions(stee
             creation = client.post("/v1/audio/voices", data=fields, files={"audio_sample": ("a.wav", spoken())})
             assert creation.status_code == 200
             assert client.delete(f"{VOICES}/{name}").status_code == 200
-        assert deleted(client) == deleted(client, limit=1) == deleted(client, limit=2) == ["Dora", "Carl", "Ada"]
-        assert deleted(client, order="name", limit=2) == ["Dora", "Carl", "Ada"]
-        assert deleted(client, gender="female", limit=1) == ["Dora", "Ada"]
-        assert deleted(client, tag="warm") == ["Carl", "Ada"]
-        assert deleted(client, q="ad") == ["Ada"] and deleted(client, q="anna") == []
-        assert deleted(client, favourite="true") == []
+        assert (
+            deleted_names(client)
+            == deleted_names(client, limit=1)
+            == deleted_names(client, limit=2)
+            == ["Dora", "Carl", "Ada"]
+        )
+        assert deleted_names(client, order="name", limit=2) == ["Dora", "Carl", "Ada"]
+        assert deleted_names(client, gender="female", limit=1) == ["Dora", "Ada"]
+        assert deleted_names(client, tag="warm") == ["Carl", "Ada"]
+        assert deleted_names(client, q="ad") == ["Ada"] and deleted_names(client, q="anna") == []
+        assert deleted_names(client, favourite="true") == []
 
 
-def test_page_continues_only_after_voices_of_its_own_list(steered: Steer) -> None:
+def test_page_cursor_must_be_a_voice_of_the_same_list(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         anna = client.get(f"{VOICES}/anna").json()["id"]

@@ -101,7 +101,7 @@ def test_flaws_of_a_recording_are_named(case: str) -> None:
 
 
 @pytest.mark.parametrize("clip", CLIPS, ids=lambda clip: clip.stem)
-def test_clean_short_speech_only_gets_the_advice_of_more_speech(clip: Path) -> None:
+def test_clean_short_clip_is_only_advised_to_contain_more_speech(clip: Path) -> None:
     intake = take_in(clip.read_bytes(), clip.with_suffix(".txt").read_text("utf-8"))
     assert codes(intake) <= DULL | {"short"}
     assert {finding.severity for finding in intake.advice.findings} <= {"hint"}
@@ -146,7 +146,7 @@ def test_transcripts_of_the_wrong_length_are_noticed_without_a_recogniser(case: 
     assert codes(take_in(longer(), text)) - DULL == {code}
 
 
-def test_a_span_a_gain_and_a_channel_are_applied_to_the_sample() -> None:
+def test_span_gain_and_channel_are_applied_to_the_clip() -> None:
     rate = 44_100
     left = np.linspace(0, 0.4, 4 * rate, dtype=np.float32)
     data = file_of(np.stack([left, -left], axis=1), rate, subtype="FLOAT")
@@ -180,7 +180,7 @@ def test_long_file_gets_a_suggested_span_between_pauses() -> None:
 
 
 @pytest.mark.parametrize("rate", [11_025, 44_100])
-def test_a_file_of_one_sample_too_many_is_too_long_and_one_of_the_limit_is_not(rate: int) -> None:
+def test_file_one_sample_over_the_limit_is_cut_and_one_at_the_limit_is_not(rate: int) -> None:
     pcm, own_rate = speech()
     long = np.resize(pcm[:: own_rate // rate], 30 * rate + 1)
     assert suggest_span(file_of(long[:-1], rate)) == Cut()
@@ -193,7 +193,7 @@ def test_a_file_of_one_sample_too_many_is_too_long_and_one_of_the_limit_is_not(r
     ("name", "codec"), [("wav", "pcm_s16le"), ("flac", "flac"), ("ogg", "libopus"), ("webm", "libopus"),
                         ("mp3", "libmp3lame"), ("ipod", "aac"), ("adts", "aac")],
 )  # fmt: skip
-def test_every_usual_container_is_accepted(name: str, codec: str) -> None:
+def test_every_common_container_is_accepted(name: str, codec: str) -> None:
     pcm, rate = speech()
     steps = np.arange(0, len(pcm) - 1, rate / 48_000)
     intake = take_in(container(np.interp(steps, np.arange(len(pcm)), pcm), name, codec), LONGER)
@@ -202,7 +202,7 @@ def test_every_usual_container_is_accepted(name: str, codec: str) -> None:
 
 
 @pytest.mark.parametrize("rate", [44_101, 8_003, 47_999, 191_999])
-def test_an_unusual_rate_becomes_a_usual_one(rate: int) -> None:
+def test_unusual_sample_rate_is_converted_to_44100(rate: int) -> None:
     time = np.arange(2 * rate) / rate
     clip = sound_of(file_of(np.sin(2 * np.pi * 440 * time).astype(np.float32), rate), Cut())
     assert clip.sample_rate == 44_100 and abs(clip.seconds - 2) < 0.001
@@ -221,7 +221,7 @@ NO_SPEECH: dict[str, Change] = {
 
 @pytest.mark.parametrize("case", NO_SPEECH)
 @pytest.mark.parametrize("rate", [8_000, 11_025, 192_000])
-def test_sound_without_speech_is_judged_without_an_error(case: str, rate: int) -> None:
+def test_audio_without_speech_is_rated_without_an_error(case: str, rate: int) -> None:
     pcm = NO_SPEECH[case](speech()[0][: 2 * rate], rate)
     intake = take_in(file_of(pcm, rate, subtype="FLOAT"), WORDS)
     assert intake.advice.score < 100
@@ -230,7 +230,7 @@ def test_sound_without_speech_is_judged_without_an_error(case: str, rate: int) -
 
 @pytest.mark.parametrize("rate", [8_000, 192_000])
 @pytest.mark.parametrize(("level", "loudness", "words"), [(0.5, 0.0, "silent"), (0.0, 1e30, "full scale is 1")])
-def test_a_file_without_sound_is_refused(rate: int, level: float, loudness: float, words: str) -> None:
+def test_file_without_audible_sound_is_refused(rate: int, level: float, loudness: float, words: str) -> None:
     pcm = (level + loudness * speech()[0][: 2 * rate]).astype(np.float32)
     with pytest.raises(InvalidClip, match=words):
         take_in(file_of(pcm, rate, subtype="FLOAT"), WORDS)
@@ -252,7 +252,7 @@ print(int(status.partition("VmHWM:")[2].split()[0]) // 1024)
 """
 
 
-def test_file_unpacking_to_gigabytes_is_read_within_200_megabytes(tmp_path: Path) -> None:
+def test_file_that_decodes_to_gigabytes_is_refused_within_200_megabytes(tmp_path: Path) -> None:
     bomb = tmp_path / "bomb.flac"
     with soundfile.SoundFile(bomb, "w", 96_000, 8, "PCM_16", format="FLAC") as file:
         for _ in range(400):

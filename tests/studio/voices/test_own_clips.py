@@ -1,4 +1,4 @@
-"""Clips of requests' own: encoded once for many callers, forgotten when the last one leaves, bounded from the start."""
+"""Clips sent with requests: encoded once for several callers, cancelled when the last one leaves, limited in number."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ async def test_clip_encoding_continues_while_any_caller_waits() -> None:
     assert encoder.begun == ["Hello."]
 
 
-async def test_the_last_to_leave_ends_the_encoding_and_the_next_caller_begins_it_again() -> None:
+async def test_encoding_ends_with_its_last_caller_and_restarts_for_the_next() -> None:
     references, engine, encoder = new_references()
     alone = asyncio.create_task(references.encode(engine, CLIP, "Hello.", "a"))
     await until_begun(encoder, 1)
@@ -114,7 +114,7 @@ async def test_many_clips_do_not_evict_one_being_encoded() -> None:
     assert sorted(encoder.begun) == ["Hello 0.", "Hello 1.", "Hello 2."]
 
 
-async def test_waiting_downloads_are_counted_and_do_not_delay_present_clips() -> None:
+async def test_waiting_downloads_are_limited_and_do_not_delay_uploaded_clips() -> None:
     fetcher = Slow()
     references, engine, encoder = new_references(waiting=1, fetcher=fetcher)
     tasks = [

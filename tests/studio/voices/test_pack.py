@@ -1,4 +1,4 @@
-"""Voice packs: the same bytes for the same voice, nothing lost on the way, nothing of a bad one kept."""
+"""Voice packs: equal bytes for equal voices, complete after an import, and nothing stored of a bad one."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def make(library: Library) -> Voice:
     return voice
 
 
-def test_the_same_voice_gives_the_same_bytes(library: Library) -> None:
+def test_exporting_a_voice_twice_gives_the_same_bytes(library: Library) -> None:
     make(library)
     assert export_voice(library, "eve") == export_voice(Library(library.home), "eve@1")
 
 
-def test_a_voice_arrives_whole_and_its_pack_is_the_same_again(library: Library, other: Library) -> None:
+def test_imported_voice_is_complete_and_its_export_equals_the_pack(library: Library, other: Library) -> None:
     sent = make(library)
     pack = export_voice(library, "eve")
     got = import_pack(other, pack)
@@ -87,7 +87,7 @@ def test_pack_can_be_inspected_without_an_import(library: Library) -> None:
     assert library.voices.count() == 1
 
 
-def test_existing_name_needs_another_one(library: Library) -> None:
+def test_import_under_an_existing_name_needs_another_name(library: Library) -> None:
     make(library)
     pack = export_voice(library, "eve")
     with pytest.raises(NameTaken):
@@ -178,7 +178,7 @@ BAD: dict[str, Callable[[Entries], bytes]] = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_a_bad_pack_is_refused_and_leaves_nothing(library: Library, other: Library, case: str) -> None:
+def test_bad_pack_is_refused_and_nothing_is_stored(library: Library, other: Library, case: str) -> None:
     make(library)
     bad = BAD[case](entries_of(export_voice(library, "eve")))
     with pytest.raises(InvalidPack):
@@ -199,7 +199,7 @@ def fields_of(value_of_json: Any, path: tuple[str | int, ...] = ()) -> list[tupl
     return [inner_path for key, value in inner for inner_path in [(*path, key), *fields_of(value, (*path, key))]]
 
 
-def test_a_field_of_the_wrong_kind_is_named_in_plain_words(library: Library) -> None:
+def test_error_names_a_field_of_the_wrong_type(library: Library) -> None:
     make(library)
     entries = entries_of(export_voice(library, "eve"))
     ways = fields_of(json.loads(entries["manifest.json"]))
@@ -218,7 +218,7 @@ def test_a_field_of_the_wrong_kind_is_named_in_plain_words(library: Library) -> 
 
 
 @pytest.mark.parametrize("name", ["../../clip.wav", "/etc/clip.wav", "C:\\clip.wav"])
-def test_a_path_in_a_pack_is_only_a_name(library: Library, other: Library, tmp_path: Path, name: str) -> None:
+def test_paths_in_a_pack_are_never_written_to(library: Library, other: Library, tmp_path: Path, name: str) -> None:
     make(library)
     before = {path for path in tmp_path.rglob("*") if path.name == "clip.wav"}
     pack = renamed(entries_of(export_voice(library, "eve")), "clips/0.wav", json.dumps(name)[1:-1])
@@ -231,7 +231,7 @@ def test_a_path_in_a_pack_is_only_a_name(library: Library, other: Library, tmp_p
 
 
 def with_codes(pack: bytes) -> bytes:
-    """The pack as earlier versions wrote it: with codes, which may be anybody's, beside each clip."""
+    """The pack as written by earlier versions: with codes for each clip, which cannot be trusted."""
     entries = entries_of(pack)
     manifest, foreign = json.loads(entries["manifest.json"]), bytes(120)
     for number, sample in enumerate(manifest["samples"]):
@@ -281,7 +281,7 @@ def test_largest_voice_is_imported_from_its_pack(library: Library, other: Librar
     assert [sample.cut for sample in import_pack(other, pack).samples] == cuts
 
 
-def test_packs_go_from_studio_to_studio_over_http(
+def test_packs_are_exported_and_imported_over_http(
     steered: Callable[..., tuple[Served, FakeEngine]], tmp_path: Path
 ) -> None:
     first, _ = steered(home=str(tmp_path / "a"))

@@ -85,7 +85,7 @@ def check(voices: list[Any], refused: dict[str, str], above: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["zip", "files"])
-def test_a_folder_is_sent_as_a_zip_or_file_by_file(steered: Steer, kind: str) -> None:
+def test_folder_can_be_uploaded_as_a_zip_or_as_files(steered: Steer, kind: str) -> None:
     served, _ = steered()
     files = GOOD | BAD | LEFT_ALONE
     if kind == "zip":
@@ -135,7 +135,7 @@ def test_voice_may_have_the_maximum_number_of_recordings(tmp_path: Path) -> None
     assert len(imported.voices[0].samples) == 3 and "at most 90 s long in total" in imported.refused["Eve/3.wav"]
 
 
-def test_slow_import_ends_between_two_voices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_import_stops_only_between_voices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No voice is imported with only some of its recordings."""
     library = Library(tmp_path)
     clip = take_in(CLIP, "a")
@@ -155,7 +155,7 @@ def test_slow_import_ends_between_two_voices(tmp_path: Path, monkeypatch: pytest
     assert [voice.name for voice in library.voices.page()] == ["A"]
 
 
-def test_archives_unpacking_to_too_much_are_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oversized_archives_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library = Library(tmp_path)
     zeros = {"Cleo/1.wav": bytes(11 * 2**20), "Cleo/1.lab": b"a"}
     with pytest.raises(InvalidPack, match="more than the allowed 10485760 bytes"):

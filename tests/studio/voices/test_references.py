@@ -1,4 +1,4 @@
-"""Speaking in the library's voices: what is encoded when, which words and codes reach the engine, what is kept."""
+"""Speaking in the library's voices: what is encoded when, which words and codes reach the engine, what is stored."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def speak(served: Served, voice: str, **fields: object) -> bytes:
 
 
 def encodings(engine: FakeEngine) -> list[int]:
-    """The lengths of our own clips that were encoded; the bundled voices' are encoded when it suits."""
+    """The lengths of the encoded clips, except the bundled voices', which are encoded in the background."""
     return [samples for samples, _, text in engine.encoded if not text.startswith("My name")]
 
 
@@ -51,7 +51,7 @@ def texts(engine: FakeEngine) -> list[str]:
     return [reference.text for reference in engine.utterances[-1].references]
 
 
-def test_a_sample_is_encoded_once_and_an_edited_transcript_is_what_is_spoken(steered: Callable[..., Steered]) -> None:
+def test_sample_is_encoded_once_and_an_edited_transcript_is_used(steered: Callable[..., Steered]) -> None:
     served, engine = steered()
     library = library_of(served)
     library.voices.create(VoiceFields(name="Eve"), [sample()])
@@ -86,14 +86,14 @@ def test_codes_of_another_codec_are_not_used(steered: Callable[..., Steered]) ->
     assert len(encodings(engine)) == 2
 
 
-def test_several_samples_and_speakers_are_numbered_as_they_are_saved(steered: Callable[..., Steered]) -> None:
+def test_samples_keep_their_order_and_speaker_numbers(steered: Callable[..., Steered]) -> None:
     served, engine = steered()
     library_of(served).voices.create(VoiceFields(name="Two"), [sample("I."), sample("You.", 1), sample("I again.", 0)])
     speak(served, "two", input="<|speaker:0|>Hello.<|speaker:1|>Hi.")
     assert texts(engine) == ["I.", "You.", "<|speaker:0|>I again."]
 
 
-def test_voice_defaults_apply_without_values_in_the_request(steered: Callable[..., Steered]) -> None:
+def test_voice_defaults_apply_unless_the_request_sets_them(steered: Callable[..., Steered]) -> None:
     served, engine = steered()
     library_of(served).voices.create(VoiceFields(name="Eve", defaults={"temperature": 0.25, "seed": 11}), [sample()])
     speak(served, "eve", seed=12)
@@ -104,7 +104,7 @@ def test_voice_defaults_apply_without_values_in_the_request(steered: Callable[..
     assert (sampling.temperature, sampling.seed) == (1.5, 11)
 
 
-def test_own_voice_may_have_a_name_of_openais(steered: Callable[..., Steered]) -> None:
+def test_own_voice_may_have_the_name_of_an_openai_voice(steered: Callable[..., Steered]) -> None:
     served, engine = steered()
     speak(served, "nova")
     assert texts(engine) != [WORDS]
@@ -113,7 +113,7 @@ def test_own_voice_may_have_a_name_of_openais(steered: Callable[..., Steered]) -
     assert texts(engine) == [WORDS]
 
 
-def test_a_voice_deleted_while_it_speaks_finishes_its_take(steered: Callable[..., Steered]) -> None:
+def test_take_of_a_voice_deleted_meanwhile_is_finished(steered: Callable[..., Steered]) -> None:
     served, engine = steered()
     library = library_of(served)
     library.voices.create(VoiceFields(name="Eve"), [sample()])
@@ -133,7 +133,7 @@ def test_a_voice_deleted_while_it_speaks_finishes_its_take(steered: Callable[...
     assert refused.status_code == 400 and refused.json()["error"]["code"] == "voice_not_found"
 
 
-def test_bundled_voices_are_there_at_the_first_start_and_stay_deleted(
+def test_bundled_voices_are_imported_at_the_first_start_and_stay_deleted(
     tmp_path: Path, voices_folder: Path, steered: Callable[..., Steered]
 ) -> None:
     home = {"home": str(tmp_path / "home")}
@@ -147,7 +147,7 @@ def test_bundled_voices_are_there_at_the_first_start_and_stay_deleted(
     assert [voice.slug for voice in library_of(again).voices.page()] == ["hanna"]
 
 
-def test_favourites_are_ready_before_they_are_asked_for(steered: Callable[..., Steered], tmp_path: Path) -> None:
+def test_favourites_are_encoded_before_the_first_request(steered: Callable[..., Steered], tmp_path: Path) -> None:
     library = Library(tmp_path / "home")
     library.voices.create(VoiceFields(name="Eve", favourite=True), [sample()])
     library.voices.create(VoiceFields(name="Not yet"), [sample("Not encoded.", cut=Cut(1, 3))])
@@ -163,7 +163,7 @@ def real(quick_checkpoint: Path, voices_folder: Path, tmp_path: Path) -> Callabl
     return lambda: serve(settings, Engine.start)
 
 
-def test_voice_speaks_the_same_from_stored_codes_after_a_restart(
+def test_speech_from_stored_codes_is_equal_after_a_restart(
     real: Callable[[], AbstractContextManager[Served]], tmp_path: Path
 ) -> None:
     with real() as served:
@@ -180,7 +180,7 @@ def test_voice_speaks_the_same_from_stored_codes_after_a_restart(
 
 @pytest.mark.parametrize("level", [1.0, 10 ** (-36 / 20), 10 ** (-50 / 20)], ids=["usual", "at -58 dB", "at -70 dB"])
 @pytest.mark.parametrize("entrance", ["voice", "request"])
-def test_a_quiet_clip_is_raised_before_it_is_encoded(
+def test_quiet_clip_is_amplified_before_it_is_encoded(
     steered: Callable[..., Steered], level: float, entrance: str
 ) -> None:
     served, engine = steered()
@@ -200,7 +200,7 @@ def test_a_quiet_clip_is_raised_before_it_is_encoded(
         assert speech_level(sound, rate) == pytest.approx(SPEECH_DB, abs=4)
 
 
-def test_codes_of_a_quiet_clip_from_before_it_was_raised_are_not_used(steered: Callable[..., Steered]) -> None:
+def test_codes_of_a_quiet_clip_encoded_without_amplification_are_not_used(steered: Callable[..., Steered]) -> None:
     served, engine = steered()
     library = library_of(served)
     pcm, rate = samples_of(spoken())

@@ -1,4 +1,4 @@
-"""Clips against their words: differences that matter, and the recogniser where one is installed."""
+"""Clips compared with their transcripts: audible differences, and the recogniser if one is installed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_only_differences_that_can_be_heard_are_marked(case: str) -> None:
+def test_only_audible_differences_are_marked(case: str) -> None:
     written, heard, expected = CASES[case]
     marks = compare(written, heard)
     assert [(mark.text, mark.heard) for mark in marks if mark.heard is not None] == expected
@@ -82,7 +82,7 @@ class Info:
 
 
 class WhisperModel:
-    """Stands in for the recogniser, whose weights are not at hand: hears the first words, and notes what it got."""
+    """Replaces the recogniser, whose weights are not available: recognises the first words, and records its input."""
 
     supported_languages = ("en", "de")
     heard: list[tuple[np.ndarray, str | None]]
@@ -147,7 +147,7 @@ def test_clip_is_transcribed_and_compared_if_a_recogniser_is_installed(
     assert advice["cut"] == {"start": 0, "end": None, "gain_db": 0, "channel": None}
 
 
-def test_voice_without_a_transcript_is_transcribed_as_openais_client_sends_it(
+def test_voice_created_by_openais_client_without_a_transcript_is_transcribed(
     recogniser: type[WhisperModel], steered: Steer
 ) -> None:
     served, _ = steered(transcriber="faster-whisper:small")
@@ -171,7 +171,7 @@ def test_voice_without_a_transcript_is_transcribed_as_openais_client_sends_it(
         assert refusal.value.param == "ref_text"
 
 
-def test_faster_whisper_itself_writes_a_clip_down(steered: Steer, tmp_path: Path) -> None:
+def test_real_faster_whisper_transcribes_a_clip(steered: Steer, tmp_path: Path) -> None:
     write_model(tmp_path / "model", ["The", "birch", "canoe", "slid."], seconds=1.9)
     served, _ = steered(transcriber=f"faster-whisper:{tmp_path / 'model'}")
     files = {"audio_sample": ("me.wav", spoken())}
@@ -196,7 +196,7 @@ def test_missing_model_is_named(steered: Steer, tmp_path: Path) -> None:
         assert answer.status_code == 503 and why in answer.json()["error"]["message"]
 
 
-def test_clips_wait_for_each_other_in_a_short_queue(recogniser: type[WhisperModel], steered: Steer) -> None:
+def test_transcriptions_wait_in_a_short_queue(recogniser: type[WhisperModel], steered: Steer) -> None:
     served, _ = steered(transcriber="faster-whisper:small")
     recogniser.gate.clear()
     clip = spoken()
@@ -221,7 +221,7 @@ def test_failing_recogniser_reports_the_reason(recogniser: type[WhisperModel], s
     assert answer.status_code == 503 and "no model small" in answer.json()["error"]["message"]
 
 
-def test_a_missing_recogniser_is_reported_and_asking_for_one_stops_the_start(
+def test_missing_recogniser_is_reported_and_an_unusable_setting_stops_the_start(
     monkeypatch: pytest.MonkeyPatch, steered: Steer
 ) -> None:
     served, _ = steered()

@@ -1,4 +1,4 @@
-"""Voices over HTTP: as OpenAI's client and vLLM-Omni's scripts use them, and the whole library under /v1/voices."""
+"""Voices over HTTP: as used by OpenAI's client and vLLM-Omni's scripts, and the whole library under /v1/voices."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def code_of(answer: httpx.Response) -> tuple[int, str | None]:
     return answer.status_code, answer.json()["error"]["code"]
 
 
-def test_openais_client_makes_uses_and_deletes_a_voice_with_a_consent(served: Served) -> None:
+def test_openais_client_creates_uses_and_deletes_a_voice_with_a_consent(served: Served) -> None:
     with openai.OpenAI(base_url=f"{served.url}/v1", api_key="none", max_retries=0) as sdk:
         consent = sdk.audio.voice_consents.create(
             name="Eve E.", language="en", recording=("yes.wav", spoken(), "audio/x-wav")
@@ -74,7 +74,7 @@ def test_openais_client_makes_uses_and_deletes_a_voice_with_a_consent(served: Se
             sdk.audio.voice_consents.retrieve(consent.id)
 
 
-def test_vllm_omnis_scripts_find_their_fields(client: httpx.Client) -> None:
+def test_responses_have_the_fields_that_vllm_omnis_scripts_read(client: httpx.Client) -> None:
     created = create(client, consent="I said yes", speaker_description="warm").json()
     assert created["success"] is True
     assert created["voice"]["name"] == "eve" and created["voice"]["ref_text"] == WORDS
@@ -141,7 +141,7 @@ def test_body_too_large_or_not_a_form_is_refused_while_it_arrives(client: httpx.
     assert client.post(VOICES, json={"type": "prompt", "name": "x", "prompt": "a pirate"}).status_code == 400
 
 
-def test_a_reader_with_the_etag_gets_304_and_a_late_writer_412(client: httpx.Client) -> None:
+def test_matching_etag_gives_304_and_an_outdated_write_412(client: httpx.Client) -> None:
     create(client)
     first = client.get("/v1/voices/eve")
     etag = first.headers["etag"]
@@ -166,7 +166,7 @@ def test_one_of_many_simultaneous_requests_for_a_name_succeeds(served: Served) -
     assert statuses == [200] + [409] * 5
 
 
-def test_samples_are_added_heard_changed_and_removed_and_revisions_stay(client: httpx.Client) -> None:
+def test_samples_are_added_played_edited_and_removed_and_revisions_stay(client: httpx.Client) -> None:
     create(client)
     other = spoken(1)
     fields = {"ref_text": "Another voice says this sentence.", "speaker": "1", "start": "0.2", "gain_db": "-6"}
@@ -219,13 +219,13 @@ def test_voices_are_listed_in_pages_searched_and_restored(client: httpx.Client) 
     assert client.post(f"/v1/voices/{voice_id}/restore").status_code == 404
 
 
-def test_a_clip_is_judged_before_it_is_saved(client: httpx.Client) -> None:
+def test_clip_can_be_rated_without_saving_it(client: httpx.Client) -> None:
     advice = client.post("/v1/voices/advise", data={"ref_text": "Too short."}, files=clip()).json()
     assert "transcript_short" in [finding["code"] for finding in advice["findings"]]
     assert advice["score"] < 100 and advice["figures"]["snr_db"] > 20
 
 
-def test_an_upload_while_the_engine_starts_is_saved_and_encoded_at_its_first_use(steered: Steer) -> None:
+def test_upload_without_an_engine_is_stored_and_encoded_at_its_first_use(steered: Steer) -> None:
     served, engine = steered()
     engine.dead = "the cable is out"
     with served.client() as client:
@@ -243,7 +243,7 @@ def test_the_real_engine_speaks_in_an_uploaded_voice(studio: Served) -> None:
         client.delete(f"{VOICES}/eve")
 
 
-def test_voices_are_listed_by_tags_favourites_first_or_the_last_changed_first(client: httpx.Client) -> None:
+def test_voices_are_filtered_by_facts_and_sorted_by_favourite_or_last_change(client: httpx.Client) -> None:
     create(client, "Eve", tags="warm, slow ,", gender="female", accent="Irish", language="en-IE", colour="#BE123C")
     create(client, "Dan", tags="warm")
     client.patch("/v1/voices/bert", json={"favourite": True})
@@ -315,7 +315,7 @@ def test_chosen_slug_stays_with_the_voice(client: httpx.Client) -> None:
     assert client.patch("/v1/voices/narrator", json={"name": "Eve B", "slug": "eve-b"}).json()["slug"] == "eve-b"
 
 
-def test_slug_or_id_of_another_voice_is_a_taken_name(
+def test_name_equal_to_another_voices_slug_or_id_is_refused(
     client: httpx.Client,
 ) -> None:
     create(client, name="Eve's voice")
@@ -343,7 +343,7 @@ def test_locked_library_is_reported_with_a_remedy_and_logged_with_its_path(
         assert create(client).status_code == 200
 
 
-def test_unknown_voice_is_answered_with_similar_names(client: httpx.Client) -> None:
+def test_refusal_of_an_unknown_voice_suggests_similar_names(client: httpx.Client) -> None:
     create(client, "Eve")
     answer = client.post("/v1/audio/speech", json={"input": "Hello.", "voice": "evee"})
     assert code_of(answer) == (400, "voice_not_found")
@@ -376,7 +376,7 @@ def test_invalid_aliases_file_stops_the_start(tmp_path: Path, steered: Steer) ->
             steered(voices=str(tmp_path))
 
 
-def test_voice_is_restored_with_the_answer_of_its_deletion(client: httpx.Client) -> None:
+def test_deleted_voice_is_restored_by_the_id_in_the_response(client: httpx.Client) -> None:
     for name in ("bert", "BERT"):
         answer = client.delete(f"{VOICES}/{name}").json()
         assert answer["id"] == name

@@ -1,4 +1,4 @@
-"""A Whisper model for faster-whisper that hears the same words in every clip: real files and a real run, small weights.
+"""A Whisper model for faster-whisper that recognises the same words in every clip: real files and runs, small weights.
 
 Its decoder says what its positions say: token embeddings are zero, the embedding of position n is the n-th unit vector,
 and the output rows of the words to say are these vectors. All positions after the last word share one vector, because
@@ -26,7 +26,7 @@ LOUD = 20.0
 
 
 def write_model(folder: Path, words: list[str], seconds: float, language: str = "en") -> None:
-    """A model folder; the words are heard from the beginning to ``seconds``."""
+    """A model folder; the words are recognised from the beginning to ``seconds``."""
     bytes_ = sorted(pre_tokenizers.ByteLevel.alphabet())
     word_tokens = [f"Ġ{word}" for word in words]
     text = [*bytes_, *word_tokens]

@@ -1,4 +1,4 @@
-"""Functions in processes of their own: their limits, and how they end."""
+"""Functions in child processes: their limits, and how they end."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ def refuse(words: str) -> None:
     raise InvalidDocument(words, "file", "odd")
 
 
-async def test_result_and_refusal_are_returned_complete() -> None:
+async def test_result_and_refusal_are_returned_with_all_fields() -> None:
     assert await in_child(job(), MEMORY, (), sorted, [3, 1, 2]) == [1, 2, 3]
     with pytest.raises(InvalidDocument, match="line 3: no") as refusal:
         await in_child(job(), MEMORY, (), refuse, "line 3: no")
     assert (refusal.value.param, refusal.value.code) == ("file", "odd")
 
 
-async def test_a_process_that_was_taken_over_cannot_have_its_parent_run_anything() -> None:
+async def test_compromised_process_cannot_run_code_in_its_parent() -> None:
     with pytest.raises(pickle.UnpicklingError, match="not allowed"):
         await in_child(job(), MEMORY, (), Path, "/")
 
 
-async def test_too_much_memory_and_too_much_time_are_refusals() -> None:
+async def test_too_much_memory_or_time_is_refused() -> None:
     with pytest.raises(TooCostly, match="too much memory"):
         await in_child(job(), MEMORY, (), bytes, 2 * MEMORY)
     with pytest.raises(TooCostly, match="takes too long"):

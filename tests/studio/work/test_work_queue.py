@@ -1,4 +1,4 @@
-"""A queue of long work: turns, fair shares, limits of time, and callers who leave."""
+"""A queue of long work: turns, fair shares, time limits, and cancelled callers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def until_waiting(queue: WorkQueue, number: int) -> None:
     await until(lambda: queue.figures["waiting"] == number)
 
 
-async def test_the_waiting_caller_with_nothing_running_is_next() -> None:
+async def test_waiting_caller_without_running_work_is_next() -> None:
     queue, held = queue_of(at_once=2, waiting=14), Held()
     tasks = [asyncio.create_task(queue.run("greedy", held, f"greedy {number}")) for number in range(6)]
     await until_begun(held, 2)
@@ -61,7 +61,7 @@ async def test_the_waiting_caller_with_nothing_running_is_next() -> None:
     assert queue.figures["running"] == queue.figures["waiting"] == 0
 
 
-async def test_leaving_callers_give_their_places_back_in_any_order() -> None:
+async def test_cancelled_callers_release_their_slots_in_any_order() -> None:
     queue, held = queue_of(), Held()
     first = asyncio.create_task(queue.run("a", held, "first"))
     await until_begun(held, 1)
@@ -77,7 +77,7 @@ async def test_leaving_callers_give_their_places_back_in_any_order() -> None:
     assert queue.figures["running"] == queue.figures["waiting"] == 0
 
 
-async def test_a_full_queue_and_a_full_share_refuse_all_but_patient_callers() -> None:
+async def test_full_queue_or_share_refuses_all_but_patient_callers() -> None:
     queue, held = queue_of(at_once=1, waiting=3), Held()
     tasks = [asyncio.create_task(queue.run("a", held, str(number))) for number in range(2)]
     await until_begun(held, 1)
@@ -121,7 +121,7 @@ class Pieces:
             self.is_closed = True
 
 
-async def test_slow_listener_holds_a_place_but_no_turn_and_leaving_closes_the_file() -> None:
+async def test_slow_reader_occupies_no_turn_and_closing_the_stream_closes_the_file() -> None:
     queue, slow, quick = queue_of(), Pieces(100), Pieces(4)
     stream = await queue.stream("a", slow())
     assert slow.yielded == 1
@@ -133,7 +133,7 @@ async def test_slow_listener_holds_a_place_but_no_turn_and_leaving_closes_the_fi
     assert await queue.last_of("a", Pieces(4)()) == bytes([3])
 
 
-async def test_a_refusal_comes_before_the_first_piece() -> None:
+async def test_refusal_is_raised_before_the_first_piece() -> None:
     def broken() -> Generator[bytes, None, None]:
         raise QueueFull("no")
         yield b""

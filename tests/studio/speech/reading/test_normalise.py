@@ -1,4 +1,4 @@
-"""How written forms are read: as people say them, nothing else touched, in time that grows with the text."""
+"""Written forms are read as people say them, and all other text is unchanged."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ JUDGED = evaluation_sentences()
 
 
 @pytest.mark.parametrize("case", [case for case in JUDGED if case.kind == "number"], ids=lambda case: case.text)
-def test_figures_are_read_as_people_pronounce_them(case: Judged) -> None:
+def test_numbers_are_read_as_people_say_them(case: Judged) -> None:
     assert spoken_words(normalised(case.text)) == spoken_words(case.words)
 
 
-def test_sentences_without_figures_stay_word_for_word() -> None:
+def test_sentences_without_numbers_are_unchanged() -> None:
     assert not [case.text for case in JUDGED if case.kind != "number" and normalised(case.text) != case.text]
 
 
@@ -89,7 +89,7 @@ def test_sentences_without_figures_stay_word_for_word() -> None:
         ("My number is ٣٣٣-٣٣٣٣.", "My number is three three three, three three three three."),
     ],
 )  # fmt: skip
-def test_forms_that_depend_on_their_neighbours(text: str, words: str) -> None:
+def test_ambiguous_forms_are_read_by_their_context(text: str, words: str) -> None:
     assert normalised(text) == words
 
 
@@ -108,7 +108,7 @@ def test_forms_that_depend_on_their_neighbours(text: str, words: str) -> None:
         "C'est TRÈS important pour les 5 et pas pour nous.",
     ],
 )
-def test_other_languages_stay_as_they_are(text: str) -> None:
+def test_text_in_other_languages_is_unchanged(text: str) -> None:
     assert normalised(text) == text
 
 
@@ -118,19 +118,19 @@ def test_paragraphs_are_normalised_separately() -> None:
     )
 
 
-def test_tags_speaker_marks_and_space_stay_as_they_are() -> None:
+def test_tags_speaker_marks_and_spaces_are_unchanged() -> None:
     assert normalised("  [whisper] At 5 pm. [pause:1.5s] 6 of us. <|speaker:1|>In [5 kg] 7 bags.\n") == (
         "  [whisper] At five PM. [pause:1.5s] Six of us. <|speaker:1|>In [5 kg] seven bags.\n"
     )
 
 
-def test_read_files_are_not_read_again() -> None:
+def test_normalising_twice_changes_nothing() -> None:
     for case in JUDGED:
         once = normalised(case.text)
         assert normalised(once) == once
 
 
-def test_any_typed_text_is_accepted() -> None:
+def test_random_text_is_normalised_without_an_error() -> None:
     chance = random.Random(1)
     signs = "0123456789.,:/-–$€£%°'\"()[]<|>+*x@#=~ aAbIVXpmst\n½²٣éDr.St.No. "
     for _ in range(2000):

@@ -35,9 +35,7 @@ Json = dict[str, Any]
         ([("naïve", "ny eve")], "Naïve NAÏVE naïvely", "ny eve ny eve naïvely"),
     ],
 )  # fmt: skip
-def test_whole_words_are_said_as_the_longest_entry_has_them(
-    entries: list[tuple[str, str]], text: str, read: str
-) -> None:
+def test_longest_matching_entry_replaces_whole_words(entries: list[tuple[str, str]], text: str, read: str) -> None:
     assert Dictionary(Pronunciation(*fields) for fields in entries).read(text) == read
 
 
@@ -48,7 +46,7 @@ def test_case_matters_on_request_and_the_first_entry_wins() -> None:
     assert Dictionary(signs).read("=us us US") == "equals us u s US"
 
 
-def test_a_large_dictionary_reads_a_long_text_at_once() -> None:
+def test_large_dictionary_reads_a_long_text_quickly() -> None:
     """Trying each of its phrases, which begin alike, at each position would take half a minute."""
     many = Dictionary(Pronunciation(f"word {number}", "x") for number in range(MAX_ENTRIES))
     assert many.read("sword 7 word 1999 words " * 4000) == "sword 7 x words " * 4000
@@ -64,7 +62,7 @@ def voice_id(client: httpx.Client, name: str) -> str:
     return next(voice["id"] for voice in client.get("/v1/voices").json()["data"] if voice["slug"] == name)
 
 
-def test_the_narrowest_entry_counts_in_speech_dialogue_and_reading(steered: Steer) -> None:
+def test_most_specific_entry_applies_in_speech_dialogue_and_reading(steered: Steer) -> None:
     served, engine = steered()
     with served.client() as client:
         everybodys = entry(client, phrase="GIF", said="jif")
@@ -81,7 +79,7 @@ def test_the_narrowest_entry_counts_in_speech_dialogue_and_reading(steered: Stee
         assert client.post(f"{SPEECH}/reading", json={"input": "Zoe: Gif", "cast": {}}).json()["text"] == "Zoe: jif"
 
 
-def test_entries_count_however_letters_and_their_marks_are_written(steered: Steer) -> None:
+def test_entries_match_composed_and_decomposed_letters(steered: Steer) -> None:
     served, engine = steered()
     with served.client() as client:
         entry(client, phrase="nai\u0308ve", said="ny eve")
@@ -105,7 +103,7 @@ def test_take_is_repeated_with_the_words_as_read(steered: Steer) -> None:
     assert texts(engine) == ["To Rio de Janeiro"] * 2
 
 
-def test_a_projects_entries_make_the_parts_with_their_words_stale(steered: Steer) -> None:
+def test_changed_project_entries_make_parts_with_their_words_stale(steered: Steer) -> None:
     served, engine = steered()
     project = create_project(served, items=[{"input": "A GIF here"}, {"input": "Nothing"}], start=True)
     until(served, project, "done")
@@ -158,7 +156,7 @@ def test_csv_is_exported_as_imported_and_errors_name_the_line(steered: Steer) ->
 
 
 @pytest.mark.parametrize("replace", ["false", "true"])
-def test_csv_changes_the_entries_for_the_same_words(steered: Steer, replace: str) -> None:
+def test_csv_import_updates_entries_for_the_same_phrases(steered: Steer, replace: str) -> None:
     served, _ = steered()
     with served.client() as client:
         for phrase in ("GIF", "SQL"):
@@ -195,7 +193,7 @@ def test_invalid_entries_are_refused(steered: Steer) -> None:
         assert_envelope(client.delete(f"{PATH}/{other['id']}"), 404, "pronunciation")
 
 
-def test_anothers_project_keeps_its_entries_to_itself(steered: Steer) -> None:
+def test_entries_of_another_keys_project_return_404(steered: Steer) -> None:
     served, _ = steered(api_keys=read_keys("one-key-is-long,two-keys-are-longer"))
 
     with asking(served, "one-key-is-long") as mine, asking(served, "two-keys-are-longer") as theirs:

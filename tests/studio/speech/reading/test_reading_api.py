@@ -32,7 +32,7 @@ def texts(engine: FakeEngine) -> list[str]:
 
 
 @pytest.mark.parametrize(("normalize", "spoken"), [(None, READ), (True, READ), (False, WRITTEN)])
-def test_model_that_needs_words_gets_them_unless_the_request_disables_it(
+def test_model_needing_normalisation_gets_it_unless_the_request_disables_it(
     steered: Steer, normalize: bool | None, spoken: str
 ) -> None:
     served, engine = with_card(steered)
@@ -42,7 +42,7 @@ def test_model_that_needs_words_gets_them_unless_the_request_disables_it(
 
 
 @pytest.mark.parametrize(("normalize", "spoken"), [(None, WRITTEN), (True, READ)])
-def test_a_model_without_a_card_gets_the_text_as_it_is_unless_the_request_says_otherwise(
+def test_model_without_a_card_gets_raw_text_unless_the_request_enables_normalisation(
     steered: Steer, normalize: bool | None, spoken: str
 ) -> None:
     served, engine = steered()
@@ -51,7 +51,7 @@ def test_a_model_without_a_card_gets_the_text_as_it_is_unless_the_request_says_o
     assert texts(engine) == [spoken]
 
 
-def test_take_keeps_its_text_as_typed_and_as_read_and_is_repeated_as_read(steered: Steer) -> None:
+def test_take_stores_typed_and_read_text_and_is_repeated_as_read(steered: Steer) -> None:
     served, engine = with_card(steered)
     with served.client() as client:
         first = client.post(SPEECH, json={"input": WRITTEN, "seed": 7, "response_format": "wav"})
@@ -62,7 +62,7 @@ def test_take_keeps_its_text_as_typed_and_as_read_and_is_repeated_as_read(steere
     assert (take["request"]["input"], take["request"]["normalize"]) == (READ, False)
 
 
-def test_words_too_long_for_the_stored_request_are_read_again_when_it_is_repeated(steered: Steer) -> None:
+def test_reading_too_long_for_the_stored_request_is_redone_on_repeat(steered: Steer) -> None:
     served, _ = with_card(steered)
     text = "7777777 " * 800
     with served.client() as client:
@@ -81,7 +81,7 @@ def test_reading_is_omitted_if_equal_to_the_text(steered: Steer) -> None:
     assert take["parameters"]["read_as"] is None and take["request"]["input"] == "Nothing to read."
 
 
-def test_a_dialogue_keeps_its_speakers_and_is_repeated(steered: Steer) -> None:
+def test_normalised_dialogue_keeps_its_speakers_and_is_repeatable(steered: Steer) -> None:
     served, engine = with_card(steered)
     body = {"input": "At 5 pm\nR2 D2: Pay $5.\nAnna: 6 of us.", "cast": {"r2 d2": "bert"}, "seed": 3}
     with served.client() as client:
@@ -93,7 +93,7 @@ def test_a_dialogue_keeps_its_speakers_and_is_repeated(steered: Steer) -> None:
     assert again.content == first.content
 
 
-def test_a_batch_a_socket_and_a_project_read_alike(steered: Steer) -> None:
+def test_batch_socket_and_project_normalise_alike(steered: Steer) -> None:
     served, engine = with_card(steered)
     items = [{"input": "At 5 pm"}, {"input": "At 6 pm", "normalize": False}]
     with served.client() as client:
@@ -128,7 +128,7 @@ def test_changed_reading_makes_a_project_stale(steered: Steer) -> None:
         assert client.patch(f"/v1/projects/{project['id']}", json={"normalize": None}).json()["parts"]["stale"] == 0
 
 
-def test_the_reading_of_a_text_is_returned_and_nothing_is_spoken(steered: Steer) -> None:
+def test_reading_is_returned_without_generating_speech(steered: Steer) -> None:
     served, engine = with_card(steered)
     with served.client() as client:
         reading = client.post(READING, json={"input": WRITTEN}).json()
@@ -140,7 +140,7 @@ def test_the_reading_of_a_text_is_returned_and_nothing_is_spoken(steered: Steer)
     assert not engine.utterances
 
 
-def test_brackets_and_pasted_signs_are_explained(steered: Steer) -> None:
+def test_reading_shows_how_brackets_and_pasted_characters_are_read(steered: Steer) -> None:
     served, engine = steered()
     engine.info = replace(engine.info, card=ModelCard(normalize=True, tags=("whisper",)))
     text = "# Head\n[Whisper] Tom &amp; Jer\u00adry [1] cast [Fireball] **now** \\[whisper]."
@@ -163,13 +163,13 @@ def test_brackets_and_pasted_signs_are_explained(steered: Steer) -> None:
         ({"input": "5", "normalize": 7}, "normalize"),
     ],
 )
-def test_unreadable_files_are_refused_by_name(steered: Steer, body: dict[str, object], param: str) -> None:
+def test_invalid_reading_requests_name_the_field(steered: Steer, body: dict[str, object], param: str) -> None:
     served, _ = steered()
     with served.client() as client:
         assert_envelope(client.post(READING, json=body), 400, param=param)
 
 
-def test_a_reading_waits_for_no_engine(steered: Steer) -> None:
+def test_reading_does_not_wait_for_the_engine(steered: Steer) -> None:
     """The reading is returned even while all rows are busy."""
     served, engine = with_card(steered, max_rows=1)
     engine.later_frames_gate.clear()
@@ -183,7 +183,7 @@ def test_a_reading_waits_for_no_engine(steered: Steer) -> None:
     ("text", "language"),
     [("The cat is on the mat.", "en"), ("Das ist nicht von mir.", "de"), ("你好，世界", "zh"), ("Hm.", None)],
 )
-def test_clear_language_of_a_text_is_recognised(steered: Steer, text: str, language: str | None) -> None:
+def test_language_of_a_text_is_detected_if_clear(steered: Steer, text: str, language: str | None) -> None:
     served, _ = steered()
     with served.client() as client:
         assert client.post(READING, json={"input": text}).json()["language"] == language

@@ -15,11 +15,11 @@ READINGS = [line.split("\t") for line in TABLE.read_text(encoding="utf-8").split
 
 
 @pytest.mark.parametrize(("written", "read"), READINGS, ids=[written for written, _ in READINGS])
-def test_normalised_forms_match_a_persons_reading(written: str, read: str) -> None:
+def test_normalised_forms_match_the_expected_readings(written: str, read: str) -> None:
     assert normalised(written) == read
 
 
-def test_read_files_are_not_read_again() -> None:
+def test_normalising_twice_changes_nothing() -> None:
     assert [(read, normalised(read)) for _, read in READINGS if normalised(read) != read] == []
 
 
@@ -41,5 +41,5 @@ def test_only_sentence_starts_are_capitalised() -> None:
     )
 
 
-def test_endlessly_drawn_out_word_counts_as_a_word() -> None:
+def test_very_long_drawn_out_word_is_read_as_a_word() -> None:
     assert normalised("NO" + "O" * 700) == "No" + "o" * 700

@@ -37,7 +37,7 @@ KEPT_SIGNS = [
 
 
 @pytest.mark.parametrize(("written", "clean"), [*SIGNS, *((text, text) for text in KEPT_SIGNS)])
-def test_unpronounceable_signs_are_left_out_or_spelt_out(written: str, clean: str) -> None:
+def test_unpronounceable_characters_are_removed_or_spelt_out(written: str, clean: str) -> None:
     assert clean_signs(written) == clean.replace("\u1100\u1161", "\uac00")
     assert clean_signs(clean_signs(written)) == clean_signs(written)
 
@@ -71,7 +71,7 @@ KEPT_WORDS = [
 
 
 @pytest.mark.parametrize(("written", "plain"), [*MARKUP, *((text, text) for text in KEPT_WORDS)])
-def test_markup_is_left_out_and_its_words_stay(written: str, plain: str) -> None:
+def test_markup_is_removed_and_its_words_remain(written: str, plain: str) -> None:
     assert without_markup(written) == plain
     assert without_markup(plain) == plain
 
@@ -88,16 +88,16 @@ BRACKETS = [
 
 
 @pytest.mark.parametrize(("written", "read"), BRACKETS)
-def test_only_tags_of_the_model_and_of_the_studio_stay_in_brackets(written: str, read: str) -> None:
+def test_only_tags_of_the_model_and_the_studio_keep_their_brackets(written: str, read: str) -> None:
     assert read_brackets(written, TAGS) == read
     assert read_brackets(read, TAGS) == read
 
 
-def test_only_escaped_brackets_are_words_if_any_words_may_be_a_tag() -> None:
+def test_only_escaped_brackets_are_words_if_the_model_lists_no_tags() -> None:
     assert read_brackets(r"[any words] a \[b] [c", None) == "[any words] a b [c"
 
 
-def test_hidden_tags_keep_all_positions() -> None:
+def test_hiding_tags_keeps_all_positions() -> None:
     text = r"[whisper] He [Fireball] \[slow] [pause:1s] <|speaker:1|>end"
     hidden = hide_tags(text, TAGS)
     assert len(hidden) == len(text) and hidden.split() == ["He", "Fireball", "slow", "end"]

@@ -1,4 +1,4 @@
-"""The engine gets the same words for the same text, whatever it contains and whichever route it comes by."""
+"""The engine gets the same words for the same text, whatever it contains and whichever route is used."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ KINDS = {
 
 
 def texts() -> list[str]:
-    """Each kind twice, beside others."""
+    """Each kind twice, combined with others."""
     dice, results = random.Random(5), list[str]()
     for _ in range(2):
         kinds = dice.sample(sorted(KINDS), len(KINDS))
@@ -79,14 +79,14 @@ def paged(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
         yield served, engines[0]
 
 
-def handed_over(engine: FakeEngine, act: Callable[..., object], *args: object, **options: object) -> list[str]:
+def texts_for_engine(engine: FakeEngine, act: Callable[..., object], *args: object, **options: object) -> list[str]:
     """The texts that the engine gets during the call."""
     before = len(engine.utterances)
     act(*args, **options)
     return [utterance.text for utterance in engine.utterances[before:]]
 
 
-def streamed(steered: Steered, text: str, size: int) -> None:
+def stream_text(steered: Steered, text: str, size: int) -> None:
     with open_socket(steered[0]) as socket:
         for at in range(0, len(text), size):
             send(socket, "input.text", text=text[at : at + size])
@@ -112,18 +112,18 @@ def one_line(texts: list[str]) -> str:
     return " ".join(" ".join(texts).replace("<|speaker:1|>", "").replace(".", "").split())
 
 
-def manners(texts: list[str]) -> list[str]:
+def tagged_parts(texts: list[str]) -> list[str]:
     """The parts that begin with a tag."""
     plain = [text.removeprefix("<|speaker:1|>") for text in texts]
     return [text for text in plain if text.startswith(("[whisper]", "[slow]"))]
 
 
-def test_routes_pass_on_the_same_words(paged: Steered) -> None:
+def test_all_routes_pass_the_same_words_to_the_engine(paged: Steered) -> None:
     served, engine = paged
     with served.client() as client:
         for text in texts():
             body = {"input": text, "voice": "anna"}
-            spoken = handed_over(engine, client.post, "/v1/audio/speech", json=body)
+            spoken = texts_for_engine(engine, client.post, "/v1/audio/speech", json=body)
             assert spoken, text
             for step in spoken:
                 assert not set("\u00ad\u200b\ufeff\u2060\ufb01&*`|#\ue000") & set(step.replace("<|speaker:1|>", "")), (
@@ -132,42 +132,42 @@ def test_routes_pass_on_the_same_words(paged: Steered) -> None:
             reading = client.post("/v1/audio/speech/reading", json=body).json()["text"]
             script = read_script(reading, apart=True, one_line=True)
             assert [step.text for step in script if isinstance(step, Words)] == spoken
-            batch = handed_over(engine, client.post, "/v1/audio/speech/batch", json={"items": [body]})
+            batch = texts_for_engine(engine, client.post, "/v1/audio/speech/batch", json={"items": [body]})
             assert batch == spoken
-            gradio = handed_over(engine, through_gradio, client, "synthesize", text, "anna")
+            gradio = texts_for_engine(engine, through_gradio, client, "synthesize", text, "anna")
             assert gradio == spoken
             for size in (5, len(text)):
-                stream = handed_over(engine, streamed, paged, text, size)
+                stream = texts_for_engine(engine, stream_text, paged, text, size)
                 assert one_line(stream) == one_line(spoken)
-                assert manners(stream) == manners(spoken)
+                assert tagged_parts(stream) == tagged_parts(spoken)
 
 
-def test_parts_of_a_project_are_passed_on_in_the_same_words(paged: Steered) -> None:
+def test_project_parts_pass_the_same_words_to_the_engine(paged: Steered) -> None:
     served, engine = paged
     with served.client() as client:
-        alone = [handed_over(engine, client.post, "/v1/audio/speech", json={"input": text}) for text in texts()]
+        alone = [texts_for_engine(engine, client.post, "/v1/audio/speech", json={"input": text}) for text in texts()]
 
         def speak() -> None:
             body = {"items": [{"input": text} for text in texts()], "start": True}
             project = client.post("/v1/projects", json=body).json()
             until(served, project, "done")
 
-        assert sorted(handed_over(engine, speak)) == sorted(text for parts in alone for text in parts)
+        assert sorted(texts_for_engine(engine, speak)) == sorted(text for parts in alone for text in parts)
 
 
-def test_dialogue_is_passed_on_in_the_same_words(paged: Steered) -> None:
+def test_dialogue_routes_pass_the_same_words_to_the_engine(paged: Steered) -> None:
     served, engine = paged
     script = "\ufeffTold &amp; done.\n**Anna:** [whisper] Soft. Loud [1].\nBe\u00adrt: [Level Up] \ufb01ne!"
     body = {"input": script, "cast": {"Anna": "anna", "Bert": "bert"}}
     with served.client() as client:
-        spoken = handed_over(engine, client.post, "/v1/audio/speech", json=body)
+        spoken = texts_for_engine(engine, client.post, "/v1/audio/speech", json=body)
         assert spoken == ["Told and done.", "[whisper] Soft.", "Loud.", "Level Up fine!"]
-        assert spoken == handed_over(engine, client.post, "/v1/audio/speech/batch", json={"items": [body]})
+        assert spoken == texts_for_engine(engine, client.post, "/v1/audio/speech/batch", json={"items": [body]})
         cast = body["cast"]
-        assert spoken == handed_over(engine, through_gradio, client, "dialogue", script, cast, "anna", 0.3)
+        assert spoken == texts_for_engine(engine, through_gradio, client, "dialogue", script, cast, "anna", 0.3)
 
 
-def test_part_gets_context_only_from_parts_with_its_own_tag(paged: Steered) -> None:
+def test_untagged_part_gets_no_context_from_tagged_parts(paged: Steered) -> None:
     served, engine = paged
     text = "One is plain. [whisper] Two is soft. Three is plain. [whisper] Four is soft."
     with served.client() as client:
@@ -190,7 +190,7 @@ def test_model_without_listed_tags_gets_all_in_one_part(steered: Callable[..., S
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 17])
-def test_text_in_pieces_is_split_like_the_whole(size: int) -> None:
+def test_streamed_text_is_split_like_the_complete_text(size: int) -> None:
     dice = random.Random(size)
     words = [f"{word} " for text in KINDS.values() for word in text.split(" ")] + [
         "\n",
@@ -221,4 +221,4 @@ def test_hidden_control_tokens_are_refused(paged: Steered) -> None:
                 assert refused.status_code == 400 and "control token" in refused.text
                 assert refused.json()["error"]["param"] == "input"
 
-    assert handed_over(engine, send_hidden_tokens) == []
+    assert texts_for_engine(engine, send_hidden_tokens) == []

@@ -52,26 +52,26 @@ def test_normalised_words_have_the_time_of_all_their_spoken_words() -> None:
     }
 
 
-def test_words_are_the_same_however_their_letters_and_marks_are_written() -> None:
+def test_words_match_in_composed_and_decomposed_form() -> None:
     timed = read_aloud("e\u0301te\u0301 a\u0300 Lie\u0300ge, 5 pm", "\u00e9t\u00e9 \u00e0 Li\u00e8ge, five PM")
     assert [(word.text, word.start) for word in timed] == [
         ("e\u0301te\u0301", 0), ("a\u0300", 1), ("Lie\u0300ge", 2), ("5", 3), ("pm", 4)
     ]  # fmt: skip
 
 
-def test_words_read_differently_share_the_time_by_their_letters() -> None:
+def test_time_of_differently_read_words_is_shared_by_letter_count() -> None:
     timed = read_aloud("so a bcd end", "so x y z zz end")
     assert [(word.text, word.start, word.end) for word in timed[1:3]] == [("a", 1, 2), ("bcd", 2, 5)]
     assert timed[3] == Timed("end", 5, 6)
 
 
-def test_unread_words_have_no_time_and_omitted_words_none_of_their_own() -> None:
+def test_unread_last_words_are_left_out_and_skipped_words_have_no_duration() -> None:
     assert [word.text for word in read_aloud("one two three four", "one two")] == ["one", "two"]
     assert read_aloud("one hum two three", "one two three")[1] == Timed("hum", 1, 1)
     assert read_aloud("one two", "") == []
 
 
-def test_sentences_reach_from_their_first_word_to_their_last() -> None:
+def test_sentences_last_from_their_first_word_to_their_last() -> None:
     text = "Dr. Who [whisper] came. At 5:30 pm!\n\nHe left"
     assert sentences(text, read_aloud(text)) == [
         Timed("Dr. Who came.", 0, 3),
@@ -81,7 +81,7 @@ def test_sentences_reach_from_their_first_word_to_their_last() -> None:
     assert sentences(text, read_aloud(text)[:4]) == [Timed("Dr. Who came.", 0, 3), Timed("At 5:30 pm!", 3, 4)]
 
 
-def test_bracketed_words_that_were_read_are_timed_in_their_sentence() -> None:
+def test_spoken_words_in_brackets_are_timed_in_their_sentence() -> None:
     text = "[whisper] He cast [Fire Ball].[1] [low] See [the page](https://a.b/c) and re\u00adst \U0001f389."
     spoken = words_of("He cast Fire Ball See the page and rest")
     read = [Timed(word, float(at), at + 1.0) for at, word in enumerate(spoken)]
@@ -99,7 +99,7 @@ def test_bracketed_words_that_were_read_are_timed_in_their_sentence() -> None:
 
 
 @pytest.mark.parametrize(("unit", "read"), [("1 a ", "one a "), ("12 a ", "x b "), ("a ", "a a ")])
-def test_the_longest_text_is_gone_through_at_once(unit: str, read: str) -> None:
+def test_longest_text_is_timed_quickly(unit: str, read: str) -> None:
     """An algorithm quadratic in the words would take minutes."""
     count = 16_384 // len(unit)
     began = time.thread_time()  # processor time, unaffected by a busy machine

@@ -1,1 +1,1 @@
-"""Voices as they come in, are judged, packed, fetched and spoken in."""
+"""Speech recognition, noise reduction and voiceprints."""

@@ -29,7 +29,7 @@ def hum(samples: int, rate: int) -> np.ndarray:
     return np.sum(overtones, axis=0)
 
 
-def test_noise_is_removed_and_the_voice_kept_at_every_step(steered: Steer) -> None:
+def test_noise_is_removed_in_advice_preview_and_stored_clip(steered: Steer) -> None:
     served, _ = steered()
     pcm, rate = samples_of(spoken())
     pcm = pcm[: 4 * rate] * 0.5

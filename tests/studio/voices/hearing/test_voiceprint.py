@@ -1,4 +1,4 @@
-"""Whose voice is heard: two recordings of one person are alike, two people are not, and two in one clip are noticed."""
+"""Voiceprints: recordings of one person are similar, those of two people are not, and two in one clip are detected."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def recording(name: str) -> tuple[np.ndarray, int]:
     return samples_of((VOICES / f"{name}.wav").read_bytes())
 
 
-def test_other_words_of_the_same_person_are_similar_and_another_persons_are_not(prints: Voiceprints) -> None:
+def test_recordings_of_one_person_are_similar_and_of_two_people_are_not(prints: Voiceprints) -> None:
     def print_of(pcm: np.ndarray, rate: int) -> np.ndarray:
         return mean_print(prints.spans(pcm, rate))
 
@@ -33,7 +33,7 @@ def test_other_words_of_the_same_person_are_similar_and_another_persons_are_not(
     assert percent_alike(print_of(quiet, rate), print_of(clara, rate)) > 95, "neither level nor silence counts"
 
 
-def test_two_people_in_a_clip_are_noticed(prints: Voiceprints) -> None:
+def test_two_people_in_a_clip_are_detected(prints: Voiceprints) -> None:
     (clara, rate), (boris, _) = recording("Clara"), recording("Boris")
     assert is_one_person(prints.spans(clara, rate, 8))
     both = np.concatenate([clara[: 4 * rate], boris[: 4 * rate]])
@@ -41,12 +41,12 @@ def test_two_people_in_a_clip_are_noticed(prints: Voiceprints) -> None:
 
 
 @pytest.mark.parametrize("samples", [0, RATE // 2])
-def test_too_little_speech_has_no_print(prints: Voiceprints, samples: int) -> None:
+def test_too_little_speech_has_no_voiceprint(prints: Voiceprints, samples: int) -> None:
     sound = np.random.default_rng(0).standard_normal(samples).astype(np.float32)
     assert len(prints.spans(0.1 * sound, RATE)) == 0
 
 
-def test_short_clip_is_repeated(prints: Voiceprints) -> None:
+def test_short_clip_has_one_voiceprint(prints: Voiceprints) -> None:
     clara, rate = recording("Clara")
     spans = prints.spans(clara[rate : 2 * rate + rate // 2], rate)
     assert spans.shape == (1, 256) and np.linalg.norm(spans[0]) == pytest.approx(1, abs=1e-3)
