@@ -108,7 +108,7 @@ def test_snapshot_is_taken_once_writing_has_settled(tmp_path: Path) -> None:
     assert names(Library(tmp_path / "new")) == {"Anna"}
 
 
-def test_unwritable_folder_is_reported_and_the_studio_continues(tmp_path: Path) -> None:
+def test_unwritable_folder_is_reported(tmp_path: Path) -> None:
     Library(tmp_path / "home")
     backup = Backup(tmp_path / "home", tmp_path / "bucket", settle=0.0, poll=0.01)
     backup.restore()

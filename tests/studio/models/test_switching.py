@@ -87,7 +87,7 @@ def test_switch_waits_for_running_takes_and_refuses_new_ones_meanwhile(
         assert put(client, quick_checkpoint).status_code == 409
         assert client.delete(STATE).json()["switching_to"] is None
         assert client.get("/ready").json() == {"ready": True}  # with the previous model
-        assert put(client, quick_checkpoint).json()["can_cancel"] in (True, False)
+        assert put(client, quick_checkpoint).status_code == 202
         until(client, lambda state: state["can_cancel"])
         engine.later_frames_gate.set()
         speaking.join(30)
