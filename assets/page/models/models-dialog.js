@@ -76,7 +76,9 @@ export class ModelsDialog {
       if (isBusy || hasEnded) this.#timer = setTimeout(() => (hasEnded ? this.#list() : this.#show(engineModel)), hasEnded ? 0 : AGAIN);
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
-      if (isLatest()) this.#say(problem.why);
+      if (!isLatest()) return;
+      if (this.#models.length) this.#draw(); // no longer asks for confirmation
+      this.#say(problem.why);
     }
   }
 
@@ -93,7 +95,8 @@ export class ModelsDialog {
     setChildren(this.part("list"), this.#cards.of(this.#models.map((model) => ({ ...model, id: model.name })), (model, before) => this.#card(model, before)));
     if (!place || place.isConnected) return;
     const card = this.#cards.get(place.dataset.model ?? "");
-    /** @type {HTMLElement | undefined} */ ([...(card?.querySelectorAll("button, a") ?? [])].find(({ textContent }) => textContent === held?.textContent))?.focus();
+    const controls = /** @type {HTMLElement[]} */ ([...(card?.querySelectorAll("button, a") ?? [])]);
+    (controls.find(({ textContent }) => textContent === held?.textContent) ?? controls[0])?.focus();
   }
 
   #settled() {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from tests.browser.screen import Screen, go
 from tests.browser.test_looks import PHONE, serious_violations
 from tests.studio.models.hub import Hub, serve_hub
 from tests.studio.server import Served, serve
+from tests.tiny import damage_values
 
 Open = Callable[..., Screen]
 AUDIO8 = "Audio8-TTS-Preview 0.6B"
@@ -94,13 +96,13 @@ def test_model_is_downloaded_switched_to_and_used(studio: Served, hub: Hub, open
 def test_folder_is_looked_up_and_a_broken_model_falls_back(
     studio: Served, quick_checkpoint: Path, tmp_path: Path, open_page: Open
 ) -> None:
-    large, cut = tmp_path / "large", tmp_path / "cut"
-    for folder in (large, cut):
-        folder.mkdir()
+    large, cut, damaged = tmp_path / "large", tmp_path / "cut", tmp_path / "damaged"
+    large.mkdir()
     (large / "config.json").write_text(json.dumps(TREES["s2-pro"]))
-    for path in quick_checkpoint.iterdir():
-        data = path.read_bytes()
-        (cut / path.name).write_bytes(data[:-100] if path.name == "codec.pth" else data)
+    for folder in (cut, damaged):
+        shutil.copytree(quick_checkpoint, folder)
+    (cut / "codec.pth").write_bytes((cut / "codec.pth").read_bytes()[:-100])
+    damage_values(damaged / "model.safetensors")
     screen = open_page(studio, **PHONE, color_scheme="dark")
     dialog = open_dialog(screen)
     dialog.get_by_label("A folder or file").fill(missing := str(tmp_path / "missing"))
@@ -113,12 +115,14 @@ def test_folder_is_looked_up_and_a_broken_model_falls_back(
     expect(there.locator(".models-wrong")).to_be_in_viewport()
     expect(there).to_contain_text("does not fit")
     expect(there.get_by_role("button", name="Use")).to_be_disabled()
-    dialog.get_by_label("A folder or file").fill(str(cut))
-    dialog.get_by_label("A folder or file").press("Enter")
-    there = dialog.get_by_role("listitem").filter(has_text=str(cut))
-    there.get_by_role("button", name="Use").click()
-    there.get_by_role("button", name="Switch", exact=True).click()
-    expect(dialog.get_by_role("status")).to_contain_text("cut could not be loaded")
+    for folder, reason in ((cut, "codec.pth is not a file of torch.save"), (damaged, "damaged could not be loaded")):
+        dialog.get_by_label("A folder or file").fill(str(folder))
+        dialog.get_by_label("A folder or file").press("Enter")
+        there = dialog.get_by_role("listitem").filter(has_text=str(folder))
+        there.get_by_role("button", name="Use").click()
+        there.get_by_role("button", name="Switch", exact=True).click()
+        expect(dialog.get_by_role("status")).to_contain_text(reason)
+        expect(there.get_by_role("button", name="Switch", exact=True)).to_have_count(0)
     expect(dialog.get_by_role("listitem").filter(has_text="In use")).to_contain_text(quick_checkpoint.name)
     assert serious_violations(screen) == []
     assert dialog.evaluate("(dialog) => dialog.scrollWidth <= dialog.clientWidth")

@@ -11,8 +11,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-import torch
-from safetensors.torch import load_file, save_file
 
 from engine import CheckpointError, Engine
 from studio.api_key import read_keys
@@ -34,6 +32,7 @@ from tests.studio.models.conftest import (
 )
 from tests.studio.models.hub import Hub
 from tests.studio.server import serve
+from tests.tiny import damage_values
 
 StudioOf = Callable[..., Studio]
 
@@ -149,10 +148,7 @@ def test_old_weights_are_freed_before_new_ones_are_loaded(
     other, damaged = tmp_path / "other", tmp_path / "damaged"
     for folder in (other, damaged):
         shutil.copytree(quick_checkpoint, folder)
-    weights = damaged / "model.safetensors"
-    tensors = load_file(weights)
-    name = min(tensors)
-    save_file({**tensors, name: tensors[name].to(torch.int32)}, weights)
+    damage_values(damaged / "model.safetensors")
     alive: list[int] = []
     models: list[weakref.ref[object]] = []
 
