@@ -31,6 +31,8 @@ from tests.studio.models.conftest import (
     until,
 )
 from tests.studio.models.hub import Hub
+from tests.studio.projects.test_projects import create_project, parts_of
+from tests.studio.projects.test_projects import until as until_project
 from tests.studio.server import serve
 from tests.tiny import damage_values
 
@@ -94,6 +96,26 @@ def test_switch_waits_for_running_takes_and_refuses_new_ones_meanwhile(
         assert switched(client)["model"] == quick_checkpoint.name
         assert client.delete(STATE).status_code == 404
     assert engine.stopped and studio.models == [BUNDLED_FOLDER, str(quick_checkpoint)]
+
+
+def test_a_project_pauses_for_a_switch_and_continues_with_the_new_model(
+    studio_of: StudioOf, quick_checkpoint: Path
+) -> None:
+    studio = studio_of()
+    engine = studio.engines[0]
+    items = [{"input": f"Part {number}."} for number in range(12)]
+    engine.later_frames_gate.clear()
+    project = create_project(studio.served, items=items, start=True)
+    until_project(studio.served, project, speaking=1)
+    with studio.served.client() as client:
+        assert put(client, quick_checkpoint).status_code == 202
+        until(client, lambda state: state["can_cancel"])
+        engine.later_frames_gate.set()
+        assert switched(client)["model"] == quick_checkpoint.name
+        now = until_project(studio.served, project, "done")
+    assert now["parts"]["done"] == len(items) and now["parts"]["failed"] == 0
+    assert 0 < len(studio.engines[1].utterances) < len(items)
+    assert all(len(part["takes"]) == 1 for part in parts_of(studio.served, project))
 
 
 @pytest.mark.parametrize("fault", [unreadable("x"), KeyError("unforeseen"), MemoryError("too large")])
