@@ -69,7 +69,8 @@ export class ModelsDialog {
       if (!isLatest() || !this.root.open) return;
       const before = this.#state;
       this.#state = state;
-      if (state.data) this.#models = state.data; // an outdated response must not restore an older list
+      // Only now, since an outdated response must not restore an older list.
+      if (state.data) this.#models = state.data.map((model) => (model.name === "bundled" ? { ...model, title: phrase("models.bundled") } : model));
       this.#draw();
       const isBusy = state.switching_to !== null || state.status === "starting" || Object.values(state.downloads).some(({ running }) => running);
       const hasEnded = hasEndedSince(before, state);
