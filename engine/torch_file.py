@@ -45,4 +45,4 @@ def read_torch_file(path: Path, nestings: tuple[str, ...]) -> dict[str, Tensor]:
             raise CheckpointError(
                 f"{path} holds {name} as a {value.layout} tensor of {value.dtype}; save it as a plain one"
             )
-    return tree
+    return {name: value.detach() for name, value in tree.items()}  # a file may hold parameters
