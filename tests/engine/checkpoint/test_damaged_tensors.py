@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import shutil
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -89,6 +90,30 @@ def test_infinite_codec_size_in_the_config_is_refused(tmp_path: Path) -> None:
     write_flat(tmp_path, CODEC, codec_post_n_layer=math.inf, **AUDIO8)
     (tmp_path / "codec.yaml").unlink()
     assert "config.json has invalid codec sizes" in refusal(tmp_path)
+
+
+@pytest.mark.parametrize("commands", [b"s.", b"K\x01Q.", b"X", b"}N\x85s."])
+def test_malformed_pickle_is_refused_by_the_name_of_its_file(folder: Path, commands: bytes) -> None:
+    path = folder / "codec.pth"
+    with zipfile.ZipFile(path) as archive:
+        contents = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in contents.items():
+            archive.writestr(name, b"\x80\x02" + commands if name.endswith("data.pkl") else content)
+    assert f"{path} cannot be read" in refusal(folder)
+
+
+@pytest.mark.parametrize("patches", [{6: b"\xff"}, {8: b"\x00\x08", 46: b"\xff"}])
+def test_archive_of_an_unknown_version_or_with_unreadable_names_is_refused(
+    folder: Path, patches: dict[int, bytes]
+) -> None:
+    path = folder / "codec.pth"
+    data = bytearray(path.read_bytes())
+    entry = data.index(b"PK\x01\x02")  # of the list of contents
+    for at, value in patches.items():
+        data[entry + at : entry + at + len(value)] = value
+    path.write_bytes(data)
+    assert f"{path} is not a file of torch.save" in refusal(folder)
 
 
 def parameters(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
