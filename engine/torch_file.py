@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import struct
 import zipfile
 from pathlib import Path
 
@@ -14,6 +15,12 @@ from engine.engine_errors import CheckpointError
 MOST_PICKLE = 64 * 2**20
 """Maximum bytes of names and shapes; S2 Pro's take 0.1 MB."""
 
+_MALFORMED = (
+    pickle.UnpicklingError, RuntimeError, EOFError, OSError, ValueError, LookupError, TypeError, AttributeError,
+    AssertionError, struct.error,
+)  # fmt: skip
+"""Raised by torch's reader for pickles that are damaged."""
+
 
 def read_torch_file(path: Path, nestings: tuple[str, ...]) -> dict[str, Tensor]:
     """A file's tensors by name, taken out of these nestings if present. Raises CheckpointError."""
@@ -22,7 +29,7 @@ def read_torch_file(path: Path, nestings: tuple[str, ...]) -> dict[str, Tensor]:
             entries = archive.infolist()
     except PermissionError as error:
         raise CheckpointError(f"{path} cannot be read: this user has no permission") from error
-    except (zipfile.BadZipFile, OSError) as error:
+    except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:  # the last for names, not UTF-8
         raise CheckpointError(f"{path} is not a file of torch.save, or it was cut short") from error
     if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
         raise CheckpointError(f"{path} is compressed, which torch.save never does; download it again")
@@ -30,7 +37,7 @@ def read_torch_file(path: Path, nestings: tuple[str, ...]) -> dict[str, Tensor]:
         raise CheckpointError(f"{path} describes more than a checkpoint's tensors; download it again")
     try:
         tree = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError, OSError, ValueError, KeyError, TypeError) as error:
+    except _MALFORMED as error:
         reason = str(error).split("\n", 1)[0]
         raise CheckpointError(f"{path} cannot be read (damaged, or not tensors alone?): {reason}") from error
     for nesting in nestings:
@@ -45,4 +52,4 @@ def read_torch_file(path: Path, nestings: tuple[str, ...]) -> dict[str, Tensor]:
             raise CheckpointError(
                 f"{path} holds {name} as a {value.layout} tensor of {value.dtype}; save it as a plain one"
             )
-    return tree
+    return {name: value.detach() for name, value in tree.items()}  # a file may hold parameters

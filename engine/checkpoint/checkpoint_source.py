@@ -77,7 +77,7 @@ class Source:
             return CodecConfig.read(path)
         try:
             return self.family.codec(self.tree)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise CheckpointError(f"{self.config_path} has invalid codec sizes: {error}") from error
 
     def card(self) -> ModelCard:

@@ -37,8 +37,9 @@ def with_joined_qkv(tensors: Sequence[LazyTensor]) -> list[LazyTensor]:
             joined.setdefault(f"{match[1]}wqkv.{match[3]}", []).append(tensor)
     for name, parts in joined.items():
         parts.sort(key=lambda part: _ORDER[part.name.rsplit(".", 2)[1]])
-        if len(parts) != 3 or len({part.shape[1:] for part in parts}) > 1:
-            raise ValueError(f"{name} has the parts {', '.join(part.name for part in parts)}; expected q, k and v")
+        if len(parts) != 3 or len({part.shape[1:] for part in parts}) > 1 or not all(part.shape for part in parts):
+            found = ", ".join(f"{part.name} {list(part.shape)}" for part in parts)
+            raise ValueError(f"{name} has the parts {found}; expected q, k and v of one width")
         whole.append(LazyTensor(name, (sum(part.shape[0] for part in parts), *parts[0].shape[1:]), _joined(parts)))
     return whole
 

@@ -24,8 +24,8 @@ def folder_weights(folder: Path, stack: ExitStack) -> list[LazyTensor]:
 
     Raises CheckpointError; reading a damaged tensor raises ValueError.
     """
-    path = folder / TORCH_FILE
-    if path.is_file() and not any(folder.glob("model*.safetensors*")):
+    path = weight_file(folder)
+    if path.name == TORCH_FILE:
         state = read_torch_file(path, ("state_dict",))
         return [LazyTensor(name, tuple(value.shape), partial(_same, value)) for name, value in state.items()]
     tensors = []
@@ -45,9 +45,9 @@ def _read_tensor(file: safe_open, name: str) -> Tensor:
 
 
 def weight_file(folder: Path) -> Path:
-    """The file named in messages about a tensor."""
+    """The file named in messages about a tensor: model.pth, if there are no safetensors, but perhaps their index."""
     path = folder / TORCH_FILE
-    return path if path.is_file() and not any(folder.glob("model*.safetensors*")) else folder / "model.safetensors"
+    return path if path.is_file() and not any(folder.glob("model*.safetensors")) else folder / "model.safetensors"
 
 
 def _same(value: Tensor) -> Tensor:

@@ -152,6 +152,10 @@ class CodecConfig:
                 f"{path}: encoder_rates {config.encoder_rates} and decoder_rates {config.decoder_rates} "
                 "multiply to different hop lengths"
             )
+        if len(config.encoder_transformer_layers) != len(config.encoder_rates):
+            raise CheckpointError(f"{path}: encoder_transformer_layers must have as many values as encoder_rates")
+        if len(config.downsample_dims) < len(config.downsample_factor):
+            raise CheckpointError(f"{path}: downsample_dims must have as many values as downsample_factor")
         return config
 
     @classmethod

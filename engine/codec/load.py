@@ -100,8 +100,12 @@ def fold_weight_norm(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
             direction = folded.pop(stem + direction_suffix, None)
             if direction is None:
                 raise CheckpointError(f"codec.pth has {key} but not {stem + direction_suffix}")
+            direction = direction.float()
+            if direction.ndim < 2 or gain.shape != (len(direction), *[1] * (direction.ndim - 1)):
+                sizes = f"{list(gain.shape)} for {list(direction.shape)}"
+                raise CheckpointError(f"codec.pth: {key} must have one value for each row of its weight, found {sizes}")
             # Of a meta tensor only the shape counts, and the first product of such tensors takes seconds to import.
-            weight = direction if direction.is_meta else torch._weight_norm(direction.float(), gain, 0)
+            weight = direction if direction.is_meta else torch._weight_norm(direction, gain, 0)
             folded[stem + weight_suffix] = weight
     return folded
 
@@ -137,7 +141,7 @@ def _with_all_heads(codec: Codec, tensors: dict[str, Tensor]) -> dict[str, Tenso
     """Expand attention whose heads share keys and values to a copy of these for every head."""
     for name, part in codec.named_modules():
         key = f"{name}.wqkv.weight"
-        if not isinstance(part, WindowAttention) or key not in tensors:
+        if not isinstance(part, WindowAttention) or key not in tensors or tensors[key].ndim != 2:
             continue
         weight, width = tensors[key], part.n_head * part.head_dim
         groups, remainder = divmod(len(weight) - width, 2 * part.head_dim)
