@@ -92,12 +92,12 @@ def load(
 
 
 def check_files(model: str) -> None:
-    """Check a model, named as for `find`, like `load`, but without reading the tensors' values: blocks for seconds.
+    """Check a model, named as for `find`, like `load`, but without reading tensors' values or a tokenizer's.
 
-    Raises CheckpointError.
+    Blocking: up to a second, while takes may be running. Raises CheckpointError.
     """
     source = open_source(find(model))
-    source.tokenizer()
+    source.check_tokenizer()
     _check_fit(source)
     with ExitStack() as stack:
         _checked_weights(source, stack)

@@ -91,6 +91,11 @@ class Source:
             return Tokenizer(tokenizer_files.hub_tokenizer(data, source), self.config, source)
         return Tokenizer(self._tiktoken(), self.config, self._name(tokenizer_files.RANKS))
 
+    def check_tokenizer(self) -> None:
+        """Check that a tokenizer is here. A large one is not parsed, which holds Python's lock for 0.6 s."""
+        if self._file(tokenizer_files.TOKENIZER) is None:
+            _ = self._tiktoken_parts
+
     def weights(self, stack: ExitStack) -> list[LazyTensor]:
         """Every tensor by the model's names; files stay open as long as ``stack``."""
         tensors_in_file = [tensor for tensor in self._lazy_tensors(stack) if not is_unused(tensor.name)]

@@ -65,9 +65,10 @@ def read_special(data: bytes, ranks: Mapping[bytes, int], source: str) -> dict[s
     """Special tokens, a list or an object in order, and their ids, which follow the ranks. Raises CheckpointError."""
     try:
         tokens: Any = json.loads(data)
+        json.dumps(tokens, ensure_ascii=False).encode()  # refuses half a surrogate pair
     except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{source} is not valid JSON: {error}") from error
-    if not isinstance(tokens, list | dict) or not all(isinstance(token, str) for token in tokens):
+    if not tokens or not isinstance(tokens, list | dict) or not all(isinstance(token, str) for token in tokens):
         raise CheckpointError(f"{source} must list special tokens")
     return {token: len(ranks) + index for index, token in enumerate(tokens)}
 

@@ -101,9 +101,10 @@ def fold_weight_norm(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
             if direction is None:
                 raise CheckpointError(f"codec.pth has {key} but not {stem + direction_suffix}")
             direction = direction.float()
-            if direction.ndim < 2 or gain.shape != (len(direction), *[1] * (direction.ndim - 1)):
+            if direction.ndim < 2 or gain.ndim == 0 or not len(direction) == len(gain) == gain.numel():
                 sizes = f"{list(gain.shape)} for {list(direction.shape)}"
                 raise CheckpointError(f"codec.pth: {key} must have one value for each row of its weight, found {sizes}")
+            gain = gain.reshape(-1, *[1] * (direction.ndim - 1))  # torch would read beyond the end of another shape
             # Of a meta tensor only the shape counts, and the first product of such tensors takes seconds to import.
             weight = direction if direction.is_meta else torch._weight_norm(direction, gain, 0)
             folded[stem + weight_suffix] = weight
