@@ -63,5 +63,9 @@ def test_search_leads_into_the_text_and_speaking_a_selection_keeps_the_position(
     expect(area.get_by_role("button", name="Play all")).to_be_visible()  # the second part is over
 
     screen.page.set_viewport_size({"width": 390, "height": 844})
-    box = area.locator(".long-parts [type=checkbox]").first.bounding_box()
-    assert box and min(box["width"], box["height"]) >= 24, "large enough for a finger"
+    screen.page.wait_for_function(  # large enough for a finger; the list is drawn again for another size
+        """() => {
+            const box = document.querySelector("#area-longform .long-parts [type=checkbox]")?.getBoundingClientRect();
+            return box && Math.min(box.width, box.height) >= 24;
+        }"""
+    )

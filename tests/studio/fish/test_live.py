@@ -212,11 +212,16 @@ def test_socket_waits_for_another_start_after_a_finish_then_closes(
 ) -> None:
     served, _ = steered()
     with open_live(served) as socket:
-        for seconds in (60.0, 0.01):
-            monkeypatch.setattr(live, "IDLE_SECONDS", seconds)
-            start(socket, text="Hello.")
-            send(socket, "stop")
-            assert until_finish(socket)[1]["reason"] == "stop"
+        monkeypatch.setattr(live, "IDLE_SECONDS", 60.0)
+        start(socket, text="Hello.")
+        send(socket, "stop")
+        assert until_finish(socket)[1]["reason"] == "stop"
+        start(socket, text="Hello.")
+        send(socket, "flush")
+        assert receive(socket)["event"] == "audio"  # no longer waiting for a start
+        monkeypatch.setattr(live, "IDLE_SECONDS", 0.01)
+        send(socket, "stop")
+        assert until_finish(socket)[1]["reason"] == "stop"
         with pytest.raises(ConnectionClosedOK) as closed:
             socket.recv(60)
         assert closed.value.rcvd and closed.value.rcvd.code == 1000
