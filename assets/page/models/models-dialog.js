@@ -97,7 +97,7 @@ export class ModelsDialog {
     if (!place || place.isConnected) return;
     const card = this.#cards.get(place.dataset.model ?? "");
     const controls = /** @type {HTMLElement[]} */ ([...(card?.querySelectorAll("button, a") ?? [])]);
-    (controls.find(({ textContent }) => textContent === held?.textContent) ?? controls[0])?.focus();
+    (controls.find(({ textContent }) => textContent === held?.textContent) ?? controls[0])?.focus({ preventScroll: true });
   }
 
   #settled() {
@@ -118,7 +118,10 @@ export class ModelsDialog {
         this.#draw();
         this.#cards.get(name)?.querySelector("button")?.focus();
       },
-      use: () => this.#do(() => switchModel(name)),
+      use: () => {
+        this.part("said").scrollIntoView({ block: "nearest" }); // progress and result are above the list
+        return this.#do(() => switchModel(name));
+      },
       back: () => {
         this.#confirming = "";
         this.#draw();

@@ -122,6 +122,7 @@ def test_folder_is_looked_up_and_a_broken_model_falls_back(
         there.get_by_role("button", name="Use").click()
         there.get_by_role("button", name="Switch", exact=True).click()
         expect(dialog.get_by_role("status")).to_contain_text(reason)
+        expect(dialog.get_by_role("status")).to_be_in_viewport()
         expect(there.get_by_role("button", name="Switch", exact=True)).to_have_count(0)
     expect(dialog.get_by_role("listitem").filter(has_text="In use")).to_contain_text(quick_checkpoint.name)
     assert serious_violations(screen) == []
