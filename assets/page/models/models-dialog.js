@@ -119,7 +119,7 @@ export class ModelsDialog {
         this.#cards.get(name)?.querySelector("button")?.focus();
       },
       use: () => {
-        this.part("said").scrollIntoView({ block: "nearest" }); // progress and result are above the list
+        this.root.scrollTo({ top: 0 }); // to the progress and the result
         return this.#do(() => switchModel(name));
       },
       back: () => {
