@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine import Reference
+from engine import CheckpointError, Reference
 from engine.checkpoint import load, open_source
 from engine.model.dual_ar import Causal
 from engine.model.prompt import build_prompt
@@ -50,6 +50,14 @@ def test_special_tokens_may_be_a_list(tmp_path: Path) -> None:
     before = open_source(tmp_path).config
     path.write_text(json.dumps(list(json.loads(path.read_text()))))
     assert open_source(tmp_path).config == before
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", '["\\ud800"]', '{"<|im_end|>": 1, "\\udfff": 2}', "[1]"])
+def test_invalid_special_tokens_are_refused_by_file_name(tmp_path: Path, content: str) -> None:
+    write_dual_ar(tmp_path, CODEC)
+    (tmp_path / "special_tokens.json").write_text(content)
+    with pytest.raises(CheckpointError, match=r"special_tokens\.json"):
+        _ = open_source(tmp_path).config
 
 
 def test_s1_prompt_matches_upstream(tmp_path: Path) -> None:
