@@ -38,8 +38,8 @@ def with_joined_qkv(tensors: Sequence[LazyTensor]) -> list[LazyTensor]:
     for name, parts in joined.items():
         parts.sort(key=lambda part: _ORDER[part.name.rsplit(".", 2)[1]])
         if len(parts) != 3 or len({part.shape[1:] for part in parts}) > 1 or not all(part.shape for part in parts):
-            found = ", ".join(f"{part.name} {list(part.shape)}" for part in parts)
-            raise ValueError(f"{name} has the parts {found}; expected q, k and v of one width")
+            shapes = ", ".join(f"{part.name} {list(part.shape)}" for part in parts)
+            raise ValueError(f"{name} has the parts {shapes}; expected q, k and v of one width")
         whole.append(LazyTensor(name, (sum(part.shape[0] for part in parts), *parts[0].shape[1:]), _joined(parts)))
     return whole
 
