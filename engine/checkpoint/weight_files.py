@@ -45,7 +45,7 @@ def _read_tensor(file: safe_open, name: str) -> Tensor:
 
 
 def weight_file(folder: Path) -> Path:
-    """The file named in messages about a tensor: model.pth, unless safetensors are beside it; their index does not count."""
+    """The file named in messages about a tensor: model.pth, unless safetensors (not just their index) are beside it."""
     path = folder / TORCH_FILE
     return path if path.is_file() and not any(folder.glob("model*.safetensors")) else folder / "model.safetensors"
 
