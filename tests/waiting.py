@@ -21,5 +21,5 @@ def wait_until(holds: Callable[[State], object], look: Callable[[], State], seco
 
 
 def wait_until_true(look: Callable[[], object], seconds: float = 60.0) -> None:
-    """Wait until a condition is true, if there is no state to report."""
+    """Wait until a condition holds; for conditions without a state to report."""
     wait_until(bool, look, seconds)

@@ -79,7 +79,7 @@ async def test_another_replica_continues_at_the_same_frame(fault: str, after: in
     assert [chunk.first_frame for chunk in chunks] == list(range(0, 12, 2))
     assert chunks[-1].finish_reason == "length"
     assert [stream.replica for stream in transport.opened] == [home, ({"a", "b"} - {home}).pop()]
-    assert [stream.cancels for stream in transport.opened] == [1, 1], "each was told to stop, once"
+    assert [stream.cancels for stream in transport.opened] == [1, 1], "each is cancelled once"
     assert [chunk.resumed_at for chunk in chunks[after // 2 :]] == [after or None] * (6 - after // 2)
     resumed = transport.engines[transport.opened[1].replica].utterances[0]
     assert resumed.frames_so_far == after and resumed.max_frames == 12

@@ -102,8 +102,8 @@ def try_everything(
 
     File arguments get every path. ``foreign``: references to other callers' uploads and results; ``odd_ones``: also
     try all shapes and an unreadable path, which take most of the time. Otherwise, of an endpoint's other arguments,
-    only the first and the last get a path. Paths in the first argument come without a session, as from curl; the others
-    in one session, since Gradio takes 20 ms to set up each.
+    only the first and the last get a path. The first path in each argument comes without a session, as from curl; the
+    others in one session, since Gradio takes 20 ms to set up each.
     """
     tries = 0
     paths = traps.paths(uploads) + foreign
@@ -114,9 +114,10 @@ def try_everything(
             is_file = parameter["component"] == "File"
             if not (odd_ones or is_file or position in (0, len(parameters) - 1)):
                 continue
-            for value in (value for path in (paths if is_file else any_paths) for value in shapes(path, odd_ones)):
+            values = [value for path in (paths if is_file else any_paths) for value in shapes(path, odd_ones)]
+            for index, value in enumerate(values):
                 data = [*usual[:position], value, *usual[position + 1 :]]
-                body = {"data": data} if position == 0 else {"data": data, "session_hash": "intruder"}
+                body = {"data": data} if index == 0 else {"data": data, "session_hash": "intruder"}
                 answer = client.post(f"/gradio_api/run{name}", json=body, timeout=20)
                 what = f"{name} {parameter['parameter_name']}: {value}"
                 assert answer.status_code == 500, what

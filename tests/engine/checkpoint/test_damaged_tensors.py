@@ -15,9 +15,10 @@ import yaml
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from engine import CheckpointError, check_files
+from engine import check_files
 from engine.checkpoint import load
 from tests.engine.checkpoint.layouts import AUDIO8, write_flat
+from tests.engine.checkpoint.test_hostile_files import refusal
 from tests.tiny import FEW_LAYERS, TinyCodec, write_checkpoint
 
 CPU = torch.device("cpu")
@@ -36,16 +37,6 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def folder(tmp_path: Path, published: Path) -> Path:
     return shutil.copytree(published, tmp_path / "model")
-
-
-def refusal(folder: Path) -> str:
-    """The refusal by the check, which loading repeats."""
-    with pytest.raises(CheckpointError) as checked:
-        check_files(str(folder))
-    with pytest.raises(CheckpointError) as loaded:
-        load(folder, CPU, CPU, torch.float32)
-    assert str(checked.value) == str(loaded.value) and "\n" not in str(checked.value)
-    return str(checked.value)
 
 
 @pytest.mark.parametrize("name", [GAIN, OLD_GAIN])

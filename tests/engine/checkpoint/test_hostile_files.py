@@ -51,7 +51,7 @@ def folder(tmp_path: Path, merged: Path) -> Path:
     return shutil.copytree(merged, tmp_path / "merged")
 
 
-def refusal(folder: Path, name: str, by_its_structure: bool = True) -> str:
+def refusal(folder: Path, name: str = "", by_its_structure: bool = True) -> str:
     """The refusal of a folder; if its structure is wrong, also without reading its weights."""
     with pytest.raises(CheckpointError) as caught:
         load(folder, CPU, CPU, torch.float32)

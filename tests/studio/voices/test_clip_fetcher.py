@@ -1,4 +1,4 @@
-"""Remote references: what is fetched, and that private addresses can neither be reached nor told apart."""
+"""Remote references: public clips are fetched; private addresses are unreachable, and refused all alike."""
 
 from __future__ import annotations
 

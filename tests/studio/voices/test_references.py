@@ -1,4 +1,4 @@
-"""Speaking in the library's voices: what is encoded when, which words and codes reach the engine, what is stored."""
+"""Speaking in the library's voices: when clips are encoded, which words and codes the engine gets, what is stored."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def test_accepted_key_is_not_delayed() -> None:
     assert limiter.send("right") == "right"
     limiter.guess(FREE + 1)
     assert [limiter.send("right"), limiter.send("second")] == ["right", "1"]
-    assert limiter.send("right", "192.0.2.2") == "right", "elsewhere there is no pause"
+    assert limiter.send("right", "192.0.2.2") == "right", "another address has no pause"
 
 
 def test_repeated_wrong_key_counts_as_one_guess() -> None:

@@ -94,7 +94,7 @@ def test_best_of_several_takes_is_chosen_by_audio_alone(steered: Steer, script: 
 
 
 def test_takes_are_compared_by_audio_alone_without_a_recogniser(steered: Steer, script: Script, tmp_path: Path) -> None:
-    """Wrong words of an earlier take do not count if there is no recogniser to check the words of the new takes."""
+    """Without a recogniser, which checks words, the wrong words of an earlier take do not count."""
     home = str(tmp_path)
     served, _ = steered(home=home, transcriber=RECOGNISER)
     project = spoken_project(served, "One two three.", language="en")
