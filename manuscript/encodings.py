@@ -1,0 +1,228 @@
+"""Decodes texts, also in encodings from before Unicode, as Chinese novels, Russian subtitles and old Macs have them."""
+
+from __future__ import annotations
+
+import codecs
+import re
+import unicodedata
+from collections import Counter
+
+from charset_normalizer import CharsetMatch, from_bytes
+
+from manuscript.passages import MAX_TEXT, InvalidDocument
+from speechtext.language import guess_language
+
+NAMES = {
+    "gb18030": "GB 18030", "big5": "Big5", "cp932": "Shift JIS", "euc_jp": "EUC-JP", "cp949": "EUC-KR",
+    "cp1250": "Windows-1250", "cp1251": "Windows-1251", "cp1252": "Windows-1252", "cp1253": "Windows-1253",
+    "cp1254": "Windows-1254", "cp1255": "Windows-1255", "cp1256": "Windows-1256", "cp1257": "Windows-1257",
+    "cp1258": "Windows-1258", "cp874": "Windows-874", "koi8_r": "KOI8-R", "mac_roman": "Mac Roman",
+}  # fmt: skip
+"""Names to show of the encodings that are looked for, by Python's names."""
+_SAME = {"gb2312": "gb18030", "gbk": "gb18030", "big5hkscs": "big5", "shift_jis": "cp932", "euc_kr": "cp949",
+         "tis_620": "cp874", "iso8859-11": "cp874", "iso8859-1": "cp1252", "iso8859-9": "cp1254"}  # fmt: skip
+"""Encodings that those of NAMES contain, as browsers read them."""
+_EAST_ASIAN = frozenset(("gb18030", "big5", "cp932", "euc_jp", "cp949"))
+_OF_LANGUAGES = dict.fromkeys(("en", "de", "fr", "es", "it", "pt", "nl", "sv"), "cp1252")
+_OF_LANGUAGES |= {"pl": "cp1250", "tr": "cp1254"}
+_SHORT = 300
+"""Bytes of a sample below which its letters decide: the library needs more for its statistics."""
+_COMMON = frozenset(
+    "的一是不了在人有我他這这個个們们中來来上大為为和國国地到以說说時时要就出會会可也你對对生能而子那得於"
+    "于著着下自之年過过發发後后作里裡道行所然家種种事成方多經经么麼去法學学如都同現现當当沒没動动面起看定"
+    "天分還还進进好小部其些主樣样理心她本前開开但因只從从想實实日者意無无力它與与長长把機机十民第公此已工"
+    "使情明性知全三又關关點点正外將将兩两高間间由問问很最重並并物手應应向頭头文體体美相見见被什二等或新己"
+    "身果加月話话合回信表老給给世位次度門门常先海通兒儿東东聲声立比解水名真處处走各入幾几口認认平氣气活更"
+    "別别打女變变四神何電电數数安少才結结太再感做接必直命山便空眼書书聽听白卻却光放像難难且思王完色路記记"
+    "住告求邊边死張张望覺觉清今讓让識识候帶带章"
+    "이다는을가의에고하지를은로도사기아리자어나시들인서그한대으있해정수라여일과만보장부게면전주상오것안녕"
+    "요세제말했었"
+)
+"""The commonest characters of Chinese and Korean: half of any text. In the wrong encoding characters are rare ones."""
+_COMMON_SHARE = 0.3  # of a text's characters, well below the half that is usual, since lists of names have fewer
+_COMMON_THAI = frozenset("านรอกเงมยลวดทสคปบหขต่้ีัิะไูุ")
+_THAI_SHARE = 0.75  # of Thai letters; in single bytes of other encodings they are less uneven
+_LEAST_THAI = 5  # letters
+_THAI = re.compile(r"(?:[\u0e01-\u0e30\u0e32\u0e33\u0e3f-\u0e46\u0e4f-\u0e5b][\u0e31\u0e34-\u0e3a\u0e47-\u0e4e]{0,2})+")
+"""Letters with their marks, which stand on a letter."""
+_ALPHABETS = {"cp1251": "оеаинтсрвлкмдпуя", "koi8_r": "оеаинтсрвлкмдпуя", "cp1253": "αοιετσνηυρπκμλςίάόέήύώ"}
+"""The commonest letters of Russian and Greek: four of five. In the wrong encoding capitals are within words."""
+_ALPHABET_SHARE = 0.7
+_LEAST_LETTERS = 5
+_MARKS = "«»“”„’—–…№\u00a0"
+_MAC_QUOTES = re.compile(rb"(?:^|\s)\xd2\w[^\xd2\xd3]{0,300}[.,!?]\xd3")  # elsewhere Ò, Ó: “No,”
+_EAST_ASIAN_WORD = re.compile(r"(?<![\u1100-\uffef])([A-Za-z]?)[\u1100-\uffef]+([A-Za-z]?)")
+_SAMPLE = 64 * 1024  # bytes of lines with other signs than ASCII: more of them change no decision
+_ALIKE = 0.02
+"""Texts that differ by less in what the library calls chaos are equally clean."""
+_CLEARLY = 0.05  # by this, the letters of one language are more frequent than those of the next; short texts have less
+_DAMAGED = 4
+"""Text in another encoding has hardly any character that is UTF-8 by chance; damage leaves most of them whole."""
+_UTF_16_SAMPLE = 4096  # bytes, enough to see which of every two is zero
+_WESTERN_LETTERS = [bytes([code]) for code in (*range(0xC0, 0xD7), *range(0xD8, 0xF7), *range(0xF8, 0xFF))]
+_PLAIN_LETTERS = [bytes([code]) for code in (*range(0x41, 0x5B), *range(0x61, 0x7B))]
+_NOT_WESTERN = re.compile(
+    rb"[\x00-\x08\x0e-\x1f\x7f\x81\x8d\x8f\x90\x9d\xff]"  # never or hardly ever in text
+    rb"|[\xd0\xdd\xde\xf0\xfd\xfe]"  # Turkish as often as Icelandic
+    rb"|[A-Za-z\xc0-\xfe][\x80-\x84\x86-\x89\x8b\xa1-\xa9\xac\xae-\xb6\xb8\xb9\xbc-\xbf][a-z\xe0-\xfe]"
+    rb"|[\xc0-\xfe]{4}"  # a word in another alphabet
+    rb"|[\xc3-\xc5][\x80-\xbf]|\xe2[\x80-\xbf]{2}"  # UTF-8 that is damaged elsewhere
+)
+_PARTS = {"HANGUL": "hangul", "CJK": "han", "HIRAGANA": "han", "KATAKANA": "han"}
+
+
+def encoding_named(name: str) -> str:
+    """Python's name of the encoding that somebody has chosen; a blank stays blank. Raises LookupError."""
+    if not name.strip():
+        return ""
+    found = codecs.lookup(name.strip()).name
+    found = _SAME.get(found, found)
+    if found not in (*NAMES, "utf-8", "utf-16"):
+        raise LookupError(name)
+    return found
+
+
+def encoding_of(data: bytes) -> str:
+    """The encoding of a text that is not Unicode, by Python's name; blank if it is Unicode, or if that is not clear.
+
+    Blocking: milliseconds, whatever the size, and one decoding of the whole.
+    """
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data[:_SAMPLE] or _decodes(data, "utf-8"):
+        return ""
+    lines, size = list[bytes](), 0
+    for line in data.split(b"\n"):  # in none of these encodings is this byte part of another character
+        if not line.isascii():
+            end = len(line) if len(line) <= _SAMPLE else line.rfind(b" ", 0, _SAMPLE)  # not within a character
+            end = end if end > 0 else _SAMPLE
+            lines.append(line[:end])
+            size += end
+            if size >= _SAMPLE or end < len(line):
+                break
+    sample = b"\n".join(lines)
+    text = sample.decode("utf-8", "replace")
+    if text.count("\ufffd") * _DAMAGED < sum(sign > "\x7f" for sign in text):  # it is UTF-8, with damage
+        return ""
+    if len(sample) < _SHORT and (name := _by_letters(sample)):
+        return name
+    results = list(from_bytes(sample, cp_isolation=list(NAMES), enable_fallback=False))
+    name = _chosen([result for result in results if result.chaos <= results[0].chaos + _ALIKE])
+    return name if name and _decodes(data, name) else ""
+
+
+def _by_letters(sample: bytes) -> str:
+    """The encoding in which a short text has the common letters of its language; blank if there is none."""
+    if name := _by_alphabet(sample):
+        return name
+    shares = dict[str, float]()
+    for name in filter(_EAST_ASIAN.__contains__, NAMES):  # in a fixed order
+        letters = [letter for letter in sample.decode(name, "replace") if letter > "\x7f" and letter.isalpha()]
+        if letters and _decodes(sample, name):
+            shares[name] = sum(letter in _COMMON or "\u3040" <= letter <= "\u30ff" for letter in letters) / len(letters)
+    best = max(shares, key=lambda name: shares[name], default="")
+    if best and shares[best] >= _COMMON_SHARE:
+        return best
+    return "cp874" if _is_thai(sample) else ""
+
+
+def _by_alphabet(sample: bytes) -> str:
+    if _MAC_QUOTES.search(sample):
+        return "mac_roman"
+    shares = dict[str, float]()
+    for name, common in _ALPHABETS.items():
+        text = sample.decode(name, "replace")
+        words = [word for word in re.findall(r"[^\W\d_]+", text) if not word.isascii()]
+        letters = "".join(words).lower()
+        is_whole = all(word.istitle() or word.islower() for word in words)
+        has_others = any(sign > "\x7f" and not sign.isalpha() and sign not in _MARKS for sign in text)
+        if len(letters) >= _LEAST_LETTERS and is_whole and not has_others and _decodes(sample, name):
+            shares[name] = sum(letter in common for letter in letters) / len(letters)
+    best, *others = sorted(shares, key=lambda name: -shares[name]) or [""]
+    is_clear = best and shares[best] - max((shares[other] for other in others), default=0.0) >= _CLEARLY * 4
+    return best if is_clear and shares[best] >= _ALPHABET_SHARE else ""
+
+
+def _is_thai(sample: bytes) -> bool:
+    text = sample.decode("cp874", "replace")
+    letters = [letter for letter in text if "\u0e00" < letter < "\u0e7f"]
+    words = re.findall(r"[\u0e00-\u0e7f]+", text)
+    is_likely = sum(letter in _COMMON_THAI for letter in letters) >= max(_LEAST_THAI, _THAI_SHARE * len(letters))
+    return is_likely and _decodes(sample, "cp874") and all(map(_THAI.fullmatch, words))
+
+
+def _chosen(matches: list[CharsetMatch]) -> str:
+    """The encoding among those that are equally clean; blank if nothing decides between them."""
+    east_asian = [match for match in matches if match.encoding in _EAST_ASIAN and _stands_apart(str(match))]
+    if east_asian:  # bytes make pairs throughout by chance only in a few words
+        return min(east_asian, key=lambda match: _mixture(str(match))).encoding
+    for match in matches:  # the commonest words of a language are in ASCII
+        expected = _OF_LANGUAGES.get(guess_language(str(match)) or "")
+        if expected and any(expected in other.could_be_from_charset for other in matches):
+            return expected
+    is_clear = len(matches) == 1 or (matches and matches[0].coherence - matches[1].coherence >= _CLEARLY)
+    return matches[0].encoding if is_clear else ""
+
+
+def _mixture(text: str) -> int:
+    """How many characters are of scripts that do not mix: Korean among Chinese, or single letters of Korean."""
+    kinds = Counter(unicodedata.name(sign, "").partition(" ")[0] for sign in text)
+    letters = Counter[str]()
+    for kind, count in kinds.items():
+        letters[_PARTS.get(kind, "")] += count
+    single = sum("\u3131" <= sign <= "\u318e" for sign in text)
+    return min(letters["hangul"] - single, letters["han"]) + single
+
+
+def _stands_apart(text: str) -> bool:
+    """Whether most words in East Asian letters do not continue a Latin word, as two accented letters by chance do."""
+    words = _EAST_ASIAN_WORD.findall(text)
+    return sum(map(any, words)) * 2 < len(words)
+
+
+def _decodes(data: bytes, encoding: str) -> bool:
+    try:
+        data.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def decode_text(data: bytes) -> str:
+    """Decode UTF-8, or UTF-16 or Windows-1252 if detected; line ends become newlines.
+
+    Raises InvalidDocument, with the line.
+    """
+    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else _unmarked_utf_16(data) or "utf-8-sig"
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        text = _western(data) if encoding == "utf-8-sig" else ""
+        if not text:
+            line = data.count(b"\n", 0, error.start) + 1
+            raise InvalidDocument(
+                f"line {line}: this is not UTF-8 text; choose its encoding, or save it as UTF-8"
+            ) from None
+    if "\x00" in text:
+        line = text.count("\n", 0, text.index("\x00")) + 1
+        raise InvalidDocument(f"line {line}: this contains a NUL character and is not text")
+    if len(text) > MAX_TEXT:
+        raise InvalidDocument(f"the document has {len(text)} characters; at most {MAX_TEXT} are allowed")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _unmarked_utf_16(data: bytes) -> str:
+    """The encoding of UTF-16 without a byte order mark: most pairs have a NUL, always on the same side."""
+    sample = data[: _UTF_16_SAMPLE & ~1]
+    low, high = sample[::2].count(0), sample[1::2].count(0)
+    pairs = len(sample) // 2
+    if len(data) % 2 or not pairs or max(low, high) < 0.6 * pairs or min(low, high):
+        return ""
+    return "utf-16-le" if high else "utf-16-be"
+
+
+def _western(data: bytes) -> str:
+    """Decode Windows-1252 if the text clearly consists of words in Western letters; otherwise blank."""
+    if len(data) > MAX_TEXT or _NOT_WESTERN.search(data):
+        return ""
+    letters = sum(map(data.count, _WESTERN_LETTERS))
+    plain = sum(map(data.count, _PLAIN_LETTERS))
+    return data.decode("cp1252") if letters <= 0.4 * plain else ""

@@ -1,0 +1,127 @@
+"""Parses the markup of EPUBs, however malformed, and tells by their markup what pages and elements are."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Iterable, Mapping
+from html.parser import HTMLParser
+from pathlib import Path
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_DECLARED = re.compile(
+    rb"""<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.:-]{1,40})|<meta[^>]{0,200}?charset\s*=\s*["']?([\w.:-]{1,40})""",
+    re.IGNORECASE,
+)
+_KNOWN = frozenset((
+    "utf-8", "ascii", "iso8859-1", "cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256",
+    "cp1257", "cp1258", "cp874", "koi8-r", "koi8-u", "mac-roman", "iso8859-2", "iso8859-3", "iso8859-4",
+    "iso8859-5", "iso8859-6", "iso8859-7", "iso8859-8", "iso8859-9", "iso8859-10", "iso8859-13", "iso8859-14",
+    "iso8859-15", "iso8859-16", "shift_jis", "cp932", "euc_jp", "iso2022_jp", "gb2312", "gbk", "gb18030",
+    "big5", "big5hkscs", "euc_kr", "cp949",
+))  # fmt: skip
+_AS_BROWSERS = {"iso8859-1": "cp1252", "ascii": "cp1252", "iso8859-9": "cp1254", "gb2312": "gb18030"}
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+
+_WORDS = json.loads(Path(__file__).with_name("page-kinds.json").read_text("utf-8"))
+FRONT_MATTER: Mapping[str, str] = _WORDS["front_matter"]
+"""Names by the type of a section, landmark or guide reference; the last one is a class."""
+MAX_FRONT_MATTER = 6000
+"""Characters; longer pages are read even if the guide or the landmarks call them front matter."""
+GUTENBERG = "pg-boilerplate"
+NOTE = frozenset(("footnote", "rearnote", "endnote", "doc-footnote", "doc-endnote"))
+NOTES = NOTE | frozenset(("footnotes", "rearnotes", "endnotes", "doc-endnotes"))
+"""Types of single notes and of lists of notes."""
+PAGE_BREAKS = frozenset(("pagebreak", "doc-pagebreak", "pagenum", "pageno", "page-number", "pagenumber"))
+"""Types, and classes that are used instead."""
+NUMBERED = re.compile(
+    r"(?:page|pag|pg|p|line|l|verse|vers|v)[-_]?(?:num(?:ber)?s?|nr|no|nbr|n|break|mark(?:er)?)|page|verse|pg|pb|folio",
+    re.IGNORECASE,
+)
+"""Classes of the numbers of pages, lines and verses, and sometimes of what they number."""
+NUMBER = re.compile(r"\W*(?:(?:page|pg|p|line|l|verse|v)\b\W*)?(?:\d{1,5}[a-z]?|[ivxlcdm]{1,9})?\W*", re.IGNORECASE)
+"""Their text."""
+NOTEREFS = frozenset(("noteref", "doc-noteref"))
+BACKLINKS = frozenset(("doc-backlink", "backlink", "referrer"))
+NO_CHAPTERS = frozenset(_WORDS["no_chapters"])
+"""Entries of tables of contents that are not chapters, in lower case."""
+MAX_RIGHTS = 3000  # characters of a copyright page that is recognised only by its text
+_TITLES_OF_NOTES = frozenset(_WORDS["titles_of_notes"])
+_COPYRIGHT = re.compile(r"©|\(c\) ?\d{4}|\bcopyright\b", re.IGNORECASE)
+_RIGHTS = re.compile(
+    r"\bISBN\b|all rights reserved|alle rechte vorbehalten|tous droits réservés|todos los derechos reservados"
+    r"|todos os direitos reservados|tutti i diritti|alle rechten voorbehouden",
+    re.IGNORECASE,
+)
+
+
+def page_text(data: bytes) -> str:
+    """Decode a page, even if it declares the wrong encoding; control characters become spaces."""
+    return _CONTROLS.sub(" ", _decoded(data))
+
+
+def _decoded(data: bytes) -> str:
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return data.removeprefix(codecs.BOM_UTF8).decode(encoding, "replace")
+    if data[:2] in (b"<\0", b"\0<"):
+        return data.decode("utf-16-le" if data[0] else "utf-16-be", "replace")
+    for encoding in (_declared(data), "utf-8"):
+        try:
+            return data.decode(encoding)
+        except UnicodeDecodeError:  # the declaration is wrong
+            continue
+    # A few damaged characters do not mean another encoding.
+    text = data.decode("utf-8", "replace")
+    return text if text.count("\ufffd") * 4 < sum(sign > "\x7f" for sign in text) else data.decode("cp1252", "replace")
+
+
+def _declared(data: bytes) -> str:
+    match = _DECLARED.search(data, 0, 2048)
+    if not match:
+        return "utf-8"
+    try:
+        name = codecs.lookup((match[1] or match[2]).decode("ascii")).name
+    except LookupError:
+        return "utf-8"
+    return _AS_BROWSERS.get(name, name) if name in _KNOWN else "utf-8"
+
+
+class MarkupParser(HTMLParser):
+    """An HTMLParser that does not raise on malformed markup."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+
+    def parse_marked_section(self, i: int, report: bool = True) -> int:
+        try:
+            return super().parse_marked_section(i, report)
+        except AssertionError:  # an unknown kind; like browsers, skip to the next ">"
+            return self.parse_bogus_comment(i)
+
+
+def types_of(values: dict[str, str | None]) -> set[str]:
+    """An element's EPUB types and ARIA roles, from its attributes."""
+    return set(f"{values.get('epub:type') or ''} {values.get('role') or ''}".lower().split())
+
+
+def is_title_of_notes(text: str) -> bool:
+    """Whether a paragraph is only the title of the notes below it."""
+    return text.casefold().strip(" .:*[]") in _TITLES_OF_NOTES
+
+
+def is_copyright_page(text: str) -> bool:
+    """Whether a page without a type is a copyright page: short, with a copyright notice and a rights statement."""
+    return len(text) <= MAX_RIGHTS and bool(_COPYRIGHT.search(text) and _RIGHTS.search(text))
+
+
+def front_matter(types: Iterable[str]) -> str:
+    """The name of front matter with one of these types; blank if there is none."""
+    return next((FRONT_MATTER[kind] for kind in sorted(types) if kind in FRONT_MATTER), "")
