@@ -1,13 +1,14 @@
-"""The S2 engine: text and reference codes in, audio out. This module lists its public names."""
+"""The S2 engine: text and reference codes in, audio out. This module lists its public names.
 
-from engine.checking.forced_logits import Agreement
-from engine.checking.model_check import CheckedTake, ModelReport, check_model
-from engine.checking.model_survey import ModelSurvey, Need, survey_model
-from engine.checkpoint import check_files, is_hub_id
-from engine.config import EngineConfig
-from engine.cores import available_cores
-from engine.direct_engine import DirectEngine
-from engine.engine import Engine
+Those that need torch are imported on first use: a program that lists voices or reads a document starts without it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from engine.config import EngineConfig, available_cores
 from engine.engine_errors import (
     CannotAlign,
     CheckpointError,
@@ -19,10 +20,8 @@ from engine.engine_errors import (
     InvalidUtterance,
     PromptTooLong,
 )
-from engine.model.prompt import refuse_control_tokens
+from engine.files import open_regular
 from engine.model_card import ModelCard
-from engine.protocol import SpeechEngine
-from engine.runtime.memory import freeze_heap, release_memory, trim_heap
 from engine.types import (
     MAX_SEED,
     MAX_TOP_K,
@@ -32,9 +31,20 @@ from engine.types import (
     Gpu,
     Reference,
     Sampling,
+    SpeechEngine,
     Timing,
     Utterance,
 )
+
+if TYPE_CHECKING:
+    from engine.checkpoint import check_files, is_hub_id
+    from engine.direct_engine import DirectEngine
+    from engine.engine import Engine
+    from engine.forced_logits import Agreement
+    from engine.model.prompt import refuse_control_tokens
+    from engine.model_check import CheckedTake, ModelReport, check_model
+    from engine.model_survey import ModelSurvey, Need, survey_model
+    from engine.runtime.memory import freeze_heap, release_memory, trim_heap
 
 __all__ = [
     "MAX_SEED",
@@ -71,8 +81,27 @@ __all__ = [
     "check_model",
     "freeze_heap",
     "is_hub_id",
+    "open_regular",
     "refuse_control_tokens",
     "release_memory",
     "survey_model",
     "trim_heap",
 ]
+
+_MODULES = {
+    "checkpoint": ("check_files", "is_hub_id"),
+    "direct_engine": ("DirectEngine",),
+    "engine": ("Engine",),
+    "forced_logits": ("Agreement",),
+    "model.prompt": ("refuse_control_tokens",),
+    "model_check": ("CheckedTake", "ModelReport", "check_model"),
+    "model_survey": ("ModelSurvey", "Need", "survey_model"),
+    "runtime.memory": ("freeze_heap", "release_memory", "trim_heap"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -13,6 +13,7 @@ from engine.checkpoint import Checkpoint
 from engine.engine_errors import STOPPED, EngineStopped, PromptTooLong
 from engine.model.alignment import AttentionPath, character_times, token_starts
 from engine.model.prompt import build_prompt
+from engine.transfer import keep_stream
 from engine.types import MAX_FRAMES, EngineInfo, Utterance
 
 
@@ -23,10 +24,10 @@ class Aligner:
         """``stop_reason``: why the engine accepts no more work; None while it runs."""
         self._checkpoint, self._info, self._stop_reason = checkpoint, info, stop_reason
         self._device = checkpoint.model.slow.norm.weight.device
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="aligner", initializer=self._begin)
+        self._thread = ThreadPoolExecutor(1, "aligner", keep_stream, (self._device,))
 
     async def align(self, text: str, codes: np.ndarray) -> np.ndarray:
-        """As `Engine.align`."""
+        """Like `Engine.align`."""
         try:
             future = self._thread.submit(self.now, text, codes)
         except RuntimeError as error:  # the thread has ended
@@ -61,8 +62,3 @@ class Aligner:
     def stop(self) -> None:
         """End the thread; waiting callers get EngineStopped."""
         self._thread.shutdown()
-
-    def _begin(self) -> None:
-        """Keep one CUDA stream for this thread, beside those that generate."""
-        if self._device.type == "cuda":
-            torch.cuda.set_stream(torch.cuda.Stream(self._device))

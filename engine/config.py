@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 from engine.engine_errors import ConfigError
@@ -16,10 +19,10 @@ MIN_CONTEXT = 256
 Weights = Literal["bf16", "int8", "int6"]
 """Bits of the autoregressive models' layer weights: bf16, as `dtype` says; int8, one scale per row; int6, one scale per
 64 weights in the slow AR, and int8 in the fast AR."""
-_FORMER_WEIGHTS: dict[Any, Weights | None] = {"auto": None, "dtype": "bf16", "fp8": "int8", "fp8-all": "int8"}
 TwelveBits = Literal["none", "words", "tiles"]
-"""Which weights have a second copy in twelve bits: none; the copy read by one or two rows; and in addition gates and
-ups, the largest weights, as the tiles read by three to eight rows."""
+"""Which bfloat16 weights have a second copy in twelve bits on CUDA; it changes products by less than float32's own
+rounding. none; words: the copy read by one or two rows; tiles: in addition gates and ups, the largest weights,
+as read by three to eight rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +57,6 @@ class EngineConfig:
     """The KV-cache attention kernel: used if it loads, never used, or required."""
     weights: Weights | None = None
     """None: on a GPU by its free memory; on a CPU int8 for models much larger than the bundled one; else bf16."""
-    twelve_bits: bool = True
-    """On CUDA, if memory allows: one or two rows read bfloat16 weights from a second copy in twelve bits, which changes
-    their products by less than float32's own rounding; up to eight rows read the largest weights from it."""
     reproducible: bool = False
     """Whether a seeded take has the same codes alone and among others, bit by bit. Otherwise one row uses faster
     products than several, and the results may differ by rounding. On CUDA it needs the attention kernel; on a CPU it
@@ -65,18 +65,10 @@ class EngineConfig:
     """CPU threads per torch operation; None: half of the cores when the device is a CPU."""
 
     def __post_init__(self) -> None:
-        if self.weights in _FORMER_WEIGHTS:
-            object.__setattr__(self, "weights", _FORMER_WEIGHTS[self.weights])
         if self.weights not in (None, *get_args(Weights)):
             raise ConfigError(f"weights {self.weights!r} is not one of {', '.join(get_args(Weights))}")
-        for name, low in (
-            ("max_rows", 1),
-            ("max_waiting", 0),
-            ("prefix_bytes", 0),
-            ("memory_bytes", 1),
-            ("max_context", MIN_CONTEXT),
-            ("threads", 1),
-        ):
+        least = {"max_rows": 1, "max_waiting": 0, "prefix_bytes": 0, "memory_bytes": 1, "threads": 1}
+        for name, low in (least | {"max_context": MIN_CONTEXT}).items():
             value = getattr(self, name)
             if value is not None and value < low:
                 raise ConfigError(f"{name} must be at least {low}, not {value}")
@@ -135,6 +127,14 @@ class ModelConfig:
     joins_spaces: bool = field(default=False, repr=False)
     """Whether runs of white space in texts are collapsed to one space."""
 
+    def __post_init__(self) -> None:
+        ids = self.semantic_start, self.semantic_end, self.eos_token
+        if min(ids) < 0 or max(ids) >= self.slow.vocab_size or not 1 <= self.semantic_size <= self.codebook_size:
+            raise ValueError(
+                f"semantic tokens {self.semantic_start} to {self.semantic_end} and the stop token {self.eos_token} "
+                f"do not lie within a vocabulary of {self.slow.vocab_size} and {self.codebook_size} codes"
+            )
+
     @property
     def semantic_size(self) -> int:
         return self.semantic_end - self.semantic_start + 1
@@ -143,3 +143,52 @@ class ModelConfig:
     def code_divisor(self) -> float:
         """The divisor of a frame's embedding."""
         return math.sqrt(self.num_codebooks + 1) if self.scales_codes else 1.0
+
+
+def positive_number(tree: Mapping[str, Any], key: str) -> float:
+    """A finite number above 0. Raises KeyError, TypeError, ValueError, OverflowError."""
+    value = float(tree[key])
+    if not 0 < value < math.inf:
+        raise ValueError(f"{key} is {tree[key]!r}, expected a finite number above 0")
+    return value
+
+
+def whole_number(tree: Mapping[str, Any], key: str, least: int, most: int) -> int:
+    """A whole number from ``least`` to ``most``. Raises KeyError, TypeError, ValueError, OverflowError."""
+    value = int(tree[key])
+    if value != tree[key] or not least <= value <= most:
+        raise ValueError(f"{key} is {tree[key]!r}, expected a whole number from {least} to {most}")
+    return value
+
+
+CPU_LIMIT = Path("/sys/fs/cgroup/cpu.max")
+"""A container's limit of processor time: microseconds, or "max", in each of so many."""
+
+
+def available_cores() -> int:
+    """The number of usable cores: fewer than the machine has if a container or `taskset` restricts the process."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        share, period = CPU_LIMIT.read_text("utf-8").split()
+        return count if share == "max" else max(1, min(count, math.ceil(int(share) / int(period))))
+    except (OSError, ValueError):  # no such limit on this system
+        return count
+
+
+def physical_cores() -> int:
+    """The number of usable cores, each counted once where it runs two threads, as far as the system says so."""
+    usable, siblings = available_cores(), set()
+    if not hasattr(os, "sched_getaffinity"):
+        return usable
+
+    for cpu in os.sched_getaffinity(0):
+        try:
+            siblings.add(Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list").read_text("utf-8"))
+        except OSError:
+            return usable
+    return min(usable, len(siblings))
+
+
+def default_threads() -> int:
+    """Threads per torch operation on a CPU: the engine and the codec work side by side, each on half of the cores."""
+    return max(1, available_cores() // 2)

@@ -1,7 +1,7 @@
 """The inline engine: without its own threads, it generates one utterance at a time in the process that calls it.
 
-Made for ZeroGPU, which gives a fork of this process a GPU for the duration of one call. Model, sampling and codec are
-the same as in `Engine`, without graphs and without generating several utterances at once.
+Made for hosts that give a fork of this process a GPU for the duration of one call. Model, sampling and codec are the
+same as in `Engine`, without graphs and without generating several utterances at once.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from engine.checkpoint import Checkpoint
 from engine.config import EngineConfig
 from engine.engine import Engine
 from engine.engine_errors import STOPPED, EngineError, EngineFull, EngineStopped
-from engine.runtime.clip_encoder import ClipEncoder, EncodedClip
+from engine.runtime.clip_encoder import ClipEncoder
 from engine.runtime.loop import Loop
 from engine.runtime.setup import Progress, assemble
-from engine.types import AudioChunk, EngineInfo, EngineStats, Reference, Utterance
+from engine.types import AudioChunk, EngineInfo, EngineStats, Utterance
 
 OnGpu = Callable[[Callable[..., Any], Callable[..., float]], Callable[..., Any]]
-"""Like ZeroGPU's `spaces.GPU`: wraps a task so that it runs where the GPU is. Called with the task and a function that
+"""Wraps a task so that it runs where the GPU is. Called with the task and a function that
 estimates the task's seconds from its arguments."""
 
 Chunks = Generator[AudioChunk, None, None]
@@ -47,7 +47,7 @@ class DirectEngine(Engine):
     def __init__(self, checkpoint: Checkpoint, info: EngineInfo, loop: Loop, clip_encoder: ClipEncoder) -> None:
         super().__init__(checkpoint, info, loop, clip_encoder)
         self._speak_on_gpu: Callable[[Utterance], Chunks] = self.speak_now
-        self._encode_on_gpu: Callable[[np.ndarray, int], EncodedClip] = clip_encoder.now
+        self._encode_on_gpu: Callable[[np.ndarray, int], np.ndarray] = clip_encoder.now
         self._align_on_gpu: Callable[[str, np.ndarray], np.ndarray] = self._aligner.now
         self._turn = threading.Lock()
         self._pullers = ThreadPoolExecutor(1 + info.max_waiting, thread_name_prefix="take")
@@ -117,16 +117,11 @@ class DirectEngine(Engine):
             self._abandoned.add(pull)
             pull.add_done_callback(lambda _: self._close(take, pull))
 
-    async def align(self, text: str, codes: np.ndarray) -> np.ndarray:
-        """As `Engine.align`."""
+    async def _align(self, text: str, codes: np.ndarray) -> np.ndarray:
         return await asyncio.to_thread(self._align_on_gpu, text, codes)
 
-    async def encode_reference(self, pcm: np.ndarray, sample_rate: int, text: str) -> Reference:
-        """As `Engine.encode_reference`."""
-        if self._loop.stop_reason is not None:
-            raise EngineStopped(self._loop.stop_reason)
-        encoded = await asyncio.to_thread(self._encode_on_gpu, self._mono(pcm, sample_rate), sample_rate)
-        return Reference(encoded.codes, text, encoded.timbre)
+    async def _encode(self, audio: np.ndarray, sample_rate: int) -> np.ndarray:
+        return await asyncio.to_thread(self._encode_on_gpu, audio, sample_rate)
 
     def _close(self, take: Chunks, pull: Future[AudioChunk | None]) -> None:
         """Close a take that no thread is running."""

@@ -11,11 +11,10 @@ import numpy as np
 
 from engine.aligner import Aligner
 from engine.checkpoint import Checkpoint
-from engine.codec.resample import convertible
 from engine.config import EngineConfig
 from engine.engine_errors import CannotAlign, EngineError, EngineStopped, InvalidReference, PromptTooLong
-from engine.model.prompt import build_prompt, timbre_of
-from engine.runtime.clip_encoder import ClipEncoder
+from engine.model.prompt import build_prompt
+from engine.runtime.clip_encoder import ClipEncoder, convertible
 from engine.runtime.loop import Loop
 from engine.runtime.row import Row
 from engine.runtime.setup import Progress, assemble
@@ -95,8 +94,7 @@ class Engine:
         """
         if self._loop.stop_reason is not None:
             raise EngineStopped(self._loop.stop_reason)
-        encoded = await self._clip_encoder.encode(self._mono(pcm, sample_rate), sample_rate)
-        return Reference(encoded.codes, text, encoded.timbre)
+        return Reference(await self._encode(self._mono(pcm, sample_rate), sample_rate), text)
 
     async def align(self, text: str, codes: np.ndarray) -> np.ndarray:
         """The start time of each character of a text in the frames that speak it, int16 (codebooks, frames).
@@ -107,7 +105,7 @@ class Engine:
         """
         if reason := self.info.cannot_align:
             raise CannotAlign(reason)
-        return await self._aligner.align(text, codes)
+        return await self._align(text, codes)
 
     def stats(self) -> EngineStats:
         """A snapshot; cheap enough for every health check."""
@@ -137,8 +135,7 @@ class Engine:
                 f"the take has {prompt.delivered} frames so far; beside its text and references there is room for "
                 f"{room} in the {self.info.max_context} positions of a row, so it cannot be continued"
             )
-        timbre = timbre_of(utterance, self.info.timbre_dim)
-        return Row(prompt, utterance.sampling, min(utterance.max_frames, room), deliver, timbre)
+        return Row(prompt, utterance.sampling, min(utterance.max_frames, room), deliver)
 
     def _mono(self, pcm: np.ndarray, sample_rate: int) -> np.ndarray:
         audio = np.asarray(pcm, np.float32)
@@ -155,6 +152,12 @@ class Engine:
                 f"the clip is {seconds:.1f} s long; the context has room for less than {limit:.1f} s of it"
             )
         return np.ascontiguousarray(audio)  # torch rejects negative strides, and would do so only in the thread
+
+    async def _encode(self, audio: np.ndarray, sample_rate: int) -> np.ndarray:
+        return await self._clip_encoder.encode(audio, sample_rate)
+
+    async def _align(self, text: str, codes: np.ndarray) -> np.ndarray:
+        return await self._aligner.align(text, codes)
 
     async def _warm_up(self) -> None:
         """Generate a short take and encode a short clip, so that the first caller does not pay for first-use costs."""

@@ -17,7 +17,9 @@ class EngineError(Exception):
 
 
 class CheckpointError(EngineError):
-    pass
+    def __init__(self, message: str) -> None:
+        """Names of files and tensors come from strangers: nothing in them may break a line or command a terminal."""
+        super().__init__("".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in message))
 
 
 class ConfigError(EngineError):

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.bounded_file import read_bounded
 from engine.engine_errors import CheckpointError
+from engine.files import parse_json, read_bounded, read_start
 
-HEADER_CHARACTERS = CARD_BYTES = 65_536
+HEADER_BYTES = CARD_BYTES = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +27,9 @@ class ModelCard:
     demo: bool = False
     """Whether it is a small demo model with synthetic voices, which cannot copy a real one."""
 
+    ignore_instructions: bool = False
+    """Whether requests that say beside their text how to speak have no effect, although its tags are unknown."""
+
     licence: str = ""
     """Licence of the weights, as the checkpoint names it; empty: unknown."""
 
@@ -42,34 +44,27 @@ class ModelCard:
         path, header = folder / "card.json", _header(folder / "README.md")
         from_readme = cls(languages=_languages(header), licence=_licence(header))
         try:
-            tree = json.loads(read_bounded(path, CARD_BYTES).decode())
+            tree = parse_json(read_bounded(path, CARD_BYTES), path)
         except FileNotFoundError:
             return from_readme
-        except (ValueError, RecursionError) as error:
-            raise CheckpointError(f"{path} is not valid JSON: {error}") from error
-        if not isinstance(tree, dict):
-            raise CheckpointError(f"{path} must be a JSON object")
         tags = _strings(path, tree, "tags") if tree.get("tags") is not None else None
         languages = _strings(path, tree, "languages") or from_readme.languages
-        return cls(_flag(path, tree, "normalize"), languages, tags, _flag(path, tree, "demo"), from_readme.licence)
+        flags = {name: _flag(path, tree, name) for name in ("normalize", "demo", "ignore_instructions")}
+        return cls(languages=languages, tags=tags, licence=from_readme.licence, **flags)
 
 
 def _header(readme: Path) -> str:
     """The front matter of a README.md, as used by the hub; empty without any."""
     if not readme.is_file():
         return ""
-    try:
-        with readme.open(encoding="utf-8", errors="replace") as file:
-            text = file.read(HEADER_CHARACTERS)
-    except OSError as error:
-        raise CheckpointError(f"{readme} cannot be read: {error.strerror or error}") from error
+    text = read_start(readme, HEADER_BYTES).decode(errors="replace").replace("\r\n", "\n")
     return text.split("\n---", 1)[0] if text.startswith("---\n") else ""
 
 
 def _licence(header: str) -> str:
-    fields = dict(re.findall(r"^(license\w*):[ \t]*[\"']?(.*?)[\"']?[ \t]*$", header, re.MULTILINE))
+    fields = {name: value.strip(" \t\"'") for name, value in re.findall(r"^(license\w*):(.*)", header, re.MULTILINE)}
     name = fields.get("license", "")
-    licence = str(fields.get("license_name", name) if name == "other" else name)
+    licence = fields.get("license_name", name) if name == "other" else name
     return "".join(letter for letter in licence if letter.isprintable())  # no commands to a terminal
 
 

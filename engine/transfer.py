@@ -57,6 +57,12 @@ class Uploader:
         return pair
 
 
+def keep_stream(device: torch.device) -> None:
+    """Give the calling thread one CUDA stream of its own: freed memory returns to the stream that used it."""
+    if device.type == "cuda":
+        torch.cuda.set_stream(torch.cuda.Stream(device))
+
+
 def send(tensor: Tensor, device: torch.device) -> Tensor:
     """Copy a tensor to the device without waiting for the device's pending work."""
     if device.type == "cuda" and tensor.device.type == "cpu":

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -48,8 +48,6 @@ class Reference:
 
     codes: np.ndarray
     text: str
-    timbre: np.ndarray | None = None
-    """float32 (dim,): the clip's timbre vector, where the codec makes one (`EngineInfo.timbre_dim`)."""
 
     def __post_init__(self) -> None:
         codes = self.codes
@@ -59,11 +57,6 @@ class Reference:
             )
         if not self.text.strip():
             raise InvalidUtterance("a reference needs the words spoken in its clip; its text is blank")
-        timbre = self.timbre
-        if timbre is not None and (timbre.dtype != np.float32 or timbre.ndim != 1 or not np.isfinite(timbre).all()):
-            raise InvalidUtterance(
-                f"a timbre vector must be float32 (dim,) of finite numbers, not {timbre.dtype} {timbre.shape}"
-            )
 
     @property
     def frames(self) -> int:
@@ -174,25 +167,21 @@ class EngineInfo:
     memory: str = ""
     """The engine's memory, item by item, in GiB."""
     memory_bytes: int = 0
-    """Total memory, in GiB."""
+    """Total of `memory`, in bytes."""
     frame_path: str = "plain torch"
     """How frames are generated."""
     kv_attention: str = "off"
     """Whether the KV-cache attention kernel is used, and the reason if not."""
     card: ModelCard = field(default_factory=ModelCard)
-    """The checkpoint's card."""
     family: str = ""
     """Family of the checkpoint: S2, S1, Audio8."""
     cannot_align: str | None = None
     """Why word times cannot be computed; None where they can."""
-    timbre_dim: int | None = None
-    """Size of a reference's timbre vector; None where the codes alone determine the voice."""
     gpu: Gpu | None = None
     """The engine's GPU, or the machine's first if the engine runs on the CPU; None without a GPU usable by torch."""
 
     @property
     def frame_rate(self) -> float:
-        """Frames per second."""
         return self.sample_rate / self.frame_samples
 
 
@@ -224,7 +213,7 @@ class EngineStats:
     graphs_left: int = 0
     """CUDA graphs still to be captured while the engine is idle; until then smaller batches are padded."""
     replicas: Mapping[str, EngineStats] = field(default_factory=dict)
-    """For several engines, the figures of each by its name; the other figures are their sums."""
+    """Figures of each of several engines by its name; the other figures are their sums."""
     trouble: str | None = None
     """A problem that does not stop the engine; None without one."""
 
@@ -242,3 +231,30 @@ def _whole(name: str, value: int, low: int, high: int) -> None:
         is_within = False
     if not is_within:
         raise InvalidUtterance(f"{name} must be a whole number between {low} and {high}, not {value}")
+
+
+class SpeechEngine(Protocol):
+    """Text and reference codes in, audio out. `Engine` documents each method and its errors."""
+
+    @property
+    def info(self) -> EngineInfo:
+        """The loaded checkpoint and device; constant while the engine lives."""
+
+    def speak(self, utterance: Utterance) -> AsyncGenerator[AudioChunk, None]:
+        """The take, chunk by chunk; leaving the iteration cancels it."""
+
+    async def encode_reference(self, pcm: np.ndarray, sample_rate: int, text: str) -> Reference:
+        """Encode a clip, float32 (samples,) or (channels, samples) at sample_rate Hz."""
+
+    async def align(self, text: str, codes: np.ndarray) -> np.ndarray:
+        """Seconds at which each character of a text begins in the frames that speak it, and the end."""
+
+    def stats(self) -> EngineStats:
+        """A snapshot, returned at once."""
+
+    @property
+    def failure(self) -> str | None:
+        """Why it accepts no more work; None while it runs."""
+
+    def stop(self) -> None:
+        """End every take with EngineStopped and free all resources. Calling it again does nothing."""

@@ -20,8 +20,7 @@ from engine.codec import Codec, fingerprint
 from engine.codec.load import check_tensors
 from engine.config import ModelConfig, Weights
 from engine.engine_errors import CheckpointError
-from engine.model.dual_ar import TEXT_TABLE, DualAR
-from engine.model.shapes import only_shapes
+from engine.model.dual_ar import ROW_TABLES, TEXT_TABLE, DualAR, only_shapes
 from engine.model.stored_weight import Quantiser
 from engine.model.tokenizer import Tokenizer
 from engine.transfer import Uploader
@@ -46,7 +45,7 @@ class Checkpoint:
     """Sixteen hex digits of a hash over sizes, tokens and a sample of every tensor as published: it differs for other
     weights, and is the same for the same weights in fewer bits."""
     parameters: int
-    """Of both models."""
+    """Number of parameters of the models and the codec."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -123,6 +122,9 @@ def _load_model(
         if name == TEXT_TABLE and text_device != device:
             # A copy, since a view of the file waits for the disk at each word's first use.
             return _ReadTensor(name, lazy.shape, sample, {name: tensor.to(dtype, copy=True)})
+        if name in ROW_TABLES and device.type == "cpu" and tensor.element_size() < dtype.itemsize:
+            # A frame must not wait for the disk. A prompt may, on a CPU: it takes longer than that anyway.
+            return _ReadTensor(name, lazy.shape, sample, {name: tensor if name == TEXT_TABLE else tensor.clone()})
         return _ReadTensor(name, lazy.shape, sample, quantiser(name, upload(tensor, dtype)))
 
     tensors: list[_ReadTensor] = []

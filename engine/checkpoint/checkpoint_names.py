@@ -32,10 +32,15 @@ def model_key(key: str) -> str | None:
 
 
 def is_unused(key: str) -> bool:
-    """Whether loaders leave a tensor out: computed tables, buffers, and adapters that are merged already."""
+    """Whether loaders leave a tensor out: computed tables and buffers."""
     own = key.removeprefix("model.")
     is_audio = own.startswith("audio_") and not own.startswith("audio_decoder.")
-    return own.endswith(_UNUSED) or own.startswith("_buf.") or "lora" in own or is_audio
+    return own.endswith(_UNUSED) or own.startswith("_buf.") or is_audio
+
+
+def is_adapter(key: str) -> bool:
+    """Whether a tensor belongs to a LoRA. A file does not tell whether it is merged already, so it is never ignored."""
+    return "lora_" in key
 
 
 def published_key(name: str) -> str:

@@ -1,4 +1,4 @@
-"""One interface to stored checkpoints: a folder of files, or a GGUF file with its companions."""
+"""One interface to stored checkpoints: a folder of files, or a file of weights with its companions."""
 
 from __future__ import annotations
 
@@ -9,23 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tokenizers import Tokenizer as HubTokenizer
 
-from engine.bounded_file import read_bounded
 from engine.checkpoint import tokenizer_files
-from engine.checkpoint.bounded_json import read_json
-from engine.checkpoint.checkpoint_names import flat_key, is_unused, model_key, published_key
+from engine.checkpoint.checkpoint_names import flat_key, is_adapter, is_unused, model_key, published_key
 from engine.checkpoint.families import Family, Tree, family_of
 from engine.checkpoint.gguf_file import open_gguf
 from engine.checkpoint.gguf_layouts import GgufParts, shaped, unpacked
 from engine.checkpoint.lazy_tensors import LazyTensor, first_rows, with_joined_qkv, with_scales
 from engine.checkpoint.locate import GGUF
-from engine.checkpoint.weight_files import folder_weights, weight_file
+from engine.checkpoint.weight_files import stored_weights, weight_file
 from engine.codec import Codec, CodecConfig
 from engine.codec.load import build_codec, check_codec, read_codec
 from engine.config import ModelConfig
 from engine.engine_errors import CheckpointError
-from engine.model.shapes import only_shapes
+from engine.files import read_bounded, read_json
+from engine.model.dual_ar import only_shapes
 from engine.model.tokenizer import Tokenizer
 from engine.model_card import ModelCard
 
@@ -33,15 +31,16 @@ _TOKENIZER_BYTES = 64 * 2**20
 
 
 class Source:
-    """A checkpoint folder; everything is read on request, and raises CheckpointError."""
+    """A checkpoint folder, or a file with other weights in it; all is read on request, and raises CheckpointError."""
 
     def __init__(self, path: Path) -> None:
-        self.folder = self.path = path
+        self.path = path
+        self.folder = path if path.is_dir() else path.parent
 
     @property
     def config_path(self) -> Path:
         """The file named in messages about sizes."""
-        return self.path / "config.json"
+        return self.folder / "config.json"
 
     @property
     def weights_path(self) -> Path:
@@ -81,15 +80,14 @@ class Source:
             raise CheckpointError(f"{self.config_path} has invalid codec sizes: {error}") from error
 
     def card(self) -> ModelCard:
-        """The checkpoint's card."""
         return ModelCard.read(self.folder)
 
     def tokenizer(self) -> Tokenizer:
-        data = self._file(tokenizer_files.TOKENIZER)
+        data, source = self._file(tokenizer_files.TOKENIZER), self._name(tokenizer_files.TOKENIZER)
         if data is not None:
-            source = self._name(tokenizer_files.TOKENIZER)
             return Tokenizer(tokenizer_files.hub_tokenizer(data, source), self.config, source)
-        return Tokenizer(self._tiktoken(), self.config, self._name(tokenizer_files.RANKS))
+        tokenizer = tokenizer_files.tiktoken_tokenizer(*self._tiktoken_parts)
+        return Tokenizer(tokenizer, self.config, self._name(tokenizer_files.RANKS))
 
     def check_tokenizer(self) -> None:
         """Check that a tokenizer is here. A large one is not parsed, which holds Python's lock for 0.6 s."""
@@ -99,6 +97,12 @@ class Source:
     def weights(self, stack: ExitStack) -> list[LazyTensor]:
         """Every tensor by the model's names; files stay open as long as ``stack``."""
         tensors_in_file = [tensor for tensor in self._lazy_tensors(stack) if not is_unused(tensor.name)]
+        if adapter := next((tensor.name for tensor in tensors_in_file if is_adapter(tensor.name)), None):
+            raise CheckpointError(
+                f"{self.weights_path} holds a LoRA ({adapter}) beside or instead of the model's weights: merge it into "
+                "the model that it was trained on with fish-speech's tools/llama/merge_lora.py, and load the folder "
+                "that this writes"
+            )
         try:
             tensors_in_file = with_joined_qkv(with_scales(tensors_in_file))
         except ValueError as error:
@@ -127,7 +131,7 @@ class Source:
         check_codec(self.codec_config, read_codec(self.folder), self.folder / "codec.pth")
 
     def _lazy_tensors(self, stack: ExitStack) -> list[LazyTensor]:
-        return folder_weights(self.path, stack)
+        return stored_weights(self.path, stack)
 
     def _name(self, file: str) -> str:
         return str(self.folder / file)
@@ -153,22 +157,12 @@ class Source:
         by_token = tokenizer_files.read_ranks(ranks, self._name(tokenizer_files.RANKS))
         return by_token, tokenizer_files.read_special(special, by_token, self._name(tokenizer_files.SPECIAL))
 
-    def _tiktoken(self) -> HubTokenizer:
-        return tokenizer_files.tiktoken_tokenizer(*self._tiktoken_parts)
-
 
 class GgufSource(Source):
     """A GGUF file; parts that it lacks, such as a tokenizer.json, are read from beside it."""
 
-    def __init__(self, path: Path) -> None:
-        self.path, self.folder = path, path.parent
-
     @property
     def config_path(self) -> Path:
-        return self.path
-
-    @property
-    def weights_path(self) -> Path:
         return self.path
 
     @cached_property

@@ -12,8 +12,7 @@ from functools import partial
 from typing import Any
 
 from engine.codec import CodecConfig
-from engine.config import ModelConfig, TransformerSizes
-from engine.config_values import positive_number, whole_number
+from engine.config import ModelConfig, TransformerSizes, positive_number, whole_number
 from engine.model.tokenizer import IM_END
 
 Tree = Mapping[str, Any]
@@ -52,18 +51,16 @@ def _published(tree: Tree, token_ids: TokenIds) -> ModelConfig:
     text, audio = tree["text_config"], tree["audio_decoder_config"]
     if not isinstance(text, Mapping) or not isinstance(audio, Mapping):
         raise ValueError("text_config and audio_decoder_config must be objects")
-    return _checked(
-        ModelConfig(
-            slow=_sizes(text, text),
-            fast=_sizes(audio, text),
-            num_codebooks=_whole(audio, "num_codebooks"),
-            codebook_size=_whole(audio, "vocab_size"),
-            max_context=_whole(text, "max_seq_len"),
-            tie_word_embeddings=bool(text.get("tie_word_embeddings", True)),
-            eos_token=_token(tree, "eos_token_id"),
-            semantic_start=_token(tree, "semantic_start_token_id"),
-            semantic_end=_token(tree, "semantic_end_token_id"),
-        )
+    return ModelConfig(
+        slow=_sizes(text, text),
+        fast=_sizes(audio, text),
+        num_codebooks=_whole(audio, "num_codebooks"),
+        codebook_size=_whole(audio, "vocab_size"),
+        max_context=_whole(text, "max_seq_len"),
+        tie_word_embeddings=bool(text.get("tie_word_embeddings", True)),
+        eos_token=_token(tree, "eos_token_id"),
+        semantic_start=_token(tree, "semantic_start_token_id"),
+        semantic_end=_token(tree, "semantic_end_token_id"),
     )
 
 
@@ -93,7 +90,7 @@ def _flat(tree: Tree, token_ids: TokenIds, norm_fastlayer_input: bool = False, *
         scales_codes=bool(tree.get("scale_codebook_embeddings", False)),
         fast_reads_norm=bool(tree.get("norm_fastlayer_input", norm_fastlayer_input)),
     )
-    return _checked(replace(config, **switches))
+    return replace(config, **switches)
 
 
 _FAST = (
@@ -143,16 +140,6 @@ def _whole(tree: Tree, key: str) -> int:
     return whole_number(tree, key, 1, _LIMITS.get(key, _LIMIT))
 
 
-def _checked(config: ModelConfig) -> ModelConfig:
-    ids = config.semantic_start, config.semantic_end, config.eos_token
-    if min(ids) < 0 or max(ids) >= config.slow.vocab_size or not 1 <= config.semantic_size <= config.codebook_size:
-        raise ValueError(
-            f"semantic tokens {config.semantic_start} to {config.semantic_end} and the stop token {config.eos_token} "
-            f"do not lie within a vocabulary of {config.slow.vocab_size} and {config.codebook_size} codes"
-        )
-    return config
-
-
 def _audio8_codec(tree: Tree) -> CodecConfig:
     codec = CodecConfig()
     post = {key: _whole(tree, f"codec_post_{key}") for key in ("n_layer", "n_head", "intermediate_size")}
@@ -166,11 +153,7 @@ def _is_s2(tree: Tree) -> bool:
 FAMILIES = (
     Family("S2", "fish_qwen3_omni", _published),
     Family("S2", "dual_ar", _flat, matches=_is_s2),  # as written by merging a LoRA
-    Family(
-        "S1",
-        "dual_ar",
-        partial(_flat, prompt_layout="interleave", residual_codes=1024),
-    ),
+    Family("S1", "dual_ar", partial(_flat, prompt_layout="interleave", residual_codes=1024)),
     Family(
         "Audio8",
         "arktts",

@@ -91,6 +91,6 @@ BLOCK_TYPES = {
     14: BlockType("Q6_K", 256, 210, _q6_k),
     30: BlockType("BF16", 1, 2, _typed(torch.bfloat16)),
 }
-"""By ggml's type number."""
+"""Supported types, by ggml's number."""
 OTHER_TYPES = {2: "Q4_0", 3: "Q4_1", 6: "Q5_0", 7: "Q5_1", 10: "Q2_K", 11: "Q3_K", 20: "IQ4_NL", 23: "IQ4_XS"}
 """Types that occur in files and are not supported."""

@@ -20,6 +20,7 @@ from torch import Tensor
 from engine.checkpoint.gguf_blocks import BLOCK_TYPES, OTHER_TYPES, dequantise
 from engine.checkpoint.lazy_tensors import LazyTensor
 from engine.engine_errors import CheckpointError
+from engine.files import check_file
 
 _SCALARS = {0: "u1", 1: "i1", 2: "<u2", 3: "<i2", 4: "<u4", 5: "<i4", 6: "<f4", 7: "?", 10: "<u8", 11: "<i8", 12: "<f8"}
 _STRING, _ARRAY = 8, 9
@@ -31,13 +32,11 @@ _MOST_STRINGS = 2_000_000
 
 @dataclass(frozen=True, eq=False, slots=True)
 class GgufFile:
-    """An opened file."""
-
     path: Path
     keys: Mapping[str, Any]
     """Numbers, strings, lists of strings, and arrays of numbers."""
     tensors: list[LazyTensor]
-    """With dimensions in torch's order, float32 when read."""
+    """Their dimensions are in torch's order, their values float32 when read."""
 
     def array(self, key: str) -> np.ndarray:
         """An array of whole numbers. Raises CheckpointError."""
@@ -57,6 +56,7 @@ class GgufFile:
 def open_gguf(path: Path) -> GgufFile:
     """Read a file's header. Raises CheckpointError."""
     try:
+        check_file(path)
         data = np.memmap(path, np.uint8, "c")  # copy on write: torch requires writable memory
     except (OSError, ValueError) as error:
         raise CheckpointError(f"{path} cannot be read: {error}") from error

@@ -8,11 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from engine.checkpoint.bounded_json import parse_json
 from engine.checkpoint.gguf_file import GgufFile
 from engine.checkpoint.lazy_tensors import LazyTensor
 from engine.engine_errors import CheckpointError
+from engine.files import parse_json
 
+_SAME_NAMES = (
+    "tie_word_embeddings", "attention_qk_norm", "fast_attention_qk_norm", "codebook_size", "num_codebooks",
+    "semantic_begin_id", "semantic_end_id", "scale_codebook_embeddings",
+)  # fmt: skip
 _SIZES = {
     "vocab_size": "{}.vocab_size",
     "n_layer": "{}.block_count",
@@ -23,20 +27,13 @@ _SIZES = {
     "rope_base": "{}.rope.freq_base",
     "norm_eps": "{}.attention.layer_norm_rms_epsilon",
     "max_seq_len": "{}.context_length",
-    "tie_word_embeddings": "fish_speech.tie_word_embeddings",
-    "attention_qk_norm": "fish_speech.attention_qk_norm",
-    "codebook_size": "fish_speech.codebook_size",
-    "num_codebooks": "fish_speech.num_codebooks",
-    "semantic_begin_id": "fish_speech.semantic_begin_id",
-    "semantic_end_id": "fish_speech.semantic_end_id",
-    "scale_codebook_embeddings": "fish_speech.scale_codebook_embeddings",
     "n_fast_layer": "fish_speech.fast_block_count",
     "fast_dim": "fish_speech.fast_embedding_length",
     "fast_n_head": "fish_speech.fast_head_count",
     "fast_n_local_heads": "fish_speech.fast_head_count_kv",
     "fast_head_dim": "fish_speech.fast_head_dim",
     "fast_intermediate_size": "fish_speech.fast_feed_forward_length",
-    "fast_attention_qk_norm": "fish_speech.fast_attention_qk_norm",
+    **{name: f"fish_speech.{name}" for name in _SAME_NAMES},
 }
 """A flat config's keys, and those of s2.cpp; {} is the architecture."""
 
@@ -124,4 +121,4 @@ def _split(tensors: list[LazyTensor], weights: str, codec: str) -> tuple[list[La
 
 
 _LAYOUTS: dict[str, Callable[[GgufFile], GgufParts]] = {"fish-speech": _with_keys, "audiocpp": _with_files}
-"""By general.architecture."""
+"""Readers of layouts, by general.architecture."""

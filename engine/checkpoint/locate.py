@@ -1,9 +1,11 @@
-"""Finds a checkpoint: a folder, a file, or a hub repository, which is downloaded with a progress bar."""
+"""Finds a checkpoint: a folder, a file of weights, or a hub repository, which is downloaded with a progress bar."""
 
 from __future__ import annotations
 
+import ssl
 from pathlib import Path
 
+from engine.checkpoint.weight_files import INDEX, TORCH_SUFFIXES, shards
 from engine.engine_errors import CheckpointError
 
 GGUF = ".gguf"
@@ -14,17 +16,17 @@ _BESIDE_GGUF = ["tokenizer.json", "config.json", "codec.pth", "codec.yaml", "REA
 
 
 def find(model: str) -> Path:
-    """A checkpoint's folder, or its GGUF file. Raises CheckpointError.
+    """A checkpoint's folder, or its file of weights. Raises CheckpointError.
 
-    ``model``: a folder; a GGUF file, or another file of the folder such as model.pth; owner/name on the hub, or
-    owner/name/file.gguf of a repository that holds several.
+    ``model``: a folder; a file of weights in one, which is loaded instead of the folder's own, or its config.json;
+    owner/name on the hub, or owner/name/file.gguf of a repository that holds several.
     """
     try:
         path = Path(model).expanduser()
         if path.is_dir():
             return _only_gguf(path) or _unambiguous(path)
         if path.is_file():
-            return path if path.suffix.lower() == GGUF else _unambiguous(path.parent)
+            return _named(path)
     except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: ~ of a user who does not exist
         reason = error.strerror if isinstance(error, OSError) else error
         raise CheckpointError(f"{model[:200]!r} cannot be looked up: {reason}") from error
@@ -38,7 +40,19 @@ def is_hub_id(model: str) -> bool:
     """Whether a model that is not a path here may be owner/name on the hub, or owner/name/file.gguf."""
     parts = model.split("/")
     is_file = len(parts) > 2 and parts[-1].lower().endswith(GGUF)
-    return (len(parts) == 2 or is_file) and not model.startswith((".", "/", "~"))
+    return (len(parts) == 2 or is_file) and not model.startswith((".", "/", "~")) and not {":", "\\"} & set(model)
+
+
+def _named(file: Path) -> Path:
+    """The file that a person named, or its folder if that is what its name means."""
+    if file.name in ("config.json", INDEX) or (file.with_name(INDEX).is_file() and file in shards(file.parent)):
+        return _unambiguous(file.parent)
+    if file.name == "codec.pth" or file.suffix.lower() not in (GGUF, ".safetensors", *TORCH_SUFFIXES):
+        raise CheckpointError(
+            f"{file} holds no weights of a speech model: name its folder, or a file such as model.safetensors, "
+            "model.pth or NAME.gguf"
+        )
+    return file
 
 
 def _unambiguous(folder: Path) -> Path:
@@ -69,7 +83,12 @@ def _download(repository: str, file: str) -> Path:
         folder = Path(snapshot_download(repository, allow_patterns=[file, *_BESIDE_GGUF] if file else _FILES))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         raise CheckpointError(
-            f"{repository!r} is not a local folder and could not be downloaded from the hub: {error}"
+            f"{repository!r} is not a local folder and could not be downloaded from the hub: {_reason(error)}"
+        ) from error
+    except (ImportError, ValueError) as error:
+        raise CheckpointError(
+            f"{repository!r} cannot be downloaded, because the proxy in ALL_PROXY, HTTPS_PROXY or HTTP_PROXY cannot be "
+            f"used: {error}"
         ) from error
     if file:
         if not (folder / file).is_file():
@@ -81,3 +100,17 @@ def _download(repository: str, file: str) -> Path:
             f"as in {repository}/NAME.gguf"
         )
     return folder
+
+
+def _reason(error: Exception) -> str:
+    """Why nothing was downloaded, in one line with the remedy."""
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    if isinstance(error, ssl.SSLError) or type(error) is FileNotFoundError:
+        return f"certificates cannot be read ({error.strerror or error}); check SSL_CERT_FILE and SSL_CERT_DIR"
+    if not isinstance(error, LocalEntryNotFoundError):
+        return " ".join(str(error).split())
+    why = " ".join(str(error.__cause__ or error).split())
+    if "CERTIFICATE_VERIFY_FAILED" in why:
+        return f"{why}; set SSL_CERT_FILE to a file with the certificate of your organisation's proxy"
+    return f"{why}; check the connection, and HTTPS_PROXY if a proxy is needed"

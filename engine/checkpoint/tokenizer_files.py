@@ -10,8 +10,8 @@ from typing import Any
 from tokenizers import AddedToken, Regex, decoders, models, pre_tokenizers
 from tokenizers import Tokenizer as HubTokenizer
 
-from engine.checkpoint.bounded_json import parse_json
 from engine.engine_errors import CheckpointError
+from engine.files import parse_json
 
 TOKENIZER, RANKS, SPECIAL = "tokenizer.json", "tokenizer.tiktoken", "special_tokens.json"
 _PATTERN = "|".join(

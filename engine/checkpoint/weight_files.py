@@ -1,8 +1,7 @@
-"""The weights of a checkpoint folder as lazy tensors: safetensors, one file or shards, or a model.pth of torch.save."""
+"""The weights of a checkpoint as lazy tensors: safetensors, one file or shards, or a model.pth of torch.save."""
 
 from __future__ import annotations
 
-import os
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -10,30 +9,30 @@ from pathlib import Path
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from engine.checkpoint.bounded_json import read_json
 from engine.checkpoint.lazy_tensors import LazyTensor
 from engine.engine_errors import CheckpointError
-from engine.torch_file import read_torch_file
+from engine.files import check_file, read_json, read_torch_file
 
-TORCH_FILE = "model.pth"
+TORCH_FILE, SAFETENSORS, INDEX = "model.pth", "model.safetensors", "model.safetensors.index.json"
+TORCH_SUFFIXES = frozenset({".pth", ".pt", ".ckpt", ".bin"})
 _INDEX_BYTES = 32 * 2**20
 
 
-def folder_weights(folder: Path, stack: ExitStack) -> list[LazyTensor]:
+def stored_weights(path: Path, stack: ExitStack) -> list[LazyTensor]:
     """Every tensor by its name in the files, which stay open as long as ``stack``.
 
-    Raises CheckpointError; reading a damaged tensor raises ValueError.
+    ``path``: a checkpoint folder or a single file. Raises CheckpointError; reading a damaged tensor raises ValueError.
     """
-    path = weight_file(folder)
-    if path.name == TORCH_FILE:
-        state = read_torch_file(path, ("state_dict",))
+    file = weight_file(path)
+    if file.suffix.lower() in TORCH_SUFFIXES:
+        state = read_torch_file(file, ("state_dict",))
         return [LazyTensor(name, tuple(value.shape), partial(_same, value)) for name, value in state.items()]
     tensors = []
-    for path in _shards(folder):
-        file = stack.enter_context(_open(path))
-        for name in file.keys():  # noqa: SIM118  (no dictionary)
-            shape = tuple(file.get_slice(name).get_shape())
-            tensors.append(LazyTensor(name, shape, partial(_read_tensor, file, name)))
+    for shard in shards(path) if path.is_dir() else [path]:
+        opened = stack.enter_context(_open(shard))
+        for name in opened.keys():  # noqa: SIM118  (no dictionary)
+            shape = tuple(opened.get_slice(name).get_shape())
+            tensors.append(LazyTensor(name, shape, partial(_read_tensor, opened, name)))
     return tensors
 
 
@@ -44,21 +43,23 @@ def _read_tensor(file: safe_open, name: str) -> Tensor:
         raise ValueError(f"{name} cannot be read: {error}") from error
 
 
-def weight_file(folder: Path) -> Path:
-    """The file named in messages about a tensor: model.pth, unless safetensors (not just their index) are beside it."""
-    path = folder / TORCH_FILE
-    return path if path.is_file() and not any(folder.glob("model*.safetensors")) else folder / "model.safetensors"
+def weight_file(path: Path) -> Path:
+    """The file named in messages about a tensor: of a folder, model.pth unless safetensors themselves are beside it."""
+    if not path.is_dir():
+        return path
+    is_torch = (path / TORCH_FILE).is_file() and not any(path.glob("model*.safetensors"))
+    return path / (TORCH_FILE if is_torch else SAFETENSORS)
 
 
 def _same(value: Tensor) -> Tensor:
     return value
 
 
-def _shards(folder: Path) -> list[Path]:
-    """The safetensors files: those in the index, or the single one."""
-    index = folder / "model.safetensors.index.json"
+def shards(folder: Path) -> list[Path]:
+    """The safetensors files of a folder: those in its index, or the single one. Raises CheckpointError."""
+    index = folder / INDEX
     if not index.is_file():
-        names = {"model.safetensors"}
+        names = {SAFETENSORS}
     else:
         weight_map = read_json(index, _INDEX_BYTES).get("weight_map")
         if not isinstance(weight_map, dict) or not all(
@@ -74,9 +75,8 @@ def _shards(folder: Path) -> list[Path]:
 
 def _open(path: Path) -> safe_open:
     try:
+        check_file(path)
         return safe_open(path, framework="pt")
     except (SafetensorError, OSError) as error:
-        if not os.access(path, os.R_OK):
-            raise CheckpointError(f"{path} cannot be read: this user has no permission") from error
         size = path.stat().st_size
         raise CheckpointError(f"{path} ({size:,} bytes) cannot be read; damaged or cut short? {error}") from error

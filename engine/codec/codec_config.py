@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import yaml
 
-from engine.bounded_file import read_bounded
-from engine.config_values import positive_number, whole_number
+from engine.config import positive_number, whole_number
 from engine.engine_errors import CheckpointError
+from engine.files import read_bounded
 
 Precision = Literal["float32", "tf32", "bfloat16"]
 """Precision of the decoder's products; clips are always encoded in float32. tf32: both factors have its eleven bits, as
@@ -31,16 +31,6 @@ class TransformerConfig:
     window: int
     rope_base: float = 10000.0
     norm_eps: float = 1e-5
-
-
-@dataclass(frozen=True, slots=True)
-class TimbreConfig:
-    """The encoder of timbre vectors: `n_layer` convolutions of `width` channels over `bands` of a clip's spectrum."""
-
-    dim: int
-    width: int
-    n_layer: int
-    bands: int
 
 
 _S2_TRANSFORMER = TransformerConfig(1024, 1024, n_layer=8, n_head=16, head_dim=64, intermediate_size=3072, window=128)
@@ -86,25 +76,6 @@ class CodecConfig:
     downsample_dims: tuple[int, ...] = field(default=(1024, 1024))
     pre_module: TransformerConfig = _S2_TRANSFORMER
     post_module: TransformerConfig = _S2_TRANSFORMER
-    timbre: TimbreConfig | None = field(default=None, repr=False)
-    """None, as in S2 Pro: the codes alone determine the voice. It does not affect codes, so the fingerprint's text
-    leaves it out."""
-
-    @property
-    def coloured_channels(self) -> list[int]:
-        """Channels at every place in the decoder that a timbre vector colours, in the signal's order.
-
-        Both norms of each block of post_module, the output of each upsampling stage, the decoder's first convolution,
-        and in each of its blocks the convolution and the three residual units.
-        """
-        widths = [self.decoder_dim // 2 ** (index + 1) for index in range(len(self.decoder_rates))]
-        inputs = (self.pre_module.input_dim, *self.downsample_dims)
-        return [
-            *[self.post_module.dim] * (2 * self.post_module.n_layer),
-            *reversed(inputs[: len(self.downsample_factor)]),
-            self.decoder_dim,
-            *(width for width in widths for _ in range(4)),
-        ]
 
     @property
     def num_codebooks(self) -> int:
@@ -112,7 +83,6 @@ class CodecConfig:
 
     @property
     def frame_samples(self) -> int:
-        """Samples per frame of codes."""
         return math.prod(self.encoder_rates) * math.prod(self.downsample_factor)
 
     def encoder_transformer(self, dim: int, n_layer: int) -> TransformerConfig:
@@ -163,15 +133,14 @@ class CodecConfig:
         quantizer, general = tree["quantizer"], tree["transformer_general_config"]
         input_dim = _whole(quantizer, "input_dim")
         factors = _wholes(quantizer, "downsample_factor")
-        encoder_rates, encoder_dim = _wholes(tree, "encoder_rates"), _whole(tree, "encoder_dim")
+        sizes: dict[str, Any] = {key: _whole(tree, key) for key in ("sample_rate", "encoder_dim", "decoder_dim")}
+        for key in ("encoder_rates", "encoder_transformer_layers", "decoder_rates"):
+            sizes[key] = _wholes(tree, key)
+        sizes["latent_dim"] = sizes["encoder_dim"] * 2 ** len(sizes["encoder_rates"])
+        if tree.get("latent_dim"):
+            sizes["latent_dim"] = _whole(tree, "latent_dim")
         return cls(
-            sample_rate=_whole(tree, "sample_rate"),
-            encoder_dim=encoder_dim,
-            encoder_rates=encoder_rates,
-            encoder_transformer_layers=_wholes(tree, "encoder_transformer_layers"),
-            decoder_dim=_whole(tree, "decoder_dim"),
-            decoder_rates=_wholes(tree, "decoder_rates"),
-            latent_dim=_whole(tree, "latent_dim") if tree.get("latent_dim") else encoder_dim * 2 ** len(encoder_rates),
+            **sizes,
             general_head_dim=_whole(general, "head_dim"),
             general_rope_base=positive_number(general, "rope_base"),
             general_norm_eps=positive_number(general, "norm_eps"),
@@ -187,23 +156,14 @@ class CodecConfig:
             ),
             pre_module=_transformer(quantizer["pre_module"]),
             post_module=_transformer(quantizer["post_module"]),
-            timbre=_timbre(tree["timbre"]) if tree.get("timbre") else None,
         )
-
-
-def _timbre(tree: dict[str, Any]) -> TimbreConfig:
-    return TimbreConfig(*(_whole(tree, key) for key in ("dim", "width", "n_layer", "bands")))
 
 
 def _transformer(tree: dict[str, Any]) -> TransformerConfig:
     sizes = tree["config"]
     return TransformerConfig(
         input_dim=_whole(tree, "input_dim"),
-        dim=_whole(sizes, "dim"),
-        n_layer=_whole(sizes, "n_layer"),
-        n_head=_whole(sizes, "n_head"),
-        head_dim=_whole(sizes, "head_dim"),
-        intermediate_size=_whole(sizes, "intermediate_size"),
+        **{key: _whole(sizes, key) for key in ("dim", "n_layer", "n_head", "head_dim", "intermediate_size")},
         window=_whole(tree, "window_size"),
         rope_base=positive_number(sizes, "rope_base"),
         norm_eps=positive_number(sizes, "norm_eps"),

@@ -1,4 +1,4 @@
-"""The codec's convolutional layers, all causal, with upstream's names (`modded_dac`, `rvq`); weight norm is folded."""
+"""The codec's causal convolutions with upstream's names (`modded_dac`, `rvq`), and their state between chunks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,49 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.codec.stream import Stack, Stateful, StreamState
+
+class Stateful(nn.Module):
+    """A layer with left context: `forward(x, state)` continues a stream, `forward(x)` takes x as the whole."""
+
+
+class Stack(nn.Sequential, Stateful):
+    """Layers in order, which passes the stream's state to those that are stateful."""
+
+    def forward(self, x: Tensor, state: StreamState | None = None) -> Tensor:
+        for layer in self:
+            x = layer(x, state) if isinstance(layer, Stateful) else layer(x)
+        return x
+
+
+class StreamState:
+    """The left context of every stateful layer, for `rows` streams that advance together.
+
+    Buffers are created at a layer's first call, as zeros like a fresh stream's past.
+    """
+
+    def __init__(self, rows: int) -> None:
+        self.rows = rows
+        self._buffers: dict[tuple[nn.Module, str], Tensor] = {}
+
+    def past(self, layer: nn.Module, name: str, shape: tuple[int, ...], dtype: torch.dtype, like: Tensor) -> Tensor:
+        """The layer's buffer (rows, *shape), on like's device; zeros on first use."""
+        key = (layer, name)
+        if key not in self._buffers:
+            self._buffers[key] = torch.zeros((self.rows, *shape), dtype=dtype, device=like.device)
+        return self._buffers[key]
+
+    def keep(self, layer: nn.Module, name: str, value: Tensor) -> None:
+        self._buffers[layer, name].copy_(value)
+
+    def extend(self, layer: nn.Module, name: str, x: Tensor, columns: int, dim: int) -> Tensor:
+        """Prepend the last `columns` of this layer's earlier input to x along dim, and store x's own last ones."""
+        if columns == 0:
+            return x
+        shape = list(x.shape)
+        shape[dim] = columns
+        joined = torch.cat([self.past(layer, name, tuple(shape[1:]), x.dtype, x), x], dim)
+        self.keep(layer, name, joined.narrow(dim, joined.shape[dim] - columns, columns))
+        return joined
 
 
 class CausalConv1d(Stateful):
@@ -113,10 +155,7 @@ class ResidualUnit(Stateful):
     def __init__(self, dim: int, dilation: int) -> None:
         super().__init__()
         self.block = Stack(
-            Snake(dim),
-            CausalConv1d(dim, dim, 7, dilation=dilation),
-            Snake(dim),
-            CausalConv1d(dim, dim, 1),
+            Snake(dim), CausalConv1d(dim, dim, 7, dilation=dilation), Snake(dim), CausalConv1d(dim, dim, 1)
         )
 
     def forward(self, x: Tensor, state: StreamState | None = None) -> Tensor:

@@ -13,14 +13,11 @@ from engine.codec.codec_config import CodecConfig
 from engine.codec.model import Codec
 from engine.codec.transformer import WindowAttention
 from engine.engine_errors import CheckpointError
-from engine.model.shapes import only_shapes
-from engine.torch_file import read_torch_file
+from engine.files import read_torch_file
+from engine.model.dual_ar import only_shapes
 from engine.transfer import Uploader
 
-ONLY_DECODES = (
-    "decoder.", "quantizer.post_module.", "quantizer.upsample.",
-    "timbre.default", "timbre.hidden.", "timbre.colouring.",
-)  # fmt: skip
+ONLY_DECODES = "decoder.", "quantizer.post_module.", "quantizer.upsample."
 ONLY_ENCODES = "encoder.", "quantizer.pre_module.", "quantizer.downsample."
 _STALE_BUFFERS = ("freqs_cis", "causal_mask")
 _WEIGHT_NORM = (

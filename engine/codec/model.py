@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.codec.codec_config import CodecConfig
-from engine.codec.codec_layers import CausalConv1d, CausalConvTranspose1d, ResidualUnit, Snake
+from engine.codec.codec_layers import (
+    CausalConv1d,
+    CausalConvTranspose1d,
+    ResidualUnit,
+    Snake,
+    Stack,
+    Stateful,
+    StreamState,
+)
 from engine.codec.quantizer import Quantizer
-from engine.codec.stream import Stack, Stateful, StreamState
-from engine.codec.timbre import Colour, Colours, Timbre, coloured
 from engine.codec.transformer import WindowTransformer
+
+PIECE_VALUES = 2**21
+"""Activations of the first layer that a CPU encodes at once, in whole frames: 16 frames of S2 Pro's codec, 8 MB. A
+whole clip's fit no cache; small pieces repeat the layers' overhead."""
 
 
 class EncoderBlock(Stateful):
@@ -60,12 +71,8 @@ class DecoderBlock(Stateful):
             *(ResidualUnit(outputs, dilation) for dilation in (1, 3, 9)),
         )
 
-    def forward(self, x: Tensor, state: StreamState | None = None, colours: Iterator[Colour] | None = None) -> Tensor:
-        snake, *layers = self.block
-        x = snake(x)
-        for layer in layers:
-            x = coloured(layer(x, state), colours)
-        return x
+    def forward(self, x: Tensor, state: StreamState | None = None) -> Tensor:
+        return self.block(x, state)
 
 
 class Decoder(Stateful):
@@ -81,12 +88,8 @@ class Decoder(Stateful):
         layers += [Snake(dim), CausalConv1d(dim, 1, 7), nn.Tanh()]
         self.model = Stack(*layers)
 
-    def forward(self, x: Tensor, state: StreamState | None = None, colours: Iterator[Colour] | None = None) -> Tensor:
-        first_conv, *blocks, snake, last_conv, limit = self.model
-        x = coloured(first_conv(x, state), colours)
-        for block in blocks:
-            x = block(x, state, colours)
-        return limit(last_conv(snake(x), state))
+    def forward(self, x: Tensor, state: StreamState | None = None) -> Tensor:
+        return self.model(x, state)
 
 
 class Codec(nn.Module):
@@ -98,32 +101,35 @@ class Codec(nn.Module):
         self.encoder = Encoder(config)
         self.quantizer = Quantizer(config)
         self.decoder = Decoder(config)
-        self.timbre: Timbre | None = None
-        """None where the codes alone determine the voice."""
-        if config.timbre is not None:
-            self.timbre = Timbre(config.timbre, config.sample_rate, config.coloured_channels)
 
-    def encode(self, audio: Tensor) -> Tensor:
+    def encode(self, audio: Tensor, around_piece: Callable[[], AbstractContextManager[object]] = nullcontext) -> Tensor:
         """Audio (rows, 1, samples) float32 at config.sample_rate → codes (rows, codebooks, frames) int64.
 
         The last frame is padded with zeros. Float32 throughout, whatever the decoder's precision: in bfloat16 29 % of
         the semantic tokens come out differently (vLLM-Omni's review of its PR 2145). Upstream's post_module and
         upsampling add nothing to codes and are left out.
-        """
-        padding = -audio.shape[-1] % self.config.frame_samples
-        with torch.autocast(audio.device.type, enabled=False):
-            return self.quantizer.encode(self.encoder(F.pad(audio.float(), (0, padding))))
 
-    def decode(self, codes: Tensor, state: StreamState | None = None, colours: Colours | None = None) -> Tensor:
+        A CPU computes the convolutions in pieces of PIECE_VALUES, each of them within ``around_piece()``.
+        """
+        frame = self.config.frame_samples
+        audio = F.pad(audio.float(), (0, -audio.shape[-1] % frame))
+        with torch.autocast(audio.device.type, enabled=False):
+            if audio.device.type != "cpu":
+                return self.quantizer.encode(self.encoder(audio))
+            state, latents = StreamState(len(audio)), []
+            frames = max(1, PIECE_VALUES // (len(audio) * self.config.encoder_dim * frame))
+            for piece in audio.split(frames * frame, 2):
+                with around_piece():
+                    latents.append(self.encoder(piece, state))
+            with around_piece():
+                return self.quantizer.encode(torch.cat(latents, 2))
+
+    def decode(self, codes: Tensor, state: StreamState | None = None) -> Tensor:
         """Codes (rows, codebooks, frames) → audio (rows, 1, frames · frame_samples) in [-1, 1].
 
-        With a state, the frames continue the streams it holds; without, they are the whole take. ``colours``, where
-        the codec has a timbre part: of the voice, (rows or 1) each; None is the default voice.
+        With a state, the frames continue the streams it holds; without, they are the whole take.
         """
-        if colours is None and self.timbre is not None:
-            colours = self.timbre.colours()
-        colour_iterator = None if colours is None else iter(colours)
-        return self.decoder(self.quantizer.decode(codes, state, colour_iterator), state, colour_iterator)
+        return self.decoder(self.quantizer.decode(codes, state), state)
 
     def use_products(self) -> None:
         """Decode streams by plain products where possible: on a CPU, in float32, they are faster."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import cast
 
 import torch
@@ -10,9 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.codec.codec_config import CodecConfig
-from engine.codec.codec_layers import CausalConv1d, CausalConvTranspose1d, ConvNeXtBlock
-from engine.codec.stream import Stack, StreamState
-from engine.codec.timbre import Colour, coloured
+from engine.codec.codec_layers import CausalConv1d, CausalConvTranspose1d, ConvNeXtBlock, Stack, StreamState
 from engine.codec.transformer import WindowTransformer
 
 
@@ -117,12 +114,10 @@ class Quantizer(nn.Module):
         _, residual_codes = self.quantizer(z - semantic)
         return torch.cat([semantic_codes, residual_codes], 1)
 
-    def decode(
-        self, codes: Tensor, state: StreamState | None = None, colours: Iterator[Colour] | None = None
-    ) -> Tensor:
+    def decode(self, codes: Tensor, state: StreamState | None = None) -> Tensor:
         """Codes (rows, codebooks, frames) → decoder input (rows, dim, steps)."""
         z = self.semantic_quantizer.decode(codes[:, :1]) + self.quantizer.decode(codes[:, 1:])
-        z = self.post_module(z, state, colours)
+        z = self.post_module(z, state)
         for stage in self.upsample:
-            z = coloured(stage(z, state), colours)
+            z = stage(z, state)
         return z

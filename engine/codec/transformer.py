@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.codec.codec_config import TransformerConfig
-from engine.codec.stream import Stateful, StreamState
-from engine.codec.timbre import Colour, coloured
+from engine.codec.codec_layers import Stateful, StreamState
 from engine.model.layers import FeedForward, RMSNorm, apply_rope, rope_angles
 
 
@@ -59,17 +56,9 @@ class WindowBlock(Stateful):
         self.attention_layer_scale = LayerScale(config.dim)
         self.ffn_layer_scale = LayerScale(config.dim)
 
-    def forward(
-        self,
-        x: Tensor,
-        rope: Tensor,
-        mask: Tensor,
-        state: StreamState | None = None,
-        colours: Iterator[Colour] | None = None,
-    ) -> Tensor:
-        normed = coloured(self.attention_norm(x), colours, dim=2)
-        x = x + self.attention_layer_scale(self.attention(normed, rope, mask, state))
-        return x + self.ffn_layer_scale(self.feed_forward(coloured(self.ffn_norm(x), colours, dim=2)))
+    def forward(self, x: Tensor, rope: Tensor, mask: Tensor, state: StreamState | None = None) -> Tensor:
+        x = x + self.attention_layer_scale(self.attention(self.attention_norm(x), rope, mask, state))
+        return x + self.ffn_layer_scale(self.feed_forward(self.ffn_norm(x)))
 
 
 class WindowTransformer(Stateful):
@@ -84,7 +73,7 @@ class WindowTransformer(Stateful):
         self.input_proj: nn.Module = nn.Identity() if is_same_size else nn.Linear(config.input_dim, config.dim)
         self.output_proj: nn.Module = nn.Identity() if is_same_size else nn.Linear(config.dim, config.input_dim)
 
-    def forward(self, x: Tensor, state: StreamState | None = None, colours: Iterator[Colour] | None = None) -> Tensor:
+    def forward(self, x: Tensor, state: StreamState | None = None) -> Tensor:
         x = self.input_proj(x.transpose(1, 2))
         steps = torch.arange(x.shape[1], device=x.device)
         if state is None:
@@ -96,11 +85,11 @@ class WindowTransformer(Stateful):
         mask = self._visible(queries[:, :, None], keys[:, None, :])[:, None]
         rope = rope_angles(queries, self.config.head_dim, self.config.rope_base)
         for layer in self.layers:
-            x = layer(x, rope, mask, state, colours)
+            x = layer(x, rope, mask, state)
         if state is not None:
             state.keep(self, "position", start + x.shape[1])
         return self.output_proj(self.norm(x)).transpose(1, 2)
 
     def _visible(self, query: Tensor, key: Tensor) -> Tensor:
-        """Which keys a query sees: its own and the window − 1 before it, from the stream's first position on."""
+        """A mask of the keys that a query sees: its own and the window − 1 before it, within the stream."""
         return (key >= 0) & (key <= query) & (key > query - self.config.window)

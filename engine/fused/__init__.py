@@ -1,1 +1,1 @@
-"""The autoregressive models over fused kernels (Triton)."""
+"""The autoregressive models and the codec over fused kernels (Triton)."""

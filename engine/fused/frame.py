@@ -13,23 +13,9 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from engine import kernels
 from engine.config import TwelveBits
-from engine.kernels import (
-    SHORT,
-    EmbedOut,
-    Packed12,
-    begin_frame,
-    decode_attention,
-    end_frame,
-    linear,
-    linear_norm,
-    prefill_attention,
-    rms_norm,
-    rope,
-    sample,
-    short_attention,
-)
-from engine.kernels.compilation.compiling import launched_alike, layers_alike
+from engine.kernels.compilation import launched_alike, layers_alike
 from engine.kernels.gemv import GEMV_ROWS
 from engine.model.dual_ar import Block, DualAR, Transformer, attention
 from engine.model.kv_cache import KVCache
@@ -38,7 +24,7 @@ from engine.model.slots import Slots
 from engine.model.stored_weight import StoredWeight, set_weight, weight_of
 
 Sharing = Literal["none", "pairs", "prompts"]
-"""Which rows share a slot: none; pairs, with which the residual codes of a frame begin; runs of prompts."""
+"""Rows that share a slot: none; pairs, with which the residual codes of a frame begin; runs of prompts."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -46,18 +32,17 @@ class Weight:
     """The weight of a product (outputs, inputs); packed12: the copy for few rows."""
 
     stored: StoredWeight
-    packed12: Packed12 | None = None
+    packed12: kernels.Packed12 | None = None
 
     @property
     def gemv_weights(self) -> Tensor:
-        """The weights that GEMV reads."""
         return self.stored.values if self.packed12 is None else self.packed12.words
 
     @classmethod
     def of(cls, weight: StoredWeight, twelve_bits: TwelveBits, gated: bool = False) -> Weight:
-        if twelve_bits == "none" or weight.scales is not None or not Packed12.fits(weight.values, gated):
+        if twelve_bits == "none" or weight.scales is not None or not kernels.Packed12.fits(weight.values, gated):
             return cls(weight)
-        return cls(weight, Packed12.of(weight.values, tiled=gated and twelve_bits == "tiles"))
+        return cls(weight, kernels.Packed12.of(weight.values, tiled=gated and twelve_bits == "tiles"))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -100,12 +85,7 @@ class FusedTransformer:
     """Runs one step per row: x (rows, dim) at positions (rows,) of slots (rows,), all on the device."""
 
     def __init__(
-        self,
-        plain: Transformer,
-        context: int,
-        kernel_attention: bool,
-        batch_invariant: bool,
-        twelve_bits: TwelveBits,
+        self, plain: Transformer, context: int, kernel_attention: bool, batch_invariant: bool, twelve_bits: TwelveBits
     ) -> None:
         self._kernel_attention, self._batch_invariant = kernel_attention, batch_invariant
         sizes, device = plain.sizes, plain.norm.weight.device
@@ -122,7 +102,7 @@ class FusedTransformer:
         Of pairs only the second row has a result.
         """
         first = self._layers[0].attention_norm
-        inputs = x if self._has_gemv(x) else rms_norm(x, first, self._sizes.norm_eps, dtype=self._input_type(x))
+        inputs = x if self._has_gemv(x) else kernels.rms_norm(x, first, self._sizes.norm_eps, dtype=self._input_type(x))
         for index, layer in layers_alike(list(enumerate(self._layers))):
             qkv = self._product(inputs, layer.qkv, norm=layer.attention_norm, dtype=x.dtype)
             if layer.qkv_bias is not None:
@@ -131,7 +111,8 @@ class FusedTransformer:
             # Of the first row of a pair only the keys and values are of use.
             is_last_pair = sharing == "pairs" and not next_layer
             memory = cache.keys[index], cache.values[index], slots, positions
-            y = self._attended(qkv, layer.norms, *memory, sharing, x.dtype if is_last_pair else self._input_type(x))
+            heads = kernels.HeadInputs(qkv, layer.norms, self._sizes.norm_eps, self._table, *memory)
+            y = self._attended(heads, sharing, x.dtype if is_last_pair else self._input_type(x))
             if is_last_pair:
                 x, y = x[len(x) // 2 :], y[len(y) // 2 :]
             dtype = self._input_type(x)
@@ -154,32 +135,21 @@ class FusedTransformer:
         has_integers = self._is_quantised and x.dtype == torch.bfloat16 and not self._has_gemv(x)
         return torch.float16 if has_integers else x.dtype
 
-    def _attended(
-        self,
-        qkv: Tensor,
-        norms: tuple[Tensor, Tensor] | None,
-        keys: Tensor,
-        values: Tensor,
-        slots: Tensor,
-        positions: Tensor,
-        sharing: Sharing,
-        dtype: torch.dtype,
-    ) -> Tensor:
-        """The attended heads (rows, heads, head_dim) of this type; keys and values are of one layer."""
-        arguments = qkv, norms, self._sizes.norm_eps, self._table, keys, values, slots, positions
+    def _attended(self, inputs: kernels.HeadInputs, sharing: Sharing, dtype: torch.dtype) -> Tensor:
+        """The attended heads (rows, heads, head_dim) of this type."""
         if sharing == "prompts":
-            return prefill_attention(*arguments, dtype)
+            return kernels.prefill_attention(inputs, dtype)
         if not self._kernel_attention:
-            return masked_attention(*arguments).to(dtype)
-        if sharing == "pairs" or keys.shape[1] <= SHORT:
-            return short_attention(*arguments, sharing == "pairs", dtype)
-        return decode_attention(*arguments, self._batch_invariant, dtype)
+            return masked_attention(inputs).to(dtype)
+        if sharing == "pairs" or inputs.keys.shape[1] <= kernels.SHORT:
+            return kernels.short_attention(inputs, sharing == "pairs", dtype)
+        return kernels.decode_attention(inputs, self._batch_invariant, dtype)
 
     def _product(
         self, inputs: Tensor, weight: Weight, norm: Tensor | None = None, dtype: torch.dtype | None = None, **fused: Any
     ) -> Tensor:
         """`linear` of an input that is normed already, unless GEMV does that."""
-        return linear(
+        return kernels.linear(
             inputs,
             weight.stored,
             norm=norm if self._has_gemv(inputs) else None,
@@ -197,11 +167,11 @@ class FusedTransformer:
         if self._has_gemv(y):
             x = self._product(y, weight, residual=x, **fused)
             return x, x
-        return linear_norm(y, weight.stored, x, norm, self._sizes.norm_eps, self._batch_invariant, kind)
+        return kernels.linear_norm(y, weight.stored, x, norm, self._sizes.norm_eps, self._batch_invariant, kind)
 
     def norm(self, x: Tensor, out: Tensor | None = None) -> Tensor:
         """The final norm (rows, dim), written to ``out`` if given."""
-        return rms_norm(x, self._norm, self._sizes.norm_eps, out)
+        return kernels.rms_norm(x, self._norm, self._sizes.norm_eps, out)
 
     def head(self, hidden: Tensor, normed: Tensor, weight: Weight) -> Tensor:
         """Logits (rows, columns) of hidden states (rows, dim), before and after the final norm."""
@@ -216,8 +186,6 @@ class FusedFrame:
         model: DualAR,
         cache: KVCache,
         slots: Slots,
-        rows: int,
-        context: int,
         kernel_attention: bool,
         batch_invariant: bool = False,
         twelve_bits: TwelveBits = "none",
@@ -228,6 +196,7 @@ class FusedFrame:
         read.
         """
         device, books = cache.keys.device, model.config.num_codebooks
+        rows, context = len(slots.position) - 1, cache.keys.shape[2]
         self._model, self._cache, self._state = model, cache, slots
         if model.weights != "bf16":  # twelve bits would hardly save anything
             twelve_bits = "none"
@@ -243,10 +212,11 @@ class FusedFrame:
         self._rows = torch.arange(rows, device=device)
         self._positions = torch.arange(books + 1, device=device)[:, None].repeat(1, rows)
         self._first = {count: _pairs(count, device) for count in range(1, rows + 1)}
-        """By rows. Created here: kernels read them early, before their grid wait, so no graph may write them."""
+        """Rows and positions of a frame's first pass, by number of rows. Created here: kernels read them early, before
+        their grid wait, so no graph may write them."""
 
     def __call__(self, slots: Tensor) -> Tensor:
-        x, positions = begin_frame(slots, self._state.input, self._state.position)
+        x, positions = kernels.begin_frame(slots, self._state)
         hidden, _ = self.slow(x, slots, positions, self._cache)
         return self.draw(hidden, slots)
 
@@ -254,7 +224,6 @@ class FusedFrame:
         """The frame after the slow AR, from its hidden states (rows, dim) before the final norm."""
         state, model, rows = self._state, self._model, len(slots)
         books, stop = model.config.num_codebooks, model.config.semantic_size
-        parameters = slots, state.temperature, state.top_p, state.top_k, state.seed, state.frame
         # Positions 0 (the hidden state, whose output is unused) and 1 (code 0) go in one pass.
         table = model.fast.embeddings.weight
         x = hidden.new_empty(2 * rows, table.shape[1])
@@ -265,20 +234,17 @@ class FusedFrame:
             x[:rows] = model.fast_input(hidden, normed)
         codes = torch.empty(rows, books, dtype=torch.int64, device=slots.device)
         logits = self.slow.head(hidden, normed, self._head)
-        semantic = sample(logits, *parameters, 0, state.recent, EmbedOut(codes[:, 0], table, x[rows:]))
+        semantic = kernels.sample(logits, slots, state, 0, True, kernels.EmbedOut(codes[:, 0], table, x[rows:]))
         slot_rows, positions = self._first[rows]
         for book in launched_alike(range(1, books)):
             sharing: Sharing = "pairs" if book == 1 else "none"
             hidden, normed = self._fast(x, slot_rows, positions, self._fast_cache, sharing)
             logits = self._fast.head(hidden, normed, self._fast_head)
             x = torch.empty_like(hidden)
-            sample(logits, *parameters, book + 1, None, EmbedOut(codes[:, book], table, x))
+            kernels.sample(logits, slots, state, book + 1, into=kernels.EmbedOut(codes[:, book], table, x))
             slot_rows, positions = self._rows[:rows], self._positions[book + 1, :rows]
-        audio, counters = model.codebook_embeddings.weight, (state.position, state.frame, state.recent)
-        divisor = model.config.code_divisor
-        return end_frame(
-            slots, codes, semantic, stop, self._text, audio, divisor, state.input, *counters, state.last_position
-        )
+        audio, divisor = model.codebook_embeddings.weight, model.config.code_divisor
+        return kernels.end_frame(slots, codes, semantic, stop, self._text, audio, divisor, state)
 
 
 class FusedPrefill:
@@ -303,21 +269,12 @@ def _pairs(rows: int, device: torch.device) -> tuple[Tensor, Tensor]:
     return (index % rows).to(device), (index // rows).to(device)
 
 
-def masked_attention(
-    qkv: Tensor,
-    norms: tuple[Tensor, Tensor] | None,
-    eps: float,
-    table: Tensor,
-    keys: Tensor,
-    values: Tensor,
-    slots: Tensor,
-    positions: Tensor,
-) -> Tensor:
+def masked_attention(inputs: kernels.HeadInputs) -> Tensor:
     """`decode_attention` without its kernel, usable in a graph: attends to the whole context and masks the rest.
 
     All keys are stored in the cache before any are read, so several rows may share a slot.
     """
-    q = rope(qkv, norms, eps, table, slots, positions, keys, values)
-    mask = torch.arange(keys.shape[1], device=q.device) <= positions[:, None]
-    y = attention(q[:, None], keys[slots], values[slots], mask[:, None, None])
+    q, keys, values = kernels.rope(inputs), inputs.keys, inputs.values
+    mask = torch.arange(keys.shape[1], device=q.device) <= inputs.positions[:, None]
+    y = attention(q[:, None], keys[inputs.slots], values[inputs.slots], mask[:, None, None])
     return y.view_as(q)

@@ -13,9 +13,9 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from engine.kernels.launch import launch
-from engine.kernels.pdl import grid_wait, launch_dependents, pdl_launch, supports_pdl
-from engine.model.sampling import host_frame
+from engine.kernels.launch import early_start, grid_wait, is_hopper, launch, launch_dependents
+from engine.model.sampling import REPEAT_WINDOW
+from engine.model.slots import Slots
 
 
 @triton.jit
@@ -32,23 +32,16 @@ def _begin_frame(slots, inputs, positions, x, at_position, width, BLOCK: tl.cons
         tl.store(at_position + row, tl.load(positions + slot))
 
 
-def begin_frame(slots: Tensor, inputs: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
-    """slots (rows,), inputs (slots in all, width), positions (slots in all,) → x (rows, width), positions (rows,)."""
-    rows, width = len(slots), inputs.shape[1]
-    if not inputs.is_contiguous() or positions.shape != inputs.shape[:1]:
-        raise ValueError(f"positions {tuple(positions.shape)} are not those of inputs {tuple(inputs.shape)}")
-    x, at = inputs.new_empty(rows, width), positions.new_empty(rows)
+def begin_frame(slots: Tensor, state: Slots) -> tuple[Tensor, Tensor]:
+    """The next input (rows, width) and its position (rows,) of these slots (rows,)."""
+    rows, width = len(slots), state.input.shape[1]
+    x, at = state.input.new_empty(rows, width), state.position.new_empty(rows)
     launch(
         _begin_frame, (rows, triton.cdiv(width, 1024)),
-        slots, inputs, positions, x, at, width,
-        BLOCK=1024, PDL=supports_pdl(inputs.device), num_warps=4,
+        slots, state.input, state.position, x, at, width,
+        BLOCK=1024, PDL=is_hopper(x.device), num_warps=4,
     )  # fmt: skip
     return x, at
-
-
-def begin_frame_twin(slots: Tensor, inputs: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
-    """The same in plain torch."""
-    return inputs[slots], positions[slots]
 
 
 @triton.jit
@@ -89,59 +82,24 @@ def _end_frame(
 
 
 def end_frame(
-    slots: Tensor,
-    codes: Tensor,
-    drawn: Tensor,
-    stop: int,
-    text: Tensor,
-    audio: Tensor,
-    divisor: float,
-    inputs: Tensor,
-    positions: Tensor,
-    frames: Tensor,
-    recent: Tensor,
-    last_position: Tensor,
+    slots: Tensor, codes: Tensor, drawn: Tensor, stop: int, text: Tensor, audio: Tensor, divisor: float, state: Slots
 ) -> Tensor:
     """Store a frame's codes (rows, codebooks) int64 for these slots (rows,); only the spare slot may occur twice.
 
     Returns the frame in `host_frame`'s layout, (rows, codebooks + 1) int16; a row has ended if its drawn (rows,) is
-    stop. text (semantic tokens, width): their embeddings; audio (codebooks · size, width). Writes inputs (slots in all,
-    width), positions, frames (slots in all,) and recent (slots in all, window) in place; no position goes beyond its
-    slot's last_position (slots in all,) int64.
+    stop. text (semantic tokens, width): their embeddings; audio (codebooks · size, width). In the state, input,
+    position, frame and recent are overwritten.
     """
     rows, books = codes.shape
     width = text.shape[1]
-    if inputs.shape[1] != width or audio.shape[1] != width or audio.shape[0] % books or not codes.is_contiguous():
-        raise ValueError(f"tables {tuple(text.shape)}, {tuple(audio.shape)} do not fit inputs {tuple(inputs.shape)}")
+    if state.input.shape[1] != width or audio.shape[1] != width or audio.shape[0] % books or not codes.is_contiguous():
+        raise ValueError(f"tables {tuple(text.shape)}, {tuple(audio.shape)} do not fit {tuple(state.input.shape)}")
     host = torch.empty(rows, books + 1, dtype=torch.int16, device=codes.device)
     launch(
         _end_frame, (rows, triton.cdiv(width, 1024)),
-        slots, codes, drawn, text, audio, inputs, positions, frames, recent, last_position, host,
+        slots, codes, drawn, text, audio,
+        state.input, state.position, state.frame, state.recent, state.last_position, host,
         stop, books, audio.shape[0] // books, width, divisor,
-        WINDOW=recent.shape[1], BLOCK=1024, PDL=supports_pdl(codes.device), num_warps=4, **pdl_launch(codes.device),
+        WINDOW=REPEAT_WINDOW, BLOCK=1024, num_warps=4, **early_start(codes.device),
     )  # fmt: skip
     return host
-
-
-def end_frame_twin(
-    slots: Tensor,
-    codes: Tensor,
-    drawn: Tensor,
-    stop: int,
-    text: Tensor,
-    audio: Tensor,
-    divisor: float,
-    inputs: Tensor,
-    positions: Tensor,
-    frames: Tensor,
-    recent: Tensor,
-    last_position: Tensor,
-) -> Tensor:
-    """The same in plain torch."""
-    books = codes.shape[1]
-    offsets = torch.arange(books, device=codes.device) * (audio.shape[0] // books)
-    inputs[slots] = (text[codes[:, 0]] + audio[codes + offsets].sum(1)) / divisor
-    recent[slots] = torch.cat([recent[slots][:, 1:], codes[:, :1]], 1)
-    frames[slots] += 1
-    positions[slots] = (positions[slots] + 1).minimum(last_position[slots])
-    return host_frame(codes, drawn == stop)

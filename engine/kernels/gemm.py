@@ -25,12 +25,19 @@ import triton.language as tl
 from torch import Tensor
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from engine.kernels.eight_bits import converts_by_ptx, paired_weights
 from engine.kernels.gemv import MatmulTiles, store
-from engine.kernels.launch import SCRATCH, has_tma, launch, shared_memory
-from engine.kernels.pdl import grid_wait, launch_dependents, pdl_launch, prefetch_l2, supports_pdl
-from engine.kernels.six_bits import GROUP, six_bits
-from engine.kernels.split_k import semaphores
+from engine.kernels.launch import (
+    SCRATCH,
+    early_start,
+    grid_wait,
+    has_tma,
+    launch,
+    launch_dependents,
+    prefetch_l2,
+    semaphores,
+    shared_memory,
+)
+from engine.kernels.quantised import GROUP, converts_by_ptx, paired_weights, six_bits
 from engine.model.stored_weight import StoredWeight
 
 EARLY_LINES: tl.constexpr = tl.constexpr(2)
@@ -158,12 +165,7 @@ def _sum_of_parts(at, mask, stride, SPLITS: tl.constexpr):
 
 
 def gemm(
-    x: Tensor,
-    weight: StoredWeight,
-    gated: bool,
-    residual: Tensor | None,
-    dtype: torch.dtype,
-    batch_invariant: bool,
+    x: Tensor, weight: StoredWeight, gated: bool, residual: Tensor | None, dtype: torch.dtype, batch_invariant: bool
 ) -> Tensor:
     """`linear` for x (rows, depth) that is normed already; same parameters and result."""
     columns = weight.shape[0] // 2 if gated else weight.shape[0]
@@ -212,7 +214,7 @@ def _run(
         SIX=weight.has_six_bits, PAIRED=paired, GATED=gated, HAS_RESIDUAL=residual is not None,
         SPLITS=tiles.splits, SUM=out is not None, TMA=tma, PTX=converts_by_ptx(x.device),
         BLOCK_M=block_m, BLOCK_N=tiles.block_n, BLOCK_K=tiles.block_k,
-        PDL=supports_pdl(x.device), num_warps=tiles.num_warps, num_stages=tiles.num_stages, **pdl_launch(x.device),
+        num_warps=tiles.num_warps, num_stages=tiles.num_stages, **early_start(x.device),
     )  # fmt: skip
     return partial
 

@@ -22,10 +22,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from engine.kernels.eight_bits import PAIR, converts_by_ptx, pair_as_float32
-from engine.kernels.launch import launch
-from engine.kernels.pdl import grid_wait, launch_dependents, pdl_launch, prefetch_l2, supports_pdl
-from engine.kernels.six_bits import GROUP, six_bits
+from engine.kernels.launch import early_start, grid_wait, launch, launch_dependents, prefetch_l2
+from engine.kernels.quantised import GROUP, PAIR, converts_by_ptx, pair_as_float32, six_bits
 from engine.model.stored_weight import StoredWeight
 
 GEMV_ROWS = 2
@@ -254,7 +252,7 @@ def gemv(
         PRELOAD=min(PRELOAD, triton.next_power_of_2(depth) // 2) if preload else 0,
         PART=1 if weight.scales is None and rows == 1 else part,
         PREFETCH=0 if prefetch is None else PREFETCH, PTX=converts_by_ptx(x.device),
-        PDL=supports_pdl(x.device), num_warps=tiles.num_warps, **pdl_launch(x.device),
+        num_warps=tiles.num_warps, **early_start(x.device),
     )  # fmt: skip
     return out
 

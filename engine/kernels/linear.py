@@ -24,9 +24,10 @@ from torch import Tensor
 
 from engine.kernels.gemm import gemm, gemm_parts, is_split
 from engine.kernels.gemv import GEMV_ROWS, gemv
-from engine.kernels.packed12 import PACKED12_ROWS, Packed12, gated_packed12, gemv_packed12
-from engine.kernels.rms_norm import add_rms_norm, rms_norm, rms_norm_twin
-from engine.kernels.swiglu import swiglu
+from engine.kernels.packed12 import Packed12
+from engine.kernels.packed_gemm import PACKED12_ROWS, gated_packed12
+from engine.kernels.packed_gemv import gemv_packed12
+from engine.kernels.rms_norm import add_rms_norm, rms_norm, swiglu
 from engine.model.stored_weight import StoredWeight
 
 CUBLAS_ROWS, CUBLAS_ROWS_RESIDUAL = 64, 32
@@ -120,40 +121,3 @@ def _cublas(x: Tensor, weight: Tensor, gated: bool, residual: Tensor | None) -> 
         return residual.addmm_(x, weight.t())
     y = F.linear(x, weight)
     return swiglu(y) if gated else y
-
-
-def linear_twin(
-    x: Tensor,
-    weight: StoredWeight,
-    norm: Tensor | None = None,
-    eps: float = 0.0,
-    gated: bool = False,
-    residual: Tensor | None = None,
-    packed12: Packed12 | None = None,
-    batch_invariant: bool = False,
-    preload: bool = False,
-    prefetch: Tensor | None = None,
-    dtype: torch.dtype | None = None,
-) -> Tensor:
-    """The same in plain torch, rounding where the plain model rounds."""
-    if norm is not None:
-        x = rms_norm_twin(x, norm, eps)
-    y = F.linear(x, weight.dequantised(x.dtype))
-    if gated:
-        gates, ups = y.chunk(2, -1)
-        y = F.silu(gates) * ups
-    return y.to(dtype or y.dtype) if residual is None else residual + y
-
-
-def linear_norm_twin(
-    x: Tensor,
-    weight: StoredWeight,
-    residual: Tensor,
-    norm: Tensor,
-    eps: float,
-    batch_invariant: bool = False,
-    dtype: torch.dtype | None = None,
-) -> tuple[Tensor, Tensor]:
-    """The same in plain torch."""
-    y = linear_twin(x, weight, residual=residual)
-    return y, rms_norm_twin(y, norm, eps, dtype)

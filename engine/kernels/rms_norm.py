@@ -2,18 +2,23 @@
 
 out[m, k] = x[m, k] · (Σⱼ x[m, j]² / depth + eps)^-½ · gains[k], x (rows, depth); a program handles a whole row. If x is
 a residual plus the partial sums of a split product (`gemm`), the same kernel adds these up.
+
+SwiGLU (Shazeer 2020) after a cuBLAS product; `gemv` and `gemm` have it in their epilogue.
+
+out[m, n] = silu(y[m, n]) · y[m, columns + n], y (rows, 2 · columns) with gates before ups; both factors are rounded
+before they are multiplied, as in the plain model. A program handles BLOCK columns of a row.
 """
 
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 import triton
 import triton.language as tl
 from torch import Tensor
 
-from engine.kernels.launch import launch
-from engine.kernels.pdl import grid_wait, launch_dependents, pdl_launch, supports_pdl
+from engine.kernels.launch import early_start, grid_wait, launch, launch_dependents
+
+BLOCK = 1024
 
 
 @triton.jit
@@ -70,14 +75,9 @@ def rms_norm(
         raise ValueError(f"x {tuple(x.shape)} and out {tuple(out.shape)} must be contiguous and of one shape")
     launch(
         _rms_norm, (x.shape[0],), x, gains, out, x.shape[1], eps,
-        BLOCK=triton.next_power_of_2(x.shape[1]), PDL=supports_pdl(x.device), num_warps=4, **pdl_launch(x.device),
+        BLOCK=triton.next_power_of_2(x.shape[1]), num_warps=4, **early_start(x.device),
     )  # fmt: skip
     return out
-
-
-def rms_norm_twin(x: Tensor, gains: Tensor, eps: float, dtype: torch.dtype | None = None) -> Tensor:
-    """The same in plain torch."""
-    return (F.rms_norm(x.float(), x.shape[-1:], None, eps).to(x.dtype) * gains).to(dtype or x.dtype)
 
 
 def add_rms_norm(
@@ -93,6 +93,32 @@ def add_rms_norm(
     launch(
         _add_rms_norm, (rows,), parts, residual, gains, total, out, rows, depth, eps,
         SPLITS=parts.shape[0], BLOCK=triton.next_power_of_2(depth),
-        PDL=supports_pdl(residual.device), num_warps=2, **pdl_launch(residual.device),
+        num_warps=2, **early_start(residual.device),
     )  # fmt: skip
     return total, out
+
+
+@triton.jit
+def _swiglu(y, out, columns, BLOCK: tl.constexpr, PDL: tl.constexpr):
+    """Grid (columns / BLOCK, rows)."""
+    row = tl.program_id(1).to(tl.int64)
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < columns
+    if PDL:
+        grid_wait()
+        launch_dependents()
+    gate = tl.load(y + row * 2 * columns + at, mask=inside, other=0.0).to(tl.float32)
+    up = tl.load(y + row * 2 * columns + columns + at, mask=inside, other=0.0)
+    silu = (gate * tl.sigmoid(gate)).to(up.dtype)
+    tl.store(out + row * columns + at, silu * up, mask=inside)
+
+
+def swiglu(y: Tensor) -> Tensor:
+    """y (rows, 2 · columns), contiguous, gates before ups → (rows, columns)."""
+    rows, columns = y.shape[0], y.shape[1] // 2
+    out = torch.empty(rows, columns, device=y.device, dtype=y.dtype)
+    launch(
+        _swiglu, (triton.cdiv(columns, BLOCK), rows), y, out, columns,
+        BLOCK=BLOCK, num_warps=4, **early_start(y.device),
+    )  # fmt: skip
+    return out

@@ -17,9 +17,9 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from engine.kernels.launch import launch
-from engine.kernels.pdl import grid_wait, launch_dependents, pdl_launch, supports_pdl
-from engine.model.sampling import REPEAT_WINDOW, draw, draw_semantic, exponential_noise
+from engine.kernels.launch import early_start, grid_wait, launch, launch_dependents
+from engine.model.sampling import REPEAT_WINDOW
+from engine.model.slots import Slots
 
 LEAST: tl.constexpr = tl.constexpr(-0x7FFFFFFFFFFFFFFF)
 TOP_RANKS = 32
@@ -186,70 +186,27 @@ def _sample(
 
 
 def sample(
-    logits: Tensor,
-    slots: Tensor,
-    temperature: Tensor,
-    top_p: Tensor,
-    top_k: Tensor,
-    seed: Tensor,
-    frame: Tensor,
-    first_draw: int,
-    recent: Tensor | None = None,
-    into: EmbedOut | None = None,
+    logits: Tensor, slots: Tensor, state: Slots, first_draw: int, semantic: bool = False, into: EmbedOut | None = None
 ) -> Tensor:
-    """Sample a token per row from logits (rows, columns). Returns (rows,) int64.
+    """Sample a token per row from logits (rows, columns), with the state of these slots (rows,). Returns (rows,) int64.
 
-    Every parameter is (slots in all,) on the device; row i uses those of slots[i]. With recent (slots in all,
-    REPEAT_WINDOW) it is the main token, sampled repetition-aware with draws first_draw and the next; the last column is
-    the stop token. `into` receives the sampled codes, with 0 at a stop.
+    semantic: the main token, sampled repetition-aware with draws first_draw and the next; the last column is the stop
+    token. `into` receives the sampled codes, with 0 at a stop.
     """
     rows, columns = logits.shape
     if not logits.is_contiguous() or slots.shape != (rows,) or columns > 65536:
         raise ValueError(f"logits {tuple(logits.shape)} must be contiguous, at most 65,536 wide, and slots {(rows,)}")
-    if any(p.shape != temperature.shape for p in (top_p, top_k, seed, frame)):
-        raise ValueError("every parameter must have one entry a slot")
-    if recent is not None and (recent.shape != (len(temperature), REPEAT_WINDOW) or not recent.is_contiguous()):
-        raise ValueError(f"recent {tuple(recent.shape)} must be contiguous {(len(temperature), REPEAT_WINDOW)}")
     if into is not None and not into.fits(rows):
         raise ValueError(f"the tokens of {rows} rows do not fit codes and x of {len(into.codes)}")
     out = torch.empty(rows, dtype=torch.int64, device=logits.device)
-    block = max(triton.next_power_of_2(columns if recent is None else columns - 1), 2 * TOP_RANKS)
+    block = max(triton.next_power_of_2(columns - semantic), 2 * TOP_RANKS)
     launch(
         _sample, (rows,),
-        logits, slots, temperature, top_p, top_k, seed, frame, logits if recent is None else recent, out,
+        logits, slots, state.temperature, state.top_p, state.top_k, state.seed, state.frame,
+        state.recent if semantic else logits, out,
         into.codes if into else out, into.embeddings if into else logits, into.x if into else logits,
         columns, into.x.shape[1] if into else 0, first_draw, columns - 1, into.codes.stride(0) if into else 0,
-        SEMANTIC=recent is not None, WINDOW=REPEAT_WINDOW,
-        BLOCK=block, TOP=TOP_RANKS, GROUP=min(32, block // TOP_RANKS),
-        EMBED=into is not None, STEP=1024, PDL=supports_pdl(logits.device), num_warps=8 if recent is None else 16,
-        **pdl_launch(logits.device),
+        SEMANTIC=semantic, WINDOW=REPEAT_WINDOW, BLOCK=block, TOP=TOP_RANKS, GROUP=min(32, block // TOP_RANKS),
+        EMBED=into is not None, STEP=1024, num_warps=16 if semantic else 8, **early_start(logits.device),
     )  # fmt: skip
     return out
-
-
-def sample_twin(
-    logits: Tensor,
-    slots: Tensor,
-    temperature: Tensor,
-    top_p: Tensor,
-    top_k: Tensor,
-    seed: Tensor,
-    frame: Tensor,
-    first_draw: int,
-    recent: Tensor | None = None,
-    into: EmbedOut | None = None,
-) -> Tensor:
-    """The same in plain torch."""
-    temperature, top_p, top_k, seed, frame = (p[slots] for p in (temperature, top_p, top_k, seed, frame))
-    ranks = min(int(top_k.max()), logits.shape[1])
-    noise = exponential_noise(seed, frame, first_draw + 2, ranks)[:, first_draw:]
-    stop = logits.shape[1] - 1
-    if recent is None:
-        token = draw(logits, temperature, top_p, top_k, noise[:, 0])
-    else:
-        token = draw_semantic(logits, temperature, top_p, top_k, noise, recent[slots], stop)
-    if into:
-        code = token if recent is None else token.masked_fill(token == stop, 0)
-        into.codes.copy_(code)
-        into.x.copy_(into.embeddings[code])
-    return token

@@ -6,20 +6,24 @@ Everything here is a plain function of tensors and a cache: the reference for ev
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from engine.config import ModelConfig, TransformerSizes, Weights
 from engine.model.layers import FeedForward, RMSNorm, apply_rope, rope_angles
-from engine.model.shapes import only_shapes
 from engine.model.stored_weight import BITS, Quantiser, product
 from engine.transfer import send, take_rows
 
 TEXT_TABLE = "slow.embeddings.weight"
 """The only tensor that is needed for prompts alone."""
+ROW_TABLES = frozenset({TEXT_TABLE, "codebook_embeddings.weight"})
+"""Read a few rows at a time, so a CPU keeps them as short as in the file; rows are converted when they are read."""
 
 
 class KeyValues(Protocol):
@@ -140,22 +144,27 @@ class DualAR(nn.Module):
         return self.embed_codes(send(self.text(tokens), codes.device), send(tokens, codes.device), codes)
 
     @property
+    def dtype(self) -> torch.dtype:
+        """The type of activations; `ROW_TABLES` may have a shorter one."""
+        return self.slow.norm.weight.dtype
+
+    @property
     def text_on_host(self) -> bool:
         """Whether the table of text tokens is in the host's memory, even if the model is on a GPU."""
         return self.slow.embeddings.weight.device.type == "cpu"
 
     def text(self, tokens: Tensor) -> Tensor:
-        """Rows of the table of text tokens, on that table's device, which is the CPU if memory is short."""
+        """Rows of the table of text tokens in the model's type, on the table's device: the CPU if memory is short."""
         table = self.slow.embeddings.weight
         if self.text_on_host and not table.requires_grad:
-            return take_rows(table, tokens)
-        return self.slow.embeddings(send(tokens, table.device))
+            return take_rows(table, tokens).to(self.dtype)
+        return self.slow.embeddings(send(tokens, table.device)).to(self.dtype)
 
     def embed_codes(self, text: Tensor, tokens: Tensor, codes: Tensor) -> Tensor:
         """`embed` with the tokens' `text` already looked up."""
         config = self.config
         offsets = torch.arange(config.num_codebooks, device=codes.device) * config.codebook_size
-        audio = self.codebook_embeddings(codes + offsets[:, None]).sum(1)
+        audio = self.codebook_embeddings(codes + offsets[:, None]).to(text.dtype).sum(1)
         is_semantic = (tokens >= config.semantic_start) & (tokens <= config.semantic_end)
         return torch.where(is_semantic[..., None], (text + audio) / config.code_divisor, text)
 
@@ -166,7 +175,7 @@ class DualAR(nn.Module):
         """
         weight = self.slow.embeddings.weight if self.slow_output is None else self.slow_output.weight
         semantic = weight[self.config.semantic_start : self.config.semantic_end + 1]
-        return torch.cat([semantic, weight[self.config.eos_token][None]]).to(self.slow.norm.weight.device)
+        return torch.cat([semantic, weight[self.config.eos_token][None]]).to(self.slow.norm.weight)
 
     def fast_input(self, hidden: Tensor, normed: Tensor) -> Tensor:
         """The fast AR's first input, of slow hidden states (…, slow dim) before and after the final norm."""
@@ -180,3 +189,26 @@ class DualAR(nn.Module):
         position k predicts code k.
         """
         return self.fast_output(self.fast(x, positions, cache))
+
+
+@contextmanager
+def only_shapes() -> Iterator[None]:
+    """Modules built here have no values: assign tensors with ``load_state_dict(…, assign=True)`` or ``to_empty``.
+
+    The meta device alone would still run the initialisers, for which torch imports its whole compiler: 2 to 3 s of an
+    engine's start.
+    """
+    with torch.device("meta"), _NoFirstValues():
+        yield
+
+
+class _NoFirstValues(TorchFunctionMode):
+    """Skips every call of torch.nn.init."""
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Sequence[type], args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if getattr(func, "__module__", None) == "torch.nn.init":
+            return args[0] if args else kwargs["tensor"]
+        return func(*args, **kwargs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -30,9 +31,7 @@ class KVCache:
         position = sizes.n_kv_head * sizes.head_dim
         strides = ((slots * context + spare) * position, context * position, position, sizes.head_dim, 1)
         values = self.nbytes(sizes, slots, context, dtype, spare) // 2 // dtype.itemsize
-        self.keys, self.values = (
-            torch.zeros(values, device=device, dtype=dtype).as_strided(shape, strides) for _ in range(2)
-        )
+        self.keys, self.values = (_zeros(values, device, dtype).as_strided(shape, strides) for _ in range(2))
 
     def span(self, slots: slice, start: int) -> Span:
         """Several steps from `start` on, the same for all these slots: a prefill, or a frame of the fast AR."""
@@ -47,6 +46,13 @@ class KVCache:
         """Bytes of such a cache, keys and values together."""
         positions = sizes.n_layer * (slots * context + spare) + spare * (context - 1)
         return 2 * positions * sizes.n_kv_head * sizes.head_dim * dtype.itemsize
+
+
+def _zeros(values: int, device: torch.device, dtype: torch.dtype) -> Tensor:
+    """On a CPU, memory that is taken only when it is written; torch's own zeros are written."""
+    if device.type != "cpu":
+        return torch.zeros(values, device=device, dtype=dtype)
+    return torch.from_numpy(np.zeros(values * dtype.itemsize, np.uint8)).view(dtype)
 
 
 class Span:

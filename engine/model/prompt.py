@@ -132,34 +132,6 @@ def reference_text(references: Sequence[Reference]) -> str:
     return "\n".join(lines)
 
 
-def timbre_of(utterance: Utterance, dim: int | None) -> np.ndarray | None:
-    """The timbre vector of a take, float32 (dim,); None for the codec's default voice.
-
-    It is the mean of the references' vectors, or of the vectors of the speakers named in the text. A take has one
-    vector, so different voices need separate takes. Raises InvalidUtterance for a vector of the wrong length.
-    """
-    named_speakers = set(_SPEAKER.findall(utterance.text))
-    reference_timbres = [
-        (set(_SPEAKER.findall(reference.text)) or {f"<|speaker:{index}|>"}, reference.timbre)
-        for index, reference in enumerate(utterance.references)
-    ]
-    vectors = [
-        vector
-        for names, vector in reference_timbres
-        if vector is not None and (not named_speakers or named_speakers & names)
-    ]
-    vectors = vectors or [vector for _, vector in reference_timbres if vector is not None]
-    if dim is None or not vectors:
-        return None
-    if wrong_lengths := [len(vector) for vector in vectors if len(vector) != dim]:
-        raise InvalidUtterance(
-            f"a reference's timbre vector has {wrong_lengths[0]} values, this codec's have {dim}; "
-            "it was encoded by another codec"
-        )
-    mean = np.mean(vectors, axis=0)
-    return ((mean - mean.mean()) / (mean.std() + 1e-6)).astype(np.float32) if len(vectors) > 1 else vectors[0]
-
-
 def refuse_control_tokens(text: str, source: str) -> None:
     """Raise InvalidUtterance if the text contains a token that could rewrite the prompt around it."""
     token = _CONTROL.search(text)

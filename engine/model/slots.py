@@ -80,8 +80,12 @@ class Slots:
         A slot that continues after its take has ended (the spare one, a frame launched ahead) stays within the cache.
         """
         tokens = codes[:, :1] + self._semantic_start
-        self.input[slots] = model.embed(tokens, codes[:, :, None])[:, 0]
-        self.recent[slots] = torch.cat([self.recent[slots][:, 1:], codes[:, :1]], 1)
+        self.store(slots, codes[:, 0], model.embed(tokens, codes[:, :, None])[:, 0])
+
+    def store(self, slots: Tensor, first: Tensor, embeddings: Tensor) -> None:
+        """`advance`, given a frame's codes 0 (rows,) and the embeddings (rows, dim) of its codes."""
+        self.input[slots] = embeddings
+        self.recent[slots] = torch.cat([self.recent[slots][:, 1:], first[:, None]], 1)
         self.frame[slots] += 1
         self.position[slots] = (self.position[slots] + 1).minimum(self.last_position[slots])
 

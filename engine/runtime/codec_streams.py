@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from engine.codec import Codec, Precision, StreamState
-from engine.codec.timbre import Colours
+from engine.native.decoder import NativeDecoder
 from engine.runtime.graphs import HIGH_PRIORITY, MIDDLE_PRIORITY, GraphSet
 from engine.transfer import fetch
+
+if TYPE_CHECKING:
+    from engine.fused.codec_decoder import FusedDecoder
 
 StreamCodes = tuple[Hashable, np.ndarray]
 """A stream's name, and its next codes int16 (codebooks, frames ≥ 1)."""
@@ -29,11 +32,8 @@ class CodecStreams(Protocol):
     def close(self, name: Hashable) -> None:
         """Close a stream; does nothing for an unknown one."""
 
-    def open(self, name: Hashable, timbre: np.ndarray | None = None) -> bool:
-        """Start this stream unless it is open. Returns False if no row is free.
-
-        ``timbre``: its voice, float32 (dim,), for a codec with a timbre part; None for the default voice.
-        """
+    def open(self, name: Hashable) -> bool:
+        """Start this stream unless it is open. Returns False if no row is free."""
 
     def names(self) -> list[Hashable]:
         """The names of the open streams."""
@@ -49,7 +49,7 @@ class PlainStreams:
         self._device = next(codec.parameters()).device
         if self._device.type == "cpu" and precision == "float32":
             codec.use_products()
-        self._streams: dict[Hashable, tuple[StreamState, Colours | None]] = {}
+        self._streams: dict[Hashable, StreamState] = {}
 
     @torch.inference_mode()
     def decode(self, pieces: Sequence[StreamCodes]) -> list[np.ndarray]:
@@ -59,38 +59,57 @@ class PlainStreams:
         self._streams.pop(name, None)
 
     @torch.inference_mode()
-    def open(self, name: Hashable, timbre: np.ndarray | None = None) -> bool:
-        if name not in self._streams:
-            self._streams[name] = StreamState(1), self._colours(timbre)
+    def open(self, name: Hashable) -> bool:
+        self._streams.setdefault(name, StreamState(1))
         return True
 
     def names(self) -> list[Hashable]:
         return list(self._streams)
 
-    def _colours(self, timbre: np.ndarray | None) -> Colours | None:
-        """Computed once per stream: the same for all of its frames."""
-        if self._codec.timbre is None:
-            return None
-        return self._codec.timbre.colours(None if timbre is None else torch.from_numpy(timbre)[None].to(self._device))
-
     def _decode_stream(self, name: Hashable, codes: np.ndarray) -> np.ndarray:
         frames = torch.from_numpy(codes.astype(np.int64)).to(self._device)
-        state, colours = self._streams[name]
         with torch.autocast(self._device.type, torch.bfloat16, enabled=self._precision == "bfloat16"):
-            return self._codec.decode(frames[None], state, colours)[0, 0].float().cpu().numpy()
+            return self._codec.decode(frames[None], self._streams[name])[0, 0].float().cpu().numpy()
 
 
-class BatchDecoder(Protocol):
-    """Decodes the next frames of several slots together; all of its state has fixed addresses."""
+class SlotStreams:
+    """Streams in the slots of a decoder, as many as it has."""
 
-    device: torch.device
-    num_codebooks: int
+    def __init__(self, reset: Callable[[int], None], count: int) -> None:
+        """``reset``: starts a new stream in a slot."""
+        self._reset, self._free = reset, list(range(count))
+        self._slots: dict[Hashable, int] = {}
 
-    def __call__(self, codes: Tensor, slots: Tensor) -> Tensor:
-        """Codes (rows, codebooks, frames) int64 for slots (rows,) int64 → float32 (rows, samples)."""
+    def close(self, name: Hashable) -> None:
+        if name in self._slots:
+            self._free.append(self._slots.pop(name))
 
-    def reset(self, slot: int) -> None:
-        """Start a new stream in this slot."""
+    @torch.inference_mode()
+    def open(self, name: Hashable) -> bool:
+        if name not in self._slots:
+            if not self._free:
+                return False
+            self._slots[name] = self._free.pop()
+            self._reset(self._slots[name])
+        return True
+
+    def names(self) -> list[Hashable]:
+        return list(self._slots)
+
+
+class NativeStreams(SlotStreams):
+    """Decodes up to `count` streams, one after the other, in native code."""
+
+    is_concurrent = False
+
+    def __init__(self, codec: Codec, count: int) -> None:
+        """Frees the codec's own weights, of which it has copies."""
+        self._decoder = NativeDecoder(codec, count)
+        super().__init__(self._decoder.reset, count)
+        codec.forget_decoder()
+
+    def decode(self, pieces: Sequence[StreamCodes]) -> list[np.ndarray]:
+        return [self._decoder(self._slots[name], codes) for name, codes in pieces]
 
 
 DENSE = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128)
@@ -99,10 +118,8 @@ SPARSE = (1, 2, 4, 8, 16, 32, 64, 128)
 """Rows per graph for shorter chunks, which belong to takes that have just begun."""
 
 
-class GraphStreams:
+class GraphStreams(SlotStreams):
     """Up to `count` streams in slots; each (rows, frames) size is a CUDA graph, other sizes combine several.
-
-    Not for a codec with a timbre part: its kernels take the voice from the codes alone.
 
     The decoder has one more slot, number `count`, for padding.
     """
@@ -110,10 +127,9 @@ class GraphStreams:
     FRAMES = (8, 4, 2, 1)
     is_concurrent = True
 
-    def __init__(self, decoder: BatchDecoder, count: int) -> None:
+    def __init__(self, decoder: FusedDecoder, count: int) -> None:
+        super().__init__(decoder.reset, count)
         self._decoder, self._count = decoder, count
-        self._free = list(range(count))
-        self._slots: dict[Hashable, int] = {}
         self._sizes = {
             frames: [size for size in (DENSE if frames == self.FRAMES[0] else SPARSE) if size < count] + [count]
             for frames in self.FRAMES
@@ -122,7 +138,7 @@ class GraphStreams:
         self._long = self._graphs([longest], MIDDLE_PRIORITY)
         self._short = self._graphs(shorter, HIGH_PRIORITY)
         self.graphs = self._long, self._short
-        """By frames and rows. A take's first chunks are short, because a listener waits for them."""
+        """Graphs by frames and rows. A take's first chunks are short, because a listener waits for them."""
 
     @torch.inference_mode()
     def decode(self, pieces: Sequence[StreamCodes]) -> list[np.ndarray]:
@@ -136,22 +152,6 @@ class GraphStreams:
                     sounds[i].append(pcm)
                     offsets[i] += frames
         return [np.concatenate(parts) for parts in sounds]
-
-    def close(self, name: Hashable) -> None:
-        if name in self._slots:
-            self._free.append(self._slots.pop(name))
-
-    @torch.inference_mode()
-    def open(self, name: Hashable, timbre: np.ndarray | None = None) -> bool:
-        if name not in self._slots:
-            if not self._free:
-                return False
-            self._slots[name] = self._free.pop()
-            self._decoder.reset(self._slots[name])
-        return True
-
-    def names(self) -> list[Hashable]:
-        return list(self._slots)
 
     def _replay(self, slots: list[int], codes: np.ndarray) -> list[np.ndarray]:
         """codes (rows, codebooks, frames), frames one of FRAMES → each row's samples."""

@@ -141,11 +141,7 @@ class CodecThreads:
                 if job.row not in blocked and job.row.cancelled:
                     self._streams.close(job.row)
                     continue
-                if (
-                    job.row not in blocked
-                    and is_awaited in (None, job.is_awaited)
-                    and self._streams.open(job.row, job.row.timbre)
-                ):
+                if job.row not in blocked and is_awaited in (None, job.is_awaited) and self._streams.open(job.row):
                     jobs[job.row] = job
                 else:
                     remaining.append(job)

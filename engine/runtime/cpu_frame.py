@@ -1,7 +1,8 @@
-"""One frame on a CPU, where calling an operator costs as much as its arithmetic: few calls, into reused buffers.
+"""One frame on a CPU, where calling an operator costs as much as its arithmetic.
 
-Weights, in float32 or quantised, are shared with the plain model, except that gate and up rows are concatenated.
-Tokens are sampled in numpy, one row at a time. `PlainFrame` is the oracle.
+A pass of a transformer is one call of the native library; without that, few calls of torch, into reused buffers.
+Weights, in float32 or quantised, are shared with the plain model. Tokens are drawn one row at a time, natively or in
+numpy. `PlainFrame` is the oracle.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -16,13 +18,29 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.config import TransformerSizes
+from engine.model import host_sampling
 from engine.model.dual_ar import Block, DualAR, Transformer, attention
 from engine.model.host_sampling import SlotDraws
 from engine.model.kv_cache import KVCache
 from engine.model.layers import rope_angles
 from engine.model.slots import Slots
 from engine.model.stored_weight import StoredWeight, set_weight, weight_of
+from engine.native import transformer as native
+from engine.native.transformer import MOST_STEPS, NativeResidual, NativeTransformer
 from engine.runtime.row import Row
+
+
+class TransformerSteps(Protocol):
+    """A transformer with its cache and its head."""
+
+    def __call__(
+        self, x: Tensor, slots: Sequence[int], positions: Sequence[int], every: int = 1
+    ) -> tuple[Tensor, Tensor]:
+        """See `NativeTransformer`."""
+
+
+Residual = Callable[[Sequence[int], Tensor, np.ndarray], None]
+"""See `NativeResidual`."""
 
 Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
 """layer, q (steps, kv_heads, heads per key, head_dim), k, v (steps, kv_heads, head_dim) → (steps, heads · head_dim)"""
@@ -48,6 +66,9 @@ class CpuProduct:
     def __init__(self, weight: StoredWeight) -> None:
         self._quantised = weight if weight.scales is not None else None
         self._columns = weight.values if weight.scales is not None else weight.values.t()
+
+    def of(self, x: Tensor) -> Tensor:
+        return self._quantised.times(x) if self._quantised else x @ self._columns
 
     def into(self, out: Tensor, x: Tensor) -> None:
         if self._quantised:
@@ -213,52 +234,114 @@ def attend_once(q: Tensor, keys: Tensor, values: Tensor) -> Tensor:
     return F.scaled_dot_product_attention(q, keys, values).flatten(1)
 
 
+class TorchSlow:
+    """`TransformerSteps` of the slow AR in torch, each step in a slot of its own."""
+
+    def __init__(self, plain: Transformer, head: CpuProduct, cache: KVCache, rows: int, context: int) -> None:
+        self._run, self._head, self._keys = CpuTransformer(plain, context), head, SlotKeys(cache, rows, context)
+
+    def __call__(
+        self, x: Tensor, slots: Sequence[int], positions: Sequence[int], every: int = 1
+    ) -> tuple[Tensor, Tensor]:
+        normed = self._run(x, self._run.angles[positions], self._keys.steps(slots, positions))
+        return normed, self._head.of(normed if every else normed[:0])
+
+
+class TorchFast:
+    """`TransformerSteps` of the fast AR in torch: all rows at the same codebooks."""
+
+    def __init__(self, plain: Transformer, head: CpuProduct, rows: int, books: int) -> None:
+        self._run, self._head, self._keys = CpuTransformer(plain, books), head, CodebookKeys(plain.sizes, rows, books)
+
+    def __call__(
+        self, x: Tensor, slots: Sequence[int], positions: Sequence[int], every: int = 1
+    ) -> tuple[Tensor, Tensor]:
+        normed = self._run(x, self._run.angles[positions], self._keys.span(len(x) // every, positions[0], every))
+        return normed, self._head.of(normed[every - 1 :: every])
+
+
+def native_steps(
+    model: DualAR, cache: KVCache, rows: int, context: int
+) -> tuple[NativeTransformer, NativeTransformer] | None:
+    """Both transformers in native code; None if that cannot run them."""
+    if not (native.runs(model.slow) and native.runs(model.fast)):
+        return None
+    sizes, books = model.fast.sizes, model.config.num_codebooks
+    keys, values = (torch.zeros(sizes.n_layer, rows, books, sizes.n_kv_head, sizes.head_dim) for _ in range(2))
+    slow_head, fast_head = model.head().detach(), model.fast_output.weight.detach()
+    slow = NativeTransformer(model.slow, slow_head, cache.keys[:, :, :context], cache.values[:, :, :context])
+    return slow, NativeTransformer(model.fast, fast_head, keys, values)
+
+
+def torch_steps(model: DualAR, cache: KVCache, rows: int, context: int) -> tuple[TransformerSteps, TransformerSteps]:
+    """`TransformerSteps` of both transformers in torch."""
+    bits = 8 if model.weights == "int8" else 16  # a frame of Audio8's reads 147 MB of heads in float32
+    heads = model.head().detach(), model.fast_output.weight.detach()
+    slow_head, fast_head = (CpuProduct(StoredWeight.of(head, bits)) for head in heads)
+    slow = TorchSlow(model.slow, slow_head, cache, rows, context)
+    return slow, TorchFast(model.fast, fast_head, rows, model.config.num_codebooks)
+
+
 class CpuFrame:
     """One frame for the given rows, in `host_frame`'s layout."""
 
-    def __init__(self, model: DualAR, cache: KVCache, slots: Slots, rows: int, context: int) -> None:
-        config, books = model.config, model.config.num_codebooks
-        self._model, self._input, self._draws = model, slots.input, SlotDraws(slots, books + 1)
-        self._slow, self._fast = CpuTransformer(model.slow, context), CpuTransformer(model.fast, books)
-        self._slot_keys, self._codebook_keys = SlotKeys(cache, rows, context), CodebookKeys(config.fast, rows, books)
-        self._head, self._fast_head = model.head().detach().t(), model.fast_output.weight.detach().t()
+    def __init__(
+        self,
+        model: DualAR,
+        cache: KVCache,
+        slots: Slots,
+        rows: int,
+        context: int,
+        in_torch: tuple[TransformerSteps, TransformerSteps] | None = None,
+    ) -> None:
+        """``in_torch``: `torch_steps`, to be used even if native code can run this model."""
+        own = None if in_torch else native_steps(model, cache, rows, context)
+        self.is_native = own is not None
+        """Whether any number of steps may be read at once, with the same bits as one by one."""
+        self._model, self._input = model, slots.input
+        draw = native.draw if own else host_sampling.draw
+        self._draws = SlotDraws(slots, model.config.num_codebooks + 1, draw)
+        self._slow, self._fast = own or in_torch or torch_steps(model, cache, rows, context)
+        self._residual: Residual = self._residual_in_torch
+        if own:
+            self._residual = NativeResidual(own[1], model.fast.embeddings.weight.detach(), self._draws, rows)
 
     def __call__(self, rows: tuple[Row, ...]) -> Tensor:
         slots, positions = [row.slot for row in rows], [row.position for row in rows]
         indices, model, stop = torch.tensor(slots), self._model, self._model.config.semantic_size
         hidden = self._input[indices]
-        normed = self._slow(hidden, self._slow.angles[positions], self._slot_keys.steps(slots, positions))
+        normed, logits = self._slow(hidden, slots, positions)
         frame = np.zeros((len(rows), model.config.num_codebooks + 1), np.int64)
-        for row_frame, slot, logits in zip(frame, slots, (normed @ self._head).numpy(), strict=True):
-            first = self._draws.semantic(slot, logits, stop)
+        for row_frame, slot, row_logits in zip(frame, slots, logits.numpy(), strict=True):
+            first = self._draws.semantic(slot, row_logits, stop)
             row_frame[0], row_frame[-1] = (0, 1) if first == stop else (first, 0)
-        frame_tensor = torch.from_numpy(frame)
-        codes = frame_tensor[:, :-1]
+        codes = frame[:, :-1].copy()
         self._residual(slots, model.fast_input(hidden, normed), codes)
-        tokens = codes[:, :1] + model.config.semantic_start
-        self._input[indices] = model.embed(tokens, codes[:, :, None])[:, 0]
+        frame[:, :-1] = codes
+        read = torch.from_numpy(codes)
+        self._input[indices] = model.embed(read[:, :1] + model.config.semantic_start, read[:, :, None])[:, 0]
         self._draws.advance(slots, frame[:, 0])
-        return frame_tensor.to(torch.int16)
+        return torch.from_numpy(frame.astype(np.int16))
 
     def read(self, slot: int, position: int, x: Tensor) -> None:
-        """Put the keys and values of one step (1, dim) into the cache, as generating a frame does; overwrites x."""
-        self._slow(x, self._slow.angles[[position]], self._slot_keys.steps([slot], [position]))
+        """Put the keys and values of steps (steps, dim) from a position on into the cache, as generating frames does.
 
-    def _residual(self, slots: list[int], first: Tensor, codes: Tensor) -> None:
-        """Fill in codes (rows, codebooks), of which the first is given, after the fast AR's first input (rows, fast
-        dim)."""
+        Overwrites x. Torch reads one step at a time.
+        """
+        for part in x.split(MOST_STEPS if self.is_native else 1):
+            self._slow(part, [slot] * len(part), range(position, position + len(part)), every=0)
+            position += len(part)
+
+    def _residual_in_torch(self, slots: Sequence[int], first: Tensor, codes: np.ndarray) -> None:
         table, rows = self._model.fast.embeddings, len(slots)
         # Positions 0 (the hidden state, whose output is unused) and 1 (code 0) go in one pass.
-        x = torch.stack([first, table(codes[:, 0])], 1).flatten(0, 1)
+        x = torch.stack([first, table(torch.from_numpy(codes[:, 0]))], 1).flatten(0, 1)
         for book in range(1, codes.shape[1]):
-            steps = 2 if book == 1 else 1
-            rope = self._fast.angles[book + 1 - steps : book + 1]
-            if steps > 1:
-                rope = rope.repeat(rows, 1, 1)
-            y = self._fast(x, rope, self._codebook_keys.span(rows, book + 1 - steps, steps))
-            logits = (y[steps - 1 :: steps] @ self._fast_head).numpy()
-            sampled = [
-                self._draws.residual(slot, book, row_logits) for slot, row_logits in zip(slots, logits, strict=True)
+            steps = [0, 1] if book == 1 else [book]
+            lines = [row for row in range(rows) for _ in steps]
+            _, logits = self._fast(x, lines, steps * rows, every=len(steps))
+            codes[:, book] = [
+                self._draws.residual(slot, book, row_logits)
+                for slot, row_logits in zip(slots, logits.numpy(), strict=True)
             ]
-            codes[:, book] = torch.tensor(sampled)
-            x = table(codes[:, book])
+            x = table(torch.from_numpy(codes[:, book]))

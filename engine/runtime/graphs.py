@@ -12,16 +12,18 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from engine.model.dual_ar import DualAR
 from engine.model.prompt import PrefillChunk
 
 if TYPE_CHECKING:
-    from engine.kernels.compilation.processes import CachedKernels
+    from engine.fused.codec_encoder import FusedEncoder
+    from engine.kernels.compilation import CachedKernels
 
 log = logging.getLogger(__name__)
 
@@ -66,8 +68,6 @@ def no_garbage_collection() -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CapturedGraph:
-    """A graph with its input and output tensors."""
-
     graph: torch.cuda.CUDAGraph
     inputs: tuple[Tensor, ...]
     outputs: Any
@@ -88,7 +88,7 @@ class CapturedGraph:
         must be captured on the same stream: memory is reused only on the stream that freed it. Other threads may use
         the device meanwhile, but wait while the memory of the trial run is freed for the pool.
         """
-        from engine.kernels.compilation.compiling import rehearsing  # needs Triton, which CPU-only machines may lack
+        from engine.kernels.compilation import rehearsing  # needs Triton, which CPU-only machines may lack
 
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side), rehearsing():
@@ -177,7 +177,7 @@ def capture(
 
     First compiles all of their kernels that are not cached, which takes seconds.
     """
-    from engine.kernels.compilation.compiling import compiling  # needs Triton, which CPU-only machines may lack
+    from engine.kernels.compilation import compiling  # needs Triton, which CPU-only machines may lack
 
     with torch.inference_mode():
         if not (kernels and kernels.are_complete):
@@ -211,12 +211,12 @@ def capture_missing(*sets: GraphSet[Any]) -> Iterator[int]:
 
 
 class FrameGraphs(GraphSet[int]):
-    """One frame for the rows in some slots. The spare slot is never given to a row."""
+    """One frame for the rows in some slots. The spare slot, number ``max_rows``, is never given to a row."""
 
-    def __init__(self, step: Step, max_rows: int, spare_slot: int, device: torch.device) -> None:
-        self._spare = spare_slot
+    def __init__(self, step: Step, max_rows: int, device: torch.device) -> None:
+        self._spare = max_rows
         self._sizes = [size for size in BATCH_SIZES if size < max_rows] + [max_rows]
-        spare = torch.full((max_rows,), spare_slot, dtype=torch.int64, device=device)
+        spare = torch.full((max_rows,), max_rows, dtype=torch.int64, device=device)
         inputs = {size: (spare[:size].clone(),) for size in self._sizes}
         super().__init__(step, inputs, device, first={self._sizes[0], max_rows})
         self._last_slots: dict[int, list[int]] = {}
@@ -238,14 +238,15 @@ class FirstFrameGraphs(GraphSet[int]):
     This saves one pass over the slow AR's weights before the first audio: 2 ms on an H200.
     """
 
-    def __init__(
-        self, draw: Draw, dim: int, dtype: torch.dtype, max_rows: int, spare_slot: int, device: torch.device
-    ) -> None:
-        def inputs(rows: int) -> tuple[Tensor, Tensor]:
-            hidden = torch.zeros(rows, dim, dtype=dtype, device=device)
-            return hidden, torch.full((rows,), spare_slot, dtype=torch.int64, device=device)
+    def __init__(self, draw: Draw, template: Tensor, max_rows: int) -> None:
+        """template: a tensor of hidden states (…, dim) on the device."""
 
-        super().__init__(draw, {rows: inputs(rows) for rows in range(1, min(FIRST_FRAMES, max_rows) + 1)}, device)
+        def inputs(rows: int) -> tuple[Tensor, Tensor]:
+            slots = torch.full((rows,), max_rows, dtype=torch.int64, device=template.device)
+            return template.new_zeros(rows, template.shape[-1]), slots
+
+        sizes = range(1, min(FIRST_FRAMES, max_rows) + 1)
+        super().__init__(draw, {rows: inputs(rows) for rows in sizes}, template.device)
 
     def replay(self, hidden: Sequence[Tensor], slots: Sequence[int]) -> Tensor:
         """A frame (rows, codebooks + 1) int16 for these slots from their hidden states (dim,), valid until the next."""
@@ -260,29 +261,20 @@ class FirstFrameGraphs(GraphSet[int]):
 class PrefillGraphs(GraphSet[int]):
     """Reads pieces of several prompts at once; batches are padded with the one position of the spare slot."""
 
-    def __init__(
-        self,
-        read: Read,
-        text: Callable[[Tensor], Tensor],
-        text_on_host: bool,
-        codebooks: int,
-        template: Tensor,
-        spare_slot: int,
-        sizes: Sequence[int] = PREFILL_SIZES,
-    ) -> None:
-        """text: embeddings of tokens. text_on_host: looked up on the host, else in the graph.
+    def __init__(self, read: Read, model: DualAR, template: Tensor, spare_slot: int, sizes: Sequence[int]) -> None:
+        """template: a tensor of embeddings (…, dim) on the device.
 
-        template: a tensor of embeddings (…, dim) on the device.
+        Tokens are looked up in the graph, unless the model's table of text is on the host.
         """
 
         def work(lines: Tensor, embeddings: Tensor | None = None) -> Tensor:
-            embeddings = text(lines[0]) if embeddings is None else embeddings
+            embeddings = model.text(lines[0]) if embeddings is None else embeddings
             return read(embeddings, lines[0], lines[3:], lines[1], lines[2])
 
-        self._spare, self._lines, self._sizes = spare_slot, codebooks + 3, sizes
-        self._text = text if text_on_host else None
+        self._spare, self._lines, self._sizes = spare_slot, model.config.num_codebooks + 3, sizes
+        self._text = model.text if model.text_on_host else None
         inputs: dict[int, tuple[Tensor, ...]] = {size: (self._padding(size).to(template.device),) for size in sizes}
-        if text_on_host:
+        if model.text_on_host:
             inputs = {size: (*lines, template.new_zeros(size, template.shape[-1])) for size, lines in inputs.items()}
         super().__init__(work, inputs, template.device, first=set(FIRST_PREFILL_SIZES).intersection(sizes))
 
@@ -315,26 +307,13 @@ CLIP_FRAMES = (64, 128, 192, 256, 324)
 """Lengths of clips whose second part is a graph: up to 15 s."""
 
 
-class ClipEncoding(Protocol):
-    """`FusedEncoder` in two parts; the first returns ``steps`` of ``channels`` for each frame."""
-
-    steps: int
-    channels: int
-
-    def convolve(self, audio: Tensor) -> Tensor:
-        """Audio (rows, 1, samples) → (rows, frames · steps, channels) float32."""
-
-    def codes(self, x: Tensor) -> Tensor:
-        """(rows, frames · steps, channels) → codes (rows, codebooks, frames)."""
-
-
 class ClipGraphs(GraphSet[int]):
     """Encodes clips; for a single clip of usual length, everything after the convolutions is a graph.
 
     That part is hundreds of small launches for a clip of any length, which take the host 11 to 17 ms.
     """
 
-    def __init__(self, encoder: ClipEncoding, frame_samples: int, device: torch.device) -> None:
+    def __init__(self, encoder: FusedEncoder, frame_samples: int, device: torch.device) -> None:
         self._encoder, self._audio = encoder, torch.zeros(1, 1, frame_samples, device=device)
         inputs = {
             frames: (torch.zeros(1, frames * encoder.steps, encoder.channels, device=device),) for frames in CLIP_FRAMES

@@ -18,7 +18,9 @@ from engine.runtime.graphs import HIGH_PRIORITY
 from engine.runtime.row import Row, State
 from engine.runtime.runner import Frames, Runner
 from engine.runtime.scheduler import (
-    GATHERING_TURNS,
+    BATCH_WAIT_TURNS,
+    FAST_RAMP,
+    GENTLE_RAMP,
     LEAST_MARGIN,
     PATIENCE,
     LaunchTiming,
@@ -27,7 +29,6 @@ from engine.runtime.scheduler import (
     chunk_size,
     has_buffered,
     is_chunk_due,
-    ramp_of,
 )
 from engine.types import EngineStats, FinishReason
 
@@ -56,7 +57,7 @@ class Loop:
         self._runner = runner
         self._codec = CodecThreads(streams, codec_device, self._end)
         self._scheduler = Scheduler(slots)
-        self._ramp = ramp_of(codec_device.type)
+        self._ramp = GENTLE_RAMP if codec_device.type == "cpu" else FAST_RAMP
         self._slots, self._max_waiting, self._frame_seconds = slots, max_waiting, frame_seconds
         self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._lock = threading.Lock()
@@ -125,6 +126,10 @@ class Loop:
         )
 
     @property
+    def is_idle(self) -> bool:
+        return not (self._scheduler.running or self._scheduler.waiting)
+
+    @property
     def stop_reason(self) -> str | None:
         """Why the loop accepts no more work; None while it runs."""
         with self._lock:
@@ -180,7 +185,7 @@ class Loop:
 
     def _handle_commands(self, wait: bool = True) -> None:
         """Run all pending commands; with ``wait``, block for one if there is nothing to do."""
-        is_idle = not (self._scheduler.running or self._scheduler.waiting)
+        is_idle = self.is_idle
         if is_idle:
             self._put(gathered=True)
             self._check_accounting()
@@ -242,7 +247,7 @@ class Loop:
         self._has_read = bool(turn.prefill) and first_frames is None
         self._settle_all(results)
         self._turns += 1
-        self._put(self._turns % GATHERING_TURNS == 0)
+        self._put(self._turns % BATCH_WAIT_TURNS == 0)
         if first_frames:  # computed before the common frame, which has started only now
             results = list(first_frames.read())
             self._timing.held_up(time.perf_counter())

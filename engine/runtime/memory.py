@@ -7,14 +7,18 @@ import gc
 import sys
 import time
 import weakref
+from bisect import bisect_left
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 CONTAINER = Path("/sys/fs/cgroup")
 """The folder with the memory limit of a container."""
+_MADV_DONTNEED = 4
 
 
 def trim_heap() -> None:
@@ -25,6 +29,23 @@ def trim_heap() -> None:
     """
     if (libc := _glibc()) is not None:
         libc.malloc_trim(0)
+
+
+def drop_file_pages(tensors: Iterable[Tensor]) -> None:
+    """Take the pages of all files that these tensors are views of out of this process; does nothing without glibc.
+
+    The system still has them in its cache, unless it needs the memory, and they return as they are read. The tensors
+    must never have been written to: the changes would be lost.
+    """
+    if (libc := _glibc()) is None:
+        return
+    lines = (line.split(None, 5) for line in Path("/proc/self/maps").read_text("utf-8").splitlines())
+    areas = [tuple(int(end, 16) for end in line[0].split("-")) for line in lines if line[4] != "0"]  # 0: no file
+    addresses = sorted(tensor.data_ptr() for tensor in tensors)
+    for start, end in areas:
+        at = bisect_left(addresses, start)
+        if at < len(addresses) and addresses[at] < end:
+            libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), _MADV_DONTNEED)
 
 
 def freeze_heap() -> None:
@@ -70,7 +91,7 @@ def free_memory(device: torch.device, held_bytes: int = 0, group: Path = CONTAIN
     if device.type != "cpu":
         return None
     try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
+        lines = Path("/proc/meminfo").read_text("utf-8").splitlines()
         free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
     except (OSError, StopIteration, ValueError):
         return None
@@ -82,8 +103,8 @@ def free_memory(device: torch.device, held_bytes: int = 0, group: Path = CONTAIN
 def _free_in_container(group: Path) -> int:
     """Bytes left by a container's limit; the page cache, such as of checkpoints, counts as free. Raises OSError,
     ValueError without a limit."""
-    limit, used = (int((group / f"memory.{name}").read_text()) for name in ("max", "current"))
-    statistics = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+    limit, used = (int((group / f"memory.{name}").read_text("utf-8")) for name in ("max", "current"))
+    statistics = dict(line.split() for line in (group / "memory.stat").read_text("utf-8").splitlines())
     return limit - used + int(statistics.get("inactive_file", 0))
 
 

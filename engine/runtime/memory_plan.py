@@ -15,9 +15,8 @@ from engine.codec.codec_config import PIECE_SAMPLES
 from engine.codec.codec_layers import CausalConv1d, CausalConvTranspose1d
 from engine.config import ModelConfig, TwelveBits, Weights
 from engine.engine_errors import ConfigError
-from engine.model.dual_ar import TEXT_TABLE, DualAR
+from engine.model.dual_ar import TEXT_TABLE, DualAR, only_shapes
 from engine.model.kv_cache import KVCache
-from engine.model.shapes import only_shapes
 from engine.model.stored_weight import multiplies_eight_bits
 
 GIB = 2**30
@@ -71,8 +70,8 @@ class EngineSize(NamedTuple):
     context: int
     weights: Weights
     compact: bool = False
-    """For little memory: clips are encoded on the GPU only while it has room for that, fewer voices are cached and
-    fewer prompt sizes have graphs."""
+    """Whether memory is short: clips are encoded on the GPU only while it has room, fewer voices are cached and fewer
+    prompt sizes have graphs."""
 
     @property
     def text_on_host(self) -> bool:
@@ -262,13 +261,13 @@ class FrameCost:
     passes: int
     """Layers that are gone through, those of the fast AR once for each residual code."""
     weight_bytes: int
-    """Of both autoregressive models, as often as they are read."""
+    """Bytes of weights of both autoregressive models, as often as they are read."""
     codec_operations: int
-    """Of floating-point numbers, additions and multiplications."""
+    """Additions and multiplications of floating-point numbers."""
 
 
 def frame_cost(config: ModelConfig, codec: CodecConfig, dtype: torch.dtype, weights: Weights) -> FrameCost:
-    """Of weights that are held in so many bits."""
+    """The cost of a frame with weights in this format."""
     model, codec_model = _shapes(config, codec, weights)
     residual = config.num_codebooks - 1
 

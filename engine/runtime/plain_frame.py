@@ -16,6 +16,8 @@ from engine.runtime.row import Row
 class PlainFrame:
     """One frame for the given rows, in `host_frame`'s layout."""
 
+    is_native = False
+
     def __init__(self, model: DualAR, cache: KVCache, slots: Slots) -> None:
         self._model, self._cache, self._slots = model, cache, slots
         self._head = model.head()

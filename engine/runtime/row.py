@@ -33,8 +33,6 @@ class Row:
     max_frames: int
     """Limited by the context."""
     sink: Sink
-    timbre: np.ndarray | None = None
-    """float32 (dim,): the timbre vector of its voice; None for the codec's default voice."""
     state: State = State.WAITING
     slot: int = -1
     position: int = 0
@@ -57,7 +55,6 @@ class Row:
 
     @property
     def frame_count(self) -> int:
-        """Number of frames of the take so far."""
         return self.frames_sent + len(self.frames)
 
     def buffered_seconds(self, frame_seconds: float, now: float) -> float:

@@ -62,8 +62,10 @@ class Runner:
             frame = PlainFrame(model, self._cache, self._slots)
         is_cpu = weight.device.type == "cpu"
         self._frame, self._read_frame = frame, frame.read
-        self._repeats, self._reads_frames_one_by_one = repeats, is_cpu
-        self._is_alone = repeats and is_cpu
+        self.is_native = frame.is_native
+        self._read_steps = frame.read if self.is_native else None
+        self._repeats, self._reads_frames_one_by_one = repeats, is_cpu and not self._read_steps
+        self._is_alone = repeats and is_cpu and not self._read_steps
         """Whether each row is computed separately."""
         if self._is_alone:
             self._frame = lambda rows: torch.cat([frame((row,)) for row in rows])
@@ -71,7 +73,7 @@ class Runner:
         self._draw_first: Callable[[Sequence[Tensor], Sequence[int]], Tensor] | None = None
         self._read_rows: dict[Row, Tensor] = {}
         """Rows whose prompts have just been read to the last position, and their hidden states there (dim,)."""
-        self._rows, self._context, self._positions = rows, context, PREFILL_POSITIONS
+        self._rows, self._positions = rows, PREFILL_POSITIONS
 
     @torch.inference_mode()
     def use_graphs(
@@ -88,36 +90,19 @@ class Runner:
         """
         from engine.fused.frame import FusedFrame, FusedPrefill  # need Triton, which CPU-only machines may lack
 
-        step = FusedFrame(
-            self._model,
-            self._cache,
-            self._slots,
-            self._rows,
-            self._context,
-            kernel_attention,
-            batch_invariant,
-            twelve_bits,
-        )
-        frames = FrameGraphs(step, self._rows, self._rows, self.device)
+        step = FusedFrame(self._model, self._cache, self._slots, kernel_attention, batch_invariant, twelve_bits)
+        frames = FrameGraphs(step, self._rows, self.device)
         self.kernel_attention, self.ahead = kernel_attention, True
         self._frame = lambda rows: frames.replay([row.slot for row in rows])
         if not kernel_attention:  # else every position of a slot would copy the whole slot
             return [frames]
         read = FusedPrefill(self._model, step.slow, self._cache)
         embeddings = self._slots.input
-        prefill = PrefillGraphs(
-            read,
-            self._model.text,
-            self._model.text_on_host,
-            self.config.num_codebooks,
-            embeddings,
-            self._rows,
-            prefills,
-        )
+        prefill = PrefillGraphs(read, self._model, embeddings, self._rows, prefills)
         self._read, self._positions = prefill.replay, max(prefills)
         if batch_invariant:  # a prompt's last position is always read as in a frame
             return [frames, prefill]
-        first = FirstFrameGraphs(step.draw, embeddings.shape[1], embeddings.dtype, self._rows, self._rows, self.device)
+        first = FirstFrameGraphs(step.draw, embeddings, self._rows)
         self._draw_first = first.replay
         return [frames, prefill, first]
 
@@ -213,7 +198,6 @@ class Runner:
 
     @torch.inference_mode()
     def launch(self, rows: tuple[Row, ...]) -> Frames:
-        """Launch one frame for each of these rows."""
         frame = self._frame(rows)
         if lines := [line for line, row in enumerate(rows) if row.position + 1 < len(row.prompt)]:
             self._repeat(rows, lines, frame)
@@ -241,8 +225,11 @@ class Runner:
         self._slots.correct(slots, frame[torch.tensor(lines, device=self.device)], codes, self._model)
 
     def _read_one_by_one(self, pieces: Sequence[PrefillChunk]) -> None:
-        """Put keys and values of these pieces into the cache, in plain torch."""
+        """Put keys and values of these pieces into the cache."""
         for piece in pieces:
+            if self._read_steps:
+                self._read_steps(piece.slot, piece.start, self._embed(piece.ids, piece.codes)[0])
+                continue
             if piece.one_by_one:
                 self._read_frames(piece)
                 continue

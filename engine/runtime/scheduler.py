@@ -22,8 +22,8 @@ Larger chunks for listeners with seconds buffered made bursts: 64 streams over H
 time.
 """
 
-GATHERING_TURNS, PATIENCE = 4, 0.3
-"""A chunk whose listener has PATIENCE seconds buffered waits up to GATHERING_TURNS turns, because the codec
+BATCH_WAIT_TURNS, PATIENCE = 4, 0.3
+"""A chunk whose listener has PATIENCE seconds buffered waits up to BATCH_WAIT_TURNS turns, because the codec
 decodes many streams together in less time than a few at a time: on an H200 eight of eight frames in 2.4 ms, 32 in
 6.9."""
 SOON_FRAMES = 4
@@ -137,11 +137,6 @@ class LaunchTiming:
     def record_launch(self, too_late: bool) -> None:
         """Record a delayed launch; too_late: the previous frame had already ended."""
         self._margin = min(1.5 * self._margin, MOST_MARGIN) if too_late else max(0.99 * self._margin, LEAST_MARGIN)
-
-
-def ramp_of(device: str) -> tuple[int, ...]:
-    """The chunk ramp for a device type, ``"cpu"`` or ``"cuda"``."""
-    return GENTLE_RAMP if device == "cpu" else FAST_RAMP
 
 
 def chunk_size(chunks: int, ramp: tuple[int, ...]) -> int:

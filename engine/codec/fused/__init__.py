@@ -1,1 +1,0 @@
-"""The codec over fused kernels (Triton): its decoder for many streams, its encoder for several clips."""

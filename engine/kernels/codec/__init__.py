@@ -1,1 +1,0 @@
-"""Triton kernels of the codec: convolutions, attention over a window, codebooks."""

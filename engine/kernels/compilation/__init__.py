@@ -1,1 +1,0 @@
-"""Compiles kernels in parallel before they are launched, in separate processes if the cache has none yet."""

@@ -1,0 +1,1 @@
+"""Native code for CPUs: sources in C, built libraries, and their use through ctypes."""

@@ -1,0 +1,110 @@
+"""The codec's decoder in native code: codes to sound, a few frames of one stream at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.codec import Codec
+from engine.native.layers import PANEL, TANH, LayerBuilder, NativeLayers, Plan, padded, runs_transformer
+from engine.native.library import SOUND, library
+
+MOST_FRAMES = 4
+"""Frames of one call; a CPU's chunks have no more."""
+
+
+def runs(codec: Codec) -> bool:
+    """Whether this codec's decoder can run natively here; else it runs in torch."""
+    config = codec.config
+    return (
+        library() is not None
+        and next(codec.parameters()).device.type == "cpu"
+        and all(size % PANEL == 0 for size in (config.latent_dim, *config.downsample_dims))
+        and runs_transformer(config.post_module)
+    )
+
+
+class NativeDecoder:
+    """Decodes the next frames of one stream at a time. For one thread only.
+
+    It copies the weights, so the codec may forget its own.
+    """
+
+    def __init__(self, codec: Codec, streams: int) -> None:
+        self._tables, self._offsets, self._limits = _codebooks(codec)
+        plan = Plan(MOST_FRAMES, streams, copies_weights=True)
+        first, last = _build(codec, LayerBuilder(plan))
+        self._layers = NativeLayers(plan, first, last, 1, SOUND)
+        self.reset = self._layers.reset
+
+    def __call__(self, slot: int, codes: np.ndarray) -> np.ndarray:
+        """The next codes (codebooks, frames) → float32 (samples,)."""
+        parts = [codes[:, at : at + MOST_FRAMES] for at in range(0, codes.shape[1], MOST_FRAMES)]
+        return np.concatenate([self._layers(slot, self._vectors(part))[:, 0] for part in parts])
+
+    def _vectors(self, codes: np.ndarray) -> np.ndarray:
+        """The entries of a frame's codes after each other, (frames, channels)."""
+        indices = np.minimum(codes.astype(np.int64).T, self._limits) + self._offsets
+        vectors = self._tables[indices].reshape(codes.shape[1], -1)
+        return np.pad(vectors, ((0, 0), (0, padded(vectors.shape[1]) - vectors.shape[1])))
+
+
+def _build(codec: Codec, builder: LayerBuilder) -> tuple[int, int]:
+    """Add the decoder's layers; returns the buffers of vectors and sound."""
+    plan, quantizer = builder.plan, codec.quantizer
+    post: Any = quantizer.post_module
+    weight, bias = _projection(codec)
+    first = plan.buffer("codes", 1, weight.shape[1])
+    x = builder.raw(1, post.config.input_dim)
+    builder.convolve(first, weight[..., None], bias, output=x)
+    x = builder.project(x, post.input_proj, 1)
+    y = builder.raw(1, post.config.dim)
+    builder.transformer(x, post, y)
+    x, rows = builder.project(y, post.output_proj, 1), 1
+    model: Any = codec.decoder.model
+    stages: Any = quantizer.upsample
+    followers = [*(up for up, _ in stages[1:]), model[0]]
+    for (up, block), follower in zip(stages, followers, strict=True):
+        rows *= up.stride
+        raw, result = builder.around_block(rows, block, follower.context)
+        builder.convolve_up(x, up, output=raw)
+        builder.add_block(raw, result, block)
+        x = result
+    return first, _build_convolutions(model, builder, x, rows)
+
+
+def _build_convolutions(model: Any, builder: LayerBuilder, x: int, rows: int) -> int:
+    first, *blocks, snake, last, _ = model
+    followers = [(block.block[0], block.block[1].context) for block in blocks] + [(snake, last.context)]
+    pending = builder.ahead(rows, first.conv.out_channels, followers[0][1])
+    builder.convolve(x, first.conv.weight, first.conv.bias, activated=pending, snake=followers[0][0])
+    for block, following in zip(blocks, followers[1:], strict=True):
+        _, up, *units = block.block
+        rows *= up.stride
+        raw, ahead = builder.raw(rows, up.conv.out_channels), builder.before(units[0], rows)
+        builder.convolve_up(pending, up, output=raw, activated=ahead, snake=units[0].block[0])
+        pending = builder.units(raw, ahead, units, rows, following)
+    sound = builder.plan.buffer("sound", rows, PANEL)
+    builder.convolve(pending, last.conv.weight, last.conv.bias, activated=sound, activation=TANH)
+    return sound
+
+
+def _codebooks(codec: Codec) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """All codebooks' vectors in one table, and of each codebook its first row and its last code."""
+    parts: Any = codec.quantizer
+    quantizers = [*parts.semantic_quantizer.quantizers, *parts.quantizer.quantizers]
+    tables = [quantizer.codebook.weight.detach().float().numpy() for quantizer in quantizers]
+    sizes = np.array([len(table) for table in tables])
+    return np.concatenate(tables), np.cumsum(sizes) - sizes, sizes - 1
+
+
+def _projection(codec: Codec) -> tuple[Tensor, Tensor]:
+    """The sum of all codebooks' projections as one: weight (dim, codebooks · codebook_dim) and bias."""
+    parts: Any = codec.quantizer
+    quantizers = [*parts.semantic_quantizer.quantizers, *parts.quantizer.quantizers]
+    weights = [quantizer.out_proj.weight[..., 0] for quantizer in quantizers]
+    biases = [quantizer.out_proj.bias.double() for quantizer in quantizers]
+    return torch.cat(weights, 1), torch.stack(biases).sum(0)

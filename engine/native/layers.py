@@ -1,0 +1,384 @@
+"""The codec's layers for the C code: weights in its order, buffers between layers, and streams' states.
+
+The numbers are float32, the seven-tap convolutions by Winograd's F(4, 7), where a frame is long enough. Chunks of any
+sizes give what the whole gives bit for bit, for any number of threads.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from engine.codec.codec_config import TransformerConfig
+from engine.model.layers import rope_angles
+from engine.native.library import (
+    BufferFields,
+    ConvolutionFields,
+    LargePages,
+    Layer,
+    LayersFields,
+    Matrix,
+    StepsFields,
+    TransformerFields,
+    library,
+)
+
+PANEL = 16
+"""Outputs that are computed together; a buffer's channels are a multiple of it."""
+POINTS, OUTPUTS, TAPS = 10, 4, 7
+_MOST_TILES = 512
+_AT = (0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 1.5, -1.5)
+"""The finite points: small whole numbers and halves, with which float32 keeps a relative error of some 6e-6 a layer."""
+_CONVOLUTION, _WINOGRAD, _DEPTHWISE, _TRANSFORMER = range(4)
+_PLAIN, _SNAKE, GELU, TANH = range(4)
+
+
+def winograd_matrices() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Matrices for inputs (POINTS, POINTS), weights (POINTS, TAPS) and outputs (OUTPUTS, POINTS), in float64."""
+
+    def powers(count: int) -> np.ndarray:
+        rows = [[point**power for power in range(count)] for point in _AT]
+        return np.array([*rows, [0.0] * (count - 1) + [1.0]])
+
+    inputs = np.linalg.inv(powers(POINTS)).T
+    largest = abs(inputs).max(1, keepdims=True)
+    return inputs / largest, powers(TAPS) * largest, powers(OUTPUTS).T
+
+
+def runs_transformer(config: TransformerConfig) -> bool:
+    """Whether native code can run this transformer."""
+    sizes = config.head_dim, config.intermediate_size, config.n_head * config.head_dim
+    return (
+        all(size % 8 == 0 for size in sizes)
+        and config.head_dim <= 256
+        and all(size % PANEL == 0 for size in (config.dim, config.input_dim))
+    )
+
+
+def padded(channels: int) -> int:
+    return -(-channels // PANEL) * PANEL
+
+
+@dataclass
+class Plan:
+    """The layers so far, and the buffers and weights that they use."""
+
+    frames: int
+    """At most, of one call. Memory for activations grows with it."""
+    streams: int
+    copies_weights: bool
+    """Whether transformers' weights are copied, so that the codec may forget its own; other layers' always are."""
+    layers: list[ConvolutionFields] = field(default_factory=list)
+    buffers: list[BufferFields] = field(default_factory=list)
+    places: list[str] = field(default_factory=list)
+    """The memory of each buffer, by name: two sets of names take turns, so that a layer never reads what it writes."""
+    transformers: list[WindowSteps] = field(default_factory=list)
+    kept: list[object] = field(default_factory=list)
+    memory: LargePages = field(default_factory=LargePages)
+    state_size: int = 0
+
+    def buffer(self, place: str, rows: int, channels: int, context: int = 0) -> int:
+        """A new buffer with room for this many rows a frame; one channel is not padded."""
+        width = 1 if channels == 1 else padded(channels)
+        self.buffers.append(BufferFields(None, self.state_size, rows, width, context))
+        self.places.append(place)
+        self.state_size += context * width
+        return len(self.buffers) - 1
+
+    def joined(self, index: int, stride: int) -> int:
+        """The same buffer, each `stride` rows as one: a strided convolution then is one without a stride."""
+        of = self.buffers[index]
+        assert of.rows % stride == 0 and of.context % stride == 0
+        width = of.channels * stride
+        self.buffers.append(BufferFields(None, of.state, of.rows // stride, width, of.context // stride))
+        self.places.append(self.places[index])
+        return len(self.buffers) - 1
+
+    def pointer(self, array: Tensor | np.ndarray) -> int:
+        """The address of a contiguous float32 copy of a tensor, or of an array."""
+        if isinstance(array, Tensor):
+            array = self.memory.copy(array.detach().float()).numpy()
+        array = np.ascontiguousarray(array)
+        self.kept.append(array)
+        return array.ctypes.data
+
+    def matrix(self, weight: Tensor) -> Matrix:
+        if self.copies_weights or weight.dtype != torch.float32 or not weight.is_contiguous():
+            return Matrix(self.pointer(weight), None, *weight.shape, 32)
+        self.kept.append(weight)
+        return Matrix(weight.data_ptr(), None, *weight.shape, 32)
+
+    def allocate(self) -> None:
+        sizes: dict[str, int] = {}
+        for place, buffer in zip(self.places, self.buffers, strict=True):
+            size = (buffer.context + buffer.rows * self.frames) * buffer.channels
+            sizes[place] = max(sizes.get(place, 0), size)
+        memory = {place: self.pointer(np.zeros(size + 16, np.float32)) for place, size in sizes.items()}
+        for place, buffer in zip(self.places, self.buffers, strict=True):
+            buffer.memory = memory[place]
+        tiled = [layer for layer in self.layers if layer.kind == _WINOGRAD]
+        if tiled:
+            size = POINTS * (_MOST_TILES + 1) * max(layer.inputs for layer in tiled)
+            tiles = self.pointer(np.zeros(size, np.float32))
+            for layer in tiled:
+                layer.memory = tiles
+
+
+class WindowSteps:
+    """A window transformer's weights, and the keys and values of all streams."""
+
+    def __init__(self, plan: Plan, module: Any, rows: int) -> None:
+        """``rows``: steps of a frame."""
+        config = self._config = module.config
+        self._rows = rows
+        capacity = config.window + plan.frames * rows
+        shape = (2, config.n_layer, plan.streams, capacity, config.n_head, config.head_dim)
+        self._caches = np.zeros(shape, np.float32)
+        layers = (Layer * config.n_layer)()
+        for index, (layer, block) in enumerate(zip(layers, module.layers, strict=True)):
+            attention, ffn = block.attention, block.feed_forward
+            layer.attention_norm = plan.pointer(block.attention_norm.weight)
+            layer.ffn_norm = plan.pointer(block.ffn_norm.weight)
+            layer.attention_scale = plan.pointer(block.attention_layer_scale.gamma)
+            layer.ffn_scale = plan.pointer(block.ffn_layer_scale.gamma)
+            layer.qkv, layer.output = plan.matrix(attention.wqkv.weight), plan.matrix(attention.wo.weight)
+            layer.gate, layer.up, layer.down = (plan.matrix(part.weight) for part in (ffn.w1, ffn.w3, ffn.w2))
+            layer.keys, layer.values = (cache[index].ctypes.data for cache in self._caches)
+        self.fields = TransformerFields(
+            layers, plan.pointer(module.norm.weight), Matrix(), capacity * config.n_head * config.head_dim,
+            config.n_layer, config.dim, config.n_head, config.n_head, config.head_dim, config.intermediate_size,
+            config.window, capacity, config.norm_eps,
+        )  # fmt: skip
+        self.steps = StepsFields()
+
+    def move(self, slot: int, frame: int, frames: int) -> None:
+        """The next call's steps are those of these frames of a stream."""
+        config, first, count = self._config, frame * self._rows, frames * self._rows
+        angles = rope_angles(torch.arange(first, first + count), config.head_dim, config.rope_base)
+        self._angles = angles.contiguous()
+        self._places = np.array([[slot] * count, range(first, first + count), range(count)], np.int32)
+        steps, address, row = self.steps, self._places.ctypes.data, self._places.strides[0]
+        steps.angles, steps.steps = self._angles.data_ptr(), count
+        steps.slots, steps.positions, steps.rotations = address, address + row, address + 2 * row
+
+
+class NativeLayers:
+    """Runs the layers of a plan over the next frames of one stream at a time. For one thread only."""
+
+    def __init__(self, plan: Plan, first: int, last: int, width: int, lane: int) -> None:
+        """``first``, ``last``: the buffers of inputs and outputs; ``width``: channels of an output row."""
+        plan.allocate()
+        self._plan, self._lane = plan, lane
+        layers = (ConvolutionFields * len(plan.layers))(*plan.layers)
+        buffers = (BufferFields * len(plan.buffers))(*plan.buffers)
+        self._fields = LayersFields(layers, buffers, len(layers), first, last, width)
+        self._shape = plan.buffers[last].rows, width
+        self._states = np.zeros((plan.streams, max(plan.state_size, 1)), np.float32)
+        self._frames = [0] * plan.streams
+
+    def reset(self, slot: int) -> None:
+        """Start a new stream in this slot."""
+        self._states[slot] = 0
+        self._frames[slot] = 0
+
+    def __call__(self, slot: int, inputs: np.ndarray) -> np.ndarray:
+        """The next inputs (frames, floats of a frame) float32 → outputs (rows, width)."""
+        frames = len(inputs)
+        assert frames <= self._plan.frames and inputs.flags.c_contiguous
+        rows, width = self._shape
+        outputs = np.empty((frames * rows, width), np.float32)
+        for transformer in self._plan.transformers:
+            transformer.move(slot, self._frames[slot], frames)
+        native = library()
+        assert native is not None
+        state = self._states[slot].ctypes.data
+        native.native_codec_frames(
+            ctypes.byref(self._fields), inputs.ctypes.data, state, frames, outputs.ctypes.data, self._lane
+        )
+        self._frames[slot] += frames
+        return outputs
+
+
+class LayerBuilder:
+    """Adds layers to a plan."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self._turn = 0
+
+    def raw(self, rows: int, channels: int, context: int = 0) -> int:
+        """A buffer in the other set of places; the buffers of its readers, added next, are in the same set."""
+        self._turn ^= 1
+        return self.plan.buffer(f"raw {self._turn}", rows, channels, context)
+
+    def ahead(self, rows: int, channels: int, context: int) -> int:
+        """A buffer for an activation of what is in the last `raw`."""
+        return self.plan.buffer(f"in {self._turn}", rows, channels, context)
+
+    def convolve(
+        self,
+        x: int,
+        weight: Tensor,
+        bias: Tensor,
+        output: int = -1,
+        activated: int = -1,
+        snake: Any | None = None,
+        activation: int = _PLAIN,
+        is_added: bool = False,
+        dilation: int = 1,
+        repeats: int = 1,
+    ) -> None:
+        """A convolution with weight (outputs, inputs, taps); repeats: how often the Snake's periods repeat."""
+        outputs, inputs, taps = weight.shape
+        width = padded(outputs)
+        full = torch.zeros(width, inputs, taps)
+        full[:outputs] = weight
+        panels = full.unflatten(0, (-1, PANEL)).permute(0, 3, 2, 1)  # (panels, taps, inputs, PANEL)
+        fields = self._fields(_CONVOLUTION, x, bias, outputs, output, activated, snake, repeats)
+        fields.taps, fields.dilation, fields.inputs, fields.is_added = taps, dilation, inputs, is_added
+        fields.activation = activation or fields.activation
+        fields.weights = self.plan.pointer(panels)
+        self.plan.layers.append(fields)
+
+    def convolve_up(self, x: int, layer: Any, output: int, activated: int = -1, snake: Any | None = None) -> None:
+        """An upsampling convolution as one of taps = context + 1, whose outputs are `stride` rows."""
+        conv, stride, taps = layer.conv, layer.stride, layer.context + 1
+        inputs, outputs, kernel = conv.weight.shape
+        width = padded(outputs)
+        weight = conv.weight.new_zeros(stride, width, inputs, taps)
+        whole = torch.zeros(inputs, outputs, taps * stride)
+        whole[..., :kernel] = conv.weight
+        # Output row j of an input's share at distance k is kernel entry k · stride + j; taps go from the past on.
+        shares = whole.unflatten(2, (taps, stride)).permute(3, 1, 0, 2).flip(3)
+        weight[:, :outputs] = shares
+        bias = torch.zeros(stride, width)
+        bias[:, :outputs] = conv.bias
+        self.convolve(x, weight.flatten(0, 1), bias.flatten(), output, activated, snake, repeats=stride)
+
+    def convolve_down(self, x: int, layer: Any, output: int, activated: int = -1, snake: Any | None = None) -> None:
+        """A strided convolution, whose taps are a multiple of the stride."""
+        conv, (stride,) = layer.conv, layer.conv.stride
+        joined = self.plan.joined(x, stride)
+        outputs, inputs, taps = conv.weight.shape
+        weight = torch.zeros(outputs, stride, padded(inputs), taps // stride)
+        weight[:, :, :inputs] = conv.weight.unflatten(2, (-1, stride)).permute(0, 3, 1, 2)
+        self.convolve(joined, weight.flatten(1, 2), conv.bias, output, activated, snake)
+
+    def project(self, x: int, layer: nn.Module, rows: int) -> int:
+        """A transformer's projection; returns its output, which is x if there is none."""
+        if not isinstance(layer, nn.Linear):
+            return x
+        y = self.plan.buffer("mid", rows, layer.out_features)
+        self.convolve(x, layer.weight[..., None], layer.bias, output=y)
+        return y
+
+    def transformer(self, x: int, module: Any, output: int, activated: int = -1, snake: Any | None = None) -> None:
+        """A window transformer without its projections."""
+        plan, rows, width = self.plan, self.plan.buffers[x].rows, module.config.dim
+        steps = WindowSteps(plan, module, rows)
+        plan.transformers.append(steps)
+        fields = self._fields(_TRANSFORMER, x, torch.zeros(width), width, output, activated, snake)
+        fields.transformer, fields.steps = ctypes.pointer(steps.fields), ctypes.pointer(steps.steps)
+        plan.layers.append(fields)
+
+    def before(self, unit: Any, rows: int) -> int:
+        """A buffer for the input of a residual unit after its first Snake."""
+        return self.ahead(rows, unit.block[1].conv.in_channels, _starts(unit, rows)[1])
+
+    def units(self, raw: int, ahead: int, units: list[Any], rows: int, following: tuple[Any, int]) -> int:
+        """Residual units of what is in `raw`, and its Snake in `ahead`; returns the input of what follows: a Snake and
+        its context."""
+        plan = self.plan
+        for index, unit in enumerate(units):
+            _, dilated, snake, last = unit.block
+            width = last.conv.out_channels
+            middle = plan.buffer("mid", rows, width)
+            self._dilated(ahead, dilated, middle, snake, _starts(unit, rows)[0])
+            if index + 1 < len(units):
+                after, ahead = units[index + 1].block[0], self.before(units[index + 1], rows)
+            else:
+                after, ahead = following[0], self.ahead(rows, width, following[1])
+            self.convolve(
+                middle, last.conv.weight, last.conv.bias, output=raw, activated=ahead, snake=after, is_added=True
+            )
+        return ahead
+
+    def around_block(self, rows: int, block: Any, later: int = 0, stride: int = 1) -> tuple[int, int]:
+        """Buffers for the input and the output of a ConvNeXt block, of which the next layer reads the output.
+
+        They are the same rows, before and after the block's output is added, with different rows before them.
+        ``later``, ``stride``: the next layer's context and stride.
+        """
+        width, context = block.pwconv1.in_features, max(block.dwconv.context, later)
+        context += -context % stride
+        raw = self.raw(rows, width, context)
+        return raw, self.plan.buffer(self.plan.places[raw], rows, width, context)
+
+    def add_block(self, raw: int, result: int, block: Any) -> None:
+        """A ConvNeXt block."""
+        plan, rows, width = self.plan, self.plan.buffers[raw].rows, block.pwconv1.in_features
+        normed = plan.buffer("mid", rows, width)
+        dw = block.dwconv.conv
+        plan.layers.append(
+            ConvolutionFields(
+                kind=_DEPTHWISE, input=raw, output=-1, activated=normed, taps=TAPS, dilation=1, inputs=width,
+                outputs=padded(width), weights=plan.pointer(dw.weight[:, 0].t()), bias=plan.pointer(dw.bias),
+            )
+        )  # fmt: skip
+        first, second = block.pwconv1, block.pwconv2
+        wide = plan.buffer("wide", rows, first.out_features)
+        weight, bias = first.weight * block.norm.weight, first.bias + first.weight @ block.norm.bias
+        self.convolve(normed, weight[..., None], bias, activated=wide, activation=GELU)
+        weight, bias = second.weight * block.gamma[:, None], second.bias * block.gamma
+        self.convolve(wide, weight[..., None], bias, output=result, is_added=True)
+
+    def _dilated(self, x: int, layer: Any, middle: int, snake: Any, starts: np.ndarray | None) -> None:
+        conv = layer.conv
+        if starts is None:
+            self.convolve(x, conv.weight, conv.bias, activated=middle, snake=snake, dilation=conv.dilation[0])
+            return
+        plan = self.plan
+        factors = torch.from_numpy(winograd_matrices()[1])
+        weight = torch.einsum("pk,oik->poi", factors, conv.weight.double())
+        panels = weight.unflatten(1, (-1, PANEL)).permute(1, 0, 3, 2)  # (panels, points, inputs, PANEL)
+        fields = self._fields(_WINOGRAD, x, conv.bias, conv.out_channels, -1, middle, snake)
+        fields.taps, fields.dilation, fields.inputs = TAPS, conv.dilation[0], conv.in_channels
+        fields.weights, fields.starts, fields.tiles = plan.pointer(panels), plan.pointer(starts), len(starts)
+        plan.layers.append(fields)
+
+    def _fields(
+        self, kind: int, x: int, bias: Tensor, outputs: int, output: int, activated: int, snake: Any | None,
+        repeats: int = 1,
+    ) -> ConvolutionFields:  # fmt: skip
+        plan, width = self.plan, padded(outputs)
+        full = torch.zeros(width)
+        full[:outputs] = bias
+        fields = ConvolutionFields(kind=kind, input=x, output=output, activated=activated, outputs=width)
+        fields.bias = plan.pointer(full)
+        if snake is not None:
+            alpha = torch.ones(repeats, width // repeats)
+            alpha[:, : snake.alpha.shape[1]] = snake.alpha.flatten()
+            fields.activation, fields.alpha = _SNAKE, plan.pointer(alpha)
+            fields.inverse = plan.pointer((alpha + 1e-9).reciprocal())
+        return fields
+
+
+def _starts(unit: Any, rows: int) -> tuple[np.ndarray | None, int]:
+    """The Winograd tiles of a frame, None if it is too short for them, and the context that they need."""
+    dilated = unit.block[1]
+    dilation, channels = dilated.conv.dilation[0], dilated.conv.in_channels
+    if rows < OUTPUTS * dilation // 2 or channels % PANEL:
+        return None, dilated.context
+    starts = []
+    for phase in range(min(dilation, rows)):
+        count = -(-(rows - phase) // dilation)
+        starts += [(phase + at * dilation, 0) for at in range(0, count - OUTPUTS + 1, OUTPUTS)]
+        if left := count % OUTPUTS:  # a last tile that ends with the frame
+            starts.append((phase + (count - OUTPUTS) * dilation, OUTPUTS - left))
+    context = (TAPS - 1) * dilation - min(0, *(row for row, _ in starts))
+    return np.array(starts, np.int32), context

@@ -1,0 +1,277 @@
+// The codec's encoder and decoder: lists of convolutions over frames, channels last, with a stream's state between them.
+//
+// Each output is the sum of its products in one order, whatever else is computed with it, and tiles are aligned to frames,
+// so a stream in chunks of any sizes equals the whole bit for bit. Compiled for each instruction set.
+#include <math.h>
+#include "native.h"
+#include "simd.h"
+
+enum { PANEL = 16 };  // outputs that are computed together, in two vectors
+enum { ROWS = 6 };  // rows that are: 12 sums, two weights and an input are fifteen of sixteen registers
+enum { SPAN = 48 };  // rows of a tile; weights of a panel are read from the cache for each six of them
+enum { POINT_ROWS = MOST_TILES + 1 };  // of memory for a point; one more, or all points would lie in the same lines of a cache
+enum { TILE_PRODUCTS = 1 << 18 };  // of a tile, some ten microseconds
+enum { AHEAD = 512 };  // weights that are asked for before they are needed, two kilobytes
+enum { KEPT_BYTES = 1 << 20 };  // that a core's own cache keeps
+
+// Winograd's F(4, 7): four outputs of a seven-tap convolution by ten products instead of 28, with points 0, ±1, ±2, ±½, ±1½
+// and ∞. The rows of IN are divided by their largest entry, and the weights multiplied by it.
+#include "winograd.h"
+
+void NAME(transformer_steps)(const Transformer *, const Steps *, int lane);
+
+typedef struct {
+    const Convolution *c;
+    const Buffer *buffers;
+    int32_t frames, rows, panels_per_tile, panel_groups, spans, first, count, per_frame;
+    int32_t by_panels;  // whether tiles of the same panels follow each other, or those of the same rows
+} Pass;
+
+static float *rows_of(const Buffer *b) { return b->memory + (int64_t)b->context * b->channels; }
+
+// Sums of `count` rows of PANEL outputs.
+INLINE void sum_rows(
+    const float *x, int64_t row, int64_t tap, int taps, int inputs, const float *w, int count, float *out) {
+    f8 sums[ROWS][2];
+    for (int r = 0; r < count; r++) sums[r][0] = sums[r][1] = all(0);
+    for (int k = 0; k < taps; k++) {
+        const float *from = x + k * tap;
+        for (int i = 0; i < inputs; i++, w += PANEL) {
+            __builtin_prefetch(w + AHEAD);
+            f8 w0 = load(w), w1 = load(w + 8);
+            for (int r = 0; r < count; r++) {
+                f8 v = all(from[r * row + i]);
+                sums[r][0] = fma8(w0, v, sums[r][0]);
+                sums[r][1] = fma8(w1, v, sums[r][1]);
+            }
+        }
+    }
+    for (int r = 0; r < count; r++) {
+        store(out + r * PANEL, sums[r][0]);
+        store(out + r * PANEL + 8, sums[r][1]);
+    }
+}
+
+// As many of the rows that are left as leaves no small rest: few sums at a time wait for each other.
+static int some_rows(
+    const float *x, int64_t row, int64_t tap, int taps, int inputs, const float *w, int left, float *out) {
+    int groups = (left + ROWS - 1) / ROWS, count = (left + groups - 1) / groups;
+    switch (count) {
+        case 6: sum_rows(x, row, tap, taps, inputs, w, 6, out); break;
+        case 5: sum_rows(x, row, tap, taps, inputs, w, 5, out); break;
+        case 4: sum_rows(x, row, tap, taps, inputs, w, 4, out); break;
+        case 3: sum_rows(x, row, tap, taps, inputs, w, 3, out); break;
+        case 2: sum_rows(x, row, tap, taps, inputs, w, 2, out); break;
+        default: sum_rows(x, row, tap, taps, inputs, w, 1, out);
+    }
+    return count;
+}
+
+// Stores the activation of eight sums.
+INLINE void activate(const Pass *d, int64_t row, int32_t at, f8 sums) {
+    const Convolution *c = d->c;
+    if (c->activated < 0) return;
+    float *target = rows_of(&d->buffers[c->activated]) + row * c->outputs + at;
+    switch (c->activation) {
+        case SNAKE: store(target, snake8(sums, load(c->alpha + at), load(c->inverse + at))); break;
+        case GELU: store(target, gelu8(sums)); break;
+        case TANH: store(target, tanh8(sums)); break;
+        default: store(target, sums);
+    }
+}
+
+// Stores eight sums: bias, what is added, activation.
+INLINE void finish(const Pass *d, int64_t row, int32_t at, f8 sums) {
+    const Convolution *c = d->c;
+    sums += load(c->bias + at);
+    if (c->output >= 0) {
+        float *target = rows_of(&d->buffers[c->output]) + row * c->outputs + at;
+        if (c->is_added) sums += load(target);
+        store(target, sums);
+    }
+    activate(d, row, at, sums);
+}
+
+// First panel and span of rows of a tile.
+INLINE int32_t place_of(const Pass *d, int tile, int32_t *span) {
+    *span = d->by_panels ? tile % d->spans : tile / d->panel_groups;
+    return (d->by_panels ? tile / d->spans : tile % d->panel_groups) * d->panels_per_tile;
+}
+
+static void convolution_tile(void *context, int tile) {
+    const Pass *d = context;
+    const Convolution *c = d->c;
+    const Buffer *in = &d->buffers[c->input];
+    int32_t span, panel = place_of(d, tile, &span), panels = c->outputs / PANEL, last = panel + d->panels_per_tile;
+    int32_t end = (span + 1) * SPAN < d->rows ? (span + 1) * SPAN : d->rows;
+    const float *x = rows_of(in) - (int64_t)(c->taps - 1) * c->dilation * in->channels;
+    float sums[ROWS * PANEL];
+    for (; panel < last && panel < panels; panel++) {
+        const float *w = c->weights + (int64_t)panel * c->taps * c->inputs * PANEL;
+        for (int count, row = span * SPAN; row < end; row += count) {
+            count = some_rows(
+                x + (int64_t)row * in->channels, in->channels, (int64_t)c->dilation * in->channels, c->taps, c->inputs, w,
+                end - row, sums);
+            for (int r = 0; r < count; r++)
+                for (int half = 0; half < PANEL; half += 8)
+                    finish(d, row + r, panel * PANEL + half, load(sums + r * PANEL + half));
+        }
+    }
+}
+
+// Divides rows × panels into tiles and returns how many; ``products`` of an output, whose inputs take ``bytes`` in all.
+static int divide(Pass *d, int32_t rows, int32_t products, int64_t bytes) {
+    int64_t per_panel = (int64_t)(rows < SPAN ? rows : SPAN) * products * PANEL;
+    int32_t panels = d->c->outputs / PANEL;
+    d->spans = (rows + SPAN - 1) / SPAN;
+    d->panels_per_tile = per_panel >= TILE_PRODUCTS ? 1 : (int32_t)(TILE_PRODUCTS / per_panel);
+    if (d->panels_per_tile > panels) d->panels_per_tile = panels;
+    d->panel_groups = (panels + d->panels_per_tile - 1) / d->panels_per_tile;
+    d->by_panels = bytes <= KEPT_BYTES;
+    return d->spans * d->panel_groups;
+}
+
+// Row and first stored output of a tile, counted over all frames.
+static int32_t start_of(const Pass *d, int32_t tile, int32_t *stored) {
+    const int32_t *start = d->c->starts + 2 * (tile % d->per_frame);
+    *stored = start[1];
+    return tile / d->per_frame * d->buffers[d->c->input].rows + start[0];
+}
+
+static void winograd_in(void *context, int index) {
+    const Pass *d = context;
+    const Convolution *c = d->c;
+    const Buffer *in = &d->buffers[c->input];
+    int32_t stored, row = start_of(d, d->first + index, &stored);
+    int64_t step = (int64_t)c->dilation * in->channels, point = (int64_t)POINT_ROWS * c->inputs;
+    const float *x = rows_of(in) + (int64_t)row * in->channels - 6 * step;
+    float *to = c->memory + (int64_t)index * c->inputs;
+    for (int32_t i = 0; i < c->inputs; i += 8) {
+        f8 values[WINOGRAD_POINTS];
+        for (int k = 0; k < WINOGRAD_POINTS; k++) values[k] = load(x + k * step + i);
+        f8 first = all(0), last = all(0);
+        for (int k = 0; k < WINOGRAD_POINTS; k += 2) {
+            first = fma8(all(IN[0][k]), values[k], first);
+            last = fma8(all(IN[WINOGRAD_POINTS - 1][k + 1]), values[k + 1], last);
+        }
+        store(to + i, first);
+        store(to + (WINOGRAD_POINTS - 1) * point + i, last);
+        for (int p = 1; p < WINOGRAD_POINTS - 1; p += 2) {  // a point and its negative
+            f8 even = all(0), odd = all(0);
+            for (int k = 1; k < WINOGRAD_POINTS - 1; k += 2) {
+                odd = fma8(all(IN[p][k]), values[k], odd);
+                even = fma8(all(IN[p][k + 1]), values[k + 1], even);
+            }
+            store(to + p * point + i, even + odd);
+            store(to + (p + 1) * point + i, even - odd);
+        }
+    }
+}
+
+static void winograd_tile(void *context, int tile) {
+    const Pass *d = context;
+    const Convolution *c = d->c;
+    int32_t span, panel = place_of(d, tile, &span), panels = c->outputs / PANEL, last = panel + d->panels_per_tile;
+    int32_t begin = span * SPAN, end = begin + SPAN < d->count ? begin + SPAN : d->count;
+    float sums[WINOGRAD_POINTS][SPAN * PANEL];
+    for (; panel < last && panel < panels; panel++) {
+        for (int p = 0; p < WINOGRAD_POINTS; p++) {
+            const float *w = c->weights + ((int64_t)panel * WINOGRAD_POINTS + p) * c->inputs * PANEL;
+            const float *x = c->memory + (int64_t)p * POINT_ROWS * c->inputs;
+            for (int count, row = begin; row < end; row += count)
+                count = some_rows(
+                    x + (int64_t)row * c->inputs, c->inputs, 0, 1, c->inputs, w, end - row,
+                    sums[p] + (row - begin) * PANEL);
+        }
+        for (int32_t index = begin; index < end; index++) {
+            int32_t stored, row = start_of(d, d->first + index, &stored);
+            for (int half = 0; half < PANEL; half += 8) {
+                f8 values[WINOGRAD_POINTS];
+                for (int p = 0; p < WINOGRAD_POINTS; p++) values[p] = load(sums[p] + (index - begin) * PANEL + half);
+                f8 outputs[WINOGRAD_OUTPUTS] = {values[0], all(0), all(0), values[WINOGRAD_POINTS - 1]};
+                for (int p = 1; p < WINOGRAD_POINTS - 1; p += 2) {  // a point and its negative
+                    f8 even = values[p] + values[p + 1], odd = values[p] - values[p + 1];
+                    for (int j = 0; j < WINOGRAD_OUTPUTS; j++)
+                        outputs[j] = fma8(all(OUT[j][p]), j % 2 ? odd : even, outputs[j]);
+                }
+                for (int j = stored; j < WINOGRAD_OUTPUTS; j++) {
+                    f8 sum = outputs[j];
+                    finish(d, row + j * c->dilation, panel * PANEL + half, sum);
+                }
+            }
+        }
+    }
+}
+
+// Depthwise convolution and LayerNorm without gains, which are in the next weights.
+static void depthwise_row(void *context, int row) {
+    const Pass *d = context;
+    const Convolution *c = d->c;
+    const Buffer *in = &d->buffers[c->input];
+    const float *x = rows_of(in) + ((int64_t)row - c->taps + 1) * in->channels;
+    float *y = rows_of(&d->buffers[c->activated]) + (int64_t)row * c->outputs;
+    f8 total = all(0), squares = all(0);
+    for (int32_t i = 0; i < c->inputs; i += 8) {
+        f8 sum = load(c->bias + i);
+        for (int k = 0; k < c->taps; k++)
+            sum = fma8(load(c->weights + k * c->inputs + i), load(x + (int64_t)k * in->channels + i), sum);
+        store(y + i, sum);
+        total += sum;
+    }
+    f8 mean = all(sum8(total) / (float)c->inputs);
+    for (int32_t i = 0; i < c->inputs; i += 8) squares = fma8(load(y + i) - mean, load(y + i) - mean, squares);
+    f8 factor = all(1.0f / sqrtf(sum8(squares) / (float)c->inputs + 1e-6f));
+    for (int32_t i = 0; i < c->inputs; i += 8) store(y + i, (load(y + i) - mean) * factor);
+}
+
+static void activate_row(void *context, int row) {
+    const Pass *d = context;
+    const float *x = rows_of(&d->buffers[d->c->output]) + (int64_t)row * d->c->outputs;
+    for (int32_t at = 0; at < d->c->outputs; at += 8) activate(d, row, at, load(x + at));
+}
+
+static void run(Pass *d, int lane) {
+    const Convolution *c = d->c;
+    const Buffer *in = &d->buffers[c->input];
+    d->rows = d->frames * in->rows;
+    if (c->kind == CONVOLUTION) {
+        int64_t bytes = sizeof(float) * d->rows * c->inputs;
+        pool_run(lane, convolution_tile, d, divide(d, d->rows, c->taps * c->inputs, bytes));
+    } else if (c->kind == WINOGRAD) {
+        d->per_frame = c->tiles;
+        int32_t total = d->frames * c->tiles;
+        for (d->first = 0; d->first < total; d->first += MOST_TILES) {
+            d->count = total - d->first < MOST_TILES ? total - d->first : MOST_TILES;
+            pool_run(lane, winograd_in, d, d->count);
+            int32_t products = WINOGRAD_POINTS * c->inputs;
+            int tiles = divide(d, d->count, products, sizeof(float) * d->count * products);
+            pool_run(lane, winograd_tile, d, tiles);
+        }
+    } else if (c->kind == DEPTHWISE) {
+        pool_run(lane, depthwise_row, d, d->rows);
+    } else {
+        Steps steps = *c->steps;
+        steps.steps = d->rows, steps.every = 0;
+        steps.x = rows_of(in), steps.normed = rows_of(&d->buffers[c->output]), steps.logits = NULL;
+        NAME(transformer_steps)(c->transformer, &steps, lane);
+        if (c->activated >= 0) pool_run(lane, activate_row, d, d->rows);
+    }
+}
+
+void NAME(codec_frames)(
+    const Layers *layers, const float *inputs, float *state, int32_t frames, float *outputs, int lane) {
+    const Buffer *first = &layers->buffers[layers->first], *last = &layers->buffers[layers->last];
+    Pass d = {.buffers = layers->buffers, .frames = frames};
+    memcpy(rows_of(first), inputs, sizeof(float) * frames * first->rows * first->channels);
+    for (int32_t index = 0; index < layers->n_convolutions; index++) {
+        d.c = &layers->convolutions[index];
+        const Buffer *in = &layers->buffers[d.c->input];
+        int64_t context = (int64_t)in->context * in->channels;
+        if (context) memcpy(in->memory, state + in->state, sizeof(float) * context);
+        run(&d, lane);
+        if (context)
+            memcpy(state + in->state, in->memory + (int64_t)frames * in->rows * in->channels, sizeof(float) * context);
+    }
+    for (int64_t row = 0; row < (int64_t)frames * last->rows; row++)
+        memcpy(outputs + row * layers->width, rows_of(last) + row * last->channels, sizeof(float) * layers->width);
+}
