@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from studio.__main__ import main
-from studio.start.startup import create_app
-
-__all__ = ["create_app", "main"]
+from launch import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -83,9 +83,13 @@ def storage(library: Library) -> dict[str, object]:
     }
 
 
-def without_secrets(facts: dict[str, object]) -> dict[str, object]:
-    """The result of `storage` for callers other than the owner: no paths, no facts about other callers."""
-    return facts | {"folder": None, "takes": None, "backup": None}
+def storage_seen_by(library: Library, caller: str) -> dict[str, object]:
+    """`storage` for callers other than the owner: no paths, and no size that would tell when others work. Blocking."""
+    hidden = dict.fromkeys(("folder", "database_bytes", "audio_bytes", "takes", "backup"))
+    return hidden | {
+        "free_bytes": shutil.disk_usage(library.home).free,
+        "voices": library.voices.seen_by(caller).count(),
+    }
 
 
 def _backup(library: Library) -> dict[str, object] | None:

@@ -258,7 +258,7 @@ def engine_config(settings: Settings, model: str | None = None) -> EngineConfig:
         max_waiting=settings.max_waiting,
         max_context=settings.max_context,
         threads=settings.threads,
-        memory_bytes=None if settings.memory_budget is None else settings.memory_budget * 2**30,
+        memory_bytes=None if settings.memory_budget is None else round(settings.memory_budget * 2**30),
         kv_attention=KV_ATTENTION[settings.fish_kvcache_attn],
         weights="bf16" if weights == "float32" or weights == "bfloat16" else weights,
         reproducible=settings.reproducible,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from starlette.requests import HTTPConnection
 
-from studio.paths import ASSETS
+from studio import ASSETS
 
 Phrase = str | dict[str, str]
 """Text with {names} as placeholders; a phrase that depends on a count has one text for each plural form of Intl."""

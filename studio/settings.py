@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import ipaddress
 import logging
 import os
@@ -10,15 +11,14 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from dotenv import dotenv_values
-from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from studio.api_key import ApiKey, read_keys
+from studio import ASSETS
 from studio.errors import SettingsError
-from studio.paths import ASSETS
 
 log = logging.getLogger(__name__)
 
@@ -26,25 +26,68 @@ PREFIX = "STUDIO_"
 ENV_FILE = ".env"
 UNPREFIXED = ("MODEL", "PORT", "FISH_KVCACHE_ATTN")
 """Settings that also work without the prefix, because platforms and fish-speech users set them."""
-OLD_NAMES = {
-    "KEY_NAMES": "STUDIO_API_KEYS=NAME=KEY",
-    "KEEP_TAKES_MB": "STUDIO_KEEP_TAKES",
-    "DTYPE": "STUDIO_WEIGHTS",
-    "REF_FOLDER": "STUDIO_REF_SOURCES",
-    "REF_NETWORKS": "STUDIO_REF_SOURCES",
-}
-"""Replacements of former settings; all other former settings had today's names without the prefix."""
-NOT_OURS = frozenset({"HOST", "PAGE", "HOME", "DEVICE", "THREADS", "WEIGHTS", "LOG_LEVEL", "RAY_ADDRESS", "VOICES"})
-"""Unprefixed names that other programs often set: not reported as former settings."""
 
 SPACE_DATA = Path("/data")
 """The persistent storage of a Space, if it has any; everything else is lost on a restart."""
-TAKE_BYTES = 4 * 2**20
+TAKE_BYTES = 4 * 2**20  # default room for each kept take: the FLAC of a minute and a half
 MIN_TAKE_BYTES = 4 * 2**30
 ALL_GPUS = 0
 """STUDIO_ENGINES=all: one engine for each GPU."""
+_ADDRESS = re.compile(r"https?://[A-Za-z0-9._\[\]:-]+(/[A-Za-z0-9._~/-]*)?")
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+SHORT = 16
+"""Keys with fewer characters can be guessed."""
+
+
+class ApiKey(NamedTuple):
+    """One of STUDIO_API_KEYS."""
+
+    digest: bytes
+    """SHA-256 of the key."""
+    name: str = ""
+    """Name of the holder; blank: takes and projects belong to the key itself."""
+
+    @property
+    def unnamed_owner(self) -> str:
+        """Owner of takes and projects while the key has no name."""
+        return f"key {self.digest.hex()[:12]}"
+
+    @property
+    def owner(self) -> str:
+        """Owner of takes and projects as stored in the library; keys with the same name share them."""
+        return f"owner {self.name}" if self.name else self.unnamed_owner
+
+
+def read_keys(text: str) -> tuple[ApiKey, ...]:
+    """Parse KEY or NAME=KEY, separated by commas; a key may be given as sha256:HEX. Raises ValueError, also for a text
+    without any key: a studio that was meant to have keys must not be open to everybody."""
+    keys = tuple(_read_key(part.strip()) for part in text.split(",") if part.strip())
+    if text and not keys:
+        raise ValueError("the list has no key; remove the variable to run a studio without keys")
+    return keys
+
+
+def _read_key(text: str) -> ApiKey:
+    name, _, key = text.partition("=")
+    if not key.strip("="):  # no name, or base64 padding at the end of a key
+        if text.endswith("=") and len(text) < SHORT:
+            raise ValueError(f"{text!r} has a name and no key")
+        return ApiKey(_digest(text))
+    if not re.fullmatch(r"[\w.@ -]{1,64}", name.strip()):
+        raise ValueError("the name before = must consist of letters, digits, spaces and . _ - @")
+    return ApiKey(_digest(key.strip()), name.strip())
+
+
+def _digest(key: str) -> bytes:
+    if not key.startswith("sha256:"):
+        if len(key) < SHORT:
+            log.warning("one of STUDIO_API_KEYS has fewer than %d characters and can be guessed", SHORT)
+        return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
+    if not re.fullmatch(r"sha256:[0-9a-fA-F]{64}", key):
+        raise ValueError("each must be a key, or sha256: and 64 hexadecimal digits")
+    return bytes.fromhex(key.removeprefix("sha256:"))
 
 
 def default_home() -> Path:
@@ -62,11 +105,6 @@ def default_home() -> Path:
 def on_space() -> bool:
     """Whether this is a Hugging Face Space."""
     return bool(os.environ.get("SPACE_ID"))
-
-
-def on_zero_gpu() -> bool:
-    """Whether this is ZeroGPU, where each call gets a GPU for its duration; only the page is served there."""
-    return bool(os.environ.get("SPACES_ZERO_GPU"))
 
 
 def _default_backup() -> str | None:
@@ -160,8 +198,7 @@ def _chat(value: object) -> object:
     parts = value.split() if isinstance(value, str) else value
     if isinstance(parts, (list, tuple)) and not parts:
         return ()
-    address = r"https?://[A-Za-z0-9._\[\]:-]+(/[A-Za-z0-9._~/-]*)?"
-    if not isinstance(parts, (list, tuple)) or len(parts) not in (2, 3) or not re.fullmatch(address, parts[0]):
+    if not isinstance(parts, (list, tuple)) or len(parts) not in (2, 3) or not _ADDRESS.fullmatch(parts[0]):
         raise ValueError(
             "it must be an address, a model and, if needed, a key, separated by spaces, such as "
             "http://127.0.0.1:11434/v1 llama3.1"
@@ -171,6 +208,13 @@ def _chat(value: object) -> object:
 
 def _keys(value: object) -> object:
     return read_keys(value) if isinstance(value, str) else value
+
+
+def _wyoming(text: str) -> str:
+    match = re.fullmatch(r"tcp://(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})", text)
+    if match is None or not 1 <= int(match[1]) <= 65535:
+        raise ValueError("it must be an address with a port, such as tcp://127.0.0.1:10200")
+    return text
 
 
 def _lower(value: object) -> object:
@@ -233,13 +277,14 @@ class Settings(BaseSettings):
     transcriber: str | None = None
     """For example faster-whisper:base, or faster-whisper: and a folder."""
     chat: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_chat)] = Field(default=(), repr=False)
-    """Address, model and, if needed, key of an OpenAI-compatible chat endpoint that proposes speakers; empty: no text
-    leaves this machine."""
+    """Address, model and, if needed, key of an OpenAI-compatible chat endpoint; empty: no text leaves this machine."""
     keep_takes: int = Field(default_factory=lambda: 0 if on_space() else 1000, ge=0, le=1_000_000)
     """Number of takes kept, besides starred ones. 0 on a Space, where visitors without keys would hear each other's
     takes."""
     trash_days: int = Field(default=7, ge=0, le=3650)
     """Days for which deleted items can be restored; 0: they are removed immediately."""
+    update_notice: bool = False
+    """Whether the package index may be asked once a week for newer versions."""
     share_days: int = Field(default=0, ge=0, le=3650)
     """Maximum days for which a link opens a take; 0: links are disabled."""
     voices: Folder = str(ASSETS / "fry" / "voices")
@@ -249,7 +294,7 @@ class Settings(BaseSettings):
     codec_device: Device | None = None
     weights: Annotated[Literal["float32", "bfloat16", "int8", "int6"] | None, BeforeValidator(_weights)] = None
     """None: float32 on a CPU; bfloat16, int8 or int6 on a GPU, depending on its free memory."""
-    memory_budget: int | None = Field(default=None, ge=1, le=100_000)
+    memory_budget: float | None = Field(default=None, ge=1, le=100_000)
     """GiB."""
     engines: Annotated[int | tuple[int, int] | None, NoDecode, BeforeValidator(_engines)] = None
     """Number of engine processes under Ray, or a range that follows the load. None: one engine, in this process."""
@@ -282,6 +327,8 @@ class Settings(BaseSettings):
     max_per_caller: int | None = Field(default=None, ge=1, le=100_000)
     """Concurrent speech requests per key, or per address if there are no keys."""
     requests_per_minute: int | None = Field(default=None, ge=1, le=1_000_000)
+    wyoming: Annotated[str, AfterValidator(_wyoming)] | None = None
+    """Address for Wyoming's clients, such as Home Assistant; the protocol has no keys."""
 
     @classmethod
     def load(cls) -> Settings:
@@ -292,13 +339,6 @@ class Settings(BaseSettings):
             return cls()
         except ValidationError as error:
             raise SettingsError(_message(error, variables)) from None
-
-    @model_validator(mode="after")
-    def _fits_zero_gpu(self) -> Settings:
-        if on_zero_gpu() and (self.has_fleet or not self.page):
-            names = "STUDIO_PAGE=0, STUDIO_ENGINES and STUDIO_RAY_ADDRESS"
-            raise ValueError(f"{names} cannot be used on ZeroGPU, which serves only the page, on a borrowed GPU")
-        return self
 
     @property
     def has_fleet(self) -> bool:
@@ -337,15 +377,14 @@ class Settings(BaseSettings):
 
 
 def _check_names(variables: Mapping[str, str | None], fields: list[str]) -> None:
-    """Warn about names that look like settings but are not. Raises SettingsError for a former name of the keys."""
+    """Warn about names that look like settings but are not. Raises SettingsError for keys without the prefix."""
     names = [PREFIX + field for field in fields]
     if variables.get("API_KEYS") and not variables.get("STUDIO_API_KEYS"):
-        raise SettingsError("API_KEYS is now STUDIO_API_KEYS: rename it, or anyone could use the studio without a key")
-    renamed = {name: PREFIX + name for name in fields if name not in NOT_OURS.union(UNPREFIXED)} | OLD_NAMES
+        raise SettingsError(
+            "API_KEYS is not a setting: name it STUDIO_API_KEYS, or anyone could use the studio without a key"
+        )
     for name in variables:
-        if name in renamed:
-            log.warning("%s is now %s; the value is ignored", name, renamed[name])
-        elif name.upper().startswith(PREFIX) and name.upper() not in names:
+        if name.upper().startswith(PREFIX) and name.upper() not in names:
             matches = difflib.get_close_matches(name.upper(), names, 1, cutoff=0.8)
             hint = f" (did you mean {matches[0]}?)" if matches else ""
             log.warning("%s is not a setting and is ignored%s; see docs/settings.md", name, hint)
@@ -359,5 +398,9 @@ def _message(error: ValidationError, variables: Mapping[str, str | None]) -> str
         return message
     name = str(first["loc"][0]).upper().removeprefix(PREFIX)
     variable = PREFIX + name if variables.get(PREFIX + name) or name not in UNPREFIXED else name
-    value = "…" if name in ("API_KEYS", "CHAT") else repr(variables.get(variable))
+    if not variables.get(variable):
+        return (
+            f"the default of {variable}, {first['input']!r}, cannot be used: {message}; set {variable} to another one"
+        )
+    value = "…" if name in ("API_KEYS", "CHAT") else repr(variables[variable])
     return f"{variable}={value} cannot be used: {message}"

@@ -94,8 +94,3 @@ async def end_tasks(*tasks: asyncio.Future[Any]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def is_set(event: asyncio.Event) -> None:
-    """Wait for an event; a coroutine for `first_of`."""
-    await event.wait()

@@ -1,27 +1,22 @@
-"""Untrusted text: validation of strings, normal forms and safe file names; and shell commands to copy."""
+"""Untrusted text: validation of strings and safe file names; and shell commands to copy."""
 
 from __future__ import annotations
 
 import re
 import shlex
+import subprocess
 import sys
 import unicodedata
-from itertools import groupby
 from pathlib import Path
-from typing import Literal
 
 from studio.errors import InvalidRequest
 
-MOST_COMPOSED = 4
-"""Maximum number of characters that NFC composes into one."""
-
 _HALF = re.compile("[\ud800-\udfff]")
 """JSON can contain half of a surrogate pair, "\\ud800"; UTF-8 cannot, so it could be neither stored nor sent."""
-_MARKS = re.compile(r"(?:[^\w\s]|[\uff9e\uff9f]){31,}")
-"""Runs that may contain many combining marks. The only marks that count as letters are those of half-width kana."""
-
 LONGEST_FILE_NAME = 200
 """Bytes of UTF-8, with the extension: systems allow 255, and browsers add a number or an ending."""
+MAX_TEXT = 2**20
+"""Characters of a transcript's file: far beyond what a recording can contain, and still read at once."""
 _RESERVED = frozenset('/\\<>:"|?*')
 """Reserved by Windows, or in paths on every system."""
 _DEVICES = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(?![^. ])", re.IGNORECASE)
@@ -79,11 +74,17 @@ def check_strings(value: object, param: str | None = None) -> None:
 
 
 def text_of(path: Path) -> str:
-    """The text of a UTF-8 file. Raises InvalidRequest for another encoding; OSError."""
+    """The text of a UTF-8 file. Raises InvalidRequest for another encoding, or over MAX_TEXT; OSError."""
     try:
-        return path.read_text("utf-8")
+        with path.open(encoding="utf-8") as file:
+            text = file.read(MAX_TEXT + 1)
     except UnicodeDecodeError:
         raise InvalidRequest(f"the file {path.name} is not UTF-8 text; save it as UTF-8") from None
+    if len(text) > MAX_TEXT:
+        raise InvalidRequest(
+            f"the file {path.name} has more than {MAX_TEXT:,} characters; it needs the spoken words only"
+        )
+    return text
 
 
 def repair_surrogates(text: str) -> str:
@@ -91,22 +92,11 @@ def repair_surrogates(text: str) -> str:
     return text if text.isascii() else _HALF.sub("?", text)
 
 
-def normalize(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
-    """The result of unicodedata.normalize, in linear time.
-
-    unicodedata sorts marks by insertion while holding the interpreter's lock: thousands in one run take a second.
-    """
-    if text.isascii():
-        return text
-    return unicodedata.normalize(form, _MARKS.sub(lambda run: _in_order(form, run[0]), text))
-
-
-def _in_order(form: str, run: str) -> str:
-    apart = "".join(unicodedata.normalize("NFKD" if "K" in form else "NFD", sign) for sign in run)
-    pieces = groupby(apart, key=lambda sign: bool(unicodedata.combining(sign)))
-    return "".join("".join(sorted(signs, key=unicodedata.combining) if marks else signs) for marks, signs in pieces)
-
-
 def pip_install(package: str) -> str:
     """The command that installs a package for this Python."""
-    return f"{shlex.quote(sys.executable)} -m pip install {package}"
+    return shell_command(sys.executable, "-m", "pip", "install", package)
+
+
+def shell_command(*words: str) -> str:
+    """A command to be copied: into a shell, or into the Command Prompt of Windows."""
+    return subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)

@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import anyio
 from fastapi import WebSocket
-from starlette.websockets import WebSocketDisconnect
+from starlette.websockets import WebSocketDisconnect, WebSocketState
 
 from engine import EngineError
-from studio.api.http.error_responses import ApiError, describe
-from studio.api.http.middleware import SEND_SECONDS
-from studio.errors import InvalidRequest, StudioError
-from studio.speech.planning.plan import PROBE
+from speechtext.script import Sentences
+from studio.api.error_responses import ApiError, describe
+from studio.api.middleware import SEND_SECONDS
+from studio.errors import REFUSALS, InvalidRequest, TooManyRequests
+from studio.speech.plan import PROBE
 from studio.speech.request import MAX_INPUT, new_request_id
 from studio.speech.speech_service import SpeechService
-from studio.speech.text import Sentences
 from studio.supervisor import end_tasks
+
+FIRST_SECONDS = 300.0
+"""Seconds in which the first message must come; some clients connect before they have anything to say."""
+MAX_SILENT = 256
+"""Maximum sockets of a caller that wait for their first message: far more than connect at once for one program."""
+IDLE_SECONDS = 3600.0
+"""Seconds without any message after which a socket is closed: longer than any pause of a conversation."""
 
 
 class TextSocket(ABC):
@@ -29,42 +38,74 @@ class TextSocket(ABC):
         self._service = service
         self._id = new_request_id()
         self._caller: str = websocket.scope["state"]["caller"]
+        self._owner_of_key: Callable[[str], str] | None = websocket.scope["state"].get("owner_of_key")
+        """Set if the socket came without a key, which its first message must have."""
+        self._is_silent = True
+        """Whether no message has come yet."""
+        self._has_sent = False
+        """Whether something was sent since the last message came, or since the last check."""
 
     async def serve(self) -> None:
-        """Run until all speech is sent, an error occurs or the client disconnects."""
+        """Run until all speech is sent, an error occurs, or the client disconnects or is silent for too long."""
         await self._websocket.accept()
+        self._service.silent_sockets[self._caller] += 1
         try:
             await self._run()
         except (WebSocketDisconnect, TimeoutError):
             return  # the client has disconnected
+        finally:
+            self._end_silence()
+
+    def _end_silence(self) -> None:
+        if self._is_silent:
+            self._is_silent = False
+            self._service.silent_sockets -= Counter({self._caller: 1})
 
     async def _run(self) -> None:
         tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._speak())]
         try:
+            if self._service.silent_sockets[self._caller] > MAX_SILENT:
+                raise TooManyRequests(f"{MAX_SILENT} sockets wait for their first message; send one, or close some")
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in tasks:
                 if task.done():
                     task.result()
             await self._finish()
-        except (ApiError, StudioError, EngineError) as error:
+        except (ApiError, *REFUSALS, EngineError) as error:
             refusal = describe(error)
             await self._refuse(refusal)
-            await self._websocket.close(1008 if refusal.status < 500 else 1011)
+            await self._websocket.close(1008 if refusal.status < 500 else 1011, self._close_reason(refusal))
         finally:
             await end_tasks(*tasks)
 
     async def _receive(self, kind: str, expected: str, param: str) -> Any:
-        """The next message. kind: text or bytes. Raises InvalidRequest, WebSocketDisconnect."""
+        """The next message. kind: text or bytes. Raises InvalidRequest (also after a silence), WebSocketDisconnect."""
         await asyncio.sleep(0)  # let other tasks run even if many messages have arrived
-        message = await self._websocket.receive()
+        message, seconds = None, FIRST_SECONDS if self._is_silent else IDLE_SECONDS
+        while message is None:
+            self._has_sent = False
+            with anyio.move_on_after(seconds):
+                message = await self._websocket.receive()
+            if message is None and not self._has_sent:
+                raise InvalidRequest(f"no message came within {seconds:g} s", param)
+        self._end_silence()
         if message["type"] == "websocket.disconnect":
             raise WebSocketDisconnect(message.get("code") or 1005)
         if message.get(kind) is None:
             raise InvalidRequest(f"messages must be {expected}", param)
         return message[kind]
 
+    def _sign_in(self, key: object) -> None:
+        """Become the owner of the first message's key, unless the socket itself had one. Raises ApiError."""
+        if self._owner_of_key is not None:
+            self._caller = self._owner_of_key(key if isinstance(key, str) else "")
+            self._owner_of_key = None
+
     async def _send(self, message: str | bytes) -> None:
-        """Raises TimeoutError if the client stops receiving."""
+        """Raises TimeoutError if the client stops receiving, WebSocketDisconnect if it has disconnected."""
+        if self._websocket.application_state is WebSocketState.DISCONNECTED:  # noticed by another task's message
+            raise WebSocketDisconnect(1006)
+        self._has_sent = True
         with anyio.fail_after(SEND_SECONDS):
             if isinstance(message, bytes):
                 await self._websocket.send_bytes(message)
@@ -83,6 +124,10 @@ class TextSocket(ABC):
     async def _refuse(self, error: ApiError) -> None:
         """Send the error that ends the session."""
 
+    def _close_reason(self, error: ApiError) -> str | None:
+        """The reason in the close after an error, at most 123 bytes, for clients that read no message."""
+        return None
+
     async def _finish(self) -> None:
         await self._websocket.close()
 
@@ -98,6 +143,11 @@ class WrittenText:
         self._waiting_characters = 0  # characters of these sentences
         self.is_complete = False
 
+    @property
+    def is_holding(self) -> bool:
+        """Whether there is an incomplete sentence."""
+        return self._held.size > 0
+
     def add(self, text: object) -> None:
         """Add text. Raises InvalidRequest if it is not a string or too much text is waiting."""
         if not isinstance(text, str):
@@ -110,6 +160,11 @@ class WrittenText:
                 head, _, tail = (piece, "", "") if text[-1:].isspace() else piece.rpartition(" ")
                 self._put([head or tail])
                 self._held.add(tail if head else "")
+
+    def add_whole(self, text: str) -> None:
+        """Add a text that is spoken as it is, and end."""
+        self._put([text])
+        self.complete()
 
     def flush(self) -> None:
         """Release the held text, even if its sentence is incomplete."""

@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from studio.library.backup import Backup
     from studio.library.library import Adopted, Library
-    from studio.library.records import AuditEntry, Consent, Cut, NewConsent, NewSample, Sample
-    from studio.library.takes.take import TakeFilter
-    from studio.library.voices.voice import Voice, VoiceFields
+    from studio.library.records import AuditEntry, Consent, NewConsent, NewSample, Sample
+    from studio.library.take import TakeFilter
+    from studio.library.voice import Voice, VoiceFields
 
 __all__ = [
     "Adopted",
     "AuditEntry",
     "Backup",
     "Consent",
-    "Cut",
     "Library",
     "NewConsent",
     "NewSample",
@@ -34,9 +33,9 @@ __all__ = [
 _MODULES = {
     "backup": ("Backup",),
     "library": ("Adopted", "Library"),
-    "records": ("AuditEntry", "Consent", "Cut", "NewConsent", "NewSample", "Sample"),
-    "takes.take": ("TakeFilter",),
-    "voices.voice": ("Voice", "VoiceFields"),
+    "records": ("AuditEntry", "Consent", "NewConsent", "NewSample", "Sample"),
+    "take": ("TakeFilter",),
+    "voice": ("Voice", "VoiceFields"),
 }
 
 

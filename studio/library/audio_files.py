@@ -6,21 +6,27 @@ import contextlib
 import hashlib
 import os
 import re
-import secrets
-import shutil
+import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import TypeVar
 
 from studio.errors import DamagedAudio
-from studio.library.private_files import make_private_folder, open_privately
+from studio.library.private_files import make_private_folder, open_privately, remove_file, unfinished
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+DIGEST_LENGTH = 64
+_PART = re.compile(r"[0-9a-f]{64}\.[0-9a-f]{8}\.part")
+_UNNAMED = ".unnamed"
+UNNAMED_DAYS = 30
+"""Days for which a file that the database does not name is kept: the database may be new, or an older copy, and its
+owner may notice that only after a holiday."""
 WRITERS = 4
 """Number of threads that write files: a single one would wait for the disk most of the time."""
 
@@ -92,7 +98,7 @@ class AudioFiles:
         for piece in pieces:
             sha256.update(piece)
         path = self.path(sha256.hexdigest())
-        draft = Draft(path.name, pieces, path.with_name(f"{path.name}.{secrets.token_hex(4)}.part"))
+        draft = Draft(path.name, pieces, unfinished(path))
         drafts.append(draft)
         if not path.exists():
             make_private_folder(path.parent)
@@ -101,19 +107,49 @@ class AudioFiles:
 
     def read(self, digest: str) -> bytes:
         """The bytes of a digest. Raises DamagedAudio when they are missing or have been changed."""
-        try:
-            data = self.path(digest).read_bytes()
-        except FileNotFoundError:
-            raise DamagedAudio(f"the audio file {digest[:12]}… is missing from the library") from None
+        path = self.path(digest)
+        if not path.is_file():  # a backup's folder may hold anything, and reading a pipe would never end
+            raise DamagedAudio(f"the audio file {digest[:12]}… is missing from the library")
+        data = path.read_bytes()
         if hashlib.sha256(data).hexdigest() != digest:
             raise DamagedAudio(f"the audio file {digest[:12]}… in the library is damaged: its checksum is wrong")
         return data
 
     def remove(self, digest: str) -> None:
-        self.path(digest).unlink(missing_ok=True)
+        remove_file(self.path(digest))
+
+    def is_waiting(self, path: Path) -> bool:
+        """Whether a file has been set aside, and its days are not over."""
+        try:
+            return path.name.endswith(_UNNAMED) and path.stat().st_mtime >= time.time() - UNNAMED_DAYS * 86_400
+        except FileNotFoundError:
+            return False
+
+    def tidy(self, path: Path, is_named: bool) -> str:
+        """Handle a file of `everything` at a start; returns what was done, or nothing. Files of others are left alone.
+
+        ``is_named``: whether the database names its digest.
+        """
+        digest, ending = path.name[:DIGEST_LENGTH], path.name[DIGEST_LENGTH:]
+        # Another start was faster, or another studio has the file open, which Windows neither removes nor renames then.
+        with contextlib.suppress(FileNotFoundError, PermissionError):
+            if _PART.fullmatch(path.name):
+                path.unlink()
+            elif not _DIGEST.fullmatch(digest) or not path.is_file():
+                return ""
+            elif not ending and not is_named:
+                os.utime(path)  # its days begin now
+                path.replace(path.with_name(digest + _UNNAMED))
+                return "set aside"
+            elif ending == _UNNAMED and is_named and not self.path(digest).exists():
+                path.replace(self.path(digest))
+                return "put back"
+            elif ending == _UNNAMED and (is_named or not self.is_waiting(path)):
+                path.unlink()
+        return ""
 
     def everything(self) -> Iterator[tuple[str, Path]]:
-        """Every file's name and path, unfinished ones too."""
+        """Every file's name and path, unfinished ones and those set aside too."""
         for path in self._folder.glob("*/*"):
             yield path.name, path
 
@@ -126,24 +162,6 @@ def _in_parallel(work: Callable[[Item], Result], items: Sequence[Item]) -> list[
         return list(pool.map(work, items))
 
 
-def write_whole(path: Path, content: BinaryIO, is_private: bool = True) -> None:
-    """Write a file atomically: complete under its name, or not at all. Raises OSError.
-
-    ``is_private``: only its owner may read it; otherwise the umask applies.
-    """
-    unfinished = path.with_name(f"{path.name}.part")
-    unfinished.unlink(missing_ok=True)  # else it would keep the permissions with which a crash left it
-    try:
-        with open(unfinished, "wb", opener=open_privately if is_private else None) as file:
-            shutil.copyfileobj(content, file, 1 << 20)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
-
-
 def _write_synced(path: Path, pieces: Sequence[bytes]) -> None:
     with open(path, "wb", opener=open_privately) as file:
         file.writelines(pieces)
@@ -152,7 +170,7 @@ def _write_synced(path: Path, pieces: Sequence[bytes]) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    if os.name != "posix":  # elsewhere a folder cannot be opened; renames are durable with the file
+    if sys.platform == "win32":  # where a folder cannot be opened; renames are durable with the file
         return
     handle = os.open(folder, os.O_RDONLY)
     try:

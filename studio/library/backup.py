@@ -17,9 +17,10 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from studio.errors import StudioError
-from studio.library.audio_files import AudioFiles, write_whole
-from studio.library.private_files import make_copies_private, make_private_folder
+from studio.errors import REFUSALS
+from studio.library.audio_files import AudioFiles
+from studio.library.private_files import make_copies_private, make_private_folder, write_whole
+from studio.library.schema import AUDIO_OWNERS, OWN_CONTENT
 from studio.library.store import named_files
 from studio.supervisor import HealthCheck
 
@@ -33,19 +34,7 @@ POLL_SECONDS = 1.0
 KEPT = 3
 """Number of snapshots kept, newest first."""
 
-_SNAPSHOT = re.compile(r"backup-([0-9]{1,12})\.db")
-_OWNERS = (
-    "select 'a clip of the voice ' || voices.name from samples join voices on voices.id = voice_id where clip = :d "
-    "union all select 'the sound of the take ' || id from takes where audio = :d and part_id is null "
-    "union all select 'the recording of the consent ' || id from consents where recording = :d "
-    "union all select 'a take of the project ' || project_id from takes join parts on parts.id = part_id "
-    "where audio = :d limit 1"
-)
-"""The owner of an audio file, without titles and people's names, which are private."""
-_OWN_CONTENT = (
-    "select 1 from voices where bundled = 0 union all select 1 from takes union all select 1 from consents "
-    "union all select 1 from projects limit 1"
-)
+_SNAPSHOT = re.compile(r"backup-([0-9]+)\.db")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +86,7 @@ class Backup:
         for snapshot in self._snapshots():
             try:
                 self._restore_snapshot(snapshot)
-            except (sqlite3.Error, StudioError) as error:
+            except (sqlite3.Error, *REFUSALS) as error:
                 log.warning("the backup %s cannot be used: %s", snapshot, error)
                 continue
             log.warning("the library was empty and has been restored from %s", snapshot)
@@ -118,7 +107,7 @@ class Backup:
     def snapshot(self) -> Path:
         """Copy the library as it is now; damaged and missing files are left out and listed in `status`.
 
-        Raises OSError, sqlite3.Error; then all earlier snapshots stay.
+        Raises OSError, and sqlite3.Error, also for a damaged library; then all earlier snapshots stay.
         """
         numbers = [_number(path) for path in self._snapshots()]
         target = self.folder / f"backup-{max(numbers, default=0) + 1}.db"
@@ -137,11 +126,14 @@ class Backup:
         """Copy the audio that the backup lacks; returns the files that could not be read."""
         unread = []
         for digest in sorted(digests):
-            if copies.path(digest).exists():
+            copy = copies.path(digest)
+            if _is_whole(copy, self._files.path(digest)):
                 continue
+            if copy.exists():
+                copy.unlink()
             try:
                 data = self._files.read(digest)
-            except (StudioError, OSError):  # only this file is unreadable
+            except (*REFUSALS, OSError):  # only this file is unreadable
                 unread.append(digest)
             else:
                 copies.put(data)
@@ -150,7 +142,8 @@ class Backup:
     def _owners(self, digests: list[str]) -> tuple[str, ...]:
         """The owners of these files; files that were removed from the library meanwhile have none."""
         with contextlib.closing(sqlite3.connect(self._database)) as library:
-            rows = [library.execute(_OWNERS, {"d": digest}).fetchone() for digest in digests]
+            query = f"{' union all '.join(AUDIO_OWNERS)} limit 1"
+            rows = [library.execute(query, {"d": digest}).fetchone() for digest in digests]
         return tuple(row[0] for row in rows if row is not None)
 
     def _run(self) -> None:
@@ -199,10 +192,14 @@ class Backup:
         if not self._database.exists():
             return False
         with contextlib.closing(sqlite3.connect(self._database)) as library:
-            try:
-                return library.execute(_OWN_CONTENT).fetchone() is not None
-            except sqlite3.DatabaseError as error:  # has no tables if the first start was interrupted
-                return "no such table" not in str(error)
+            for query in OWN_CONTENT:
+                try:
+                    if library.execute(f"{query} limit 1").fetchone():
+                        return True
+                except sqlite3.DatabaseError as error:  # has no tables if the first start was interrupted
+                    if "no such table" not in str(error):
+                        return True
+        return False
 
     def _restore_snapshot(self, snapshot: Path) -> None:
         """Copy the audio first and the database last, in one rename: if interrupted, it can start again."""
@@ -211,15 +208,13 @@ class Backup:
             copy = Path(scratch) / "library.db"
             shutil.copyfile(snapshot, copy)
             with contextlib.closing(sqlite3.connect(copy)) as library:
-                verdict = library.execute("pragma integrity_check").fetchone()[0]
-                if verdict != "ok":
-                    raise sqlite3.DatabaseError(verdict)
+                _check_integrity(library)
                 digests = named_files(library)
             missing = 0
             for digest in digests:
                 try:
                     self._files.put(copies.read(digest))
-                except StudioError:
+                except REFUSALS:
                     missing += 1
             if missing:
                 log.warning("%d of %d audio files are missing from the backup %s", missing, len(digests), snapshot)
@@ -230,35 +225,56 @@ class Backup:
 
     def _snapshots(self) -> list[Path]:
         """Newest first."""
-        return sorted((path for path in self.folder.glob("backup-*.db") if _number(path)), key=_number, reverse=True)
+        paths = (path for path in self.folder.glob("backup-*.db") if _number(path) and path.is_file())
+        return sorted(paths, key=_number, reverse=True)
 
     def _prune(self, copies: AudioFiles) -> None:
-        """Remove snapshots that are too old, and audio that no other snapshot names."""
+        """Remove snapshots that are too old, and audio that no other snapshot names; none if one cannot be read."""
         snapshots = self._snapshots()
-        for snapshot in snapshots[KEPT:]:
-            snapshot.unlink()
         digests = set[str]()
         for snapshot in snapshots[:KEPT]:
             try:
-                with contextlib.closing(sqlite3.connect(f"file:{snapshot}?mode=ro&immutable=1", uri=True)) as library:
+                address = f"{snapshot.absolute().as_uri()}?mode=ro&immutable=1"
+                with contextlib.closing(sqlite3.connect(address, uri=True)) as library:
                     digests |= named_files(library)
-            except sqlite3.Error as error:  # its audio is unknown, so nothing may be removed
+            except sqlite3.Error as error:  # its audio is unknown, and an older snapshot may be the only whole one
                 log.warning("the backup %s cannot be read: %s", snapshot, error)
                 return
+        for snapshot in snapshots[KEPT:]:
+            snapshot.unlink()
         for name, path in copies.everything():
             if name not in digests:
                 path.unlink()
 
 
 def _copy_database(source: Path, target: Path) -> set[str]:
-    """A consistent copy of a database that others write to, as one file; returns the audio it names."""
+    """A consistent copy of a database that others write to, as one file; returns the audio it names.
+
+    Raises sqlite3.Error for a damaged one, whose snapshots would soon replace the good ones.
+    """
     with (
         contextlib.closing(sqlite3.connect(source)) as original,
         contextlib.closing(sqlite3.connect(target)) as copy,
     ):
         original.backup(copy)
         copy.execute("pragma journal_mode = delete")
+        _check_integrity(copy)
         return named_files(copy)
+
+
+def _is_whole(copy: Path, original: Path) -> bool:
+    """Whether the backup has a file. Sizes are compared, because a folder can lose a write and keep the name."""
+    if not copy.is_file():
+        return False
+    size = copy.stat().st_size
+    return size == original.stat().st_size if original.is_file() else size > 0
+
+
+def _check_integrity(connection: sqlite3.Connection) -> None:
+    """Raises sqlite3.DatabaseError."""
+    verdict = connection.execute("pragma integrity_check").fetchone()[0]
+    if verdict != "ok":
+        raise sqlite3.DatabaseError(verdict)
 
 
 def _number(path: Path) -> int:

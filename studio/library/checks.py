@@ -1,14 +1,20 @@
-"""Limits on a voice's words, tags, defaults and samples, with refusals that name the field."""
+"""Limits on a voice's fields, with refusals that name the field; rights to voices and projects."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
-from studio.errors import InvalidRequest
+from speechtext.characters import MOST_COMPOSED, normalize
+from speechtext.language import LANGUAGE_TAG
+from studio.errors import InvalidRequest, NotAllowed
 from studio.library.records import NewSample, Sample
-from studio.unicode_text import MOST_COMPOSED, normalize
+
+if TYPE_CHECKING:
+    from studio.library.schema import Database
+
 
 MAX_DESCRIPTION = 2000
 MAX_TEXT = 2000
@@ -34,7 +40,14 @@ GENDERS = ("female", "male", "neutral")
 MAX_ACCENT = 50
 
 _COLOUR = re.compile(r"#[0-9a-f]{6}")
-_LANGUAGE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}")
+
+Right = Literal["read", "edit", "own"]
+"""read: use, listen, export. edit: also change. own: also share, delete and restore."""
+SHARINGS = ("private", "read", "edit")
+"""The rights of all others than the owner: none, to read, or to edit."""
+NOBODY = "nobody"
+"""A viewer that owns nothing: it has rights only to shared items."""
+_RANKS = {"private": 0, "read": 1, "edit": 2, "own": 3}
 
 
 def clean_text(field: str, text: str, limit: int) -> str:
@@ -44,14 +57,16 @@ def clean_text(field: str, text: str, limit: int) -> str:
         text = normalize("NFC", text)
     if len(text) > limit:
         raise InvalidRequest(f"{field} has {len(text)} characters; at most {limit} are allowed", field)
-    if any(unicodedata.category(char) in ("Cc", "Cs") and char not in "\n\t\r" for char in text):
+    if not text.isprintable() and any(
+        unicodedata.category(char) in ("Cc", "Cs") and char not in "\n\t\r" for char in text
+    ):
         raise InvalidRequest(f"{field} has control characters or is not valid Unicode", field)
     return text
 
 
 def clean_language(language: str) -> str:
     language = language.strip()
-    if language and not _LANGUAGE.fullmatch(language):
+    if language and not LANGUAGE_TAG.fullmatch(language):
         raise InvalidRequest(f"language must be a BCP 47 tag such as en or pt-BR, not {language[:40]!r}", "language")
     return language
 
@@ -119,3 +134,40 @@ def check_samples(samples: Sequence[Sample | NewSample]) -> None:
         check_words(sample.text, "ref_text")
         if not 0 <= sample.speaker <= MAX_SPEAKER:
             raise InvalidRequest(f"speaker must be from 0 to {MAX_SPEAKER}", "speaker")
+
+
+def clean_sharing(sharing: str) -> str:
+    """Raises InvalidRequest."""
+    if sharing not in SHARINGS:
+        raise InvalidRequest(f"sharing must be one of {', '.join(SHARINGS)}", "sharing")
+    return sharing
+
+
+def readable(viewer: str) -> str:
+    """An SQL condition on a table with the columns owner and sharing; ``viewer``: the name of its parameter."""
+    return f"({viewer} is null or owner = {viewer} or sharing != 'private')"
+
+
+def right_of(row: Mapping[str, Any], viewer: str | None) -> Right:
+    """The right of a viewer to an item that is `readable`; None: any caller, without keys."""
+    return "own" if viewer is None or row["owner"] == viewer else "edit" if row["sharing"] == "edit" else "read"
+
+
+def check_right(db: Database, subject: str, row: Mapping[str, Any], viewer: str | None, needed: Right | None) -> None:
+    """Raises NotAllowed unless a viewer has a right to a `readable` item; ``subject``: its kind and name.
+
+    Without ``needed``, it depends on the transaction: one that writes needs the right to edit.
+    """
+    from studio.library.store import is_writing  # not needed to read a document
+
+    needed = needed or ("edit" if is_writing(db) else "read")
+    if _RANKS[right_of(row, viewer)] < _RANKS[needed]:
+        if needed == "own":
+            raise NotAllowed(f"only the owner of {subject} may share, delete or restore it")
+        raise NotAllowed(f"{subject} is shared with you for reading only; its owner can allow you to edit it")
+
+
+def sharing_json(owner: str, sharing: str, right: Right) -> dict[str, object]:
+    """The public form; the owner is the name in STUDIO_API_KEYS, None for a key without a name and without an owner."""
+    kind, _, name = owner.partition(" ")
+    return {"owner": name if kind == "owner" else None, "sharing": sharing, "right": right}

@@ -10,6 +10,7 @@ import re
 import secrets
 import shutil
 import stat
+import sys
 import tempfile
 import threading
 from collections import Counter
@@ -21,7 +22,7 @@ from typing import BinaryIO
 from anyio import to_thread
 
 from studio.errors import InvalidRequest, NotFound, TooManyRequests
-from studio.library.private_files import open_privately
+from studio.library.private_files import open_privately, remove_file
 from studio.unicode_text import safe_file_name
 
 log = logging.getLogger(__name__)
@@ -138,7 +139,7 @@ class ClientFiles:
             file.expiry.cancel()
         self._files.pop(file.reference, None)
         if file.path is not None:
-            file.path.unlink(missing_ok=True)
+            remove_file(file.path)
 
     def close(self) -> None:
         """Remove all files. Blocking."""
@@ -224,9 +225,9 @@ class TemporaryFolder:
     def close(self) -> None:
         """Remove the folder with its contents. Blocking."""
         with self._lock:
+            self._lock_stack.close()  # first, because Windows removes no open file
             if self._path is not None and self._is_there(self._path):
                 shutil.rmtree(self._path, ignore_errors=True)
-            self._lock_stack.close()
             self._is_closed = True
 
     def _is_there(self, path: Path) -> bool:
@@ -239,21 +240,27 @@ class TemporaryFolder:
     def _create(self) -> None:
         self._lock_stack.close()
         path = Path(tempfile.mkdtemp(prefix=PREFIX))
-        if os.name == "posix":
+        if sys.platform == "win32":
+            self._lock_stack.enter_context(open(path / OWNER, "wb"))  # noqa: SIM115  (being open is its lock)
+        else:
             import fcntl
 
             lock_path = path / ".new"
             lock = self._lock_stack.enter_context(open(lock_path, "wb", opener=open_privately))  # noqa: SIM115
             fcntl.flock(lock, fcntl.LOCK_EX)
             lock_path.rename(path / OWNER)  # so that others never see it without its lock
-            for folder in path.parent.glob(f"{PREFIX}*"):
-                with contextlib.suppress(OSError):  # another studio may sweep at the same time
-                    _remove_if_abandoned(folder)
+        for folder in path.parent.glob(f"{PREFIX}*"):
+            with contextlib.suppress(OSError):  # another studio may sweep at the same time
+                _remove_if_abandoned(folder)
         self._path, self._identity = path, _identity(path.lstat())
 
 
 def _remove_if_abandoned(folder: Path) -> None:
     """Remove the folder of a killed studio. Raises OSError if that studio runs, or if the folder is not ours."""
+    if sys.platform == "win32":  # which removes no open file
+        (folder / OWNER).unlink()
+        shutil.rmtree(folder, ignore_errors=True)
+        return
     import fcntl
 
     status = folder.lstat()

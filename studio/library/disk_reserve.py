@@ -17,8 +17,6 @@ log = logging.getLogger(__name__)
 
 RESERVED = 2 * 2**20
 """Bytes: the size of SQLite's log when a thousand takes are deleted at a time."""
-PLENTY = 8 * RESERVED
-"""Bytes that must be free for a new reserve, which must not fill the disk."""
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _PIECE = 2**16
 
@@ -42,7 +40,7 @@ class DiskReserve:
         Afterwards, the rest of it is reserved again.
         """
         with self._lock:
-            reserved = self._path.stat().st_size if self._path.exists() else 0
+            reserved = self._path.stat().st_size if self._path.is_file() else 0
             free = shutil.disk_usage(self._path.parent).free
             is_needed = free < RESERVED
             if reserved and is_needed:
@@ -50,10 +48,14 @@ class DiskReserve:
             try:
                 yield is_needed
             finally:
-                self._set_aside(RESERVED if free > PLENTY else reserved)
+                # Half of a small disk's room: the reserve itself must not fill it.
+                self._set_aside(max(reserved, min(RESERVED, (reserved + free) // 2)))
 
     def _set_aside(self, size: int) -> None:
         """Write a reserve as large as the disk allows. Random bytes, since some disks would not store zeros."""
+        if self._path.exists() and not self._path.is_file():  # opening a pipe would never end
+            log.warning("no disk space can be reserved: %s is not a regular file; remove it", self._path)
+            return
         try:
             with open(self._path, "ab", buffering=0, opener=open_privately) as file:
                 while (missing := size - file.tell()) > 0:

@@ -1,36 +1,29 @@
-"""The library itself: opens one folder with all its contents, and gives takes, voices and projects an owner."""
+"""The library itself: opens one folder with all its contents, and gives what is in it an owner."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from studio.errors import NotFound
-from studio.library.audit import Audit, note
 from studio.library.backup import Backup
-from studio.library.projects.cast_repository import Cast
-from studio.library.projects.covers import Covers
-from studio.library.projects.part_arrangement import Arrangement
-from studio.library.projects.part_queue import PartQueue
-from studio.library.projects.project_repository import Projects
-from studio.library.projects.proof_repository import Proofs
-from studio.library.projects.replacements import Replacements
-from studio.library.projects.row_mapping import row_of, settle_pronounced
-from studio.library.pronunciations.entries import DictionaryScope
-from studio.library.pronunciations.pronunciation_repository import Pronunciations
-from studio.library.sharing import check_right, readable
-from studio.library.sqlite import Database
+from studio.library.checks import check_right, readable
+from studio.library.consents import Audit, Consents, note
+from studio.library.entries import GLOBAL, DictionaryScope, Pronunciation
+from studio.library.pronunciation_repository import Pronunciations
+from studio.library.schema import Database, select
+from studio.library.shares import Shares
 from studio.library.store import Store
-from studio.library.takes.shares import Shares
-from studio.library.takes.take_repository import Takes
+from studio.library.take_repository import Takes
 from studio.library.trash import Trash
-from studio.library.voices.codes import Codes
-from studio.library.voices.consents import Consents
-from studio.library.voices.voices import Voices
+from studio.library.voices import Voices
 from studio.supervisor import HealthCheck
 
 TRASH_DAYS = 7
@@ -48,7 +41,10 @@ class Adopted:
 
 
 class Library:
-    """A folder with library.db and audio/. Any number of processes may open the same one."""
+    """A folder with library.db and audio/. Any number of processes may open the same one.
+
+    A subclass adds repositories; its module registers their tables beforehand, in `studio.library.schema`.
+    """
 
     def __init__(self, home: Path, trash_days: float = TRASH_DAYS, has_keys: bool = False) -> None:
         """Open or create the library in ``home`` and complete work interrupted by a crash. Blocking: milliseconds.
@@ -64,19 +60,12 @@ class Library:
         self.adopted = Adopted()
         self.files = store.files
         self.trash = trash = Trash(store, trash_days)
+        self.takes = Takes(store, trash)
         self.voices = Voices(store, trash)
         self.codes = Codes(store)
-        self.takes = Takes(store, trash)
         self.shares = Shares(store)
         self.consents = Consents(store)
-        self.projects = Projects(store, trash)
-        self.arrangement = Arrangement(store, trash)
-        self.replacements = Replacements(store, trash)
-        self.cast = Cast(store, trash)
-        self.covers = Covers(store)
         self.pronunciations = self._dictionaries(None)
-        self.part_queue = PartQueue(store)
-        self.proofs = Proofs(store)
         self.audit = Audit(store)
         self.watch = HealthCheck("clearing")
         """The health of `clear_away`."""
@@ -102,42 +91,75 @@ class Library:
         return view
 
     def _dictionaries(self, caller: str | None) -> Pronunciations:
-        return Pronunciations(self.store, partial(_check_dictionary, viewer=caller), settle_pronounced)
+        return Pronunciations(self.store, partial(self._check_dictionary, viewer=caller), self._pronunciations_changed)
+
+    @staticmethod
+    def _check_dictionary(db: Database, dictionary: DictionaryScope, viewer: str | None) -> None:
+        """Raises NotFound, NotAllowed unless ``viewer`` has the right to a dictionary that the transaction needs;
+        everybody has it to the global one."""
+        if dictionary.scope == "voice":
+            voices = list(db.table("voices").rows_where(f"id = ?1 and {readable('?2')}", [dictionary.subject, viewer]))
+            if not voices:
+                raise NotFound("there is no voice with this dictionary", "voice", "voice_not_found")
+            check_right(db, f"the voice {voices[0]['name']!r}", voices[0], viewer, None)
+        elif dictionary != GLOBAL:
+            raise NotFound(f"there is no {dictionary.scope} {dictionary.subject[:80]!r}", dictionary.scope)
+
+    @staticmethod
+    def _pronunciations_changed(db: Database, dictionary: DictionaryScope, changed: Sequence[Pronunciation]) -> None:
+        """Called after each change of a dictionary, in its transaction, with the entries before and after it."""
 
     def assign_owners(self, owners: Mapping[str, str], first_owner: str) -> None:
         """Give the items of each owner in ``owners`` to the owner it maps to, and those made without a key to
         ``first_owner``, which is noted in the audit trail and in `adopted`. All or nothing."""
         with self.store.writing() as db:
             for old_owner, new_owner in owners.items():
-                _change_owner(db, new_owner, "= ?", old_owner)
-            counts = [_change_owner(db, first_owner, "like ?", "address %"), _change_owner(db, first_owner, "= ?", "")]
+                self._change_owner(db, new_owner, "= ?", old_owner)
+            counts = [
+                self._change_owner(db, first_owner, "like ?", "address %"),
+                self._change_owner(db, first_owner, "= ?", ""),
+            ]
             db.execute("update voices set owner = ? where bundled and owner != ?", [first_owner, first_owner])
-            adopted = Adopted(*map(sum, zip(*counts, strict=True)))
+            adopted = Adopted(*map(sum, zip(*map(astuple, counts), strict=True)))
             if adopted != Adopted():
                 note(db, "library.adopt", first_owner, **asdict(adopted))
         self.adopted = adopted
 
+    def _change_owner(self, db: Database, new_owner: str, condition: str, old_owner: str) -> Adopted:
+        """Change the owner; returns the numbers of items, without takes of parts and bundled voices."""
+        update = f"update takes set caller = ? where caller {condition} and part_id is"
+        db.execute(f"{update} not null", [new_owner, old_owner])
+        takes = db.execute(f"{update} null", [new_owner, old_owner]).rowcount
+        db.execute(f"update or replace favourites set owner = ? where owner {condition}", [new_owner, old_owner])
+        db.execute(f"update consents set owner = ? where owner {condition}", [new_owner, old_owner])
+        voices = f"update voices set owner = ? where owner {condition} and not bundled"
+        return Adopted(takes=takes, voices=db.execute(voices, [new_owner, old_owner]).rowcount)
 
-def _check_dictionary(db: Database, dictionary: DictionaryScope, viewer: str | None) -> None:
-    """Raises NotFound, NotAllowed unless ``viewer`` may change a dictionary: anyone may change the global one."""
-    if dictionary.scope == "project":
-        row_of(db, dictionary.subject, viewer)
-    elif dictionary.scope == "voice":
-        voices = list(db.table("voices").rows_where(f"id = ?1 and {readable('?2')}", [dictionary.subject, viewer]))
-        if not voices:
-            raise NotFound("there is no voice with this dictionary", "voice", "voice_not_found")
-        check_right(db, f"the voice {voices[0]['name']!r}", voices[0], viewer, None)
 
+class Codes:
+    """Reads and stores codes: int16 (codebooks, frames)."""
 
-def _change_owner(db: Database, new_owner: str, condition: str, old_owner: str) -> tuple[int, int, int]:
-    """Change the owner; returns the numbers of takes, projects, and voices that are not bundled."""
-    update = f"update takes set caller = ? where caller {condition} and part_id is"
-    db.execute(f"{update} not null", [new_owner, old_owner])
-    takes = db.execute(f"{update} null", [new_owner, old_owner]).rowcount
-    projects = db.execute(f"update projects set owner = ? where owner {condition}", [new_owner, old_owner]).rowcount
-    db.execute(f"update or replace favourites set owner = ? where owner {condition}", [new_owner, old_owner])
-    db.execute(f"update consents set owner = ? where owner {condition}", [new_owner, old_owner])
-    voices = db.execute(
-        f"update voices set owner = ? where owner {condition} and not bundled", [new_owner, old_owner]
-    ).rowcount
-    return int(takes), int(projects), int(voices)
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def get(self, cut: str, codec: str) -> np.ndarray | None:
+        """The codes of a cut by a codec's fingerprint, or None if it has not been encoded yet."""
+        with self._store.reading() as db:
+            rows = list(select(db, "select * from codes where cut = ? and codec = ?", [cut, codec]))
+        if not rows:
+            return None
+        flat = np.frombuffer(rows[0]["codes"], "<i2").astype(np.int16)
+        return flat.reshape(rows[0]["codebooks"], rows[0]["frames"])
+
+    def put(self, cut: str, codec: str, codes: np.ndarray) -> None:
+        """Store codes; existing ones stay, since the same cut gives the same codes."""
+        row = {
+            "cut": cut,
+            "codec": codec,
+            "codebooks": codes.shape[0],
+            "frames": codes.shape[1],
+            "codes": np.ascontiguousarray(codes, "<i2").tobytes(),
+            "created": time.time(),
+        }
+        with self._store.writing() as db:
+            db.table("codes").insert(row, ignore=True)

@@ -1,23 +1,33 @@
-"""Permissions of the library: its folders 700, its files 600; those of older libraries are corrected when they open.
+"""Files that are replaced as a whole, and the library's permissions: its folders 700, its files 600; those of older
+libraries are corrected when they open.
 
 Windows has no such permissions; there a user's own folders are closed to other users already.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import glob
 import logging
 import os
+import secrets
+import shutil
 import stat
+import sys
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 log = logging.getLogger(__name__)
 
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
+ABANDONED_SECONDS = 3600.0
+"""An unfinished file to which nothing was written for so long belongs to no running program."""
 
-_OWN_NAMES = frozenset({"audio", "model.json", "models", "reserve", "sessions.json", "sessions.part"})
+_OWN_NAMES = frozenset({"audio", "episodes", "model.json", "models", "reserve", "sessions"})
 _OWN_START = "library.db"
 """The names that the studio writes in its folder; SQLite's files begin as the database does."""
 _NOBODYS_NAMES = frozenset({"lost+found", ".DS_Store"})
@@ -30,9 +40,49 @@ def open_privately(path: str, flags: int) -> int:
     return os.open(path, flags, FILE_MODE)
 
 
+def unfinished(path: Path) -> Path:
+    """A new name in the same folder for a file that will be renamed to ``path``: no other writer uses it."""
+    return path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
+
+
+def write_whole(path: Path, content: BinaryIO, is_private: bool = True) -> None:
+    """Write a file atomically: complete under its name, or not at all. Of several writers the last one wins.
+
+    ``is_private``: only its owner may read it; otherwise the umask applies. Also removes what a crash during an earlier
+    write has left. Raises OSError.
+    """
+    for leftover in path.parent.glob(f"{glob.escape(path.name)}.{'[0-9a-f]' * 8}.part"):
+        with contextlib.suppress(OSError):
+            if leftover.stat().st_mtime < time.time() - ABANDONED_SECONDS:
+                leftover.unlink()
+    part = unfinished(path)
+    try:
+        with open(part, "xb", opener=open_privately if is_private else None) as file:
+            shutil.copyfileobj(content, file, 1 << 20)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def remove_file(path: Path) -> None:
+    """Remove a file if it exists; Windows keeps one that is open, until a later start of the studio. Raises OSError."""
+    try:
+        path.unlink(missing_ok=True)
+    except PermissionError:
+        if sys.platform != "win32":
+            raise
+
+
 def make_private_folder(folder: Path) -> None:
     """Make the folder, and its parents with their usual permissions, unless it exists. Raises OSError."""
-    folder.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+    try:
+        folder.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        reason = "a folder is needed here, but this name or one above it is a file; move that file away"
+        raise NotADirectoryError(errno.ENOTDIR, reason, str(folder)) from error
 
 
 def make_private_file(path: Path) -> None:
@@ -49,9 +99,9 @@ def make_library_private(home: Path) -> None:
     A folder that others may need keeps its permissions; this, and a file system without permissions, is logged. Raises
     OSError.
     """
-    if os.name != "posix":
+    if sys.platform == "win32":
         return
-    paths = [*home.glob(f"{_OWN_START}*"), *(home / name for name in ("reserve", "sessions.json", "sessions.part"))]
+    paths = [*home.glob(f"{_OWN_START}*"), home / "reserve", *_with_contents(home / "sessions")]
     if reason := _reason_to_keep(home):
         log.warning("other users of this machine may see the names of files in %s: %s", home, reason)
     else:
@@ -61,7 +111,7 @@ def make_library_private(home: Path) -> None:
 
 def make_copies_private(folder: Path, snapshots: list[Path]) -> None:
     """Correct the permissions of a backup's files, not of the folder, which its owner has chosen. Raises OSError."""
-    if os.name == "posix":
+    if sys.platform != "win32":
         _restrict(folder, [*snapshots, *_with_contents(folder / "audio")])
 
 
@@ -98,7 +148,7 @@ def _reason_to_keep(home: Path) -> str:
         return ""
     if status.st_mode & stat.S_ISVTX:
         return f"it is a shared folder (sticky bit), {advice}"
-    if status.st_uid != os.geteuid():
+    if sys.platform != "win32" and status.st_uid != os.geteuid():
         return f"it belongs to another user, {advice}"
     allowed = _OWN_NAMES | _NOBODYS_NAMES
     foreign = sorted(name for name in os.listdir(home) if not (name in allowed or name.startswith(_OWN_START)))

@@ -1,9 +1,11 @@
-"""The library's records: Sample, Cut, Consent; frozen, with units."""
+"""The library's records: Sample, Consent; frozen, with units."""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
+
+from audio import Cut
 
 Scalar = str | int | float | bool | None
 
@@ -12,24 +14,6 @@ RANDOM = "random"
 """The voice of a take whose voice depends only on the seed."""
 OWN_CLIP = "clip"
 """The voice of a take with an uploaded clip."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """The part of a clip that is used: a span, a gain, one of its channels. The clip itself is not changed."""
-
-    start: float = 0.0
-    """Seconds."""
-    end: float | None = None
-    """Seconds; None is the clip's end."""
-    gain_db: float = 0.0
-    channel: int | None = None
-    """None mixes all channels to one."""
-
-    def key(self, clip: str) -> str:
-        """The key of codes: they depend on the clip's bytes and on this cut, not on the transcript."""
-        parts = (clip, f"{self.start:.4f}", "" if self.end is None else f"{self.end:.4f}", f"{self.gain_db:.3f}")
-        return hashlib.sha256("\n".join((*parts, str(self.channel))).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +28,7 @@ class NewSample:
     """The transcript of the cut."""
     cut: Cut
     seconds: float
-    """Of the cut."""
+    """Length of the cut in seconds."""
     score: int
     """The advisor's score, 0 to 100."""
     quality: dict[str, float]
@@ -112,11 +96,10 @@ class Consent:
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One entry of the audit trail, with its hash."""
+    """One entry of the audit trail."""
 
     n: int
     at: float
     event: str
     subject: str
     details: dict[str, Scalar]
-    hash: str

@@ -9,18 +9,20 @@ import logging
 import os
 import sqlite3
 import threading
+import time
 import weakref
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from studio.errors import LibraryFull, LibraryUnavailable
-from studio.library.audio_files import AudioFiles
+from studio.errors import LibraryBusy, LibraryFull, LibraryUnavailable
+from studio.library.audio_files import DIGEST_LENGTH, UNNAMED_DAYS, AudioFiles
 from studio.library.disk_reserve import NO_ROOM, DiskReserve, is_full
-from studio.library.migrations import MIGRATIONS
 from studio.library.private_files import make_library_private, make_private_file, make_private_folder
-from studio.library.sqlite import Database, select
+from studio.library.schema import BASELINE, FORMER_COMMIT, FORMER_MIGRATIONS, LAST_FORMER, MIGRATIONS, Database, select
 
 log = logging.getLogger(__name__)
 
@@ -30,32 +32,39 @@ Result = TypeVar("Result")
 SYNCHRONOUS = "full"
 """SQLite's `pragma synchronous`: a commit waits for the disk, so that it survives a loss of power."""
 BUSY_SECONDS = 60
-"""Seconds that a call waits for another writer."""
+"""Seconds that a call waits for other writers."""
 DATABASE = "library.db"
 MOST_WRITERS = 16
 """Maximum calls that wait for another writer; each occupies a thread that readers need too."""
-WRITER_SECONDS = 2.0
-"""Seconds after which further calls are refused."""
+WRITER_SECONDS = 1.0
+"""Seconds without a new writer after which further calls are refused: longer than the longest change takes."""
 CHECKPOINT_SECONDS = 2.0
 """Seconds that a stop waits for other readers and writers."""
 LOG_BYTES = 8 * 2**20
 """Bytes that the write-ahead log keeps, so that a full disk can still be written to; more is freed."""
+TIDYING_SECONDS = 0.1
+"""Seconds for which a start checks audio files in one transaction, and then lets other programs write: they look every
+0.1 s whether they may."""
 IDLE_CONNECTIONS = 8
 """Idle connections kept open for later calls: opening one takes longer than most queries."""
 DAMAGED = (
     "is damaged; move library.db and the files named like it out of its folder, and put a backup in their place (with "
     "STUDIO_BACKUP_DIR the next start does that)"
 )
+_BY_STUDIO = "locked by this studio"
 TROUBLES = {
-    "locked": "is locked by another program; close that program, and try again",
+    _BY_STUDIO: "is busy with other changes of this studio; try again in a minute",
+    "locked": "is busy; try again in a minute. If this persists, another program has locked it",
     "readonly": "cannot be written; allow the studio's user to write there, or set STUDIO_HOME to another folder",
     "unable to open": "cannot be opened; check that its folder exists and can be read and written",
     "disk is full": "has no room left on its disk; delete something or free some space, and try again",
     "disk I/O": "cannot be read from its disk; check the disk, or restore a backup",
+    "not a file": "cannot be opened: library.db, or its -wal or -shm file, is a folder, a pipe or a device; remove it",
     "image is malformed": DAMAGED,
     "not a database": DAMAGED,
 }
 """SQLite's messages, and their meaning for the library's owner."""
+_KINDS = {_BY_STUDIO: LibraryBusy, "locked": LibraryBusy, "disk is full": LibraryFull}
 SYSTEM_TROUBLES = dict.fromkeys(NO_ROOM, "disk is full") | {
     errno.EACCES: "readonly",
     errno.EROFS: "readonly",
@@ -64,16 +73,14 @@ SYSTEM_TROUBLES = dict.fromkeys(NO_ROOM, "disk is full") | {
 """The system's errors with audio files, as SQLite's messages."""
 
 _FILE_COLUMNS = {"samples": "clip", "takes": "audio", "consents": "recording"}
-"""Tables and their columns with digests of audio files; files that none of them names are removed, and not copied."""
+"""Tables and their columns with digests of audio files; files that none of them names are set aside, and not copied."""
 _REFERRED = " union all ".join(f"select 1 from {table} where {column} = :d" for table, column in _FILE_COLUMNS.items())
 _REFERRED += " limit 1"
 
 
 def named_files(connection: sqlite3.Connection) -> set[str]:
-    """The digests of all audio files named in a library, or in a copy made by an earlier version."""
-    is_old = connection.execute("select 1 from sqlite_master where name = 'part_takes'").fetchone()  # until m025
-    columns = _FILE_COLUMNS | ({"part_takes": "audio"} if is_old else {})
-    query = " union ".join(f"select {column} from {table}" for table, column in columns.items())
+    """The digests of all audio files named in a library."""
+    query = " union ".join(f"select {column} from {table}" for table, column in _FILE_COLUMNS.items())
     return {row[0] for row in connection.execute(query) if row[0]}
 
 
@@ -81,6 +88,16 @@ _WRITING = "begin immediate"
 """Begins a transaction that has the write lock from its first statement."""
 _VIEW: ContextVar[tuple[Store | None, Database | None]] = ContextVar("view", default=(None, None))
 """The store of which this context has a consistent view, and its connection."""
+
+
+@dataclass(eq=False, slots=True)
+class _Turn:
+    """A writer's place in the line of its studio."""
+
+    deadline: float
+    """When it gives up, by the monotonic clock."""
+    has_come: threading.Event = field(default_factory=threading.Event)
+    has_lock: bool = False
 
 
 class _Connection(sqlite3.Connection):
@@ -103,7 +120,11 @@ class Store:
         self._reserve = DiskReserve(home / "reserve")
         self._idle: dict[bool, list[_Connection]] = {True: [], False: []}
         """By whether they wait for another program's lock. Views that never wait open no connection either."""
-        self._writers = threading.Semaphore(MOST_WRITERS)
+        self._line: deque[_Turn] = deque()
+        """This studio's writers in the order of their arrival; the first one writes, or waits for another program."""
+        self._line_lock = threading.Lock()
+        self._moved = 0.0
+        """When the line last moved, by the monotonic clock."""
         with self._reserve.borrowed(), self.explain_errors():
             make_private_file(self.path)  # SQLite gives its log the permissions of the database
             make_library_private(home)
@@ -111,33 +132,36 @@ class Store:
             with self.writing() as db:  # the lock first: two starts at once must not both migrate
                 _check_version(db)
                 MIGRATIONS.apply(db)
-                self._clear_orphans(db)
+            self._clear_orphans()
 
     @contextlib.contextmanager
     def explain_errors(self) -> Iterator[None]:
         """Raise an error that says what is wrong and what to do, instead of SQLite's message; only the log has the
         path.
 
-        Raises LibraryUnavailable, LibraryFull.
+        Raises LibraryUnavailable, LibraryBusy, LibraryFull.
         """
         try:
             yield
         except (sqlite3.DatabaseError, OSError) as error:
-            meaning = self._meaning(error)
-            if meaning is None:
+            phrase = self._phrase(error)
+            if phrase not in TROUBLES:
                 raise
-            log.warning("the library %s %s", self.path, meaning)
-            kind = LibraryFull if meaning == TROUBLES["disk is full"] else LibraryUnavailable
-            raise kind(f"the library {meaning}") from error
+            log.warning("the library %s %s", self.path, TROUBLES[phrase])
+            raise _KINDS.get(phrase, LibraryUnavailable)(f"the library {TROUBLES[phrase]}") from error
 
-    def _meaning(self, error: sqlite3.DatabaseError | OSError) -> str | None:
-        """The meaning of an error for the library's owner; None if unknown."""
+    def _phrase(self, error: sqlite3.DatabaseError | OSError) -> str:
+        """The key of an error in TROUBLES; blank if unknown."""
         if isinstance(error, OSError):
-            return TROUBLES.get(SYSTEM_TROUBLES.get(error.errno or 0, ""))
+            return SYSTEM_TROUBLES.get(error.errno or 0, "")
         phrase = next((phrase for phrase in TROUBLES if phrase in str(error)), "")
-        if phrase in ("unable to open", "disk I/O") and is_full(self.home):  # if it has no room from the start
-            phrase = "disk is full"
-        return TROUBLES.get(phrase)
+        if phrase in ("unable to open", "disk I/O"):
+            paths = (self.path.with_name(DATABASE + end) for end in ("", "-wal", "-shm"))
+            if is_full(self.home):  # there was no room from the start
+                phrase = "disk is full"
+            elif any(path.exists() and not path.is_file() for path in paths):
+                phrase = "not a file"
+        return phrase
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Database]:
@@ -155,7 +179,7 @@ class Store:
 
         Raises LibraryUnavailable, at once if another program has locked the library.
         """
-        with self.explain_errors(), self._connection("begin", may_wait=False) as connection:
+        with self.explain_errors(), self._connection("begin", seconds=0) as connection:
             token = _VIEW.set((self, Database(connection, recursive_triggers=False)))
             try:
                 yield
@@ -163,13 +187,22 @@ class Store:
                 _VIEW.reset(token)
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[Database]:
+    def writing(self, frees_room: bool = False) -> Iterator[Database]:
         """A transaction with the write lock from its first statement: all of it is stored, or nothing.
 
-        Audio files put in the block are part of it. Raises LibraryUnavailable, LibraryFull.
+        Audio files put in the block are part of it. ``frees_room``: for calls that delete; may use the disk reserve.
+        Raises LibraryUnavailable, LibraryFull.
         """
-        with self._making_room(), self._transaction() as db:
-            yield db
+        if not frees_room:
+            with self._making_room(), self._transaction() as db:
+                yield db
+            return
+        with self._reserve.borrowed() as is_needed:
+            with self._transaction() as db:
+                yield db
+            if is_needed:  # else every deletion would grow the log, until it fills the reserve
+                with contextlib.suppress(sqlite3.OperationalError), self._connection() as connection:
+                    connection.execute("pragma wal_checkpoint(passive)")
 
     @contextlib.contextmanager
     def adding(self, contents: Sequence[Sequence[bytes]]) -> Iterator[tuple[Database, list[str]]]:
@@ -195,20 +228,15 @@ class Store:
             raise
 
     @contextlib.contextmanager
-    def freeing(self) -> Iterator[Database]:
-        """Like `writing`, for calls that free room: may use the disk reserve. Raises LibraryUnavailable."""
-        with self._reserve.borrowed() as is_needed:
-            with self._transaction() as db:
-                yield db
-            if is_needed:  # else every deletion would grow the log, until it fills the reserve
-                with contextlib.suppress(sqlite3.OperationalError), self._connection() as connection:
-                    connection.execute("pragma wal_checkpoint(passive)")
-
-    @contextlib.contextmanager
     def _transaction(self) -> Iterator[Database]:
         added: list[str] = []
         try:
-            with self.explain_errors(), self._writer(), self._connection(_WRITING) as connection:
+            with (
+                self.explain_errors(),
+                self._turn() as turn,
+                self._connection(_WRITING, max(turn.deadline - time.monotonic(), 0.001)) as connection,
+            ):
+                turn.has_lock = True
                 self.files.added.clear()
                 try:
                     yield Database(connection, recursive_triggers=False)
@@ -223,19 +251,44 @@ class Store:
             raise
 
     @contextlib.contextmanager
-    def _writer(self) -> Iterator[None]:
-        """Become one of MOST_WRITERS. Raises sqlite3.OperationalError."""
-        if not self._writers.acquire(timeout=WRITER_SECONDS):
-            raise sqlite3.OperationalError("database is locked")
+    def _turn(self) -> Iterator[_Turn]:
+        """Wait in line to write. SQLite itself serves waiting writers in no order, and those that write most, most.
+
+        Raises sqlite3.OperationalError.
+        """
+        with self._line_lock:
+            turn, is_one_more = _Turn(time.monotonic() + BUSY_SECONDS), len(self._line) >= MOST_WRITERS
+            if not self._line:
+                self._moved = time.monotonic()
+            self._line.append(turn)
+            first = self._line[0]
+            first.has_come.set()
         try:
-            yield
+            while not turn.has_come.wait(self._patience(turn, is_one_more)):
+                if self._patience(turn, is_one_more) > 0:  # another one has begun to write meanwhile
+                    continue
+                is_own = first.has_lock or self._line[0] is not first
+                raise sqlite3.OperationalError(f"database is {_BY_STUDIO}" if is_own else "database is locked")
+            yield turn
         finally:
-            self._writers.release()
+            with self._line_lock:
+                if self._line[0] is turn:
+                    self._moved = time.monotonic()
+                self._line.remove(turn)
+                if self._line:
+                    self._line[0].has_come.set()
+
+    def _patience(self, turn: _Turn, is_one_more: bool) -> float:
+        """Seconds for which a writer waits at least, unless its turn comes before."""
+        end = min(turn.deadline, self._moved + WRITER_SECONDS) if is_one_more else turn.deadline
+        return max(0.0, end - time.monotonic())
 
     def drop_unreferred(self, digests: Iterable[str]) -> None:
         """Remove the audio files that no row names now. Call it after the rows are gone for good."""
-        with self.freeing() as db:
-            for digest in digests:
+        if not (unnamed := list(digests)):
+            return
+        with self.writing(frees_room=True) as db:
+            for digest in unnamed:
                 if not list(select(db, _REFERRED, {"d": digest})):
                     self.files.remove(digest)
 
@@ -249,11 +302,33 @@ class Store:
             connection.execute("pragma wal_checkpoint(truncate)")
         _close_all(self._open_connections, *self._idle.values())
 
-    def _clear_orphans(self, db: Database) -> None:
-        digests = named_files(db.conn)
-        for name, path in self.files.everything():
-            if name not in digests:
-                path.unlink()
+    def _clear_orphans(self) -> None:
+        """Set aside the audio files that no row names, remove those set aside long ago, and put back those named again.
+
+        The folder is read without the lock; then each file is checked under it, a few at a time.
+        """
+        found = list(self.files.everything())
+        with self.reading() as db:
+            digests = named_files(db.conn)
+        suspects = [
+            path
+            for name, path in found
+            if name not in digests and not (self.files.is_waiting(path) and name[:DIGEST_LENGTH] not in digests)
+        ]
+        outcomes = Counter[str]()
+        while suspects:
+            with self.writing() as db:
+                end = time.monotonic() + TIDYING_SECONDS
+                while True:
+                    path = suspects.pop()
+                    is_named = bool(list(select(db, _REFERRED, {"d": path.name[:DIGEST_LENGTH]})))
+                    outcomes[self.files.tidy(path, is_named)] += 1
+                    if not suspects or time.monotonic() > end:
+                        break
+            time.sleep(TIDYING_SECONDS if suspects else 0)
+        if outcomes["set aside"] or outcomes["put back"]:
+            message = "audio without an entry in %s: %d files set aside for %d days, %d put back"
+            log.warning(message, self.path, outcomes["set aside"], UNNAMED_DAYS, outcomes["put back"])
 
     def _stay_open(self) -> None:
         """Keep one connection open until the store is closed.
@@ -269,18 +344,22 @@ class Store:
         connection.execute("select 1 from sqlite_master").fetchone()
 
     @contextlib.contextmanager
-    def _connection(self, begin: str = "", may_wait: bool = True) -> Iterator[sqlite3.Connection]:
+    def _connection(self, begin: str = "", seconds: float | None = None) -> Iterator[sqlite3.Connection]:
         """A connection for exclusive use; ``begin`` starts a transaction, which ends with the context.
 
-        ``may_wait``: for BUSY_SECONDS, if another program has locked the library.
+        ``seconds``: how long it waits if another program has locked the library; BUSY_SECONDS if None.
         """
         if self._file_identity() != self._opened_file:  # writes to a deleted file would be lost silently
             raise sqlite3.OperationalError("unable to open database file: it was removed or replaced")
+        may_wait = seconds != 0
         idle = self._idle[may_wait]
         connection = self._idle_connection(begin, may_wait)
         connection.is_writing = begin == _WRITING
         is_usable = True
         try:
+            if may_wait:
+                milliseconds = int(1000 * (BUSY_SECONDS if seconds is None else seconds))
+                connection.execute(f"pragma busy_timeout = {milliseconds}")
             connection.execute(begin)
             yield connection
         except (sqlite3.Error, OSError):
@@ -324,14 +403,24 @@ class Store:
         connection.can_write = os.access(self.path, os.W_OK)
         connection.execute(f"pragma synchronous = {SYNCHRONOUS}")
         connection.execute("pragma foreign_keys = on")
+        connection.execute("pragma temp_store = memory")  # the disk of temporary files may be full
         connection.execute(f"pragma journal_size_limit = {LOG_BYTES}")
         return connection
 
 
 def _check_version(db: Database) -> None:
-    """Raises LibraryUnavailable for tables unknown to this version."""
+    """Raises LibraryUnavailable for tables of a newer version, or of one older than the baseline."""
+    applied = {migration.name for migration in MIGRATIONS.applied(db)}
+    if LAST_FORMER in applied and len(applied) == FORMER_MIGRATIONS:  # their result is the baseline
+        db.execute("delete from _sqlite_migrations")
+        return
+    if applied and BASELINE not in applied:
+        raise LibraryUnavailable(
+            "the library was last used by an older version of the studio; open it once with the version of commit "
+            f"{FORMER_COMMIT}, which can still update its tables"
+        )
     supported = {migration.name for migration in MIGRATIONS.pending(Database(memory=True))}
-    if newer := {migration.name for migration in MIGRATIONS.applied(db)} - supported:
+    if newer := applied - supported:
         log.warning("the library has tables of a newer version: %s", ", ".join(sorted(newer)))
         raise LibraryUnavailable(
             "the library was last used by a newer version of the studio; update the studio, or restore a backup that "

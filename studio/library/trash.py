@@ -1,8 +1,13 @@
-"""The trash: deleted takes, voices, projects, parts, characters and replaced texts, until restored or expired."""
+"""The trash: deleted takes, voices, projects, parts, characters and replaced texts, until restored or expired.
+
+Its clock is the system's unless that has just jumped: a wrong year must not empty it.
+"""
 
 from __future__ import annotations
 
 import json
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -10,54 +15,76 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from studio.errors import LibraryUnavailable, NotFound
-from studio.library.audit import note
-from studio.library.sqlite import Database, select
+from studio.library.schema import Database, select
 from studio.library.store import Store
 
+EARLIEST = 1_704_067_200.0
+"""Unix time of the start of 2024, before the studio existed: an earlier clock is wrong."""
+TOLERANCE = 60.0
+"""Seconds by which clocks are corrected in ordinary operation."""
+DOUBT_SECONDS = 3600.0
+"""Seconds after which a jump is believed: by then, the network has corrected a wrong clock."""
 DAY = 86_400.0
 MAX_PAGE = 500
 REMOVED_AT_ONCE = 100
 """Maximum takes or voices that one transaction removes for good; then the next transaction runs."""
 _MARKED_AT_ONCE = 1000
-_PARTS_AT_ONCE = 1000
-_TEXTS_AT_ONCE = 10
-
-BIN = "bin of "
-"""Prefix of the kind of a project that holds a deleted part; the id of the project of the part follows."""
+"""Maximum items that one transaction marks for removal."""
 
 TrashKind = Literal["take", "voice", "project", "part", "replacement", "character"]
-TABLES: dict[TrashKind, str] = {
-    "take": "takes",
-    "voice": "voices",
-    "project": "projects",
-    "part": "projects",
-    "replacement": "replaced_texts",
-    "character": "characters",
-}
-"""Tables with a column `deleted`. Projects come before parts, which may belong to them."""
-_TRASH = f"""
-    select 'take' as kind, id, substr(text, 1, 80) as title, caller as owner, null as sharing, deleted, null as parts,
-        null as project_id, n as place from takes where deleted > 0
-    union all select 'voice', id, name, owner, null, deleted, null, null, rowid from voices where deleted > 0
-    union all select 'project', id, title, owner, null, deleted,
-        (select count(*) from parts where project_id = projects.id), null, n from projects
-        where deleted > 0 and kind not like '{BIN}%'
-    union all select 'part', parts.id, substr(text, 1, 80), owner,
-        (select sharing from projects as home where home.id = substr(projects.kind, {len(BIN) + 1})), deleted, null,
-        substr(kind, {len(BIN) + 1}), projects.n from projects join parts on project_id = projects.id
-        where deleted > 0 and kind like '{BIN}%'
-    union all select 'replacement', texts.id, title, owner, sharing, texts.deleted, count, project_id, texts.rowid
-        from replaced_texts as texts join projects on projects.id = project_id where texts.deleted > 0
-    union all select 'character', gone.id, name, owner, sharing, gone.deleted, json_array_length(lines), project_id,
-        gone.n from characters as gone join projects on projects.id = project_id where gone.deleted > 0
-"""
-_OWN = f"from ({_TRASH}) where deleted > :since and (:owner_filter is null or owner = :owner_filter)"
-_MINE = f"{_OWN[:-1]} or sharing = 'edit')"
-"""Own items, and items deleted in projects that others share for editing."""
-
 Row = dict[str, Any]
 PutBack = Callable[[Database, Sequence[Row]], None]
 """Additional work for restoring these rows, which are still marked as deleted then."""
+Remove = Callable[[Database, float], set[str]]
+"""Removes a few of the rows deleted until then, and returns the digests of their audio."""
+
+
+def _ticks() -> float:
+    if sys.platform == "linux":  # where `time.monotonic` stops while a computer sleeps, which would look like a jump
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+    return time.monotonic()
+
+
+class SteadyClock:
+    """Unix time that follows a jump of the system's clock only after DOUBT_SECONDS."""
+
+    def __init__(self, wall: Callable[[], float] = lambda: time.time(), ticks: Callable[[], float] = _ticks) -> None:
+        self._wall, self._ticks = wall, ticks
+        self._lock = threading.Lock()
+        self._last = wall(), ticks()
+        """The last believed time, and the ticks then."""
+        self._doubt: tuple[float, float] | None = None
+        """The ticks when the present jump was first seen, and its seconds."""
+
+    def now(self) -> float:
+        """Seconds since 1970."""
+        with self._lock:
+            wall, ticks = self._wall(), self._ticks()
+            expected = self._last[0] + ticks - self._last[1]
+            jump = wall - expected
+            if self._doubt is None or abs(jump - self._doubt[1]) > TOLERANCE:
+                self._doubt = ticks, jump
+            has_lasted = wall >= EARLIEST and ticks - self._doubt[0] >= DOUBT_SECONDS
+            if abs(jump) > TOLERANCE and expected >= EARLIEST and not has_lasted:
+                return expected
+            self._last, self._doubt = (wall, ticks), None
+            return wall
+
+
+now = SteadyClock().now
+"""The time by one clock for the whole process, since a jump is seen only from before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trashed:
+    """The items of one kind: rows of a table with a column `deleted`, which is 0 while they are being removed."""
+
+    table: str
+    listed: str
+    """Selects those that can be restored: id, title, owner, sharing of their project (null: without one), deleted,
+    parts, project_id, rowid."""
+    remove: Remove
+    put_back: PutBack | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,19 +116,28 @@ class Trash:
         """``days``: how long items stay in the trash; 0: they are removed as soon as they are deleted."""
         self._store = store
         self.seconds = days * DAY
-        self.put_back: dict[TrashKind, PutBack] = {}
-        store.make_room = lambda: self._remove_some(time.time() + 1)
+        self.kinds: dict[TrashKind, Trashed] = {}
+        """In the order in which they are restored; those that hold others come first."""
+        store.make_room = lambda: self._remove_some(now() + 1)
+
+    def _mine(self, shared: bool = True) -> str:
+        """The end of a query of items: own ones, and with ``shared`` those deleted in projects shared for editing."""
+        every = " union all ".join(
+            f"select '{kind}' as kind, * from ({items.listed})" for kind, items in self.kinds.items()
+        )
+        owned = "owner = :owner_filter" + (" or sharing = 'edit'" if shared else "")
+        return f"from ({every}) where deleted > :since and (:owner_filter is null or {owned})"
 
     @property
     def since(self) -> float:
         """Unix time: items deleted later than that can be restored."""
-        return time.time() - self.seconds
+        return now() - self.seconds
 
     @contextmanager
     def deleting(self) -> Iterator[Database]:
-        """Like `Store.freeing`, for a transaction that marks items as deleted; afterwards removes expired items if
+        """A transaction that marks items as deleted, and may use the disk reserve; afterwards removes expired items if
         possible."""
-        with self._store.freeing() as db:
+        with self._store.writing(frees_room=True) as db:
             yield db
         with suppress(LibraryUnavailable):
             self.expire()
@@ -120,25 +156,30 @@ class Trash:
         where = ""
         with self._store.reading() as db:
             if after is not None:
-                last_row = db.execute(f"select deleted {_MINE} and id = :after", values).fetchone()
+                last_row = db.execute(f"select deleted {self._mine()} and id = :after", values).fetchone()
                 if last_row is None:
                     raise NotFound(f"{after[:80]!r} is not in the trash; start from the first page", "after")
                 values["last"] = last_row[0]
                 where = "and (deleted < :last or (deleted = :last and id < :after))"
-            query = f"select kind, id, title, deleted, parts, project_id {_MINE} {where}"
+            query = f"select kind, id, title, deleted, parts, project_id {self._mine()} {where}"
             rows = db.execute(f"{query} order by deleted desc, id desc limit :limit", values).fetchall()
         return [TrashItem(*row) for row in rows]
 
     def restore(
-        self, items: Sequence[tuple[TrashKind, str]], owner_filter: str | None, project_id: str | None = None
+        self,
+        items: Sequence[tuple[TrashKind, str]],
+        owner_filter: str | None,
+        project_id: str | None = None,
+        put_back: PutBack | None = None,
     ) -> list[tuple[TrashKind, str]]:
         """Restore items in the trash, if ``project_id`` is given only of that project; the newest of a kind first.
 
+        ``put_back``: instead of that of their kind, for items of one kind.
         All of them or none. Raises NameTaken, InvalidRequest and NotFound if one of them can no longer be restored.
         """
         restored: list[tuple[TrashKind, str]] = []
         with self._store.writing() as db:
-            for kind, table in TABLES.items():
+            for kind, kept in self.kinds.items():
                 ids = json.dumps([item_id for item_kind, item_id in items if item_kind == kind])
                 where = "kind = :kind and id in (select value from json_each(:ids)) and :project in ('', project_id)"
                 values = {
@@ -148,13 +189,14 @@ class Trash:
                     "ids": ids,
                     "project": project_id or "",
                 }
-                query = f"select place, id {_MINE} and {where} order by place desc"
-                if deleted := db.execute(query, values).fetchall():
+                query = f"select place, id {self._mine()} and {where} order by deleted desc, place desc"
+                if ids != "[]" and (deleted := db.execute(query, values).fetchall()):
                     rowids = [[rowid] for rowid, _ in deleted]
-                    rows = [next(select(db, f"select * from {table} where rowid = ?", rowid)) for rowid in rowids]
-                    if kind in self.put_back:
-                        self.put_back[kind](db, rows)
-                    db.conn.executemany(f"update {table} set deleted = null where rowid = ?", rowids)
+                    query = f"select items.* from json_each(?) cross join {kept.table} as items on items.rowid = value"
+                    rows = list(select(db, f"{query} order by key", [json.dumps([rowid for rowid, _ in deleted])]))
+                    if put := put_back or kept.put_back:
+                        put(db, rows)
+                    db.conn.executemany(f"update {kept.table} set deleted = null where rowid = ?", rowids)
                     restored += [(kind, item_id) for _, item_id in deleted]
         return restored
 
@@ -169,7 +211,7 @@ class Trash:
     def empty(self, owner_filter: str | None, kind: TrashKind | None = None, ids: Sequence[str] | None = None) -> int:
         """Remove items in the trash for good, all or those selected; returns their number."""
         condition = "(:kind is null or kind = :kind) and (:ids = 'null' or id in (select value from json_each(:ids)))"
-        query = f"select kind, place {_OWN} and {condition} limit {_MARKED_AT_ONCE}"
+        query = f"select kind, place {self._mine(shared=False)} and {condition} limit {_MARKED_AT_ONCE}"
         count = 0
         while True:
             values = {
@@ -181,92 +223,53 @@ class Trash:
             with self.deleting() as db:
                 rows = db.execute(query, values).fetchall()
                 for name, rowid in rows:
-                    db.execute(f"update {TABLES[name]} set deleted = 0 where rowid = ?", [rowid])
+                    db.execute(f"update {self.kinds[name].table} set deleted = 0 where rowid = ?", [rowid])
             count += len(rows)
             if len(rows) < _MARKED_AT_ONCE:
                 return count
 
     def expire(self) -> None:
         """Remove for good everything that has been in the trash for too long. Raises LibraryUnavailable."""
+        self._set_right()
         until = self.since
         while self._remove_some(until):
             pass
+
+    def _set_right(self) -> None:
+        """Let the days of items begin now that were deleted while the clock was wrong, years back or ahead."""
+        time = now()
+        wrong = f"(deleted > 0 and deleted < {EARLIEST} or deleted > {time + DAY})"
+        tables = {kept.table for kept in self.kinds.values()}
+        with self._store.reading() as db:
+            found = [table for table in tables if db.execute(f"select 1 from {table} where {wrong} limit 1").fetchone()]
+        if found:
+            with self._store.writing(frees_room=True) as db:
+                for table in found:
+                    db.execute(f"update {table} set deleted = ? where {wrong}", [time])
 
     def _remove_some(self, until: float) -> bool:
         """Remove a few items deleted by then, takes first, with their audio; returns whether there were any."""
         with self._store.reading() as db:
             due = "select exists (select 1 from {} where deleted <= ?)"
-            table = next((table for table in _REMOVE if db.execute(due.format(table), [until]).fetchone()[0]), None)
-        if table is None:
+            kinds = (kept for kept in self.kinds.values() if db.execute(due.format(kept.table), [until]).fetchone()[0])
+            kept = next(kinds, None)
+        if kept is None:
             return False
-        with self._store.freeing() as db:
-            audio = _REMOVE[table](db, until)
+        with self._store.writing(frees_room=True) as db:
+            audio = kept.remove(db, until)
         if audio:
             self._store.drop_unreferred(audio)
         return True
 
 
-def mark(db: Database, kind: TrashKind, ids: Sequence[str]) -> None:
-    """Move items to the trash, within `Trash.deleting`."""
-    query = f"update {TABLES[kind]} set deleted = ? where id in (select value from json_each(?))"
-    db.execute(query, [time.time(), json.dumps(ids)])
+def mark(db: Database, table: str, ids: Sequence[str]) -> None:
+    """Move rows of a table to the trash, within `Trash.deleting`."""
+    query = f"update {table} set deleted = ? where id in (select value from json_each(?))"
+    db.execute(query, [now(), json.dumps(ids)])
 
 
-def remove_takes(db: Database, where: str, value: float | str) -> list[Row]:
+def remove_takes(db: Database, where: str, *values: float | str) -> list[Row]:
     """Remove the oldest REMOVED_AT_ONCE takes of a condition for good; returns their numbers and audio."""
-    rows = list(select(db, f"select n, audio from takes where {where} order by n limit ?", [value, REMOVED_AT_ONCE]))
+    rows = list(select(db, f"select n, audio from takes where {where} order by n limit ?", [*values, REMOVED_AT_ONCE]))
     db.conn.executemany("delete from takes where n = ?", [(row["n"],) for row in rows])
     return rows
-
-
-def _remove_takes(db: Database, until: float) -> set[str]:
-    return {row["audio"] for row in remove_takes(db, "deleted <= ?", until) if row["audio"]}
-
-
-def _remove_projects(db: Database, until: float) -> set[str]:
-    """Remove some of the first expired project, or a deleted part's: its takes, then its parts, then the project."""
-    for [project_id] in db.execute("select id from projects where deleted <= ? limit 1", [until]).fetchall():
-        # Neither the rest of it nor its deleted parts can be restored now.
-        db.execute(
-            "update projects set deleted = 0 where deleted > 0 and (id = ?1 or kind = ?2 || ?1)", [project_id, BIN]
-        )
-        condition = "part_id in (select id from parts where project_id = ?)"
-        if takes := remove_takes(db, condition, project_id):
-            return {take["audio"] for take in takes if take["audio"]}
-        query = f"delete from parts where n in (select n from parts where project_id = ? limit {_PARTS_AT_ONCE})"
-        if not db.execute(query, [project_id]).rowcount:
-            db.execute("delete from projects where id = ?", [project_id])
-    return set()
-
-
-def _remove_voices(db: Database, until: float) -> set[str]:
-    clips = set[str]()
-    query = f"select id, name from voices where deleted <= ? limit {REMOVED_AT_ONCE}"
-    for voice_id, name in db.execute(query, [until]).fetchall():
-        clips |= {row[0] for row in db.execute("select clip from samples where voice_id = ?", [voice_id])}
-        for table, key in (("samples", "voice_id"), ("revisions", "voice_id"), ("voices", "id")):
-            db.execute(f"delete from {table} where {key} = ?", [voice_id])
-        note(db, "voice.purge", voice_id, name=name)
-    db.execute("delete from codes where cut not in (select cut from samples)")
-    return clips
-
-
-def _remove_texts(db: Database, until: float) -> set[str]:
-    query = f"select id from replaced_texts where deleted <= ? limit {_TEXTS_AT_ONCE}"
-    db.execute(f"delete from replaced_texts where id in ({query})", [until])
-    return set()
-
-
-def _remove_characters(db: Database, until: float) -> set[str]:
-    db.execute("delete from characters where deleted <= ?", [until])
-    return set()
-
-
-_REMOVE: dict[str, Callable[[Database, float], set[str]]] = {
-    "takes": _remove_takes,
-    "projects": _remove_projects,
-    "voices": _remove_voices,
-    "replaced_texts": _remove_texts,
-    "characters": _remove_characters,
-}
-"""Functions that remove a few rows of a table for good and return their audio, in the order in which they are used."""

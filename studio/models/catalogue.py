@@ -1,7 +1,8 @@
-"""The models that the studio offers: where they are published, under which licence, and their sizes as data."""
+"""The models that the studio offers, as data, and where a repository's files come from and are kept on this machine."""
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,8 +10,8 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from studio.models.hub_files import HubFiles
-from studio.paths import ASSETS
+from studio import ASSETS
+from studio.errors import SettingsError
 
 _WANTED = re.compile(
     r"[A-Za-z0-9_-][A-Za-z0-9._-]*\.(safetensors|json)|(model|codec)\.pth|codec\.yaml|tokenizer\.tiktoken|README\.md"
@@ -31,6 +32,8 @@ class CatalogueModel:
     clones: bool
     repo: str | None = None
     """The repository on the hub; None: the model is bundled."""
+    former_repo: str | None = None
+    """The repository that it was published in before: a download from there counts, and the name still works."""
     download_bytes: int = 0
     """Approximate."""
     needed: frozenset[str] = frozenset()
@@ -39,6 +42,10 @@ class CatalogueModel:
     """Its config.json, as far as an engine reads it; blank for the bundled model."""
     more_languages: bool = False
     """Whether it speaks many more languages than those named."""
+
+    @property
+    def repos(self) -> tuple[str, ...]:
+        return tuple(repo for repo in (self.repo, self.former_repo) if repo)
 
     @property
     def files(self) -> HubFiles:
@@ -63,6 +70,52 @@ TREES = {model.name: model.tree for model in CATALOGUE}
 def in_catalogue(name: str) -> CatalogueModel | None:
     """The model with this name or repository; None if it is not in the catalogue."""
     folded_name = name.strip().casefold()
-    return next(
-        (model for model in CATALOGUE if folded_name in (model.name, (model.repo or model.name).casefold())), None
-    )
+    return next((model for model in CATALOGUE if folded_name in (model.name, *map(str.casefold, model.repos))), None)
+
+
+@dataclass(frozen=True, slots=True)
+class HubFiles:
+    """The files of a repository to download."""
+
+    repo: str
+    names: re.Pattern[str]
+    """Names of the files, without folders."""
+    needed: frozenset[str]
+    """Files that the repository must have."""
+    last: str
+    """The file that is written after all others: where it exists, everything does."""
+    max_bytes: int
+    """Maximum bytes of all files, regardless of the hub's figures."""
+    without: str
+    """A sentence for machines that cannot reach the hub."""
+    resumes: bool = True
+    """Whether the next attempt continues the files of a failed one; otherwise they are removed."""
+
+
+def hub_endpoint() -> str:
+    """The hub, or the mirror that the hub's own tools use. Raises SettingsError."""
+    import httpx  # imported late: choosing the model at start-up does not need it
+
+    endpoint = os.environ.get("HF_ENDPOINT", "").rstrip("/") or "https://huggingface.co"
+    try:
+        url = httpx.URL(endpoint)
+        is_address = url.scheme in ("http", "https") and bool(url.host) and (url.port or 0) < 2**16
+    except httpx.InvalidURL:
+        is_address = False
+    if not is_address:
+        raise SettingsError(f"HF_ENDPOINT={endpoint!r} is not an address such as https://huggingface.co")
+    return endpoint
+
+
+def check_endpoint() -> None:
+    """Raise SettingsError for an address with which the hub's library cannot be imported."""
+    if os.environ.get("HF_ENDPOINT"):
+        hub_endpoint()
+
+
+def hub_cache(repo: str) -> Path:
+    """The folder of a repository in the hub's cache, which the hub's own tools use too. Raises SettingsError."""
+    check_endpoint()
+    from huggingface_hub.constants import HF_HUB_CACHE  # a quarter of a second to import
+
+    return Path(HF_HUB_CACHE) / f"models--{repo.replace('/', '--')}"

@@ -10,16 +10,18 @@ import logging
 import os
 import re
 import shutil
+import sys
+import urllib.request
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 import httpx
 from anyio import CancelScope, to_thread
 
-from studio.models.hub_files import HubFiles, hub_endpoint
+from studio.models.catalogue import HubFiles, hub_endpoint
 from studio.supervisor import end_tasks
 
 log = logging.getLogger(__name__)
@@ -33,7 +35,7 @@ PAUSE = 1.0
 SPARE = 2**28
 """Bytes that a download leaves free on the disk."""
 _PIECE = 2**20
-_MAX_LISTING_BYTES = 2**23
+_MAX_LISTING_BYTES = 2**23  # a listing of 10,000 files has some two million
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _NOT_A_LISTING = (KeyError, TypeError, AttributeError, ValueError, RecursionError)
 """Errors of parsing another answer, such as the login page of a hotel's network."""
@@ -41,7 +43,8 @@ _NOT_A_LISTING = (KeyError, TypeError, AttributeError, ValueError, RecursionErro
 
 @dataclass(frozen=True, slots=True)
 class DownloadStatus:
-    """Progress in bytes. ``total`` is 0 until the hub has answered; ``error``: why the last attempt failed."""
+    """Progress in bytes; after an end, what is kept for the next attempt. ``total`` is 0 until the hub has answered;
+    ``error``: why the last attempt failed."""
 
     is_running: bool = False
     done: int = 0
@@ -106,9 +109,13 @@ class HubDownload:
             await asyncio.wait({self._task})
 
     async def cancel(self) -> None:
-        """Cancel the download and remove its unfinished files."""
+        """Cancel the download, even a paused one, and remove its unfinished files."""
+        is_paused = not self.status.is_running and self.status.total > 0
         self._is_cancelled = True
         await self.stop()
+        if is_paused:
+            await to_thread.run_sync(self._clean_up)
+            self.status = DownloadStatus()
 
     async def stop(self) -> None:
         """End the download."""
@@ -118,7 +125,9 @@ class HubDownload:
     def _ended(self, task: asyncio.Task[None]) -> None:
         """Put any error into the status, so that every failure is shown."""
         problem = None if task.cancelled() else task.exception()
-        self.status = DownloadStatus(error=None if problem is None else self._reason(problem))
+        is_kept = self._files.resumes and not self._is_cancelled and (task.cancelled() or problem is not None)
+        done, total = (self.status.done, self.status.total) if is_kept else (0, 0)
+        self.status = DownloadStatus(False, done, total, None if problem is None else self._reason(problem))
         if problem is not None:
             log.warning("%s cannot be used: %s", self._files.repo, self.status.error)
 
@@ -177,6 +186,7 @@ class HubDownload:
     async def _download(self, client: httpx.AsyncClient, path: str, file: _HubFile, folder: Path) -> None:
         target, part = folder / file.name, folder / f".{file.name}.part"
         if not await to_thread.run_sync(target.is_file):  # only verified files have their names
+            await to_thread.run_sync(_clear_odd, part)
             before, failures = self.status.done, 0
             while (here := await to_thread.run_sync(_size_of, part)) < file.size or not here:
                 self.status = replace(self.status, done=before + here)
@@ -202,7 +212,7 @@ class HubDownload:
             self._check(answer)
             if start and answer.status_code != httpx.codes.PARTIAL_CONTENT:
                 self.status, start = replace(self.status, done=self.status.done - start), 0
-            with await to_thread.run_sync(part.open, "ab" if start else "wb") as sink:
+            with await to_thread.run_sync(_open_part, part, "ab" if start else "wb") as sink:
                 async for piece in answer.aiter_bytes(_PIECE):
                     if (start := start + len(piece)) > file.size:
                         return  # the check sum will not match
@@ -234,8 +244,11 @@ class HubDownload:
         if isinstance(problem, httpx.ReadTimeout):
             return f"{host} stopped sending; try again later"
         if isinstance(problem, httpx.HTTPError):
-            why = problem or type(problem).__name__
-            return f"{host} cannot be reached, or the connection was interrupted ({why}). {self._files.without}"
+            why = str(problem) or type(problem).__name__
+            if "CERTIFICATE_VERIFY_FAILED" in why:
+                remedy = "set SSL_CERT_FILE to a file with the certificate of your organisation's proxy"
+                return f"{host} shows a certificate that is not trusted here ({why}): {remedy}, and restart"
+            return f"{host} {_connection_trouble()} ({why}). {self._files.without}"
         if isinstance(problem, MemoryError):
             return "it was downloaded, but there is not enough memory to load it: free some, and try again"
         if isinstance(problem, ImportError):
@@ -243,6 +256,18 @@ class HubDownload:
         if isinstance(problem, OSError):
             return f"{problem.filename or 'a file'} cannot be read or written: {problem.strerror or problem}"
         return f"it cannot be loaded here: {str(problem) or type(problem).__name__}"
+
+
+def _connection_trouble() -> str:
+    """Describe the connection problem, with the proxy that is used for the hub, but not its password."""
+    hub, proxies = httpx.URL(hub_endpoint()), urllib.request.getproxies()
+    proxy = proxies.get(hub.scheme) or proxies.get("all")
+    if proxy and not urllib.request.proxy_bypass(hub.host):
+        place = proxy.rpartition("@")[2].rpartition("//")[2]
+        return (
+            f"cannot be reached through the proxy {place} (HTTPS_PROXY, ALL_PROXY), or the connection was interrupted"
+        )
+    return "cannot be reached, or the connection was interrupted; if this network needs a proxy, set HTTPS_PROXY"
 
 
 def remove_parts(folder: Path) -> None:
@@ -301,6 +326,20 @@ def _check_disk(folder: Path, missing: int, repo: str) -> None:
         )
 
 
+def _clear_odd(part: Path) -> None:
+    """Remove anything but a file: a link would be followed, and a pipe waited for."""
+    if part.is_symlink() or (part.exists() and not part.is_file()):
+        part.unlink()
+
+
+def _open_part(part: Path, mode: Literal["ab", "wb"]) -> IO[bytes]:
+    return open(part, mode, opener=_without_links)
+
+
+def _without_links(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
+
+
 def _sync(file: IO[bytes]) -> None:
     file.flush()
     os.fsync(file.fileno())
@@ -309,16 +348,30 @@ def _sync(file: IO[bytes]) -> None:
 @contextlib.contextmanager
 def _locked(folder: Path, repo: str) -> Iterator[None]:
     """Lock the folder against simultaneous downloads. Raises ValueError if another program is downloading."""
-    if os.name != "posix":
-        yield
+    path = folder / ".lock"
+    _clear_odd(path)
+    busy = f"another program on this machine is downloading {repo}; wait for it"
+    if sys.platform == "win32":  # which removes no open file, so that being open is a lock
+        try:
+            path.unlink(missing_ok=True)
+            held = open(path, "xb")  # noqa: SIM115
+        except OSError as error:
+            raise ValueError(busy) from error
+        try:
+            with held:
+                yield
+        finally:
+            path.unlink(missing_ok=True)
         return
     import fcntl
 
-    with open(folder / ".lock", "ab") as lock:
+    with open(path, "ab", opener=_without_links) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not os.path.samestat(os.fstat(lock.fileno()), path.stat()):
+                raise FileNotFoundError  # its owner has just removed it, and a third program may hold the next one
         except OSError as error:
-            raise ValueError(f"another program on this machine is downloading {repo}; wait for it") from error
+            raise ValueError(busy) from error
         try:
             yield
         finally:

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
-from studio.models.catalogue import BUNDLED_FOLDER, CatalogueModel
-from studio.models.hub_files import hub_cache
+from engine import open_regular
+from studio.models.catalogue import BUNDLED_FOLDER, CatalogueModel, hub_cache
 
 INDEX = "model.safetensors.index.json"
+_INDEX_BYTES, _COMMIT_BYTES = 32 * 2**20, 64
 
 
 def installed_folder(model: CatalogueModel) -> Path | None:
     """The folder of a complete download by any program; None if there is none. Blocking."""
     if model.repo is None:
         return Path(BUNDLED_FOLDER)
-    cache = hub_cache(model.repo)
-    folders = sorted((cache / "snapshots").glob("*"), key=lambda folder: folder.name != _newest(cache))
-    return next((folder for folder in folders if _is_complete(folder, model)), None)
+    for cache in map(hub_cache, model.repos):
+        folders = sorted((cache / "snapshots").glob("*"), key=lambda folder: folder.name != _newest(cache))
+        if complete := next((folder for folder in folders if _is_complete(folder, model)), None):
+            return complete
+    return None
 
 
 def snapshot(model: CatalogueModel, commit: str) -> Path:
@@ -29,14 +33,17 @@ def snapshot(model: CatalogueModel, commit: str) -> Path:
 def set_newest(model: CatalogueModel, commit: str) -> None:
     """Make a complete commit visible to the hub's tools. Blocking. Raises OSError."""
     assert model.repo is not None
+    from studio.library.private_files import write_whole  # not needed to find a model
+
     ref = hub_cache(model.repo) / "refs" / "main"
     ref.parent.mkdir(parents=True, exist_ok=True)
-    ref.write_text(commit)
+    write_whole(ref, io.BytesIO(commit.encode()), is_private=False)  # replaces a link instead of following it
 
 
 def _newest(cache: Path) -> str:
     try:
-        return (cache / "refs" / "main").read_text(encoding="utf-8").strip()
+        with open_regular(cache / "refs" / "main") as file:
+            return file.read(_COMMIT_BYTES).decode().strip()
     except (OSError, ValueError):
         return ""
 
@@ -46,7 +53,8 @@ def _is_complete(folder: Path, model: CatalogueModel) -> bool:
     if not all((folder / name).is_file() for name in model.files.needed):
         return False
     try:
-        index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+        with open_regular(folder / INDEX) as file:
+            index = json.loads(file.read(_INDEX_BYTES))
         return all((folder / name).is_file() for name in set(index["weight_map"].values()))
     except FileNotFoundError:
         return any((folder / name).is_file() for name in ("model.safetensors", "model.pth"))

@@ -7,12 +7,13 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine import open_regular
 from studio.models.catalogue import CATALOGUE, in_catalogue
 from studio.models.installed import installed_folder
 from studio.settings import Settings
 
 FILE = "model.json"
-MAX_BYTES = 64 * 2**10
+MAX_BYTES = 64 * 2**10  # of the file, which is some hundred bytes unless something else was stored under its name
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +51,21 @@ def resolve(name: str) -> str:
     try:
         path = Path(name).expanduser()
         exists = path.exists()
+        if exists and not path.is_dir():
+            open_regular(path).close()
     except (OSError, RuntimeError) as error:
-        raise ValueError(f"{name[:80]!r} cannot be looked up: {error}") from error
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ValueError(f"{name[:80]!r} cannot be used: {reason}") from error
     if not exists:
         names = ", ".join(model.name for model in CATALOGUE)
-        raise ValueError(f"not found: {name[:200]}; name one of {names}, or a folder or file on this machine")
+        raise ValueError(f"not found: {name[:200]!r}; name one of {names}, or a folder or file on this machine")
     return str(path.resolve())
 
 
 def read_choice(home: str) -> str | None:
     """The chosen name or path; None without one. A damaged file counts as none. Blocking."""
     try:
-        with (Path(home) / FILE).open(encoding="utf-8") as file:
+        with open_regular(Path(home) / FILE) as file:
             choice = json.loads(file.read(MAX_BYTES))["model"]
     except (OSError, ValueError, RecursionError, KeyError, TypeError):
         return None
@@ -70,6 +74,6 @@ def read_choice(home: str) -> str | None:
 
 def write_choice(home: str, name: str) -> None:
     """Store a choice for the next start. Blocking. Raises OSError."""
-    from studio.library.audio_files import write_whole  # not needed to read the choice
+    from studio.library.private_files import write_whole  # not needed to read the choice
 
     write_whole(Path(home) / FILE, io.BytesIO(json.dumps({"model": name}).encode()))

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from engine import EngineError, ModelSurvey, check_files, is_hub_id, survey_model
+from speechtext.errors import check_job
 from studio.engine_host import engine_config
 from studio.errors import InvalidRequest
 from studio.models.catalogue import CATALOGUE, CatalogueModel, in_catalogue
@@ -37,9 +38,12 @@ def list_models(settings: Settings, loaded: str, path: str | None = None, held_b
     """
     models = []
     for model in CATALOGUE:
+        check_job()
         folder = installed_folder(model)
         models.append(_listed(settings, loaded, model.name, model, None if folder is None else str(folder), held_bytes))
-    identities = {_identity(model.path or model.name) for model in models} | {model.repo for model in CATALOGUE}
+    identities = {_identity(model.path or model.name) for model in models} | {
+        repo for model in CATALOGUE for repo in model.repos
+    }
     for other in (loaded, path):
         if other and in_catalogue(other) is None and (identity := _identity(other)) not in identities:
             identities.add(identity)
@@ -90,7 +94,7 @@ def _listed(
     settings: Settings, loaded: str, name: str, model: CatalogueModel | None, path: str | None, held_bytes: int
 ) -> ListedModel:
     repo = model.repo if model else None
-    is_loaded = loaded == repo or (path is not None and _identity(loaded) == _identity(path))
+    is_loaded = loaded in (model.repos if model else ()) or (path is not None and _identity(loaded) == _identity(path))
     try:
         survey = survey_model(
             engine_config(settings, path or repo), None if path or model is None else model.tree, held_bytes
@@ -119,8 +123,8 @@ def _other(settings: Settings, loaded: str, name: str, held_bytes: int) -> Liste
 
 def _too_large(name: str, survey: ModelSurvey) -> str:
     least = min(survey.needs, key=lambda need: need.memory_bytes)
-    free = "" if survey.free_bytes is None else f", but only {survey.free_bytes / 2**30:.1f} GiB can be used"
+    free = "" if survey.free_bytes is None else f", but only {survey.free_bytes / 1e9:.1f} GB can be used"
     fitting = [need.weights for need in survey.needs if need.fits]
     remedy = f"; with STUDIO_WEIGHTS={fitting[0]} it would fit" if fitting else "; choose a smaller model"
     where = "the GPU" if survey.device.startswith("cuda") else "memory"
-    return f"{name} does not fit: it needs at least {least.memory_bytes / 2**30:.1f} GiB of {where}{free}{remedy}"
+    return f"{name} does not fit: it needs at least {least.memory_bytes / 1e9:.1f} GB of {where}{free}{remedy}"

@@ -4,24 +4,51 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 from anyio import to_thread
 
 from studio.engine_host import EngineHost
 from studio.errors import InProgress, NotFound, NotOffered
-from studio.models.catalogue import BUNDLED_FOLDER, CATALOGUE, in_catalogue
-from studio.models.hub_download import DownloadStatus
+from studio.models.catalogue import BUNDLED_FOLDER, CATALOGUE, CatalogueModel, in_catalogue
+from studio.models.hub_download import DownloadStatus, HubDownload, remove_parts
+from studio.models.installed import set_newest, snapshot
 from studio.models.model_choice import is_set, write_choice
-from studio.models.model_download import ModelDownload
 from studio.models.model_list import ListedModel, fitting_path, list_models
-from studio.settings import Settings, on_zero_gpu
+from studio.settings import Settings
 from studio.supervisor import end_tasks
+from studio.work import WorkQueue
 
 log = logging.getLogger(__name__)
 
+STREAM_SECONDS = 60.0
+"""How long a switch waits for requests that somebody listens to. Then they end with the audio that they have: everybody
+else is refused meanwhile, and a listener who reads slowly could hold up a switch for as long as it likes."""
 LOOK_SECONDS = 0.1
 """Interval at which to check whether the running takes have ended."""
+
+
+class ModelDownload(HubDownload):
+    """Downloads a model into the hub's cache, where the hub's own tools find it too."""
+
+    def __init__(self, model: CatalogueModel) -> None:
+        self._model = model
+        self._folder: Path | None = None
+        super().__init__(model.files, self._start_in, self._complete, self._remove)
+
+    def _start_in(self, commit: str) -> Path:
+        self._folder = snapshot(self._model, commit)
+        return self._folder
+
+    async def _complete(self, commit: str, folder: Path) -> None:
+        await to_thread.run_sync(set_newest, self._model, commit)
+        await to_thread.run_sync(_remove_older_parts, folder)
+
+    def _remove(self) -> None:
+        if self._folder is not None:
+            remove_parts(self._folder)
 
 
 class ModelService:
@@ -31,14 +58,19 @@ class ModelService:
         self,
         settings: Settings,
         host: EngineHost,
+        queue: WorkQueue,
         in_use: Callable[[], int],
+        end_streams: Callable[[str], None],
         switched: Callable[[], Awaitable[None]],
     ) -> None:
-        """``in_use``: number of requests that use the engine. ``switched`` is awaited when another model is ready."""
-        self._settings, self._host = settings, host
-        self._in_use, self._switched = in_use, switched
+        """``in_use``: number of requests that use the engine; ``end_streams`` ends, with a reason, those that somebody
+        listens to. ``switched`` is awaited when another model is ready."""
+        self._settings, self._host, self._queue = settings, host, queue
+        self._in_use, self._end_streams, self._switched = in_use, end_streams, switched
         self._downloads = {model.name: ModelDownload(model) for model in CATALOGUE if model.repo}
         self._switching: asyncio.Task[None] | None = None
+        self.fixed_because: str | None = None
+        """Why the host of this process cannot switch models; None if it can."""
         self.target: str | None = None
         """The name or path of the model that is to be loaded."""
         self.is_waiting = False
@@ -59,28 +91,28 @@ class ModelService:
     @property
     def cannot_switch(self) -> str | None:
         """Why this studio cannot switch while it runs; None if it can."""
-        if on_zero_gpu():
-            return "On ZeroGPU the model is loaded once: set the Space's variable STUDIO_MODEL and restart it."
         if self._settings.has_fleet:
             return "This studio runs several engines: set STUDIO_MODEL and restart it."
-        return None
+        return self.fixed_because
 
-    async def listing(self, path: str | None = None) -> list[ListedModel]:
-        """The catalogue, the loaded model, and a path if given."""
-        return await to_thread.run_sync(list_models, self._settings, self._host.model, path, self._memory_to_free)
+    async def listing(self, caller: str, path: str | None = None) -> list[ListedModel]:
+        """The catalogue, the loaded model, and a path if given. Raises the errors of `WorkQueue.run`."""
+        return await self._queue.run(caller, list_models, self._settings, self._host.model, path, self._memory_to_free)
 
     def begin_download(self, name: str) -> None:
         """Download a model in the background, unless it is being downloaded. Raises NotFound."""
         self._download(name).begin()
 
-    async def cancel_download(self, name: str) -> None:
-        """Raises NotFound."""
-        await self._download(name).cancel()
+    async def cancel_download(self, name: str, keep: bool = False) -> None:
+        """``keep``: its unfinished files, from which the next download goes on. Raises NotFound."""
+        download = self._download(name)
+        await (download.stop() if keep else download.cancel())
 
-    async def switch(self, name: str) -> None:
+    async def switch(self, caller: str, name: str) -> None:
         """Begin to load another model, by its name or path, once all takes have ended.
 
-        Raises NotOffered, InProgress, InvalidRequest if it is not here, is damaged or does not fit.
+        Raises NotOffered, InProgress, InvalidRequest if it is not here, is damaged or does not fit, and the errors of
+        `WorkQueue.run`.
         """
         if why := self.cannot_switch:
             raise NotOffered(why)
@@ -88,7 +120,7 @@ class ModelService:
             raise InProgress("a model is being loaded; wait until it is ready", "model", "loading")
         self.target = name  # from here on a second request is refused
         try:
-            path = await to_thread.run_sync(fitting_path, self._settings, name, self._memory_to_free)
+            path = await self._queue.run(caller, fitting_path, self._settings, name, self._memory_to_free)
         except BaseException:
             self.target = None
             raise
@@ -130,8 +162,7 @@ class ModelService:
         host = self._host
         self.error, self.is_waiting = None, True
         try:
-            while self._hold(self._in_use()):
-                await asyncio.sleep(LOOK_SECONDS)
+            await self._wait_for_requests()
         except asyncio.CancelledError:
             host.resume()
             raise
@@ -148,13 +179,27 @@ class ModelService:
         self.target = None  # the rest is not part of the switch
         await self._switched()
 
-    def _hold(self, count: int) -> int:
-        """Report that a switch waits for this many requests; returns the number."""
-        self._host.hold(f"waiting for {count} requests to end" if count else "changing the model")
-        return count
+    async def _wait_for_requests(self) -> None:
+        """Refuse new requests, and wait for those that have begun; streams are ended after STREAM_SECONDS."""
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + STREAM_SECONDS
+        while count := self._in_use():
+            left = max(0, math.ceil(deadline - clock()))
+            self._host.hold(f"waiting for {count} requests to end, for streams {left} s at most")
+            if not left:
+                self._end_streams("another model is being loaded; try again when it is ready")
+            await asyncio.sleep(LOOK_SECONDS)
+        self._host.hold("changing the model")
 
     def _switch_ended(self, task: asyncio.Task[None]) -> None:
         if task is self._switching:
             self.target = None
         if not task.cancelled() and (problem := task.exception()) is not None:
             log.error("the model was not switched", exc_info=problem)
+
+
+def _remove_older_parts(newest: Path) -> None:
+    """Remove what interrupted downloads of earlier commits have left. Blocking."""
+    for folder in newest.parent.iterdir():
+        if folder != newest:
+            remove_parts(folder)

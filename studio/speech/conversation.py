@@ -11,15 +11,29 @@ from dataclasses import replace
 import numpy as np
 
 from engine import MAX_SEED, Reference, SpeechEngine, Utterance
-from studio.library.takes.take import SpokenPart, TurnTime
-from studio.speech.planning.plan import Plan
+from studio.library.take import SpokenPart, TurnTime
+from studio.speech.plan import Plan
 from studio.speech.script_stream import ScriptStream, Sound, next_sound
 
 TURN_STEP = 1009
 """Difference between the seeds of two turns: more than a turn has parts, each of which has its own seed."""
 HEAD_START = 1.2
 """Seconds of audio that must exist, or be predicted, for the next turn to wait for the end of this one."""
-LETTERS_A_SECOND = 15
+LETTERS_A_SECOND = 15  # of usual speech, to predict how long the rest of a turn takes
+
+
+class ConversationHistory:
+    """The previous turns of a conversation, forgotten when a model with another codec is loaded: their codes would mean
+    other sounds."""
+
+    def __init__(self) -> None:
+        self._codec, self._turns = "", list[Reference]()
+
+    def for_codec(self, codec: str) -> list[Reference]:
+        """The turns, to which new ones are added."""
+        if codec != self._codec:
+            self._codec, self._turns = codec, []
+        return self._turns
 
 
 class Conversation:
@@ -111,15 +125,14 @@ class Conversation:
         self._is_cut |= sound.finish_reason == "length"
         is_last = sound.finish_reason is not None and number == len(self._parts) - 1
         reason = ("length" if self._is_cut else "stop") if is_last else None
-        return Sound(
-            pcm,
-            sound.frames,
-            self._waited,
-            self._worked,
-            reason,
-            self._turns_so_far(),
-            sound.parts,
-            None if sound.resumed_at is None else self._turn_start[2] + sound.resumed_at,
+        return replace(
+            sound,
+            pcm=pcm,
+            waited=self._waited,
+            worked=self._worked,
+            finish_reason=reason,
+            turns=self._turns_so_far(),
+            resumed_at=None if sound.resumed_at is None else self._turn_start[2] + sound.resumed_at,
             is_unfinished=sound.is_unfinished and not self._is_dialogue,
         )
 

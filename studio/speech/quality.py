@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from engine import AudioChunk
+from speechtext.tags import TAG
 from studio.errors import DegenerateSpeech
-from studio.speech.script.brackets import TAG
 
 LETTERS_A_SECOND = 60
 """Four times as fast as a fast speaker."""

@@ -8,14 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from audio import InvalidClip
+from audio.formats import DEFAULT_FORMAT, check_format
+from audio.tempo import MAX_SPEED, MIN_SPEED
 from engine import InvalidUtterance, Sampling, refuse_control_tokens
-from studio.audio.formats import DEFAULT_FORMAT, check_format
-from studio.audio.tempo import MAX_SPEED, MIN_SPEED
-from studio.errors import InvalidClip, InvalidRequest
-from studio.library.pronunciations.entries import Pronunciation
+from speechtext.script import PART_BYTES, is_blank
+from speechtext.turns import TURN_GAP, check_cast
+from studio.errors import InvalidRequest
+from studio.library.entries import Pronunciation
 from studio.library.records import Scalar
-from studio.speech.dialogue import TURN_GAP, check_cast
-from studio.speech.text import PART_BYTES, is_blank
 from studio.unicode_text import check_strings
 
 MAX_INPUT = 16_384
@@ -39,6 +40,8 @@ class OwnClip:
     sound: bytes | str = field(repr=False)
     """A recording in any readable container, 1 to 30 s; or its data:, https:, http: or file: address."""
     text: str | None
+    speaker: int = 0
+    """The number N of the speaker whose words <|speaker:N|> marks in the text."""
 
     def __post_init__(self) -> None:
         if self.text is None:
@@ -132,7 +135,10 @@ class Origin:
     patient: bool = False
     """Whether it waits when the queue is full instead of being refused, as a piece of a longer request."""
     background: bool = False
-    """Whether it is a part of a project: exempt from limits, and stored in the project instead of the takes."""
+    """Whether it is made for something that stores it itself: exempt from limits, and not stored among the takes."""
+    live: bool = False
+    """Whether it came through a socket or another service's protocol, or says so, as agents' requests do: see
+    `Take.live`. The items of a batch did not: somebody asked for their files."""
 
     @property
     def is_bounded(self) -> bool:

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
+from audio.encode import floats
 from engine import EngineInfo
-from studio.audio.encode import floats
 from studio.errors import CannotContinue, InvalidRequest, StudioError
 from studio.library import Library
-from studio.library.takes.take import SpokenPart, Take
+from studio.library.take import SpokenPart, Take
 from studio.speech.script_stream import Sound, next_sound
-from studio.threads import in_threads
+from studio.work import in_threads
 
 
 def made_by(info: EngineInfo) -> str:
@@ -45,7 +45,7 @@ class Beginning:
         async with aclosing(sounds):
             first = await next_sound(sounds)
             if first is None:
-                raise CannotContinue("it is already complete", "take_id")
+                raise CannotContinue("the take is already complete", "take_id")
             frames = self.frames
             resumed_at = frames if self.take.resumed_at is None else self.take.resumed_at
             complete = len(self.parts) - sum(not part.is_whole for part in self.parts[-1:])

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from engine import MAX_SEED, AudioChunk, EngineFull, Reference, SpeechEngine, Utterance
+from speechtext.script import Pause, Script, Words
+from speechtext.tags import manner_of
 from studio.errors import DegenerateSpeech
-from studio.library.takes.take import SpokenPart, TurnTime
+from studio.library.take import SpokenPart, TurnTime
 from studio.speech.quality import QualityCheck
-from studio.speech.script.brackets import manner_of
-from studio.speech.text import Pause, Script, Words
 
 MAX_CONTEXT_TURNS = 64
 """Turns of a conversation used as context; fewer may fit."""
@@ -37,7 +37,7 @@ class Sound:
     finish_reason: str | None = None
     """On the last piece: stop, or length if a limit cut something off."""
     turns: tuple[TurnTime, ...] = ()
-    """For a dialogue: turns that have begun."""
+    """The turns of a dialogue that have begun."""
     parts: tuple[SpokenPart, ...] = ()
     """The parts that end with this piece, as generated."""
     resumed_at: int | None = None

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Awaitable
+from dataclasses import replace
+from itertools import islice
 
 from anyio import to_thread
 
+from audio import InvalidClip
 from engine import (
     CannotAlign,
     EngineError,
@@ -22,91 +25,35 @@ from engine import (
     SpeechEngine,
     Utterance,
 )
+from speechtext.reading import normalised
 from studio.engine_host import EngineHost, HostStatus
-from studio.errors import InvalidClip, LibraryUnavailable, QueueFull, StudioError
+from studio.errors import REFUSALS, LibraryUnavailable, NotReady, QueueFull, Unavailable
 from studio.library import Voice
 from studio.library.records import OWN_CLIP, RANDOM
-from studio.library.takes.take import Take, TakeCodes, Timed
-from studio.speech.conversation import Conversation
-from studio.speech.delivery import Delivery
-from studio.speech.draft import draft_of
-from studio.speech.encoding import OutputFile
-from studio.speech.live_take import LiveTake
-from studio.speech.planning.plan import Plan, reading_of
-from studio.speech.planning.planner import Planner
-from studio.speech.reading import normalised
+from studio.speech.active_take import ActiveTake, draft_of
+from studio.speech.conversation import Conversation, ConversationHistory
+from studio.speech.delivery import Speech
+from studio.speech.metrics import Metrics
+from studio.speech.plan import Plan, Planner, reading_of
+from studio.speech.recorder import Recorder, Retention
+from studio.speech.register import Limits, Register
 from studio.speech.request import Origin, OwnClip, SpeechRequest
 from studio.speech.resume import Beginning, made_by
-from studio.speech.timing.timestamps import Unit, in_units, word_times
 from studio.supervisor import HealthCheck
-from studio.takes.limits import Limits
-from studio.takes.metrics import Metrics
-from studio.takes.recent_takes import RecentTakes
-from studio.takes.recorder import Recorder, Retention
-from studio.takes.register import Register
 from studio.voices.clip_fetcher import ClipFetcher
 from studio.voices.references import References
 from studio.voices.resolver import VoiceResolver
-from studio.work.work_queues import WorkQueues
+from studio.work import WorkQueues
 
 log = logging.getLogger(__name__)
+
+MOST_ENDED = 50
+"""Requests that have ended, in an answer about the queue: as many as the page lists."""
 
 WARMED = 16
 """Number of favourite voices that the engine caches at the start."""
 GIVE_WAY_SECONDS = 0.2
 """Interval at which the preparation of voices checks whether there are requests."""
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Speech:
-    """A take being generated, with its first bytes ready. Iterate ``body`` once; always `aclose` it."""
-
-    request_id: str
-    media_type: str
-    sample_rate: int
-    """Sample rate of the file in Hz."""
-    seed: int
-    voice: str
-    revision: int | None
-    """The voice's revision; None for an uploaded clip, for the random voice and for a dialogue."""
-    delivery: Delivery = field(repr=False)
-    draft: Take = field(repr=False)
-    request: SpeechRequest = field(repr=False)
-    engine: SpeechEngine = field(repr=False)
-
-    @property
-    def take(self) -> Take:
-        """The take so far; complete once the body has ended."""
-        return self.delivery.live.take
-
-    @property
-    def body(self) -> AsyncGenerator[bytes, None]:
-        """The file's bytes as they are generated. Leaving the iteration cancels the take."""
-        return self.delivery.body
-
-    @property
-    def record(self) -> Take:
-        """The take with its text, as stored in a library; complete once the body has ended."""
-        return self.take.with_words_of(self.draft)
-
-    @property
-    def codes(self) -> TakeCodes:
-        """The codes of the generated parts; complete once the body has ended."""
-        return TakeCodes(made_by(self.engine.info), tuple(self.delivery.live.parts))
-
-    async def timestamps(self, unit: Unit) -> list[Timed]:
-        """The times of words or sentences in the file; complete once the body has ended.
-
-        Raises CannotAlign, EngineStopped.
-        """
-        text, is_dialogue = self.request.text, self.request.cast is not None
-        words = await word_times(self.engine, text, is_dialogue, self.delivery.live.parts, self.request.speed)
-        return await to_thread.run_sync(in_units, unit, text, is_dialogue, words)
-
-    async def aclose(self) -> None:
-        """Cancel the take. Calling it again, or after the body has ended, does nothing."""
-        await self.body.aclose()
-        await self.delivery.aclose()
 
 
 class SpeechService:
@@ -119,32 +66,30 @@ class SpeechService:
         limits: Limits | None = None,
         retention: Retention | None = None,
         fetcher: ClipFetcher | None = None,
-        make_register: Callable[[Limits, Metrics], Register] = Register,
+        register: Register | None = None,
     ) -> None:
-        """``retention``: limits on the takes kept in the library; None keeps none."""
+        """``retention``: limits on the takes kept in the library; None keeps none. ``register``: instead of its own."""
         self.host = host
         self.voices = voices
-        self._parts = RecentTakes()  # of projects; not listed
         self.warming = HealthCheck("warming")
         self.background: list[HealthCheck] = []
         """The state of each kind of background work."""
+        self.health: dict[str, dict[str, int]] = {}
+        """Figures for `GET /health` from what other packages add to the studio."""
         self.metrics = Metrics(host, self.background)
-        self.register = make_register(limits or Limits(None, None), self.metrics)
+        self.register = register or Register(limits or Limits(None, None), self.metrics)
         self.recorder = Recorder(voices.library, retention, self.register.record_outcome) if retention else None
         if self.recorder:
             self.background.append(self.recorder.watch)
+        self.silent_sockets: Counter[str] = Counter()
+        """Sockets of this process that wait for their first message, by caller."""
         self.queues = WorkQueues(host.max_waiting)
-        self._planner = Planner(voices, self.queues.texts)
+        self.planner = Planner(voices, self.queues.texts)
         self._references = References(self.queues.downloads, self.queues.encodings, fetcher or ClipFetcher())
 
     @property
     def status(self) -> HostStatus:
         return self.host.status
-
-    @property
-    def takes(self) -> RecentTakes:
-        """The recent and the active takes."""
-        return self.register.takes
 
     def stats(self) -> EngineStats:
         """The engine's counters. Raises NotReady, Unavailable."""
@@ -161,7 +106,7 @@ class SpeechService:
         self,
         request: SpeechRequest,
         origin: Origin | None = None,
-        history: list[Reference] | None = None,
+        history: ConversationHistory | None = None,
         beginning: Beginning | None = None,
     ) -> Speech:
         """Start a take; returns when its first bytes are ready. Cancelling frees the row.
@@ -173,51 +118,32 @@ class SpeechService:
         """
         origin = origin or Origin()
         engine = self.host.engine()
-        plan = await self._planner.plan(request, engine.info.card, origin.caller, origin.is_bounded)
-        draft = draft_of(request, plan, origin)
-        live = await self._begin(request, draft, origin, engine.info)
+        plan = await self.planner.plan(request, engine.info.card, origin)
+        active = self._begin(request, plan, origin, engine.info)
         try:
-            references = await live.run(self._references_of(request, plan, engine, origin))
+            references = await active.run(self._references_of(request, plan, engine, origin))
             parts = beginning.parts if beginning else ()
-            sounds = Conversation(engine, plan, references, history, origin.patient, parts).sounds()
+            turns = None if history is None else history.for_codec(engine.info.codec_fingerprint)
+            sounds = Conversation(engine, plan, references, turns, origin.patient, parts).sounds()
             sounds = beginning.continued_by(sounds) if beginning else sounds
-            file = OutputFile(request.format, request.sample_rate, request.speed, request.bit_rate, request.volume)
-            delivery = await Delivery.open(live, sounds, file)
+            return await Speech.open(active, sounds, request, engine)
         except EngineFull as error:
             refusal = QueueFull(str(error), self._seconds_to_wait(engine))
-            live.forget()  # a caller refused ten times a second would push out every real take
-            live.end(refusal)
+            active.forget()  # a caller refused ten times a second would push out every real take
+            active.end(refusal)
             raise refusal from error
         except BaseException as error:
-            live.end(error)
+            active.end(error)
             raise
-        encoding, voice = delivery.encoding, plan.voice if not plan.is_dialogue else None
-        return Speech(
-            origin.request_id,
-            encoding.media_type,
-            encoding.sample_rate,
-            plan.seed,
-            plan.label,
-            voice.revision if voice else None,
-            delivery,
-            draft,
-            request,
-            engine,
-        )
 
-    async def _begin(self, request: SpeechRequest, draft: Take, origin: Origin, info: EngineInfo) -> LiveTake:
+    def _begin(self, request: SpeechRequest, plan: Plan, origin: Origin, info: EngineInfo) -> ActiveTake:
         """Parts of a project are exempt from limits, and the project stores them itself."""
-        take = draft.without_words()
-        if origin.background:
-            live = LiveTake(take, self._parts, self.register.leave_part, info.sample_rate, request.speed)
-        else:
-            await self.register.enter(take)
-            recording = None
-            if self.recorder and request.store:
-                recording = self.recorder.open(draft, made_by(info))
-            live = LiveTake(take, self.register, self.register.leave, info.sample_rate, request.speed, recording)
-        self.register.add(live)
-        return live
+        draft, is_background = draft_of(request, plan, origin), origin.background
+        if not is_background:
+            self.register.enter(draft)
+        recorder = self.recorder if request.store and not is_background else None
+        rate = info.sample_rate
+        return ActiveTake(draft, made_by(info), rate, self.register, recorder, request.speed, is_background)
 
     async def save_voice(self, work: Awaitable[Voice]) -> Voice:
         """Return the voice that ``work`` stores in the library. Encodes it if the engine is ready, else on first use.
@@ -251,7 +177,7 @@ class SpeechService:
             self.voices.seen_by(caller).find(request.voice)
 
     def queue_for(self, caller: str) -> dict[str, object]:
-        """The load of the engine and its queue, and the caller's active requests.
+        """The load of the engine and its queue, the caller's active requests, and the last ones that have ended.
 
         Raises NotReady.
         """
@@ -266,6 +192,7 @@ class SpeechService:
             "max_per_caller": self.register.max_concurrent,
             "work": self.queues.figures,
             "requests": [take.as_json() for take in self.register.active(caller)],
+            "ended": [take.as_json() for take in islice(self.register.recent(caller), MOST_ENDED)],
         }
 
     @property
@@ -281,7 +208,7 @@ class SpeechService:
 
     def _seconds_to_wait(self, engine: SpeechEngine) -> int:
         """Estimated seconds until a row is free, from the pace of the latest takes; 1 to 30."""
-        durations = [take.generation_s for take in self.takes.list()[:32] if take.generation_s]
+        durations = [take.generation_s for take in self.register.recent()[:32] if take.generation_s]
         pace = sum(durations) / len(durations) if durations else 1.0
         takes = engine.stats().waiting / engine.info.max_rows + 1
         return min(max(math.ceil(pace * takes), 1), 30)
@@ -289,7 +216,8 @@ class SpeechService:
     async def warm_voices(self) -> None:
         """Prepare the voices most likely to be used, so that nobody waits for that; reports damaged ones.
 
-        Does nothing without an engine. Raises EngineError if it stops meanwhile, LibraryUnavailable.
+        Does nothing without an engine. Raises EngineError, NotReady or Unavailable if it stops meanwhile, and
+        LibraryUnavailable.
         """
         if not await self.host.wait_until_ready():
             return
@@ -301,9 +229,9 @@ class SpeechService:
             await self._wait_until_idle()
             try:
                 await self._prepare(voice, voice.favourite and favourites <= WARMED)
-            except LibraryUnavailable:
-                raise
-            except (StudioError, InvalidUtterance) as error:
+            except (LibraryUnavailable, NotReady, Unavailable):
+                raise  # not a fault of this voice: all of them are prepared again
+            except (*REFUSALS, InvalidUtterance) as error:
                 failures += 1
                 self.warming.report_failure(f"the voice {voice.name} cannot be prepared", error)
         if not failures:
@@ -331,9 +259,11 @@ class SpeechService:
         for part in plan.parts:
             if part.label == OWN_CLIP and OWN_CLIP not in references:
                 encoded = [await self._encoded(clip, engine, origin) for clip in request.clips]
-                # Clips of one speaker, which the engine would otherwise number.
-                other_clips = [replace(clip, text=f"<|speaker:0|>{clip.text}") for clip in encoded[1:]]
-                references[OWN_CLIP] = (*encoded[:1], *other_clips)
+                # The engine would otherwise number the clips.
+                references[OWN_CLIP] = tuple(
+                    replace(clip, text=f"<|speaker:{own.speaker}|>{clip.text}") if position or own.speaker else clip
+                    for position, (own, clip) in enumerate(zip(request.clips, encoded, strict=True))
+                )
             elif part.voice is not None and part.voice_key not in references:
                 references[part.voice_key] = await self.voices.references(engine, part.voice, self.queues.encodings)
         return references

@@ -14,7 +14,7 @@ from gradio.exceptions import ComponentProcessingError
 from gradio.state_holder import SessionState
 
 from engine import EngineError
-from studio.errors import InvalidRequest, StudioError
+from studio.errors import BAD_INPUT, REFUSALS, InvalidRequest, NotAllowed, NotFound
 from studio.library.client_files import ClientFiles
 from studio.ui.call_queue import CallQueue
 from studio.ui.file_fields import carries_file, uploaded
@@ -33,6 +33,8 @@ KINDS: dict[type, tuple[Callable[[Any], bool], str]] = {
     ),
 }
 """Checks of field values, which Gradio does not make."""
+CALLERS = (ComponentProcessingError, *BAD_INPUT, NotAllowed, NotFound)
+"""Errors that the caller can correct."""
 MAX_MESSAGE = 1000
 """Characters of an error message."""
 MAX_SESSIONS = 100
@@ -87,9 +89,12 @@ class StudioBlocks(gr.Blocks):
             self._session = self._session or NoSession(self)
             return await super().process_api(function, inputs, self._session, request, iterator, *more, **named)
         except gr.Error as error:  # some errors of Gradio contain a whole value and would print it
+            _mark_refused(request)
             error.message, error.print_exception = str(error.message)[:MAX_MESSAGE], False
             raise
-        except (StudioError, EngineError, ComponentProcessingError) as error:  # the last: a value of a wrong type
+        except (*REFUSALS, EngineError, ComponentProcessingError) as error:  # the last: a value of a wrong type
+            if isinstance(error, CALLERS):
+                _mark_refused(request)
             raise _refusal(str(error)) from error
         except Exception as error:
             log.exception("the endpoint %s failed", function.api_name)
@@ -112,10 +117,10 @@ class StudioBlocks(gr.Blocks):
         """The inputs, with uploads in place of references to them. Raises gr.Error, InvalidRequest."""
         if function.fn is None or isinstance(request, list):
             raise _refusal("this endpoint cannot be called this way; GET /gradio_api/info describes all endpoints")
-        if len(inputs) < (count := len(function.inputs)):
+        if len(inputs) != (count := len(function.inputs)):
             raise _refusal(f"{count} values are needed, not {len(inputs)}; GET /gradio_api/info describes them")
         owner = request.state.owner_filter if request else None
-        return [self._checked_value(*pair, owner) for pair in zip(function.inputs, inputs, strict=False)]
+        return [self._checked_value(*pair, owner) for pair in zip(function.inputs, inputs, strict=True)]
 
     def _checked_value(self, field: Any, value: Any, owner: str | None) -> Any:
         """Check a value, because Gradio parses bodies without checking strings or paths. Raises InvalidRequest."""
@@ -137,6 +142,13 @@ def _output(field: Any, value: Any) -> Any:
     """Blocking, for a large value."""
     output = field.postprocess(value)
     return output.model_dump() if isinstance(output, GradioModel | GradioRootModel) else output
+
+
+def _mark_refused(request: Any) -> None:
+    """Note for `OfferedRoutes` that the caller has to change something: Gradio answers each error with a 500."""
+    for one in request if isinstance(request, list) else (request,):
+        if one is not None:
+            one.state.is_refused = True
 
 
 def _refusal(message: str) -> gr.Error:

@@ -16,9 +16,12 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, Router
 
 from studio.i18n import ENGLISH
+from studio.ui.gradio_bundle import GradioBundle
 
-SCRIPT, STYLES = "page.js", "page.css"
-"""PAGE: the script in English; `script_in` names the others."""
+SCRIPT, STYLES, GRADIO = "page.js", "page.css", "gradio.js"
+"""The page's script in English (`script_in` names the others), all styles, and Gradio's own front end."""
+LAYOUT = "layout.json"
+"""The views of the page, and its style sheets in the order of the cascade."""
 PHRASES = "words/en.json"
 """Imported by the scripts; replaced by the phrases of the language."""
 
@@ -34,7 +37,7 @@ KINDS = {
 
 CACHED = {"Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding"}
 
-_IMPORT = re.compile(r'^import \{([^}]*)\} from "(\.[^"]+)";$', re.MULTILINE)
+_IMPORT = re.compile(r'^import \{([^{}]*)\} from "(\.[^"\n]+)";$', re.MULTILINE)
 _DATA = re.compile(r'^import (\w+) from "(\.[^"]+\.json)" with \{ type: "json" \};$', re.MULTILINE)
 _EXPORT = re.compile(r"^export ((?:async )?function\*?|class|const) (\w+)", re.MULTILINE)
 _OTHER = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
@@ -53,17 +56,18 @@ class PageFiles:
     files: dict[str, bytes]
 
     @classmethod
-    def read(
-        cls, folder: Path, styles: tuple[str, ...], phrases: Mapping[str, Mapping[str, object]] | None = None
-    ) -> PageFiles:
-        """phrases: texts of the scripts by language. Raises UnbundledModule, OSError."""
+    def read(cls, folder: Path, phrases: Mapping[str, Mapping[str, object]] | None = None) -> PageFiles:
+        """phrases: texts of the scripts by language. Raises UnbundledModule, UnknownFrontEnd, OSError."""
         paths = sorted(path for path in folder.rglob("*.*") if path.suffix in KINDS)
         files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
         sources = {name: data.decode() for name, data in files.items() if name.endswith((".js", ".json"))}
         for language, texts in (phrases or {ENGLISH: {}}).items():
             script, source_map = bundled(sources | {PHRASES: json.dumps(texts, ensure_ascii=False)}, "main.js")
             files[script_in(language)], files[f"{SCRIPT}.map"] = script.encode(), source_map.encode()
-        files[STYLES] = b"".join(files[f"{name}.css"] for name in styles)
+        gradio = GradioBundle.read()
+        styles = "".join(files[f"{name}.css"].decode() for name in json.loads(files[LAYOUT])["styles"])
+        files[STYLES] = f"{gradio.styles}{styles}{gradio.component_styles}".encode()
+        files[GRADIO] = gradio.script.encode()
         digest = hashlib.sha256(b"".join(name.encode() + b"\0" + data + b"\0" for name, data in files.items()))
         return cls(digest.hexdigest()[:16], files)
 

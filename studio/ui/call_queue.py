@@ -94,7 +94,9 @@ class CallQueue(Queue):
         return any(call.owner != owner for call in self._calls.values() if call.event.session_hash == session)
 
     def can_fetch(self, owner: str | None, name: str) -> bool:
-        """Whether this owner may read the messages of the call or session of this name, and there are any."""
+        """Whether this owner may read the messages of the call or session of this name, and there are unread ones:
+        for others Gradio would send heartbeats for a minute, and then fail."""
+        self._drop_finished()
         calls = [call for key, call in self._calls.items() if name in (key, call.event.session_hash)]
         sessions = {call.event.session_hash for call in calls}
         return bool(calls) and not any(

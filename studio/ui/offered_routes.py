@@ -12,7 +12,7 @@ from gradio.route_utils import FnIndexInferError
 from starlette.datastructures import QueryParams
 from starlette.middleware import Middleware
 from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from studio.ui.call_queue import CallQueue
 
@@ -56,7 +56,7 @@ class OfferedRoutes:
             await (await self._cancel(Request(scope, receive)))(scope, receive, send)
         elif self._is_allowed(scope):
             query = b"" if scope["path"] in ("/", "/config", "/config/") else scope["query_string"]
-            await self._app({**scope, "query_string": query}, receive, send)
+            await self._app({**scope, "query_string": query}, receive, _with_status(scope, send))
         else:
             await _no_answer()(scope, receive, send)
 
@@ -84,11 +84,22 @@ class OfferedRoutes:
         return _no_answer()
 
 
+def _with_status(scope: Scope, send: Send) -> Send:
+    """Sends 422 in place of Gradio's 500 for a call that `StudioBlocks` has marked as refused."""
+
+    async def send_on(message: Message) -> None:
+        if message["type"] == "http.response.start" and message["status"] == 500 and scope["state"].get("is_refused"):
+            message = {**message, "status": 422}
+        await send(message)
+
+    return send_on
+
+
 def _no_answer() -> Response:
     return JSONResponse({"detail": "There is no such call, or its answer has expired."}, 404)
 
 
 async def _no_such_call(request: Request, error: Exception) -> Response:
     log.warning("a call through Gradio was refused: %r", error)
-    message = "There is no such endpoint, or it takes other arguments; GET /gradio_api/info describes all."
+    message = "Unknown endpoint or wrong arguments; see GET /gradio_api/info."
     return JSONResponse({"detail": message}, 400)

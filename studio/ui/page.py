@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -11,56 +12,35 @@ from fastapi import FastAPI
 from fastapi.responses import RedirectResponse
 from starlette.middleware import Middleware
 
+from studio import ASSETS
 from studio.i18n import marked, page_phrases
 from studio.library import Voice
+from studio.library.checks import NOBODY
 from studio.library.client_files import MAX_UPLOAD
 from studio.library.records import RANDOM
-from studio.library.sharing import NOBODY
-from studio.paths import ASSETS
 from studio.services import Studio
-from studio.settings import Settings, on_space, on_zero_gpu
+from studio.settings import Settings, on_space
+from studio.ui.add_endpoints import add_endpoints
 from studio.ui.blocks import StudioBlocks
-from studio.ui.bundle import STYLES, PageFiles
-from studio.ui.endpoints.project_endpoints import add_project_endpoints
-from studio.ui.endpoints.speech_endpoints import add_speech_endpoints
-from studio.ui.endpoints.take_endpoints import add_take_endpoints
-from studio.ui.endpoints.voice_endpoints import add_voice_endpoints
+from studio.ui.bundle import LAYOUT, PageFiles
 from studio.ui.front import TITLE, FrontPage
 from studio.ui.offered_routes import app_options
+from studio.ui.speech_endpoints import SpeechEndpoints, TakeEndpoints
 from studio.ui.theme import page_theme
+from studio.ui.voice_endpoints import VoiceEndpoints
 from studio.voices.resolver import VoiceResolver
 
 PAGE_FILES = ASSETS / "page"
 
 _PARTIAL = re.compile(r"\{\{> ([\w/-]+)\}\}")
 
-AREAS = ("new-voice", "voices", "longform", "compare", "history", "queue", "api", "settings")
+AREAS: list[str] = json.loads((PAGE_FILES / LAYOUT).read_text("utf-8"))["areas"]
 """The views after the Studio's own, which consists of Gradio's fields."""
-
-STYLE_SHEETS = (
-    "main",
-    "shell/demo",
-    "speak/cast",
-    "speak/reading",
-    "takes/take-list",
-    "player/player-bar",
-    "player/read-along",
-    "api/code-dialog",
-    "capture/capture-card",
-    "pronunciation/pronunciation",
-    *(f"{area}/{area}" for area in AREAS),
-    "cast/cast-panel",
-    "proof/proof",
-    "trash/trash",
-    "models/models",
-    "shell/forced-colors",
-)
-"""In the order of the cascade."""
 
 SAMPLE = (
     "Hello! I am a voice that is made while you listen. Change these words, choose who speaks, and press Speak again."
 )
-"""In English in every language of the page, because the bundled model speaks only English."""
+"""The first text, which is English in every language of the page, because the bundled model speaks only English."""
 
 ENDPOINTS = "endpoints"
 """Path of a second Gradio page, which is never drawn, with the fields and endpoints for gradio_client. On the main
@@ -104,7 +84,7 @@ def serve_files(app: FastAPI, studio: Studio) -> PageFiles:
     """Serve the page's scripts and styles at "/page", and redirect the page of the endpoints to the page."""
     phrases, settings, host = page_phrases(), studio.settings, studio.speech.host
     app.add_api_route(f"/{ENDPOINTS}", lambda: RedirectResponse(f"{settings.root_path}/"), include_in_schema=False)
-    files = PageFiles.read(PAGE_FILES, STYLE_SHEETS, phrases.texts)
+    files = PageFiles.read(PAGE_FILES, phrases.texts)
     app.mount("/page", files.app(), name="page")
     middleware = Middleware(
         FrontPage, root_path=settings.root_path, files=files, phrases=phrases, model=lambda: host.model
@@ -113,12 +93,15 @@ def serve_files(app: FastAPI, studio: Studio) -> PageFiles:
     return files
 
 
-def gradio_options(settings: Settings, files: PageFiles) -> dict[str, Any]:
-    """Gradio's options for the page, mounted or launched."""
+def gradio_options(settings: Settings, files: PageFiles, speaks_through_gradio: bool = False) -> dict[str, Any]:
+    """Gradio's options for the page, mounted or launched.
+
+    ``speaks_through_gradio``: only Gradio's requests can generate speech, so the page offers nothing that needs others.
+    """
     return {
         "root_path": settings.root_path or None,
         "theme": page_theme(),
-        "head": _head(settings, files),
+        "head": _head(settings, files, "gradio" if speaks_through_gradio else "full"),
         "favicon_path": str(PAGE_FILES / "icon.svg"),
         "footer_links": [],
         "run_history": False,
@@ -130,10 +113,11 @@ def gradio_options(settings: Settings, files: PageFiles) -> dict[str, Any]:
 
 def build_page(studio: Studio) -> StudioBlocks:
     """The page, not mounted. It shows a warning if the library does not survive a restart."""
-    is_temporary = on_space() and not studio.settings.backup_dir
     with StudioBlocks(studio.client_files, title=TITLE, analytics_enabled=False) as page:
         _part("shell/header")
-        if is_temporary:
+        if studio.temporary:
+            _part("shell/full")
+        elif on_space() and not studio.settings.backup_dir:
             _part("shell/temporary")
         with gr.Column(elem_id="area-studio", elem_classes="area"), gr.Row(elem_id="desk", equal_height=False):
             with gr.Column(scale=8, min_width=320):
@@ -158,6 +142,7 @@ def build_page(studio: Studio) -> StudioBlocks:
                 _part("speak/error-card")
                 _part("takes/take-list")
             with gr.Column(scale=4, min_width=300, elem_id="side"):
+                _part("shell/demo-line")
                 source, voice, clip_text, compare = _voice_fields(studio.voices)
                 sampling = _sampling_fields()
         for area in AREAS:
@@ -172,10 +157,12 @@ def build_page(studio: Studio) -> StudioBlocks:
         fields = Fields(text, source, voice, clip_text, *sampling)
         _wire(fields, {1: speak, 4: four}, compare, stop, refill)
     with page.route("Endpoints", ENDPOINTS, show_in_navbar=False):
-        add_speech_endpoints(studio.speech, studio.client_files)
-        add_voice_endpoints(studio)
-        add_take_endpoints(studio.history, studio.client_files, studio.speech.queues.exports)
-        add_project_endpoints(studio.projects)
+        add_endpoints(
+            SpeechEndpoints(studio.speech, studio.client_files),
+            VoiceEndpoints(studio),
+            TakeEndpoints(studio.history, studio.client_files, studio.speech.queues.exports),
+            *(made() for made in studio.additions.gradio_endpoints),
+        )
     return page
 
 
@@ -258,15 +245,13 @@ def _markup(name: str) -> str:
     return _PARTIAL.sub(lambda match: _markup(match[1]), markup)
 
 
-def _head(settings: Settings, files: PageFiles) -> str:
+def _head(settings: Settings, files: PageFiles, profile: str) -> str:
     def address(name: str) -> str:
         return settings.root_path + files.address(name)
 
     keys = "needed" if settings.api_keys else "none"
-    profile = "zero" if on_zero_gpu() else "full"
     return (
         f'<meta name="studio-keys" content="{keys}"><meta name="studio-profile" content="{profile}">'
-        f'<link rel="stylesheet" href="{address(STYLES)}">'
         f'<script type="module" src="{marked("script")}"></script>'
         # Needed later, by some visitors: cached now, in case the studio is upgraded meanwhile.
         f'<link rel="prefetch" href="{address("capture/recorder-worklet.js")}">'

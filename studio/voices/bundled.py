@@ -13,7 +13,9 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from studio.errors import EditConflict, InvalidRequest, NameTaken, NotFound, SettingsError
+from audio.read import MAX_BYTES
+from engine import open_regular
+from studio.errors import BAD_INPUT, EditConflict, InvalidRequest, NameTaken, NotFound, SettingsError
 from studio.library import Library, NewSample, VoiceFields
 from studio.unicode_text import text_of
 from studio.voices.intake import take_in
@@ -24,6 +26,8 @@ EVENT = "voice.bundled"
 DESCRIBED = "voice.described"
 ALIASES = "aliases.json"
 FACTS = "facts.json"
+_MAX_JSON = 4 * 2**20
+"""Bytes of each of these files: 10,000 described voices."""
 
 
 def read_aliases(folder: Path) -> dict[str, tuple[str, ...]]:
@@ -35,7 +39,9 @@ def read_aliases(folder: Path) -> dict[str, tuple[str, ...]]:
     if not file.is_file():
         return {}
     try:
-        return TypeAdapter(dict[str, tuple[str, ...]]).validate_json(file.read_bytes())
+        return TypeAdapter(dict[str, tuple[str, ...]]).validate_json(_read(file))
+    except InvalidRequest as refusal:
+        raise SettingsError(f"STUDIO_VOICES: {refusal}") from refusal
     except ValidationError as error:
         raise SettingsError(f"STUDIO_VOICES: {file} must have a list of voices for each alias: {error}") from error
 
@@ -48,11 +54,13 @@ def read_facts(folder: Path) -> dict[str, VoiceFields]:
     facts = {}
     name = ""
     try:
-        for name, fields in TypeAdapter(dict[str, dict[str, Any]]).validate_json(file.read_bytes()).items():
+        for name, fields in TypeAdapter(dict[str, dict[str, Any]]).validate_json(_read(file)).items():
             try:
                 facts[name] = VoiceFields(**fields)
             except InvalidRequest as refusal:
                 log.warning("the facts in %s about %s are invalid and ignored: %s", FACTS, _name(name), refusal)
+    except InvalidRequest as refusal:
+        raise SettingsError(f"STUDIO_VOICES: {refusal}") from refusal
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         location = ".".join(str(step) for step in (name, *first["loc"])).strip(".")
@@ -75,11 +83,11 @@ def import_bundled(library: Library, folder: Path) -> None:
     imported_ids = {entry.details["name"]: entry.subject for entry in entries}
     for clip in sorted(folder.glob("*.wav")):
         words = clip.with_suffix(".txt")
-        if not words.is_file():
+        if not (words.is_file() and clip.is_file()):
             continue
         name = _name(clip.stem)
         try:
-            text, data = text_of(words).strip(), clip.read_bytes()
+            text, data = text_of(words).strip(), _read(clip, MAX_BYTES)
             source = hashlib.sha256(text.encode() + b"\0" + data).hexdigest()
             if source in known_sources:
                 if library.voices.mend(data):
@@ -88,9 +96,18 @@ def import_bundled(library: Library, folder: Path) -> None:
             _import_voice(library, name, take_in(data, text).sample(text), source, imported_ids.get(name))
         except NameTaken:
             continue
-        except InvalidRequest as refusal:
+        except BAD_INPUT as refusal:
             log.warning("the bundled voice %s cannot be used: %s", clip.name, refusal)
     _describe(library, {_name(stem): fields for stem, fields in facts.items()})
+
+
+def _read(path: Path, max_bytes: int = _MAX_JSON) -> bytes:
+    """The content of a regular file. Raises InvalidRequest if it is larger; OSError."""
+    with open_regular(path) as file:
+        data = file.read(max_bytes + 1)
+    if len(data) > max_bytes:
+        raise InvalidRequest(f"{path} has more than {max_bytes:,} bytes; use a smaller file")
+    return data
 
 
 def _name(stem: str) -> str:

@@ -23,8 +23,9 @@ import httpx
 from anyio import to_thread
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from studio.audio.read import MAX_BYTES
-from studio.errors import InvalidClip
+from audio import InvalidClip
+from audio.read import MAX_BYTES
+from engine import open_regular
 
 log = logging.getLogger(__name__)
 
@@ -140,7 +141,7 @@ class ClipFetcher:
         path = Path(unquote(parts.path, errors="strict")).resolve()
         if not path.is_relative_to(self._folder) or not path.is_file():
             raise _Refused("the file is outside the folder, or does not exist")
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             data = file.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
             raise _Refused("the file is too large")
@@ -159,17 +160,9 @@ def is_public(address: Address) -> bool:
     IPv4 addresses embedded in IPv6 do not: in ::/8 (mapped, compatible, NAT64) they are reserved, and tunnels (6to4,
     Teredo) are out of use; Python's versions do not agree on them.
     """
-    is_tunnel = isinstance(address, ipaddress.IPv6Address) and (address.sixtofour or address.teredo)
-    return (
-        address.is_global
-        and not is_tunnel
-        and not address.is_multicast
-        and not address.is_reserved
-        and not address.is_private
-        and not address.is_loopback
-        and not address.is_link_local
-        and not address.is_unspecified
-    )
+    if isinstance(address, ipaddress.IPv6Address) and (address.sixtofour or address.teredo or address.is_site_local):
+        return False
+    return address.is_global and not (address.is_private or address.is_multicast or address.is_reserved)
 
 
 def _scheme_of(url: str) -> str:

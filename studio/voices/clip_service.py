@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from studio.audio.read import Clip, read_levels
+from audio import Cut
+from audio.advisor import advise
+from audio.read import Clip, read_levels
 from studio.errors import InvalidRequest
-from studio.library import Cut
-from studio.voices.advisor import advise
-from studio.voices.hearing.denoiser import Denoiser, wav_of
-from studio.voices.hearing.recogniser import Transcriber
+from studio.voices.denoiser import Denoiser, wav_of
 from studio.voices.intake import Intake, sound_of, take_in, take_in_best
 from studio.voices.library_prints import ClosestVoice, LibraryPrints
-from studio.work.work_queue import WorkQueue
+from studio.voices.recogniser import Transcriber
+from studio.work import WorkQueue
 
 
 class ClipService:
@@ -62,7 +62,7 @@ class ClipService:
         """A clip without its noise, as a WAV file."""
         return await self._queue.run(caller, wav_of, await self.denoiser.denoise(clip, caller))
 
-    async def words(self, caller: str, clip: Clip, field: str, missing: InvalidRequest, language: str = "") -> str:
+    async def words(self, caller: str, clip: Clip, field: str, missing: Exception, language: str = "") -> str:
         """Transcribe a clip. Raises ``missing`` without a recogniser, InvalidRequest if it recognises no words."""
         if not self.transcriber.is_there:
             raise missing

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields, replace
 
-from studio.errors import EditConflict, InvalidClip, InvalidRequest, NotFound
-from studio.library import Cut, Library, NewSample, Sample, Voice, VoiceFields
+from audio import Cut, InvalidClip
+from studio.errors import EditConflict, InvalidRequest, NotFound
+from studio.library import Library, NewSample, Sample, Voice, VoiceFields
 from studio.library.checks import check_words
 from studio.voices.intake import take_in
 
@@ -78,9 +79,7 @@ def choose_samples(library: Library, reference: str, sample_ids: Sequence[str], 
     Blocking. Raises NotFound, EditConflict, InvalidRequest.
     """
     voice = library.voices.get(reference)
-    latest: dict[str, Sample] = {}
-    for revision in library.voices.revisions(voice.id):
-        latest = {sample.id: sample for sample in revision.samples} | latest
+    latest = library.voices.samples_ever(voice.id)
     missing = [sample_id for sample_id in sample_ids if sample_id not in latest]
     if missing or len(set(sample_ids)) < len(sample_ids):
         message = f"the voice {voice.name!r} never had a sample {(missing or [''])[0][:80]!r}"

@@ -7,14 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from studio.audio.loudness import amplitude
-from studio.audio.read import MAX_SECONDS, MEDIA_TYPES, MIN_SECONDS, STEP, Clip, container_of, read_clip, read_levels
-from studio.errors import InvalidClip
-from studio.library.records import Cut, NewSample
-from studio.voices.advisor import Advice, advise
-from studio.voices.hearing.voiceprint import NO_SPANS, Voiceprints
+from audio import Cut, InvalidClip
+from audio.advisor import Advice, advise
+from audio.loudness import amplitude
+from audio.read import (
+    GRACE_SECONDS,
+    MAX_SECONDS,
+    MEDIA_TYPES,
+    MIN_SECONDS,
+    STEP,
+    Clip,
+    container_of,
+    read_clip,
+    read_levels,
+)
+from audio.voiceprint import NO_SPANS, Voiceprints
+from studio.library.records import NewSample
 
-MAX_GAIN_DB = 40.0
+MAX_GAIN_DB = 40.0  # in either direction; a clip that needs more is mostly noise
 _SUGGESTED = 15.0
 """Seconds of the span suggested for a longer file."""
 
@@ -100,7 +110,7 @@ def suggest_span(data: bytes, param: str | None = None) -> Cut:
     levels, seconds = read_levels(data, param)
     if seconds < MIN_SECONDS - 1e-6:
         raise InvalidClip(f"the clip is {seconds:.2f} s long; at least {MIN_SECONDS:g} s are needed", param)
-    if seconds <= MAX_SECONDS + 1e-6:
+    if seconds <= MAX_SECONDS + GRACE_SECONDS:
         return Cut()
     levels = np.nan_to_num(levels)
     window = round(0.2 / STEP)

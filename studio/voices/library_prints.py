@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from audio.voiceprint import NO_SPANS, Voiceprints, mean_print, percent_alike
 from studio.errors import DamagedAudio
 from studio.library import Library, Sample, Voice
-from studio.voices.hearing.voiceprint import NO_SPANS, Voiceprints, mean_print, percent_alike
 from studio.voices.intake import sound_of
 
 REMEMBERED = 200

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-import asyncio
 import difflib
 import hashlib
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from typing import TypeAlias
+from dataclasses import asdict
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 from anyio import to_thread
 
-from engine import InvalidReference, Reference, SpeechEngine
-from studio.errors import InvalidClip, NotAllowed, NotFound, UnknownVoice
+from audio.measure import is_levelled
+from audio.read import Clip
+from engine import Reference, SpeechEngine
+from studio.errors import LibraryUnavailable, NotFound, UnknownVoice
 from studio.library import Library, Sample, Voice
+from studio.library.checks import sharing_json
+from studio.library.names import MAX_REFERENCE, split_revision
 from studio.library.records import RANDOM
-from studio.library.voices.names import MAX_REFERENCE, split_revision
 from studio.voices.intake import sound_of
-from studio.voices.levelling import is_levelled, levelled
-from studio.work.work_queue import WorkQueue
+from studio.voices.references import Encodings, encoded
+from studio.work import WorkQueue, write
+
+log = logging.getLogger(__name__)
 
 OPENAI_VOICES = (
     "alloy", "ash", "ballad", "cedar", "coral", "echo", "fable",
@@ -60,7 +67,7 @@ class VoiceResolver:
         """``preferred``: the bundled voices for the default and OpenAI's names; the first existing one counts."""
         self.library = library
         self._preferred = preferred or {}
-        self._encoding: dict[_CodesKey, asyncio.Task[np.ndarray]] = {}
+        self._encodings = Encodings(outlive_callers=True)
         self._codes: dict[_CodesKey, np.ndarray] = {}  # first in, first out
 
     def seen_by(self, caller: str | None) -> VoiceResolver:
@@ -137,24 +144,6 @@ class VoiceResolver:
             slug = RANDOM if alias == RANDOM else self._slug_of(alias, self._bundled())
         return None if slug == RANDOM else self.library.voices.get(slug)
 
-    def check_for_project(self, project_id: str, caller: str | None, *names: str | None) -> None:
-        """As `check_for_owner`, for the owner of a project. Raises NotFound."""
-        if any(names):
-            self.check_for_owner(self.library.projects.get(project_id, caller).owner, caller, *names)
-
-    def check_for_owner(self, owner: str, caller: str | None, *names: str | None) -> None:
-        """Blocking. Raises UnknownVoice for a voice that the caller cannot use, NotAllowed for one that the project's
-        owner cannot use, for whom its parts are generated."""
-        for name in filter(None, dict.fromkeys(names)):
-            self.seen_by(caller).find(name)
-            try:
-                self.seen_by(owner).find(name)
-            except UnknownVoice:
-                raise NotAllowed(
-                    "the owner of the project cannot use this voice: share the voice first, or choose another one",
-                    "voice",
-                ) from None
-
     async def references(self, engine: SpeechEngine, voice: Voice, queue: WorkQueue) -> tuple[Reference, ...]:
         """The voice's samples as the engine takes them: codes, transcripts and speakers.
 
@@ -168,7 +157,10 @@ class VoiceResolver:
             self._remember(cached)
         references = []
         for position, (sample, key) in enumerate(zip(voice.samples, keys, strict=True)):
-            codes = cached[key] if key in cached else await self._encoded(engine, sample, key, queue)
+            codes = cached.get(key)
+            if codes is None:
+                encode = partial(self._encode, engine, sample, key, queue)
+                codes = (await self._encodings.share(key, encode)).codes
             # The engine numbers speakers by position if the transcripts do not name them.
             transcript = sample.text if sample.speaker == position else f"<|speaker:{sample.speaker}|>{sample.text}"
             references.append(Reference(codes, transcript))
@@ -190,32 +182,46 @@ class VoiceResolver:
         while len(self._codes) > REMEMBERED:
             del self._codes[next(iter(self._codes))]
 
-    async def _encoded(self, engine: SpeechEngine, sample: Sample, key: _CodesKey, queue: WorkQueue) -> np.ndarray:
-        """Encode a sample. Callers of the same codes share one encoding, which continues if one of them leaves."""
+    async def _encode(self, engine: SpeechEngine, sample: Sample, key: _CodesKey, queue: WorkQueue) -> Reference:
+        def read() -> Clip:
+            return sound_of(self.library.voices.clip(sample), sample.cut, "voice")
 
-        def forget(done: asyncio.Task[np.ndarray]) -> None:
-            self._encoding.pop(key, None)
-            if not done.cancelled():
-                done.exception()  # retrieved here, since all waiting callers may have left
-
-        task = self._encoding.get(key)
-        if task is None:
-            task = self._encoding[key] = asyncio.create_task(self._encode(engine, sample, key[1], queue))
-            task.add_done_callback(forget)
-        return await asyncio.shield(task)
-
-    async def _encode(self, engine: SpeechEngine, sample: Sample, codec: str, queue: WorkQueue) -> np.ndarray:
         async with queue.turn(LIBRARY, patient=True) as turn:
-            data = await turn.run(self.library.voices.clip, sample)
-            clip = await turn.run(lambda: levelled(sound_of(data, sample.cut, "voice")))
-            try:
-                reference = await engine.encode_reference(clip.pcm, clip.sample_rate, sample.text)
-            except InvalidReference as error:
-                raise InvalidClip(str(error), "voice") from error
-        await to_thread.run_sync(self.library.codes.put, sample.cut_key, codec, reference.codes)
-        return reference.codes
+            reference = await encoded(turn, engine, read, sample.text, "voice")
+        try:
+            await write(self.library.codes.put, *key, reference.codes)
+        except LibraryUnavailable as error:  # a full disk, for example, need not keep anybody from speaking
+            log.warning("the codes of a voice will be computed again after the next start: %s", error)
+            self._remember({key: reference.codes})
+        return reference
 
 
 def _codes_key(sample: Sample, codec: str) -> _CodesKey:
     """The key of a sample's codes; ``codec`` is the codec's fingerprint."""
     return sample.cut_key, f"{codec} levelled" if is_levelled(sample.quality) else codec
+
+
+def voice_json(voice: Voice) -> dict[str, Any]:
+    """A voice with all fields."""
+    return {
+        "id": voice.id,
+        "object": "voice",
+        "slug": voice.slug,
+        "address": voice.address,
+        **voice.details(),
+        "favourite": voice.favourite,
+        "bundled": voice.bundled,
+        "consent": voice.consent,
+        "created_at": int(voice.created),
+        "changed_at": int(voice.changed),
+        "revision": voice.revision,
+        "latest_revision": voice.latest,
+        "seconds": round(voice.seconds, 3),
+        **sharing_json("" if voice.bundled else voice.owner, voice.sharing, voice.right),
+        "samples": [sample_json(sample) for sample in voice.samples],
+    }
+
+
+def sample_json(sample: Sample) -> dict[str, Any]:
+    fields = asdict(sample)
+    return fields | {"object": "voice.sample", "sha256": fields.pop("clip")}

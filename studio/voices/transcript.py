@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from rapidfuzz.distance import Indel, LCSseq
 
+from speechtext.characters import normalize
 from studio.errors import InvalidRequest
 from studio.library.checks import MAX_TEXT
-from studio.unicode_text import normalize
 
 ALIKE = 0.75
 """Words with this share of letters in common count as two spellings of one word."""

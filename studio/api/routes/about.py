@@ -10,19 +10,22 @@ from anyio import to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
-from studio.diagnostics import WARNINGS, settings_in_force, storage, versions, without_secrets
+from studio.diagnostics import WARNINGS, settings_in_force, storage, storage_seen_by, versions
 from studio.library import Library
 from studio.settings import Settings
 from studio.speech.speech_service import SpeechService
+from studio.update_notice import UpdateNotice
 
 
-def about_routes(service: SpeechService, library: Library, settings: Settings) -> APIRouter:
+def about_routes(
+    service: SpeechService, library: Library, settings: Settings, update_notice: UpdateNotice
+) -> APIRouter:
     routes = APIRouter(tags=["system"])
     logging.getLogger().addHandler(WARNINGS)
 
     def facts(caller: str) -> dict[str, object]:
         """The facts that this caller may see. Blocking."""
-        is_owner, storage_facts = settings.has_first_key(caller), storage(library)
+        is_owner = settings.has_first_key(caller)
         return {
             "object": "studio",
             "model": service.host.model_id,
@@ -30,8 +33,8 @@ def about_routes(service: SpeechService, library: Library, settings: Settings) -
             "is_owner": is_owner,
             "caller": settings.caller_name(caller),
             "settings": settings_in_force(settings) if is_owner else [],
-            "versions": versions(),
-            "storage": storage_facts if is_owner else without_secrets(storage_facts),
+            "versions": versions() | ({"newer studio": newer} if (newer := update_notice.newer) else {}),
+            "storage": storage(library) if is_owner else storage_seen_by(library, caller),
         }
 
     @routes.get("/v1/settings")
@@ -52,7 +55,7 @@ def about_routes(service: SpeechService, library: Library, settings: Settings) -
         """
         status = service.status
         engine = asdict(service.host.engine().info) if status.state == "ready" else None
-        failed = [take.as_json() for take in service.takes.list(request.state.caller) if take.state == "failed"]
+        failed = [take.as_json() for take in service.register.recent(request.state.caller) if take.state == "failed"]
         now = datetime.now(UTC)
         file = await to_thread.run_sync(facts, request.state.caller)
         file |= {

@@ -13,18 +13,18 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from engine import EngineError
-from studio.api.http.body import as_model, read_json
-from studio.api.http.error_responses import ApiError, describe, envelope
-from studio.api.http.hangup import until_hangup
-from studio.api.http.openapi import answers, reads
-from studio.api.http.sse import usage
-from studio.api.routes.models import with_model_as_voice
-from studio.api.schemas.foreign import canonical_fields
-from studio.api.schemas.speech import BatchBody, SpeechBody
-from studio.errors import StudioError
+from studio.api.body import as_model, read_json
+from studio.api.error_responses import ApiError, describe, envelope
+from studio.api.foreign import canonical_fields
+from studio.api.openapi import answers, reads
+from studio.api.routes.models import for_loaded_model
+from studio.api.sending import until_hangup
+from studio.api.speech_bodies import BatchBody, SpeechBody
+from studio.api.sse import usage
+from studio.errors import REFUSALS
 from studio.speech.request import Origin
 from studio.speech.speech_service import SpeechService
-from studio.speech.timing.timestamps import as_json
+from studio.speech.word_times import as_json
 from studio.supervisor import end_tasks
 
 BATCH_DOC = reads(BatchBody) | answers("application/json", "application/x-ndjson")
@@ -102,17 +102,17 @@ class _Batch:
         head: Result = {"index": index, "id": f"{self._id}-{index}"}
         try:
             body = as_model(self._shared | canonical_fields(self._items[index]), SpeechBody)
-            body = await with_model_as_voice(self._service, body, self._caller)
+            body = await for_loaded_model(self._service, body, self._caller)
             if body.timestamps:
                 self._service.check_alignment()
             async with self._places:
-                origin = Origin(f"{self._id}-{index}", self._caller, patient=True)
+                origin = Origin(f"{self._id}-{index}", self._caller, patient=True, live=body.live)
                 speech = await self._service.speak(body.speech_request(), origin)
                 async with aclosing(speech):
                     audio = b"".join([piece async for piece in speech.body])
                 if body.timestamps:
                     head["timestamps"] = as_json(await speech.timestamps(body.timestamps))
-        except (ApiError, StudioError, EngineError) as error:
+        except (ApiError, *REFUSALS, EngineError) as error:
             return head | {"status": "error"} | envelope(describe(error))
         take = speech.take
         return head | {

@@ -1,22 +1,25 @@
-"""The engine's models over HTTP: /v1/engine/models lists and downloads them, /v1/engine/model switches."""
+"""The models over HTTP: the engine's, which are listed, downloaded and switched, and the recogniser's."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
+from anyio import to_thread
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
-from studio.api.http.access import check_owner
-from studio.api.http.body import as_model, read_json
-from studio.api.http.openapi import reads
-from studio.api.schemas.field_types import StrictBody
+from studio.api.access import check_owner, is_owner
+from studio.api.body import JsonBody
+from studio.api.field_types import StrictBody
+from studio.api.sending import until_hangup
 from studio.engine_host import EngineHost
 from studio.models.hub_download import DownloadStatus
 from studio.models.model_list import model_json
 from studio.models.model_service import ModelService
 from studio.settings import Settings
+from studio.voices.recogniser import Transcriber, is_installed
+from studio.voices.recogniser_download import ABOUT, COMMAND, LICENCE, MODEL, RecogniserDownload
 
 MAX_PATH = 4096
 _MODELS, _MODEL = "/v1/engine/models", "/v1/engine/model"
@@ -43,15 +46,18 @@ class EngineModelRoutes:
         routes.post(_MODELS + "/{name}/download", status_code=202)(self.download)
         routes.delete(_MODELS + "/{name}/download")(self.cancel_download)
         routes.get(_MODEL)(self.get_state)
-        routes.put(_MODEL, status_code=202, openapi_extra=reads(ModelBody))(self.switch)
+        routes.put(_MODEL, status_code=202)(self.switch)
         routes.delete(_MODEL)(self.cancel_switch)
         return routes
 
-    async def list_models(self, path: Annotated[str | None, Query(max_length=MAX_PATH)] = None) -> JSONResponse:
+    async def list_models(
+        self, request: Request, path: Annotated[str | None, Query(max_length=MAX_PATH)] = None
+    ) -> JSONResponse:
         """The models that can be downloaded, the loaded one, and the one at ``path`` on this machine: licence,
         languages, size, the memory that each weight format needs, whether it fits now, and the expected speed. Only for
         the owner."""
-        data = [model_json(model) for model in await self._models.listing(path or None)]
+        models = await until_hangup(request, self._models.listing(request.state.caller, path or None))
+        data = [model_json(model) for model in models]
         return JSONResponse({"object": "list", "data": data} | self._state())
 
     async def get_state(self) -> JSONResponse:
@@ -64,17 +70,17 @@ class EngineModelRoutes:
         self._models.begin_download(name)
         return JSONResponse(self._state(), 202)
 
-    async def cancel_download(self, name: str) -> JSONResponse:
-        """Cancel a download and remove its unfinished files. Only for the owner."""
-        await self._models.cancel_download(name)
+    async def cancel_download(self, name: str, keep: bool = False) -> JSONResponse:
+        """Cancel a download and remove its unfinished files, or keep them with ``keep=true``: the next one continues.
+        Only for the owner."""
+        await self._models.cancel_download(name, keep)
         return JSONResponse(self._state())
 
-    async def switch(self, request: Request) -> JSONResponse:
-        """Load another model: {"model": "audio8-0.6b"}. Requests that have begun end first; new ones get 503 with
-        Retry-After until the model is ready. If it does not load, the previous one is loaded again. Only for the
-        owner."""
-        body = as_model(await read_json(request), ModelBody)
-        await self._models.switch(body.model)
+    async def switch(self, body: JsonBody[ModelBody], request: Request) -> JSONResponse:
+        """Load another model: {"model": "audio8-0.6b"}. Requests that have begun end first, streams after 60 seconds at
+        the latest; new ones get 503 with Retry-After until the model is ready. If it does not load, the previous one is
+        loaded again. Only for the owner."""
+        await until_hangup(request, self._models.switch(request.state.caller, body.model))
         return JSONResponse(self._state(), 202)
 
     async def cancel_switch(self) -> JSONResponse:
@@ -101,3 +107,45 @@ class EngineModelRoutes:
 
 def _download_json(status: DownloadStatus) -> dict[str, object]:
     return {"running": status.is_running, "bytes": status.done, "total": status.total, "error": status.error}
+
+
+def recogniser_routes(transcriber: Transcriber, download: RecogniserDownload, settings: Settings) -> APIRouter:
+    """/v1/recogniser shows the speech recogniser and lets the studio's owner download its model."""
+    routes = APIRouter(tags=["voices"])
+
+    def as_json(request: Request) -> dict[str, object]:
+        status = download.status
+        return {
+            "object": "recogniser",
+            "name": transcriber.name,
+            "installed": is_installed(),
+            "install": COMMAND,
+            "offered": {"model": MODEL, "licence": LICENCE, "bytes": ABOUT},
+            "may_fetch": is_owner(settings, request),
+            "fetching": {"bytes": status.done, "total": status.total} if status.is_running else None,
+            "error": status.error,
+        }
+
+    @routes.get("/v1/recogniser")
+    def get_recogniser(request: Request) -> JSONResponse:
+        """The recogniser in use, or the model that can be downloaded and the progress of the download."""
+        return JSONResponse(as_json(request))
+
+    @routes.post("/v1/recogniser", status_code=202)
+    async def fetch_recogniser(request: Request) -> JSONResponse:
+        """Download the model in the background and use it afterwards; GET shows the progress. Only for the owner.
+
+        Answers 501 if the package faster-whisper is not installed.
+        """
+        check_owner(settings, request)
+        await download.begin()
+        return JSONResponse(await to_thread.run_sync(as_json, request), 202)
+
+    @routes.delete("/v1/recogniser")
+    async def stop_fetching(request: Request) -> JSONResponse:
+        """Cancel the download and remove its files. Only for the owner."""
+        check_owner(settings, request)
+        await download.cancel()
+        return JSONResponse(await to_thread.run_sync(as_json, request))
+
+    return routes

@@ -10,10 +10,10 @@ from anyio import to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
-from studio.api.http.error_responses import ApiError
-from studio.api.http.ranges import range_response, read_span
-from studio.api.http.upload import read_form
-from studio.errors import StudioError
+from studio.api.error_responses import ApiError
+from studio.api.sending import range_response, read_span
+from studio.api.upload import read_form
+from studio.errors import REFUSALS
 from studio.library.client_files import MAX_UPLOAD, ClientFile, ClientFiles
 
 log = logging.getLogger(__name__)
@@ -36,18 +36,18 @@ def gradio_file_routes(files: ClientFiles) -> APIRouter:
         try:
             for upload in form.uploads["files"]:
                 client_files.append(await files.add_upload(upload, state.owner_filter, state.caller))
-        except (StudioError, OSError) as error:
+        except (*REFUSALS, OSError) as error:
             for file in client_files:
                 files.remove(file)
-            if isinstance(error, StudioError):
+            if isinstance(error, REFUSALS):
                 raise
             log.warning("an upload was not stored: %s", error)
             message = "The upload could not be stored: the studio's temporary folder is full or cannot be written."
             raise ApiError(503, message, "files", "no_room") from error
         return JSONResponse([file.reference for file in client_files])
 
-    @routes.api_route("/gradio_api/file={reference:path}", methods=["GET", "HEAD"])
-    @routes.api_route("/gradio_api/file/{reference:path}", methods=["GET", "HEAD"])
+    @routes.get("/gradio_api/file={reference:path}")
+    @routes.get("/gradio_api/file/{reference:path}")
     async def fetch(reference: str, request: Request) -> Response:
         """A file that was created for or uploaded by this caller."""
         file = files.find(reference, request.state.owner_filter)

@@ -9,8 +9,8 @@ from anyio import to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
-from studio.api.http.error_responses import ApiError
-from studio.api.schemas.speech import MODEL_ALIASES, SpeechOptions
+from studio.api.error_responses import ApiError
+from studio.api.speech_bodies import MODEL_ALIASES, SpeechOptions
 from studio.speech.speech_service import SpeechService
 
 Options = TypeVar("Options", bound=SpeechOptions)
@@ -35,21 +35,19 @@ def known_model(service: SpeechService, model: str) -> str | None:
     return None
 
 
-def find_model(service: SpeechService, model: str) -> str:
-    """Like `known_model`; raises ApiError (404) for a model that is not served here."""
-    if (model_id := known_model(service, model)) is None:
-        raise ApiError(404, f"The model {model[:80]!r} does not exist", "model", "model_not_found")
-    return model_id
-
-
-async def with_model_as_voice(service: SpeechService, options: Options, caller: str) -> Options:
-    """The options, with a voice that was sent as the model, as some clients do. Raises ApiError (404)."""
+async def for_loaded_model(service: SpeechService, options: Options, caller: str) -> Options:
+    """The options, without instructions that the model cannot follow, and with a voice that was sent as the model, as
+    some clients do. Any other name means the loaded model: clients send names of other servers' models that nobody can
+    change. Raises NotReady, Unavailable."""
+    if options.instructions:
+        card = service.host.engine().info.card
+        if card.ignore_instructions or card.tags is not None:
+            options = options.model_copy(update={"instructions": None})
     model = (options.model or "").strip()
-    if not model or known_model(service, model) is not None:
+    if not model or options.voice is not None or known_model(service, model) is not None:
         return options
-    if options.voice is None and await to_thread.run_sync(service.voices.seen_by(caller).knows, model):
+    if await to_thread.run_sync(service.voices.seen_by(caller).knows, model):
         return options.model_copy(update={"model": None, "voice": model})
-    find_model(service, model)
     return options
 
 
@@ -67,12 +65,19 @@ def model_routes(service: SpeechService) -> APIRouter:
         """The models in Open WebUI's form."""
         return JSONResponse({"models": [{"id": model_id, "name": model_id} for model_id in model_ids(service)]})
 
+    @routes.get("/v1/test")
+    async def test() -> JSONResponse:
+        """A constant, by which wyoming-openai and other clients of Kokoro-FastAPI find GET /v1/audio/voices."""
+        return JSONResponse({"status": "ok"})
+
     @routes.get("/v1/models/{model_id:path}")
     def get_model(model_id: str, request: Request) -> JSONResponse:
         """One model; its id may contain slashes."""
         if not model_id:
             raise ApiError(404, "Invalid URL (GET /v1/models/)")
-        return JSONResponse(_model(service, find_model(service, model_id), request))
+        if (known := known_model(service, model_id)) is None:
+            raise ApiError(404, f"The model {model_id[:80]!r} does not exist", "model", "model_not_found")
+        return JSONResponse(_model(service, known, request))
 
     return routes
 

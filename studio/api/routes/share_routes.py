@@ -11,21 +11,21 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from pydantic import Field
 
-from studio.api.http.access import SHARED
-from studio.api.http.body import as_model, read_json
-from studio.api.http.openapi import reads
+from studio import ASSETS
+from studio.api.access import SHARED
+from studio.api.body import JsonBody
+from studio.api.field_types import NO_BOOLEAN, StrictBody
 from studio.api.routes.take_routes import stored_audio
-from studio.api.schemas.field_types import NO_BOOLEAN, StrictBody
 from studio.errors import InvalidRequest, NotFound, NotOffered
-from studio.history.history import History
 from studio.i18n import page_phrases
 from studio.library import Library
-from studio.library.takes.shares import Share
-from studio.paths import ASSETS
+from studio.library.shares import Share
 from studio.settings import Settings
+from studio.takes.history import History
+from studio.work import write
 
 _PAGE = ASSETS / "page" / "share"
-_GUARDED = {
+GUARDED = {
     "Cache-Control": "no-store",  # revoking takes effect immediately
     "Referrer-Policy": "no-referrer",  # the address is the key
     "X-Content-Type-Options": "nosniff",
@@ -41,6 +41,14 @@ class NewShare(StrictBody):
         None, description="Days until the link expires; absent: as many as STUDIO_SHARE_DAYS allows."
     )
 
+    def checked(self, limit: int, param: str) -> int:
+        """The days; ``limit``: STUDIO_SHARE_DAYS. Raises NotOffered, for ``param``, and InvalidRequest."""
+        if not limit:
+            raise NotOffered("sharing by links is disabled; the studio's owner can set STUDIO_SHARE_DAYS", param)
+        if (self.days or limit) > limit:
+            raise InvalidRequest(f"days must be from 1 to {limit}, the value of STUDIO_SHARE_DAYS", "days")
+        return self.days or limit
+
 
 class ShareRoutes:
     def __init__(self, history: History, library: Library, settings: Settings) -> None:
@@ -54,11 +62,10 @@ class ShareRoutes:
         routes = APIRouter(tags=["takes"])
         path = "/v1/takes/{take_id}/shares"
         routes.get(path)(self.list_shares)
-        routes.post(path, status_code=201, openapi_extra=reads(NewShare))(self.add_share)
+        routes.post(path, status_code=201)(self.add_share)
         routes.delete(path + "/{token}")(self.remove_share)
-        for method in (routes.get, routes.head):  # players and previews send HEAD first
-            method(SHARED + "{token}", include_in_schema=False)(self.show)
-            method(SHARED + "{token}/audio", include_in_schema=False)(self.play)
+        routes.get(SHARED + "{token}", include_in_schema=False)(self.show)
+        routes.get(SHARED + "{token}/audio", include_in_schema=False)(self.play)
         return routes
 
     async def list_shares(self, take_id: str, request: Request) -> JSONResponse:
@@ -67,23 +74,18 @@ class ShareRoutes:
         shares = await to_thread.run_sync(self._shares.of, take_id)
         return JSONResponse({"object": "list", "data": [_share_json(share) for share in shares]})
 
-    async def add_share(self, take_id: str, request: Request) -> JSONResponse:
+    async def add_share(self, take_id: str, body: JsonBody[NewShare], request: Request) -> JSONResponse:
         """Create a link with which anyone can play this take and read its text: {"days": 7}. STUDIO_SHARE_DAYS
         enables links and limits their days."""
-        limit = self._settings.share_days
-        if not limit:
-            raise NotOffered("sharing by links is disabled; the studio's owner can set STUDIO_SHARE_DAYS", "take_id")
-        days = as_model(await read_json(request), NewShare).days or limit
-        if days > limit:
-            raise InvalidRequest(f"days must be from 1 to {limit}, the value of STUDIO_SHARE_DAYS", "days")
+        days = body.checked(self._settings.share_days, "take_id")
         await self._history.sound(take_id, request.state.owner_filter)
-        share = await to_thread.run_sync(self._shares.add, take_id, days)
+        share = await write(self._shares.add, take_id, days)
         return JSONResponse(_share_json(share), 201)
 
     async def remove_share(self, take_id: str, token: str, request: Request) -> JSONResponse:
         """Revoke a link, with immediate effect."""
         await self._history.stored_take(take_id, request.state.owner_filter)
-        await to_thread.run_sync(self._shares.remove, take_id, token)
+        await write(self._shares.remove, take_id, token)
         return JSONResponse({"token": token, "object": "audio.take.share.deleted", "deleted": True})
 
     async def show(self, token: str, request: Request) -> Response:
@@ -92,7 +94,7 @@ class ShareRoutes:
         try:
             take, _ = await self._history.sound(await self._take_id(token), None)
         except NotFound:
-            return HTMLResponse(self._gone_page[language], 404, _GUARDED)
+            return HTMLResponse(self._gone_page[language], 404, GUARDED)
         created = datetime.fromtimestamp(take.created, UTC)
         words = " ".join(take.text.split())
         values = {
@@ -105,28 +107,28 @@ class ShareRoutes:
         page = self._page[language]
         for name, value in values.items():
             page = page.replace(f"{{{name}}}", html.escape(value).replace("{", "&#123;"))
-        return HTMLResponse(page, headers=_GUARDED)
+        return HTMLResponse(page, headers=GUARDED)
 
     async def play(self, token: str, request: Request) -> Response:
         """The audio as stored."""
         try:
             take, path = await self._history.sound(await self._take_id(token), None)
         except NotFound as error:
-            return Response(error.message, 404, _GUARDED, "text/plain")
-        return stored_audio(request, take, path, _GUARDED)
+            return Response(error.message, 404, GUARDED, "text/plain")
+        return stored_audio(request, take, path, GUARDED)
 
     async def _take_id(self, token: str) -> str:
         """The id of a link's take. Raises NotFound."""
         if not self._settings.share_days:
             raise NotFound("sharing by links is disabled", "token")
-        return await to_thread.run_sync(self._shares.take_id, token)
+        return await to_thread.run_sync(self._shares.item_id, token)
 
 
 def _share_json(share: Share) -> dict[str, object]:
     return {
         "object": "audio.take.share",
         "token": share.token,
-        "take": share.take_id,
+        "take": share.item_id,
         "path": f"{SHARED}{share.token}",  # relative: the studio does not know its public address
         "created": int(share.created),
         "expires": int(share.expires),

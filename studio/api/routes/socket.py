@@ -20,17 +20,19 @@ from typing import Any
 from anyio import to_thread
 from fastapi import APIRouter, WebSocket
 
-from engine import Reference
-from studio.api.http.body import as_model, parse_object
-from studio.api.http.error_responses import ApiError, envelope
-from studio.api.routes.models import with_model_as_voice
-from studio.api.schemas.foreign import canonical_fields
-from studio.api.schemas.speech import SpeechOptions
+from speechtext import NothingToSay
+from studio.api.body import as_model, parse_object
+from studio.api.error_responses import ApiError, envelope
+from studio.api.foreign import canonical_fields
+from studio.api.routes.models import for_loaded_model
+from studio.api.speech_bodies import SpeechOptions
 from studio.api.text_socket import TextSocket, WrittenText
-from studio.errors import Cancelled, InvalidRequest, NothingToSay
+from studio.errors import Cancelled, InvalidRequest
+from studio.speech.conversation import ConversationHistory
+from studio.speech.delivery import Speech
 from studio.speech.request import Origin
-from studio.speech.speech_service import Speech, SpeechService
-from studio.speech.timing.timestamps import as_json
+from studio.speech.speech_service import SpeechService
+from studio.speech.word_times import as_json
 
 DEFAULTS: dict[str, Any] = {"response_format": "pcm"}
 
@@ -53,7 +55,7 @@ class _Session(TextSocket):
         self._options = as_model(DEFAULTS, SpeechOptions)
         self._configurable = True
         self._text = WrittenText()
-        self._history: list[Reference] = []
+        self._history = ConversationHistory()
         self._sentences = 0
         self._cancels = 0
 
@@ -100,7 +102,7 @@ class _Session(TextSocket):
         options = as_model(DEFAULTS | fields, SpeechOptions)
         if options.stream_format == "sse":
             raise InvalidRequest("a session sends audio as binary messages; leave stream_format out", "stream_format")
-        options = await with_model_as_voice(self._service, options, self._caller)
+        options = await for_loaded_model(self._service, options, self._caller)
         # Reports invalid options before there is text.
         await to_thread.run_sync(self._service.check, options.request_for("a"), self._caller)
         if options.timestamps:
@@ -118,7 +120,7 @@ class _Session(TextSocket):
             cancels = self._cancels
             try:
                 request = self._options.request_for(sentence)
-                origin = Origin(f"{self._id}-{index}", self._caller, patient=True)
+                origin = Origin(f"{self._id}-{index}", self._caller, patient=True, live=True)
                 speech = await self._service.speak(request, origin, self._history)
                 async with aclosing(speech):
                     if cancels != self._cancels:  # cancelled before the request was registered

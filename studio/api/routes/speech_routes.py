@@ -3,38 +3,47 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from audio.formats import MEDIA_TYPES
 from engine import EngineError
-from studio.api.http import sse
-from studio.api.http.body import as_model, read_json
-from studio.api.http.hangup import release, until_hangup
-from studio.api.http.openapi import answers, reads
-from studio.api.http.sse import MEDIA_TYPE as SSE_TYPE
-from studio.api.http.sse import events, late_events
-from studio.api.routes.models import with_model_as_voice
-from studio.api.schemas.foreign import canonical_fields
-from studio.api.schemas.speech import ReadingBody, SpeechBody
-from studio.audio.formats import MEDIA_TYPES
-from studio.errors import InvalidRequest, StudioError
+from speechtext.language import guess_language
+from speechtext.script import TAG
+from studio.api import sse
+from studio.api.access import is_owner
+from studio.api.body import BodyReader
+from studio.api.foreign import canonical_fields
+from studio.api.openapi import answers
+from studio.api.routes.models import for_loaded_model
+from studio.api.sending import release, until_hangup
+from studio.api.speech_bodies import CaptionedBody, ReadingBody, SpeechBody
+from studio.api.sse import MEDIA_TYPE as SSE_TYPE
+from studio.api.sse import events, late_events
+from studio.errors import REFUSALS, InvalidRequest, NotFound
+from studio.jobs import JobCaller, JobSource
 from studio.settings import Settings
-from studio.speech.reading.language import guess_language
+from studio.speech.delivery import Speech
 from studio.speech.request import Origin
-from studio.speech.speech_service import Speech, SpeechService
-from studio.speech.text import TAG
+from studio.speech.speech_service import SpeechService
 
 log = logging.getLogger(__name__)
 
 Close = Callable[[], Awaitable[None]]
 
-SPEECH_DOC = reads(SpeechBody) | answers(*MEDIA_TYPES.values(), "text/event-stream")
+SpeechJson = Annotated[SpeechBody, Depends(BodyReader(SpeechBody, canonical_fields))]
+CaptionedJson = Annotated[CaptionedBody, Depends(BodyReader(CaptionedBody, canonical_fields))]
+ReadingJson = Annotated[ReadingBody, Depends(BodyReader(ReadingBody, canonical_fields))]
+SSE = "text/event-stream"
+SPEECH_DOC = answers(*MEDIA_TYPES.values(), SSE)
 
 
 class SpeechResponse(StreamingResponse):
@@ -47,7 +56,7 @@ class SpeechResponse(StreamingResponse):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await super().__call__(scope, receive, send)
-        except (EngineError, StudioError) as error:
+        except (EngineError, *REFUSALS) as error:
             # The body stays incomplete and the server closes the connection, so that the client notices.
             log.warning("request %s failed: %s", scope["state"]["request_id"], error)
         finally:
@@ -55,8 +64,9 @@ class SpeechResponse(StreamingResponse):
 
 
 def _answer(speech: Speech, body: SpeechBody) -> SpeechResponse:
-    content = events(speech, len(body.input), body.timestamps) if body.wants_events else speech.body
-    return speech_response(speech, content, SSE_TYPE if body.wants_events else speech.media_type)
+    if body.stream_format == "sse":
+        return speech_response(speech, events(speech, len(body.input), body.timestamps), SSE_TYPE)
+    return speech_response(speech, speech.body, speech.media_type)
 
 
 def speech_response(speech: Speech, content: AsyncGenerator[bytes, None], media_type: str) -> SpeechResponse:
@@ -74,7 +84,7 @@ def speech_response(speech: Speech, content: AsyncGenerator[bytes, None], media_
 
 async def respond(request: Request, work: Coroutine[Any, Any, Speech], body: SpeechBody) -> Response:
     """The response with the speech that ``work`` begins; it is cancelled if the client disconnects."""
-    if not body.wants_events:
+    if body.stream_format != "sse":
         return _answer(await until_hangup(request, work), body)
     task = asyncio.ensure_future(until_hangup(request, work))
     try:
@@ -88,9 +98,29 @@ async def respond(request: Request, work: Coroutine[Any, Any, Speech], body: Spe
     return SpeechResponse(stream, SSE_TYPE, partial(release, task))
 
 
+async def _captions(speech: Speech, is_streamed: bool) -> AsyncGenerator[bytes, None]:
+    """Lines with audio, then one with the words; or all in one object, whose audio is sent as it is generated."""
+    media_type, rest = speech.media_type.partition(";")[0], b""
+    head, tail = b'{"audio":"', f'","audio_format":"{media_type}","timestamps":'.encode()
+    if not is_streamed:
+        yield head
+    async for piece in speech.body:
+        if is_streamed:
+            yield head + base64.b64encode(piece) + tail + b"[]}\n"
+        else:
+            rest += piece
+            size = len(rest) - len(rest) % 3  # so that the pieces can be joined
+            yield base64.b64encode(rest[:size])
+            rest = rest[size:]
+    words = [
+        {"word": word, "start_time": start, "end_time": end} for word, start, end in await speech.timestamps("word")
+    ]
+    yield (head if is_streamed else b"") + base64.b64encode(rest) + tail + json.dumps(words).encode() + b"}\n"
+
+
 def check_timestamps(body: SpeechBody, service: SpeechService) -> None:
     """Check whether timestamps are possible. Raises InvalidRequest, CannotAlign, NotReady, Unavailable."""
-    if body.timestamps and not body.wants_events:
+    if body.timestamps and body.stream_format != "sse":
         raise InvalidRequest(
             'an audio file cannot contain timestamps: request them with stream_format "sse", or, after the take, '
             "at /v1/takes/{x-request-id}/timestamps",
@@ -104,19 +134,32 @@ def speech_routes(service: SpeechService) -> APIRouter:
     routes = APIRouter(tags=["speech"])
 
     @routes.post("/v1/audio/speech", openapi_extra=SPEECH_DOC, response_class=Response)
-    async def create_speech(request: Request) -> Response:
+    async def create_speech(body: SpeechJson, request: Request) -> Response:
         """Generate speech. The response starts with the first frame; disconnecting cancels it."""
-        body = as_model(canonical_fields(await read_json(request)), SpeechBody)
-        body = await with_model_as_voice(service, body, request.state.caller)
+        if body.stream_format is None and SSE in request.headers.get("accept", "").lower():
+            body = body.model_copy(update={"stream_format": "sse"})
+        body = await for_loaded_model(service, body, request.state.caller)
         check_timestamps(body, service)
-        work = service.speak(body.speech_request(), Origin(request.state.request_id, request.state.caller))
-        return await respond(request, work, body)
+        origin = Origin(request.state.request_id, request.state.caller, live=body.live)
+        work = service.speak(body.speech_request(), origin)
+        answer = await respond(request, work, body)
+        answer.headers["X-Model"] = service.host.model_id
+        return answer
 
-    @routes.post("/v1/audio/speech/reading", openapi_extra=reads(ReadingBody))
-    async def read_text(request: Request) -> JSONResponse:
+    @routes.post("/dev/captioned_speech", openapi_extra=answers("application/json"), response_class=Response)
+    async def create_captioned_speech(body: CaptionedJson, request: Request) -> Response:
+        """Generate speech with the times of its words, for clients of Kokoro-FastAPI: lines of JSON, of which the last
+        has all times, or one object."""
+        service.check_alignment()
+        body = await for_loaded_model(service, body, request.state.caller)
+        origin = Origin(request.state.request_id, request.state.caller, live=True)
+        speech = await until_hangup(request, service.speak(body.speech_request(), origin))
+        return speech_response(speech, _captions(speech, body.stream), "application/json")
+
+    @routes.post("/v1/audio/speech/reading")
+    async def read_text(body: ReadingJson, request: Request) -> JSONResponse:
         """The text as it would be read, with numbers, dates and abbreviations as words, and its language if it is
         certain. No speech is generated."""
-        body = as_model(canonical_fields(await read_json(request)), ReadingBody)
         text = await until_hangup(request, service.reading(body.speech_request(), request.state.caller))
         language = await service.queues.texts.run(request.state.caller, guess_language, TAG.sub(" ", body.input))
         reading = {"object": "speech.reading", "text": text, "changed": text != body.input, "language": language}
@@ -131,7 +174,7 @@ def queue_routes(service: SpeechService, settings: Settings) -> APIRouter:
     @routes.get("/v1/queue")
     async def get_queue(request: Request) -> JSONResponse:
         """The load of the engine and its queue, the limit of concurrent requests per caller (null: none), the caller's
-        name from STUDIO_API_KEYS, and the caller's running requests."""
+        name from STUDIO_API_KEYS, and the caller's requests: active ones, and the last that have ended."""
         caller = request.state.caller
         return JSONResponse(service.queue_for(caller) | {"caller": settings.caller_name(caller)})
 
@@ -140,5 +183,34 @@ def queue_routes(service: SpeechService, settings: Settings) -> APIRouter:
         """Cancel a waiting or running request, which ends its stream. Anyone with its id may do this."""
         service.register.cancel(request_id)
         return JSONResponse({"id": request_id, "object": "request", "cancelled": True})
+
+    return routes
+
+
+def job_routes(sources: Sequence[JobSource], settings: Settings) -> APIRouter:
+    """/v1/jobs, the one list of the long work that is under way."""
+    routes = APIRouter(tags=["requests"])
+
+    def caller_of(request: Request) -> JobCaller:
+        return JobCaller(request.state.caller, request.state.owner_filter, is_owner(settings, request))
+
+    @routes.get("/v1/jobs")
+    async def list_jobs(request: Request) -> JSONResponse:
+        """The caller's long work that is under way: ``parts`` of projects in the queue; ``file`` and ``measure``, files
+        that are being made of projects; ``check`` of their audio; and, for the owner, the downloads ``model`` and
+        ``recogniser``. A ``total`` of 0 and an ``eta_s`` of null are unknown."""
+        caller = caller_of(request)
+        listed = [await until_hangup(request, source.jobs(caller)) for source in sources]
+        return JSONResponse({"object": "list", "data": [job.as_json for jobs in listed for job in jobs]})
+
+    @routes.delete("/v1/jobs/{job_id:path}")
+    async def cancel_job(job_id: str, request: Request) -> JSONResponse:
+        """Cancel work of the list: queued parts leave the queue, a file or a check ends, a download is removed."""
+        kind, _, key = job_id.partition(":")
+        for source in sources:
+            if kind in source.kinds:
+                await until_hangup(request, source.cancel(kind, key, caller_of(request)))
+                return JSONResponse({"id": job_id, "object": "job", "cancelled": True})
+        raise NotFound(f"{kind[:20]!r} is not a kind of job; send an id from GET /v1/jobs", "job")
 
     return routes

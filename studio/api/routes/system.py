@@ -7,10 +7,10 @@ from dataclasses import asdict
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse, Response
 
-from studio.api.http.openapi import sends
+from studio.api.openapi import sends
 from studio.library import Library
+from studio.speech.recorder import NOT_WHOLE
 from studio.speech.speech_service import SpeechService
-from studio.takes.recorder import NOT_WHOLE
 from studio.voices.clip_service import ClipService
 
 
@@ -18,7 +18,6 @@ def system_routes(service: SpeechService, library: Library, clips: ClipService) 
     transcriber, denoiser = clips.transcriber, clips.denoiser
     routes = APIRouter(tags=["system"])
 
-    @routes.head("/health", include_in_schema=False)
     @routes.get("/health")
     async def health() -> JSONResponse:
         """200 if the studio is ready; 503 while it starts (with the step and progress from 0 to 1) and after a failure.
@@ -45,8 +44,7 @@ def system_routes(service: SpeechService, library: Library, clips: ClipService) 
         load = engine.stats()
         answer: dict[str, object] = {"status": "ready", "engine": info, "load": asdict(load)}
         answer |= {"transcriber": transcriber.name, "denoiser": denoiser.is_there, "work": service.queues.figures}
-        if (processes := service.register.speech_processes) is not None:
-            answer["speech_processes"] = {"ready": processes[0], "wanted": processes[1]}
+        answer |= service.health
         if service.recorder is not None:
             answer["takes"] = {outcome: service.register.outcomes[outcome] for outcome in ("kept", *NOT_WHOLE)}
         work = {check.name: check.status for check in service.background}
@@ -61,7 +59,7 @@ def system_routes(service: SpeechService, library: Library, clips: ClipService) 
             }
         return JSONResponse(answer)
 
-    @routes.head("/ready", include_in_schema=False)
+    @routes.get("/readyz", include_in_schema=False)  # as LocalAI and Kubernetes' conventions call it
     @routes.get("/ready")
     async def ready() -> JSONResponse:
         """200 if the studio is ready, else 503, for load balancers."""

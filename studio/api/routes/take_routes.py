@@ -12,32 +12,31 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from pydantic import Field
 
-from studio.api.http.body import as_model, read_json
-from studio.api.http.hangup import streamed, until_hangup
-from studio.api.http.openapi import CUT, answers, reads, reads_form, sends
-from studio.api.http.ranges import file_reader, range_response
-from studio.api.http.upload import read_form
+from audio.formats import MEDIA_TYPES, check_format
+from audio.mastering import LOUDNESSES, NONE, Standard, standard_of
+from studio.api.body import JsonBody
+from studio.api.field_types import LOWER_CASE, StrictBody
+from studio.api.openapi import CUT, answers, reads_form, sends
+from studio.api.queued import WritingRoute
 from studio.api.routes.speech_routes import respond
-from studio.api.routes.voices.sample_forms import FORM_LIMIT, cut_of
-from studio.api.schemas.field_types import LOWER_CASE, StrictBody
-from studio.api.schemas.speech import ContinueBody, RegenerateBody
-from studio.audio.formats import MEDIA_TYPES, check_format
-from studio.audio.mastering import LOUDNESSES, NONE, Standard, standard_of
+from studio.api.routes.voice_forms import FORM_LIMIT, cut_of
+from studio.api.sending import file_reader, range_response, streamed, until_hangup
+from studio.api.speech_bodies import ContinueBody, RegenerateBody
+from studio.api.upload import read_form
 from studio.errors import CannotContinue, InvalidRequest, NotFound
-from studio.history.history import History, without_starred
-from studio.history.regeneration import Regeneration
-from studio.history.take_export import STORED, encoded, file_name, zipped
-from studio.history.take_json import request_again, timestamps_json
-from studio.history.take_likeness import TakeLikeness
-from studio.history.take_word_times import TakeWordTimes
 from studio.library import TakeFilter
-from studio.library.takes.take import Take
+from studio.library.take import Take
 from studio.speech.request import Origin
 from studio.speech.resume import beginning_of
 from studio.speech.speech_service import SpeechService
-from studio.speech.timing.timestamps import Unit
+from studio.speech.word_times import TakeWordTimes, Unit
+from studio.takes.history import History, without_starred
+from studio.takes.regeneration import Regeneration
+from studio.takes.take_export import STORED, encoded, file_name, zipped
+from studio.takes.take_json import request_again, timestamps_json
+from studio.takes.take_likeness import TakeLikeness
 
-CONTINUE_DOC = reads(ContinueBody) | answers(*MEDIA_TYPES.values(), "text/event-stream")
+CONTINUE_DOC = answers(*MEDIA_TYPES.values(), "text/event-stream")
 CLIP = reads_form("audio_sample", *CUT, required=("audio_sample",))
 MAX_PAGE = 200
 MAX_ZIP = 200
@@ -93,28 +92,32 @@ class TakeRoutes:
         self._service, self._share_days = service, share_days
 
     def router(self) -> APIRouter:
-        routes = APIRouter(tags=["takes"])
+        routes = APIRouter(tags=["takes"], route_class=WritingRoute)
         take = "/v1/takes/{take_id}"
         routes.get("/v1/takes")(self.list_takes)
         routes.delete("/v1/takes")(self.delete_takes)
         routes.get("/v1/takes/export", **sends("application/zip"))(self.export)
-        routes.post("/v1/takes/restore", openapi_extra=reads(Ids))(self.restore_takes)
+        routes.post("/v1/takes/restore")(self.restore_takes)
         routes.get(take)(self.get_take)
-        routes.patch(take, openapi_extra=reads(Star))(self.star_take)
+        routes.patch(take)(self.star_take)
         routes.delete(take)(self.delete_take)
         routes.post(take + "/restore")(self.restore_take)
         routes.get(take + "/timestamps")(self.get_timestamps)
         routes.get(take + "/likeness")(self.get_likeness)
         routes.post(take + "/likeness", openapi_extra=CLIP)(self.compare_with_clip)
-        routes.post(take + "/mend", status_code=201, openapi_extra=reads(RegenerateBody))(self.mend_take)
+        routes.post(take + "/regenerate", status_code=201)(self.regenerate_sentences)
         routes.post(take + "/continue", openapi_extra=CONTINUE_DOC, response_class=Response)(self.continue_take)
         routes.get(take + "/audio", **sends(*MEDIA_TYPES.values()))(self.get_audio)
         return routes
 
     async def list_takes(
-        self, query: Wanted, limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50, after: str | None = None
+        self,
+        request: Request,
+        query: Wanted,
+        limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
+        after: str | None = None,
     ) -> JSONResponse:
-        """Running, recent and stored takes, newest first; ``q`` searches their texts."""
+        """Running and stored takes, newest first; ``q`` searches their texts."""
         page = await self._history.page(await self._filter(query), limit, after)
         return JSONResponse(
             {
@@ -122,7 +125,7 @@ class TakeRoutes:
                 "data": page.data,
                 "last_id": page.last_id,
                 "has_more": page.has_more,
-                "retention": self._history.retention_json,
+                "retention": await self._history.retention_json(request.state.caller),
                 "share_days": self._share_days,
             }
         )
@@ -155,24 +158,24 @@ class TakeRoutes:
         likeness = await until_hangup(request, comparison)
         return JSONResponse({"object": "audio.take.likeness", "take_id": take.id} | likeness.as_json())
 
-    async def mend_take(self, take_id: str, request: Request) -> JSONResponse:
+    async def regenerate_sentences(
+        self, take_id: str, body: JsonBody[RegenerateBody], request: Request
+    ) -> JSONResponse:
         """Regenerate a sentence of a take in the same voice, with other words if wanted, joined seamlessly.
 
-        The answer is the record of the new take, whose ``mends`` names the original take; that one is kept.
+        The answer is the record of the new take, whose ``regenerated_from`` names the original take; that one is kept.
         """
-        body = as_model(await read_json(request), RegenerateBody)
         origin = Origin(request.state.request_id, request.state.caller)
         work = self._regeneration.add_take(
             take_id, body.start, body.end, request.state.owner_filter, origin, body.replacement
         )
         return JSONResponse(await until_hangup(request, work), 201)
 
-    async def continue_take(self, take_id: str, request: Request) -> Response:
+    async def continue_take(self, take_id: str, body: JsonBody[ContinueBody], request: Request) -> Response:
         """Continue a take whose ``can_continue`` is true; the response is the whole take, as for a speech request.
 
         It is a new take; the original one stays as it is.
         """
-        body = as_model(await read_json(request), ContinueBody)
         take, sound = await self._history.sound(take_id, request.state.owner_filter)
         library = self._service.voices.library.seen_by(request.state.owner_filter)
         info = self._service.host.engine().info
@@ -198,15 +201,14 @@ class TakeRoutes:
         """The audio of a take. As stored, it has byte ranges; another format or the loudness of a standard is encoded
         on request."""
         standard = standard_of(loudness)
-        take, path = await self._history.sound(take_id, request.state.owner_filter)
+        take, sound = await self._history.playable(take_id, request.state.owner_filter)
         if standard is None and sample_rate is None and MEDIA_TYPES.get(format or STORED) == take.media_type:
-            return stored_audio(request, take, path, _GUARDED)
+            return stored_audio(request, take, sound, _GUARDED)
         check_format(format or STORED, sample_rate, "format")
-        return await self._converted(request, take, path, format or STORED, sample_rate, standard)
+        return await self._converted(request, take, sound, format or STORED, sample_rate, standard)
 
-    async def star_take(self, take_id: str, request: Request) -> JSONResponse:
+    async def star_take(self, take_id: str, body: JsonBody[Star], request: Request) -> JSONResponse:
         """Star a take, which protects it from automatic removal, or remove its star: {"starred": true}."""
-        body = as_model(await read_json(request), Star)
         return JSONResponse(await self._history.star(take_id, body.starred, request.state.owner_filter))
 
     async def delete_take(self, take_id: str, request: Request) -> JSONResponse:
@@ -234,9 +236,8 @@ class TakeRoutes:
         undo = self._history.undo_seconds
         return JSONResponse({"object": "list.deleted", "ids": ids, "has_more": more, "undo_seconds": undo})
 
-    async def restore_takes(self, request: Request) -> JSONResponse:
+    async def restore_takes(self, body: JsonBody[Ids], request: Request) -> JSONResponse:
         """Restore deleted takes: {"ids": [...]}, as returned by the deletion."""
-        body = as_model(await read_json(request), Ids)
         return JSONResponse(
             {"object": "list", "ids": await self._history.restore(body.ids, request.state.owner_filter)}
         )
@@ -261,7 +262,7 @@ class TakeRoutes:
         self,
         request: Request,
         take: Take,
-        path: Path,
+        sound: Path | bytes,
         name: str,
         sample_rate: int | None,
         standard: Standard | None,
@@ -271,18 +272,18 @@ class TakeRoutes:
         if tag in request.headers.get("if-none-match", ""):
             return Response(status_code=304, headers=headers)
         headers["Content-Disposition"] = f'attachment; filename="{file_name(take, name)}"'
-        pieces = encoded(path, take.media_type, name, sample_rate, standard)
+        pieces = encoded(sound, name, sample_rate, standard)
         return await streamed(request, self._service.queues.exports, pieces, MEDIA_TYPES[name], headers)
 
     async def _filter(self, query: TakeQuery) -> TakeFilter:
         return await self._history.with_voice_id(query.filter)
 
 
-def stored_audio(request: Request, take: Take, path: Path, headers: dict[str, str]) -> Response:
-    """The stored file, or a range of it."""
+def stored_audio(request: Request, take: Take, sound: Path | bytes, headers: dict[str, str]) -> Response:
+    """The take's file, or a range of it."""
     name = next((name for name, media_type in MEDIA_TYPES.items() if media_type == take.media_type), STORED)
     headers = headers | {"Content-Disposition": f'attachment; filename="{file_name(take, name)}"'}
-    return range_response(request, take.size, str(take.audio), file_reader(path), take.media_type, headers)
+    return range_response(request, take.size, str(take.audio), file_reader(sound), take.media_type, headers)
 
 
 def _moment(name: str, text: str | None) -> float | None:

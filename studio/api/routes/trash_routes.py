@@ -5,20 +5,19 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from anyio import to_thread
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
-from studio.api.http.body import as_model, read_json
-from studio.api.http.openapi import reads
-from studio.api.schemas.field_types import StrictBody
-from studio.api.schemas.list_page import list_page
+from studio.api.body import JsonBody
+from studio.api.field_types import StrictBody, list_page
+from studio.api.queued import WritingRoute
 from studio.errors import InvalidRequest, NotFound
 from studio.library.trash import Trash, TrashItem, TrashKind
 
 MAX_PAGE = 200
-MAX_ITEMS = 1000
+MAX_ITEMS = 20_000
+"""As many parts as a project may have, so that what one request deleted, another restores."""
 
 
 class TrashItemBody(StrictBody):
@@ -39,9 +38,9 @@ class TrashRoutes:
         self._trash = trash
 
     def router(self) -> APIRouter:
-        routes = APIRouter(tags=["trash"])
+        routes = APIRouter(tags=["trash"], route_class=WritingRoute)
         routes.get("/v1/trash")(self.list_trash)
-        routes.post("/v1/trash/restore", openapi_extra=reads(RestoreTrashBody))(self.restore)
+        routes.post("/v1/trash/restore")(self.restore)
         routes.delete("/v1/trash")(self.empty)
         return routes
 
@@ -54,12 +53,11 @@ class TrashRoutes:
             list_page(self._trash.page(request.state.owner_filter, limit + 1, after), limit, self._json)
         )
 
-    async def restore(self, request: Request) -> JSONResponse:
+    def restore(self, body: JsonBody[RestoreTrashBody], request: Request) -> JSONResponse:
         """Restore items that are in the trash: {"items": [{"kind": "take", "id": "…"}]}. If one of them cannot be
         restored, for example because its voice name is taken, none is."""
-        body = as_model(await read_json(request), RestoreTrashBody)
         items = [(item.kind, item.id) for item in body.items]
-        restored = await to_thread.run_sync(self._trash.restore, items, request.state.owner_filter)
+        restored = self._trash.restore(items, request.state.owner_filter)
         if not restored:
             raise NotFound("none of these is in the trash", "items")
         return JSONResponse({"object": "list", "data": [{"kind": kind, "id": item_id} for kind, item_id in restored]})

@@ -1,0 +1,276 @@
+"""The cast of a project for the API: characters and their voices, lines to decide, directions for many parts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from longform.chat_endpoint import (
+    SCENE_LEAD,
+    SCENE_PARTS,
+    ChatEndpoint,
+    Person,
+    Proposal,
+    Scene,
+    SceneLine,
+    messages,
+    scene_of,
+)
+from longform.library.cast_repository import CastMember, CharacterChanges, SpokenLine
+from longform.library.project_records import Part, PartChanges, PartRange
+from longform.library.project_repository import PartFilter, ProjectLibrary
+from longform.voice_proposals import ProjectVoices, proposed_voices, roles_of
+from manuscript import NewCharacter, Passage, decide_again
+from manuscript.cast import WINDOW, most_mended
+from manuscript.passages import SURE
+from speechtext.script import with_tags
+from studio.api.queued import look_up
+from studio.errors import REFUSALS, InvalidRequest, NotFound
+from studio.speech.speech_service import SpeechService
+
+MOST_PROPOSED = 100
+"""Maximum voices of the library from which characters' voices are chosen."""
+MAX_CONTEXT = 600
+"""Characters before and after a line that are shown with it, of CONTEXT_PARTS parts at most."""
+CONTEXT_PARTS = 6  # parts to each side; MAX_CONTEXT ends earlier, except in dialogue of very short lines
+NEARBY = 8
+"""Lines of speech before and after a line whose characters are its scene's people."""
+MAX_PEOPLE = 9  # each has a key
+MAX_DELIVERY_TAGS = 8
+BYTES_PER_TOKEN = 4  # of English text; other languages have up to twice as many tokens
+
+
+@dataclass(frozen=True, slots=True)
+class LineInContext:
+    """A line with the text around it, which shows the speaker."""
+
+    part: Part
+    before: str
+    after: str
+    people: tuple[str, ...]
+    """The ids of the characters who speak nearby, those with the most lines first."""
+
+
+class CastService:
+    """Calls block for milliseconds, on any thread; ``owner_filter`` is as for Projects."""
+
+    def __init__(
+        self,
+        library: ProjectLibrary,
+        speech: SpeechService,
+        voices: ProjectVoices,
+        chat: ChatEndpoint | None = None,
+    ) -> None:
+        self._library = library
+        self._chat = chat
+        self._cast = library.cast
+        self._speech = speech
+        self._voices = voices
+
+    def add(self, project_id: str, owner_filter: str | None, character: NewCharacter) -> CastMember:
+        """Raises NotFound, InvalidRequest, UnknownVoice, NotAllowed."""
+        self._voices.check(project_id, owner_filter, character.voice)
+        return self._cast.add(project_id, owner_filter, character)
+
+    def edit(
+        self, project_id: str, owner_filter: str | None, character_id: str, changes: CharacterChanges
+    ) -> CastMember:
+        """Raises NotFound, InvalidRequest, UnknownVoice, NotAllowed."""
+        self._voices.check(project_id, owner_filter, changes.voice)
+        return self._cast.edit(project_id, owner_filter, character_id, changes)
+
+    def recast(self, project_id: str, owner_filter: str | None, only_missing: bool) -> None:
+        """Give all characters their proposed voices; ``only_missing``: only those without a voice.
+
+        Raises NotFound.
+        """
+        project = self._library.projects.get(project_id, owner_filter)
+        members = [member for member in self._cast.members(project_id, owner_filter) if member.id]
+        narrator = self._voices.voices.seen_by(project.owner).find(project.settings.voice)
+        voices = self._library.seen_by(owner_filter).voices.page(limit=MOST_PROPOSED)
+        if project.right != "own":  # voices that its owner can use too
+            voices = [voice for voice in voices if voice.sharing != "private"]
+        characters = (
+            NewCharacter(member.name, member.aliases, member.gender, member.voice, member.is_narrator, str(member.id))
+            for member in members
+        )
+        roles = roles_of(characters, self._cast.speakers(project_id, owner_filter))
+        proposals = proposed_voices(roles, voices, narrator.slug if narrator else None, only_missing)
+        chosen = {role.character.id: role.character.voice for role in proposals if not role.character.is_narrator}
+        self._cast.recast(project_id, owner_filter, chosen)
+
+    def lines(
+        self, project_id: str, owner_filter: str | None, part_filter: PartFilter, offset: int, limit: int
+    ) -> tuple[list[LineInContext], int]:
+        """A page of lines, and their total number; unsure ones in the order in which a decision mends most.
+
+        Raises NotFound.
+        """
+        projects = self._library.projects
+        total = projects.count_parts(project_id, owner_filter, part_filter)
+        speech = self._cast.speech(project_id, owner_filter)
+        numbers = {line.id: number for number, line in enumerate(speech)}
+        if part_filter.is_unsure:
+            order = most_mended([(line.position, line.confidence) for line in speech if line.confidence is not None])
+            ids = {line.position: line.id for line in speech}
+            page = [ids[position] for position in order]
+            if part_filter.character is not None:
+                wanted = part_filter.character
+                page = [each for each in page if (speech[numbers[each]].character or "") == wanted]
+            page = page[offset : offset + limit]
+            found = projects.parts(project_id, owner_filter, 0, limit, PartFilter(ids=page), only_chosen=True)
+            parts = sorted(found, key=lambda part: page.index(part.id))
+        else:
+            parts = projects.parts(project_id, owner_filter, offset, limit, part_filter, only_chosen=True)
+        texts = self._cast.neighbours([part.id for part in parts], CONTEXT_PARTS)
+        lines = []
+        for part in parts:
+            before, after = texts.get(part.id, ("", ""))
+            people = _people_near(speech, numbers.get(part.id))
+            lines.append(LineInContext(part, before[-MAX_CONTEXT:], after[:MAX_CONTEXT], people))
+        return lines, total
+
+    @property
+    def assistant(self) -> str | None:
+        """The model that `propose` asks; None if no chat endpoint is set."""
+        return self._chat.model if self._chat else None
+
+    async def propose(
+        self, project_id: str, owner_filter: str | None, part_ids: Sequence[str]
+    ) -> list[tuple[str, str | None, Proposal]]:
+        """Part, character (None: the narrator, or not in the cast) and proposal, for the lines that have one. Needs the
+        right to edit.
+
+        Raises NotFound, InvalidRequest, ChatFailed.
+        """
+        if self._chat is None:
+            await look_up(self._library.projects.check, project_id, owner_filter, "edit")
+            message = "no chat endpoint is set up: set STUDIO_CHAT, and restart the studio"
+            raise InvalidRequest(message, "ids")
+        people, scenes = await look_up(self._scenes, project_id, owner_filter, part_ids)
+        by_name = {name.casefold(): part_id for part_id, one in people.items() for name in (one.name, *one.aliases)}
+        proposals = await self._chat.propose(scenes, list(people.values()), self.known_tags)
+        return [
+            (part_id, by_name.get(proposals[part_id].speaker.casefold()), proposals[part_id])
+            for part_id in dict.fromkeys(part_ids)
+            if part_id in proposals
+        ]
+
+    def cost(self, project_id: str, owner_filter: str | None, part_ids: Sequence[str]) -> tuple[int, int]:
+        """The number of questions that `propose` would ask, and about how many tokens they have. Raises NotFound."""
+        people, scenes = self._scenes(project_id, owner_filter, part_ids)
+        texts = (messages(scene, list(people.values()), self.known_tags) for scene in scenes)
+        letters = sum(len(message["content"].encode()) for each in texts for message in each)
+        return len(scenes), letters // BYTES_PER_TOKEN
+
+    def _scenes(
+        self, project_id: str, owner_filter: str | None, part_ids: Sequence[str]
+    ) -> tuple[dict[str, Person], list[Scene]]:
+        """The cast by id, and the text around these parts in pieces of at most SCENE_LETTERS."""
+        projects = self._library.projects
+        projects.check(project_id, owner_filter, "edit")
+        asked = set(part_ids)
+        parts = projects.parts(project_id, owner_filter, filters=PartFilter(ids=part_ids), only_chosen=True)
+        if len(parts) < len(asked):
+            raise NotFound("the project does not have all of these parts", "ids")
+        members = [member for member in self._cast.members(project_id, owner_filter) if member.id]
+        people = {str(one.id): Person(one.name, one.aliases, one.gender) for one in members}
+        scenes, end = list[Scene](), -1
+        for part in parts:
+            if part.position < end:
+                continue
+            first = max(0, part.position - SCENE_LEAD)
+            window = projects.parts(project_id, owner_filter, first, SCENE_PARTS, only_chosen=True)
+            lines = list[SceneLine]()
+            for each in window:
+                is_asked = each.id in asked and each.position >= part.position
+                is_certain = each.confirmed or (each.confidence is not None and each.confidence >= SURE)
+                speaker = people[each.character].name if is_certain and each.character in people else ""
+                lines.append(SceneLine(each.text, "" if is_asked else speaker, each.id if is_asked else None))
+            scene = scene_of(lines)
+            end = window[len(scene) - 1].position + 1
+            scenes.append(scene)
+        return people, scenes
+
+    @property
+    def known_tags(self) -> tuple[str, ...] | None:
+        """The tags of the speech model; None: any, or it is not ready yet."""
+        try:
+            return self._speech.host.engine().info.card.tags
+        except REFUSALS:
+            return None
+
+    def direct(
+        self,
+        project_id: str,
+        owner_filter: str | None,
+        parts: Sequence[str] | PartRange,
+        changes: PartChanges,
+        tags: Sequence[str] | None,
+    ) -> tuple[int, dict[str, tuple[str | None, float]]]:
+        """Change many parts at once; returns their number, and the other lines that follow from the decision about one
+        line, with their characters and confidences. ``tags``: of each sentence; None: unchanged.
+
+        Raises NotFound, InvalidRequest, UnknownVoice.
+        """
+        self._voices.check(project_id, owner_filter, changes.voice)
+        count = self._library.projects.edit_parts(project_id, owner_filter, parts, self.tagged(changes, tags))
+        is_decision = changes.confirmed is not False and (changes.confirmed or changes.character)
+        if not is_decision or isinstance(parts, PartRange) or len(parts) != 1:
+            return count, {}
+        followers = self._followers(project_id, owner_filter, parts[0])
+        if followers:
+            self._cast.follow(project_id, owner_filter, followers)
+        return count, followers
+
+    def _followers(
+        self, project_id: str, owner_filter: str | None, part_id: str
+    ) -> dict[str, tuple[str | None, float]]:
+        projects = self._library.projects
+        [decided] = projects.parts(project_id, owner_filter, filters=PartFilter(ids=[part_id]), only_chosen=True)
+        if decided.confidence is None:
+            return {}
+        first = max(0, decided.position - WINDOW)
+        parts = projects.parts(project_id, owner_filter, first, decided.position - first + WINDOW + 1, only_chosen=True)
+        members = [member for member in self._cast.members(project_id, owner_filter) if member.id]
+        names = {member.id: member.name for member in members}
+        passages = [
+            Passage(
+                part.text, is_title=part.is_title, speaker=names.get(part.character, ""), confidence=part.confidence,
+                continues=part.continues,
+            )
+            for part in parts
+        ]  # fmt: skip
+        cast = [NewCharacter(member.name, member.aliases, member.gender, id=str(member.id)) for member in members]
+        confirmed = {number for number, part in enumerate(parts) if part.confirmed}
+        ids = {each.name: each.id for each in cast}
+        changes = decide_again(passages, cast, confirmed, decided.position - first)
+        return {
+            parts[number].id: (ids[speaker], confidence)
+            for number, (speaker, confidence) in changes.items()
+            if speaker in ids
+        }
+
+    def tagged(self, changes: PartChanges, tags: Iterable[str] | None) -> PartChanges:
+        """The changes, with these tags added. Raises InvalidRequest for a tag that the model does not know."""
+        if tags is None:
+            return changes
+        names = [" ".join(tag.strip().strip("[]").split()) for tag in tags]
+        if len(names) > MAX_DELIVERY_TAGS or not all(names):
+            raise InvalidRequest(f"tags must be up to {MAX_DELIVERY_TAGS} words such as whisper", "tags")
+        model_tags = self.known_tags
+        for name in names:
+            if any(sign in "[]<>|\n" for sign in name):
+                raise InvalidRequest(f"a tag has no brackets or bars in it: {name[:40]!r}", "tags")
+            if model_tags is not None and name.lower() not in {tag.lower() for tag in model_tags}:
+                raise InvalidRequest(f"the model has no tag {name[:40]!r}; it has {', '.join(model_tags)}", "tags")
+        return replace(changes, reword=lambda text: with_tags(text, names))
+
+
+def _people_near(speech: Sequence[SpokenLine], number: int | None) -> tuple[str, ...]:
+    if number is None:
+        return ()
+    near = speech[max(0, number - NEARBY) : number + NEARBY + 1]
+    counts = Counter(line.character for line in near if line.character is not None)
+    return tuple(character for character, _ in counts.most_common(MAX_PEOPLE))

@@ -1,0 +1,178 @@
+"""Opening and closing credits: templates in the settings, whose texts are parts at a project's beginning and end."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from longform.library.part_arrangement import new_part_id
+from longform.library.project_records import MAX_CREDITS, NewPart, Part, PartChanges, Project, ProjectSettings
+from longform.library.project_repository import ALL_PARTS, ProjectLibrary
+from manuscript.passages import MAX_PART_TEXT, MAX_PARTS
+from speechtext.script import sentences_of
+from studio.errors import InvalidRequest, NotFound
+from studio.library.checks import clean_text
+
+PLACEHOLDERS = ("title", "author", "narrator", "year")
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+_CHAPTERS: dict[str, list[str]] = json.loads(Path(__file__).with_name("credits.json").read_text("utf-8"))
+"""Titles of the two chapters by language."""
+
+Texts = tuple[str, str]
+"""The texts of the opening and the closing credits; blank: none."""
+
+
+def check_template(field: str, template: str) -> str:
+    """The cleaned template. Raises InvalidRequest for an unknown placeholder, or a template that is too long."""
+    template = clean_text(field, template, MAX_CREDITS)
+    names = _PLACEHOLDER.findall(template)
+    unknown = next((name for name in names if name not in PLACEHOLDERS), None)
+    if unknown is not None or "{" in (rest := _PLACEHOLDER.sub("", template)) or "}" in rest:
+        allowed = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
+        unknown = "a single brace" if unknown is None else f"{{{unknown[:40]}}}"
+        raise InvalidRequest(f"{field} contains {unknown}; its placeholders are {allowed}", field)
+    return template
+
+
+def filled_in(template: str, title: str, settings: ProjectSettings) -> str:
+    """The text of credits. A sentence with a placeholder that has no value is left out."""
+    values = {"title": title, "author": settings.author, "narrator": settings.narrator}
+    values["year"] = "" if settings.year is None else str(settings.year)
+    sentences = [
+        _PLACEHOLDER.sub(lambda name: values[name[1]], sentence)
+        for sentence in sentences_of(template)
+        if all(values[name] for name in _PLACEHOLDER.findall(sentence))
+    ]
+    return "".join(sentences).strip()
+
+
+def texts_of(title: str, settings: ProjectSettings) -> Texts:
+    return filled_in(settings.opening_credits, title, settings), filled_in(settings.closing_credits, title, settings)
+
+
+def check_texts(texts: Texts, parts: int) -> None:
+    """Raise InvalidRequest for credits that are too long, or if ``parts``, the number with them, is too large."""
+    for field, text in zip(("opening_credits", "closing_credits"), texts, strict=True):
+        if len(text) > MAX_PART_TEXT:
+            raise InvalidRequest(
+                f"with its placeholders filled in, {field} has {len(text)} characters; at most {MAX_PART_TEXT} are "
+                "allowed",
+                field,
+            )
+    if parts > MAX_PARTS:
+        raise InvalidRequest(f"with credits the project has {parts} parts; at most {MAX_PARTS} are allowed", "parts")
+
+
+@dataclass(frozen=True, slots=True)
+class CreditChanges:
+    """The changes to the two parts, and the settings that name them."""
+
+    settings: ProjectSettings
+    before: Texts
+    after: Texts
+    parts: tuple[Part | None, Part | None]
+    removed: Sequence[str]
+    """The ids of those that somebody has deleted or merged: they are added again only with another template."""
+
+
+class Credits:
+    """Updates the parts with the credits from their templates; in all else they are normal parts.
+
+    Calls block for milliseconds; ``owner_filter`` is as in Projects.
+    """
+
+    def __init__(self, library: ProjectLibrary) -> None:
+        self._projects, self._arrangement = library.projects, library.arrangement
+
+    def plan(self, before: Project, title: str, settings: ProjectSettings, owner_filter: str | None) -> CreditChanges:
+        """The changes caused by a new title and new settings. Raises InvalidRequest.
+
+        A new part's id is in the settings before the part exists, so that it is never added twice.
+        """
+        old_texts, new_texts = texts_of(before.title, before.settings), texts_of(title, settings)
+        ids = [settings.opening_part, settings.closing_part]
+        parts = tuple(self._part(before.id, owner_filter, part_id) for part_id in ids)
+        templates = [(s.opening_credits, s.closing_credits) for s in (before.settings, settings)]
+        removed = [
+            part_id
+            for part_id, part, old, new in zip(ids, parts, *templates, strict=True)
+            if part_id and part is None and old == new and self._arrangement.is_deleted(part_id)
+        ]
+        added = sum(
+            bool(text) - bool(part)
+            for text, part, part_id in zip(new_texts, parts, ids, strict=True)
+            if part_id not in removed
+        )
+        if added > 0 or new_texts != old_texts:
+            check_texts(new_texts, self._projects.count_parts(before.id, owner_filter, ALL_PARTS) + added)
+        opening, closing = (
+            part_id if part or part_id in removed else new_part_id() if text else None
+            for text, part, part_id in zip(new_texts, parts, ids, strict=True)
+        )
+        settings = replace(settings, opening_part=opening, closing_part=closing)
+        return CreditChanges(settings, old_texts, new_texts, (parts[0], parts[1]), removed)
+
+    def apply(self, project: Project, owner_filter: str | None, changes: CreditChanges) -> bool:
+        """Add, change and delete the two parts; returns whether anything was done. Raises InvalidRequest, NotFound.
+
+        A part that was edited by hand is kept until its credits change, and what was merged into it stays. Of a part
+        that was split, the second half stays if its words do; else the first gets all of the new text.
+        """
+        ids = project.settings.opening_part, project.settings.closing_part
+        is_changed = False
+        for number, (new_text, part, part_id) in enumerate(zip(changes.after, changes.parts, ids, strict=True)):
+            before = changes.before[number]
+            if part is None:
+                if not new_text or not part_id or part_id in changes.removed:
+                    continue
+                self._add(project, owner_filter, new_text, part_id, is_closing=number == 1)
+                is_changed = True
+                continue
+            text, unneeded = new_text, list[str]()
+            if before and part.text != before and before in part.text:  # another part was merged into it
+                text = part.text.replace(before, new_text, 1).strip()
+            elif new_text != before and (second := self._second_half(part, before, owner_filter)):
+                if new_text.endswith(second.text):
+                    text = new_text.removesuffix(second.text).strip()
+                else:
+                    unneeded.append(second.id)
+            if not text:
+                unneeded.append(part.id)
+            if unneeded:
+                self._arrangement.delete(project.id, owner_filter, unneeded)
+            if text and new_text != before and text != part.text:
+                self._projects.edit_part(project.id, owner_filter, part.id, PartChanges(text=text))
+            elif not unneeded:
+                continue
+            is_changed = True
+        return is_changed
+
+    def _second_half(self, part: Part, before: str, owner_filter: str | None) -> Part | None:
+        """The part after this one if the credits, the text ``before``, were split into the two."""
+        rest = before.removeprefix(part.text).strip()
+        if not rest or rest == before:
+            return None
+        following = self._projects.part_ids(part.project_id, owner_filter, offset=part.position + 1, limit=1)
+        second = self._part(part.project_id, owner_filter, following[0] if following else None)
+        return second if second and second.text.strip() == rest else None
+
+    def _part(self, project_id: str, owner_filter: str | None, part_id: str | None) -> Part | None:
+        if part_id is None:
+            return None
+        try:
+            return self._projects.part(project_id, owner_filter, part_id)
+        except NotFound:  # it was deleted or merged into another one
+            return None
+
+    def _add(self, project: Project, owner_filter: str | None, text: str, part_id: str, is_closing: bool) -> None:
+        chapters = _CHAPTERS.get(project.settings.language.partition("-")[0].lower(), _CHAPTERS["en"])
+        part = NewPart(text, chapters[is_closing])
+        last_part = None
+        if is_closing:
+            count = self._projects.count_parts(project.id, owner_filter, ALL_PARTS)
+            [last_part] = self._projects.part_ids(project.id, owner_filter, offset=count - 1, limit=1)
+        rest_title = "" if is_closing else project.title
+        self._arrangement.insert(project.id, owner_filter, part, last_part, part_id, rest_title)

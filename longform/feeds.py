@@ -1,0 +1,220 @@
+"""Private podcast feeds: finished chapters are episodes, MP3 files made once and kept while there are links."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import os
+import re
+import shutil
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+from email.utils import formatdate
+from pathlib import Path
+
+from anyio import to_thread
+
+from audio.mastering import Mastering, standard_of
+from longform.library.project_records import Project
+from longform.project_service import NotFinished, ProjectService
+from longform.render import Masterings, encoded
+from longform.tags import Tags
+from longform.timed_text import xml
+from longform.timeline import Timeline
+from manuscript.untrusted import Cover
+from studio.errors import REFUSALS, LibraryUnavailable
+from studio.library.private_files import make_private_folder, open_privately, unfinished
+from studio.library.shares import Shares
+from studio.work import WorkQueue
+
+log = logging.getLogger(__name__)
+
+PATIENCE = 5.0
+"""Seconds that a request for a feed waits for missing files. Podcast apps give up after some ten seconds, and ask again
+within hours; the files are made meanwhile."""
+EPISODE = re.compile(r"[0-9a-f]{32}\.mp3")
+"""The name of an episode's file, so that no other file is sent, whatever separates folders on the system."""
+_NAMESPACES = (
+    'xmlns:itunes="http://www.itunes.com/dtds/podcast-1.0.dtd" xmlns:atom="http://www.w3.org/2005/Atom" '
+    'xmlns:podcast="https://podcastindex.org/namespace/1.0"'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """A finished chapter. The name of its file changes with its contents."""
+
+    id: str
+    """The id of its first part."""
+    path: Path
+    audio: Timeline
+    tags: Tags
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    project: Project
+    tags: Tags
+    episodes: Sequence[Episode]
+
+
+class Feeds:
+    """Used from one event loop."""
+
+    def __init__(self, service: ProjectService, exports: WorkQueue, books: WorkQueue) -> None:
+        """Removes the files of projects without links. Blocking: milliseconds."""
+        self._service, self._library = service, service.library
+        self._exports, self._books, self._masterings = exports, books, Masterings()
+        self._folder = self._library.home / "episodes"
+        self._making: dict[str, asyncio.Task[None]] = {}
+        self._unwritten = dict[str, str]()
+        """The reason why files of a project could not be written at the last try."""
+        self.links = Shares(self._library.store, "feeds", "project")
+        self.tidy()
+
+    def tidy(self) -> None:
+        """Remove the files of projects without links. Blocking."""
+        if self._folder.is_dir():
+            linked = {share.item_id for share in self.links.of()}
+            for folder in self._folder.iterdir():
+                if folder.name not in linked:
+                    shutil.rmtree(folder, ignore_errors=True)
+
+    def path(self, project_id: str, name: str) -> Path:
+        return self._folder / project_id / name
+
+    async def feed(self, project_id: str, caller: str) -> Feed:
+        """The feed with the episodes whose files exist; the others are made, even after this has returned.
+
+        Raises NotFound for a deleted project, LibraryUnavailable if files cannot be written, because podcast apps would
+        take the feed as an empty one, and the errors of `WorkQueue.run`.
+        """
+        feed, files = await self._exports.run(caller, self._lay_out, project_id)
+        if files != {episode.path for episode in feed.episodes}:
+            if project_id not in self._making:
+                task = self._making[project_id] = asyncio.create_task(self._make(feed))
+                task.add_done_callback(lambda _: self._making.pop(project_id))
+            await asyncio.wait({self._making[project_id]}, timeout=PATIENCE)
+        episodes = [episode for episode in feed.episodes if episode.path.exists()]
+        if len(episodes) < len(feed.episodes) and (problem := self._unwritten.get(project_id)):
+            raise LibraryUnavailable(f"the episodes of this feed cannot be written: {problem}; the log says which")
+        return replace(feed, episodes=episodes)
+
+    async def close(self) -> None:
+        """Stop making files."""
+        tasks = list(self._making.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _lay_out(self, project_id: str) -> tuple[Feed, set[Path]]:
+        """All episodes of a project, and the files that it has. Raises NotFound."""
+        project = self._library.projects.get(project_id, None)
+        try:
+            timeline = self._service.timeline(project_id, None, partial=True)
+        except NotFinished:
+            timeline = Timeline((), 44_100, 0)
+        tags = self._service.tags(project_id, None, timeline)
+        folder = self._folder / project_id
+        files = set(folder.iterdir()) if folder.is_dir() else set()
+        return Feed(project, tags, list(self._episodes(project, timeline, tags))), files
+
+    def _episodes(self, project: Project, timeline: Timeline, book: Tags) -> Generator[Episode, None, None]:
+        standard = standard_of(project.settings.loudness)
+        edges = (standard.head, standard.tail) if standard else (0.0, 0.0)
+        chapters = self._library.projects.chapters(project.id, None)
+        placed = {take.part.position: take for take in timeline.placed}
+        cover = hashlib.sha256(book.cover.image).digest() if book.cover else b""
+        for number, chapter in enumerate(chapters, 1):
+            count = sum(chapter.parts.values())
+            takes = [placed[at] for at in range(chapter.position, chapter.position + count) if at in placed]
+            if not takes or (timeline.missing and chapter.parts["done"] < count):  # it would lack parts
+                continue
+            audio = timeline.cut_out(takes, *edges)
+            title, track = chapter.title or book.title, (number, len(chapters))
+            tags = replace(book, title=title, album=book.title, track=track, chapters=())
+            key = repr((audio.fingerprint, standard, project.settings.bitrate, replace(tags, cover=None), cover))
+            name = f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.mp3"
+            yield Episode(chapter.id, self.path(project.id, name), audio, tags)
+
+    async def _make(self, feed: Feed) -> None:
+        """Create the missing files one at a time, then remove those that no episode needs any more."""
+        project = feed.project
+        try:
+            for episode in feed.episodes:
+                await self._books.last_of(project.owner, self._written(project, episode))
+            await to_thread.run_sync(_remove_others, self._folder / project.id, {item.path for item in feed.episodes})
+            await to_thread.run_sync(self.tidy)  # its links may have been revoked meanwhile
+            self._unwritten.pop(project.id, None)
+        except (*REFUSALS, OSError) as error:
+            if isinstance(error, OSError):
+                self._unwritten[project.id] = error.strerror or type(error).__name__
+            log.warning("the episodes of %s are not complete: %s", project.id, error)
+
+    def _written(self, project: Project, episode: Episode) -> Generator[bytes, None, None]:
+        """Write an episode's file unless it exists; yields after each piece. Blocking. Raises OSError."""
+        yield b""
+        if episode.path.exists():
+            return
+        files, mastering = self._library.files, None
+        if standard := standard_of(project.settings.loudness):
+            for step in self._masterings.find(episode.audio, files, standard):
+                mastering = step if isinstance(step, Mastering) else None
+                yield b""
+        make_private_folder(self._folder)
+        make_private_folder(episode.path.parent)
+        part = unfinished(episode.path)
+        try:
+            with open(part, "xb", opener=open_privately) as file:
+                for piece in encoded(episode.audio, files, "mp3", episode.tags, mastering, project.settings.bitrate):
+                    file.write(piece)
+                    yield b""
+                os.fsync(file.fileno())
+            part.replace(episode.path)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+def _remove_others(folder: Path, needed: set[Path]) -> None:
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if path not in needed:
+            path.unlink(missing_ok=True)
+
+
+def cover_name(cover: Cover | None) -> str:
+    """The name of the cover's file; blank without a cover."""
+    return "" if cover is None else f"cover.{'png' if cover.media_type == 'image/png' else 'jpg'}"
+
+
+def write_rss(feed: Feed, address: str) -> str:
+    """The feed in RSS 2.0; ``address``: of its folder, with a slash at the end. Raises OSError. Blocking."""
+    tags, cover, language = feed.tags, cover_name(feed.tags.cover), xml(feed.tags.language)
+    title, author = xml(tags.title), xml(tags.author)
+    lines = [
+        f'<?xml version="1.0" encoding="utf-8"?>\n<rss version="2.0" {_NAMESPACES}>\n<channel>',
+        f"<title>{title}</title><link>{xml(address)}feed.xml</link>",
+        f"<description>{title}{f', {author}' if author else ''}</description>",
+        f"<language>{language}</language>" if language else "",
+        f"<itunes:author>{author}</itunes:author>" if author else "",
+        f'<itunes:image href="{xml(address)}{cover}"/>' if cover else "",
+        f"<image><url>{xml(address)}{cover}</url><title>{title}</title><link>{xml(address)}feed.xml</link></image>"
+        if cover
+        else "",
+        '<itunes:category text="Arts"><itunes:category text="Books"/></itunes:category>',
+        "<itunes:explicit>false</itunes:explicit><itunes:type>serial</itunes:type>",
+        "<itunes:block>Yes</itunes:block><podcast:locked>yes</podcast:locked>",  # directories must not list it
+        f'<atom:link href="{xml(address)}feed.xml" rel="self" type="application/rss+xml"/>',
+    ]
+    made = 0.0
+    for episode in feed.episodes:
+        file, seconds = episode.path.stat(), episode.audio.seconds(episode.audio.samples)
+        made = max(made + 1, file.st_mtime)  # apps sort by this date, so no two are the same
+        assert episode.tags.track is not None
+        lines.append(
+            f'<item><title>{xml(episode.tags.title)}</title><guid isPermaLink="false">{xml(episode.id)}</guid>'
+            f'<enclosure url="{xml(address)}{episode.path.name}" length="{file.st_size}" type="audio/mpeg"/>'
+            f"<pubDate>{formatdate(made, usegmt=True)}</pubDate><itunes:duration>{round(seconds)}</itunes:duration>"
+            f"<itunes:episode>{episode.tags.track[0]}</itunes:episode></item>"
+        )
+    return "\n".join([*filter(None, lines), "</channel>\n</rss>\n"])

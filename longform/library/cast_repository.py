@@ -1,0 +1,454 @@
+"""The casts of projects: characters with their voices and lines; added, changed, merged, restored."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from longform.library.chapters import WORDS
+from longform.library.part_order import THESE, positions_of
+from longform.library.row_mapping import (
+    AT_REST,
+    recipes_of,
+    reset_failed,
+    row_of,
+    row_to_restore_to,
+    touch,
+    update_states,
+)
+from manuscript.passages import MAX_ALIASES, MAX_CAST_CHARACTERS, MAX_NAME, NewCharacter
+from speechtext.turns import fold_speaker
+from studio.errors import InvalidRequest, NotFound
+from studio.library.checks import clean_gender, clean_text, readable
+from studio.library.schema import Database, select
+from studio.library.store import Store
+from studio.library.trash import Trash, Trashed, mark
+
+_SAMPLE_LETTERS = 240
+"""Maximum characters of a sample line; a longer part is the sample only if the character has no other."""
+_EARLIER_PROJECTS = 200
+"""The newest projects whose casts are compared with a new book's people, so that the cost does not grow without end."""
+_SHARED = 2
+"""People that two books of a series share at least: one alone may be a common name, such as “Mother”."""
+
+
+@dataclass(frozen=True, slots=True)
+class SampleLine:
+    """A typical part of a character, preferably one with audio."""
+
+    part: str
+    position: int
+    text: str
+    take: str | None
+    """None if it has no audio of its current text."""
+
+
+@dataclass(frozen=True, slots=True)
+class CastMember:
+    """A character of a project, or the narrator, who has no id."""
+
+    id: str | None
+    name: str
+    aliases: tuple[str, ...]
+    gender: str
+    voice: str | None
+    """None: the project's."""
+    is_narrator: bool
+    lines: int = 0
+    """Parts."""
+    words: int = 0
+    sample: SampleLine | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierCast:
+    """A project whose cast has people of another book."""
+
+    project_id: str
+    title: str
+    shared: int
+    """The number of its characters with a name of that book's people."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenLine:
+    """A part that a character speaks."""
+
+    id: str
+    position: int
+    confidence: float | None
+    """1 if a person has decided; None without a quotation."""
+    character: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CharacterChanges:
+    """Changes to a character; None leaves a field as it is."""
+
+    name: str | None = None
+    aliases: Sequence[str] | None = None
+    gender: str | None = None
+    voice: str | None = None
+    """Blank: the project's."""
+    is_narrator: bool | None = None
+    """True: speaks in the project's voice, until it gets its own voice."""
+
+
+class Cast:
+    """Calls block for milliseconds, in proportion to the lines of a character; ``owner_filter`` is as for Projects."""
+
+    def __init__(self, store: Store, trash: Trash) -> None:
+        self._store = store
+        self._trash = trash
+        listed = (
+            "select gone.id, name, owner, sharing, gone.deleted, json_array_length(lines), project_id, gone.n"
+            " from characters as gone join projects on projects.id = project_id where gone.deleted > 0"
+        )
+        trash.kinds["character"] = Trashed("characters", listed, _remove, _put_back)
+
+    def members(self, project_id: str, owner_filter: str | None) -> list[CastMember]:
+        """The narrator, then the characters, those with most lines first. Raises NotFound."""
+        with self._store.reading() as db:
+            row = row_of(db, project_id, owner_filter)
+            figures = _figures(db, project_id)
+            members = [_member(character, figures) for character in _rows(db, project_id)]
+        voice = json.loads(row["settings"]).get("voice")
+        narrator = CastMember(None, "", (), "", voice, True, *figures.get(None, (0, 0, None)))
+        return [narrator, *sorted(members, key=lambda member: -member.lines)]
+
+    def names(self, project_id: str, owner_filter: str | None) -> dict[str, str]:
+        """The names of the characters by id. Raises NotFound."""
+        with self._store.reading() as db:
+            row_of(db, project_id, owner_filter)
+            return {row["id"]: row["name"] for row in _rows(db, project_id)}
+
+    def with_names(self, names: Iterable[str], owner_filter: str | None, limit: int = 3) -> list[EarlierCast]:
+        """The projects that share most people with a list of names, among the newest ones."""
+        wanted = {fold_speaker(name) for name in names}
+        newest = f"select * from projects where {readable('?1')} and deleted is null order by n desc limit ?2"
+        query = (
+            f"select newest.id as project, title, name, aliases from ({newest}) as newest"
+            " join characters on project_id = newest.id where characters.deleted is null order by newest.n desc"
+        )
+        titles, shared = dict[str, str](), defaultdict[str, int](int)
+        with self._store.reading() as db:
+            for row in select(db, query, [owner_filter, _EARLIER_PROJECTS]):
+                titles[row["project"]] = row["title"]
+                own = (row["name"], *json.loads(row["aliases"]))
+                shared[row["project"]] += any(fold_speaker(name) in wanted for name in own)
+        casts = [EarlierCast(id, titles[id], count) for id, count in shared.items() if count >= _SHARED]
+        return sorted(casts, key=lambda cast: -cast.shared)[:limit]
+
+    def speakers(self, project_id: str, owner_filter: str | None) -> list[str]:
+        """The names of the speaking characters, part by part, without the narrator. Raises NotFound."""
+        query = (
+            "select characters.name from parts join characters on characters.id = character"
+            " where parts.project_id = ? and characters.deleted is null order by place"
+        )
+        with self._store.reading() as db:
+            row_of(db, project_id, owner_filter)
+            return [name for [name] in db.execute(query, [project_id]).fetchall()]
+
+    def neighbours(self, part_ids: Sequence[str], count: int) -> dict[str, tuple[str, str]]:
+        """The texts of so many parts before and after parts, by their ids; blank where there are none."""
+        text = "select place, text from parts as next where next.project_id = parts.project_id and next.place"
+        before, after = (
+            f"(select coalesce(group_concat(text, char(10)), '') from (select text from"
+            f" ({text} {end} limit {count:d}) order by place))"
+            for end in ("< parts.place order by place desc", "> parts.place order by place")
+        )
+        query = f"select id, {before}, {after} from parts"
+        with self._store.reading() as db:
+            rows = db.execute(f"{query} where id in (select value from json_each(?))", [json.dumps(list(part_ids))])
+            return {part_id: (before, after) for part_id, before, after in rows.fetchall()}
+
+    def speech(self, project_id: str, owner_filter: str | None) -> list[SpokenLine]:
+        """All lines of speech in order. Raises NotFound."""
+        query = (
+            "select id, position, case when confirmed then 1.0 else confidence end, character from"
+            " (select *, row_number() over (order by place) - 1 as position from parts where project_id = ?)"
+            " where confidence is not null or character is not null order by place"
+        )
+        with self._store.reading() as db:
+            row_of(db, project_id, owner_filter)
+            return [SpokenLine(*row) for row in db.execute(query, [project_id]).fetchall()]
+
+    def follow(
+        self, project_id: str, owner_filter: str | None, changes: Mapping[str, tuple[str | None, float]]
+    ) -> None:
+        """Change the characters and confidences of lines, by their ids, that nobody has confirmed meanwhile.
+
+        A line in its character's voice gets the new one's. Raises NotFound.
+        """
+        voice = "(select voice from characters where id = {})"
+        update = (
+            f"update all_parts set voice = case when voice is {voice.format('character')} then {voice.format('?1')}"
+            " else voice end, character = ?1, confidence = ?2 where id = ?3 and project_id = ?4 and confirmed = 0"
+        )
+        with self._store.writing() as db:
+            row = row_of(db, project_id, owner_filter)
+            values = [(character, sure, part_id, project_id) for part_id, (character, sure) in changes.items()]
+            db.conn.executemany(update, values)
+            _settle(db, row, "id in (select value from json_each(?))", json.dumps(list(changes)))
+            touch(db, row)
+
+    def add(self, project_id: str, owner_filter: str | None, character: NewCharacter) -> CastMember:
+        """Add a character without lines. Raises NotFound, InvalidRequest."""
+        with self._store.writing() as db:
+            row = row_of(db, project_id, owner_filter)
+            if len(rows := _rows(db, project_id)) >= MAX_CAST_CHARACTERS:
+                raise _too_many()
+            new_row = character_row(project_id, character)
+            _check_name(rows, new_row["name"], None)
+            db.table("characters").insert(new_row)
+            touch(db, row)
+            return _member(new_row, {})
+
+    def edit(
+        self, project_id: str, owner_filter: str | None, character_id: str, changes: CharacterChanges
+    ) -> CastMember:
+        """Change a character. A new voice also applies to its lines, except those with their own voice.
+
+        Raises NotFound, InvalidRequest.
+        """
+        if changes.is_narrator and changes.voice:
+            raise InvalidRequest("the narrator speaks in the project's voice: leave out voice, or narrator", "voice")
+        with self._store.writing() as db:
+            row = row_of(db, project_id, owner_filter)
+            old_row = _row(db, project_id, character_id)
+            new_row = _changed_row(old_row, changes)
+            _check_name(_rows(db, project_id), new_row["name"], character_id)
+            db.table("characters").update(old_row["n"], new_row)
+            revoice(db, row, {character_id: (old_row["voice"], new_row["voice"])})
+            touch(db, row)
+            return _member(old_row | new_row, _figures(db, project_id))
+
+    def recast(self, project_id: str, owner_filter: str | None, voices: dict[str, str | None]) -> None:
+        """Set the voices of characters, by id, and of their lines as `edit` does. Raises NotFound."""
+        with self._store.writing() as db:
+            row = row_of(db, project_id, owner_filter)
+            changes = {}
+            for character_id, voice in voices.items():
+                old_row = _row(db, project_id, character_id)
+                db.table("characters").update(old_row["n"], {"voice": voice})
+                changes[character_id] = old_row["voice"], voice
+            revoice(db, row, changes)
+            touch(db, row)
+
+    def merge(
+        self, project_id: str, owner_filter: str | None, character_id: str, into: str | None
+    ) -> CastMember | None:
+        """Give all lines and names of a character to another one (None: the narrator), and move it to the trash.
+
+        Raises NotFound, InvalidRequest.
+        """
+        if character_id == into:
+            raise InvalidRequest("choose a different character to merge with", "into")
+        with self._trash.deleting() as db:
+            row = row_of(db, project_id, owner_filter)
+            merged = _row(db, project_id, character_id)
+            successor = None if into is None else _row(db, project_id, into)
+            query = "select id, voice from all_parts where character = ? order by place"
+            lines = db.execute(query, [character_id]).fetchall()
+            new_voice = None if successor is None else successor["voice"]
+            record = {"voiced": [part_id for part_id, voice in lines if voice == merged["voice"]]}
+            ids = json.dumps([part_id for part_id, _ in lines])
+            _reassign_lines(db, row, ids, into, record["voiced"], merged["voice"], new_voice)
+            if successor is not None:
+                record |= _add_names(successor, merged)
+                db.table("characters").update(successor["n"], {name: successor[name] for name in ("aliases", "gender")})
+            db.table("characters").update(merged["n"], {"lines": ids, "successor": into, "merge": json.dumps(record)})
+            mark(db, "characters", [character_id])
+            touch(db, row)
+            return None if successor is None else _member(successor, _figures(db, project_id))
+
+
+def character_row(project_id: str, character: NewCharacter) -> dict[str, Any]:
+    """Raises InvalidRequest."""
+    row = {"id": character.id, "project_id": project_id, "name": _clean_name(character.name)}
+    row |= {
+        "aliases": json.dumps(_clean_aliases(character.aliases, row["name"])),
+        "gender": clean_gender(character.gender),
+    }
+    voice = None if character.is_narrator else character.voice or None
+    return row | {"voice": voice, "is_narrator": int(character.is_narrator), "deleted": None}
+
+
+def voice_of_character(db: Database, project_id: str, character_id: str) -> str | None:
+    """The voice of a character's lines. Raises NotFound."""
+    voice: str | None = _row(db, project_id, character_id)["voice"]
+    return voice
+
+
+def revoice(db: Database, project: dict[str, Any], voices: dict[str, tuple[str | None, str | None]]) -> None:
+    """Change the voices of characters' lines, by id: (before, after). A line with its own voice keeps it."""
+    updates = [(after, character, before) for character, (before, after) in voices.items() if before != after]
+    if updates:
+        db.conn.executemany("update all_parts set voice = ? where character = ? and voice is ?", updates)
+        _settle(
+            db,
+            project,
+            "character in (select value from json_each(?))",
+            json.dumps([character for _, character, _ in updates]),
+        )
+
+
+def _settle(db: Database, project: dict[str, Any], where: str, value: str) -> None:
+    reset_failed(db, where, [value])
+    update_states(db, recipes_of(db, project), f"{where} and {AT_REST}", [value])
+
+
+def _reassign_lines(
+    db: Database,
+    project: dict[str, Any],
+    ids: str,
+    character: str | None,
+    voiced: Sequence[str],
+    old_voice: str | None,
+    voice: str | None,
+) -> None:
+    """Give parts, a JSON list of ids, to a character (None: the narrator), and those of ``voiced`` that still have the
+    old voice the new one."""
+    db.execute(f"update all_parts set character = ? where {THESE}", [character, ids])
+    update = f"update all_parts set voice = ? where voice is ? and character is ? and {THESE}"
+    db.execute(update, [voice, old_voice, character, json.dumps(list(voiced))])
+    _settle(db, project, THESE, ids)
+
+
+def _add_names(successor: dict[str, Any], merged: dict[str, Any]) -> dict[str, Any]:
+    """Give a character the names of another one, and its gender if unknown; returns what was added, to be undone."""
+    own = json.loads(successor["aliases"])
+    names = dict.fromkeys([*own, merged["name"], *json.loads(merged["aliases"])])
+    aliases = [name for name in names if name != successor["name"]][:MAX_ALIASES]
+    gender = "" if successor["gender"] else merged["gender"]
+    successor |= {"aliases": json.dumps(aliases), "gender": successor["gender"] or gender}
+    return {"aliases": [name for name in aliases if name not in own], "gender": gender}
+
+
+def _put_back(db: Database, rows: Sequence[dict[str, Any]]) -> None:
+    """Restore characters with those of their lines that still are the successor's, who loses what it got from them and
+    nobody has changed since. Raises InvalidRequest."""
+    for deleted in rows:
+        row = row_to_restore_to(db, deleted["project_id"])
+        existing = _rows(db, row["id"])
+        if len(existing) >= MAX_CAST_CHARACTERS:
+            raise _too_many()
+        _check_name(existing, deleted["name"], deleted["id"])
+        record = json.loads(deleted["merge"])
+        successor = None
+        for successor in _successors(db, deleted["successor"]):
+            _take_names_back(db, successor, record)
+        if successor is not None and successor["deleted"] is not None:  # the narrator has its lines, too
+            successor = None
+        query = "select id from all_parts where character is ? and id in (select value from json_each(?))"
+        values = [successor["id"] if successor else None, deleted["lines"] or "[]"]
+        ids = json.dumps([part_id for [part_id] in db.execute(query, values).fetchall()])
+        old_voice = successor["voice"] if successor else None
+        _reassign_lines(db, row, ids, deleted["id"], record["voiced"], old_voice, deleted["voice"])
+        db.table("characters").update(deleted["n"], {"lines": None, "successor": None, "merge": None, "deleted": None})
+        touch(db, row)
+
+
+def _successors(db: Database, character_id: str | None) -> Iterator[dict[str, Any]]:
+    """The character into which one was merged, then the one into which that was merged, up to the first that exists."""
+    while character_id is not None:
+        row = next(select(db, "select * from characters where id = ?", [character_id]), None)
+        if row is None:
+            return
+        yield row
+        character_id = row["successor"] if row["deleted"] is not None else None
+
+
+def _take_names_back(db: Database, successor: dict[str, Any], record: dict[str, Any]) -> None:
+    """Undo `_add_names`, also for one that was merged into another character since."""
+    aliases = [name for name in json.loads(successor["aliases"]) if name not in record["aliases"]]
+    changes = {"aliases": json.dumps(aliases)}
+    if record["gender"] and successor["gender"] == record["gender"]:
+        changes["gender"] = ""
+    db.table("characters").update(successor["n"], changes)
+
+
+def _remove(db: Database, until: float) -> set[str]:
+    db.execute("delete from characters where deleted <= ?", [until])
+    return set()
+
+
+def _rows(db: Database, project_id: str) -> list[dict[str, Any]]:
+    return list(select(db, "select * from characters where project_id = ? and deleted is null", [project_id]))
+
+
+def _row(db: Database, project_id: str, character_id: str) -> dict[str, Any]:
+    query = "select * from characters where project_id = ? and id = ? and deleted is null"
+    for row in select(db, query, [project_id, character_id]):
+        return row
+    raise NotFound(f"the project has no character {character_id[:80]!r}", "character")
+
+
+Figures = dict[str | None, tuple[int, int, SampleLine | None]]
+
+
+def _figures(db: Database, project_id: str) -> Figures:
+    """Lines, words and a sample by character."""
+    sample_rank = f"max((state = 'done') * 1000 + case when characters <= {_SAMPLE_LETTERS} then characters else 1 end)"
+    query = (
+        f"select character, count(*), sum({WORDS}), {sample_rank}, id, place, substr(text, 1, 400),"
+        " case when state = 'done' then chosen end from parts where project_id = ? group by character"
+    )
+    # SQLite takes bare columns from the row with the maximum.
+    rows = sorted(db.execute(query, [project_id]).fetchall(), key=lambda row: row[5])
+    positions = positions_of(db, project_id, [row[5] for row in rows])
+    return {
+        character: (lines, words, SampleLine(part_id, position, text, take))
+        for (character, lines, words, _, part_id, _, text, take), position in zip(rows, positions, strict=True)
+    }
+
+
+def _member(row: dict[str, Any], figures: Figures) -> CastMember:
+    fields = (row["id"], row["name"], tuple(json.loads(row["aliases"])), row["gender"], row["voice"])
+    return CastMember(*fields, bool(row["is_narrator"]), *figures.get(row["id"], (0, 0, None)))
+
+
+def _changed_row(old_row: dict[str, Any], changes: CharacterChanges) -> dict[str, Any]:
+    new_row = {name: old_row[name] for name in ("name", "aliases", "gender", "voice", "is_narrator")}
+    if changes.name is not None:
+        new_row["name"] = _clean_name(changes.name)
+    if changes.aliases is not None:
+        new_row["aliases"] = json.dumps(_clean_aliases(changes.aliases, new_row["name"]))
+    if changes.gender is not None:
+        new_row["gender"] = clean_gender(changes.gender)
+    if changes.voice is not None:
+        new_row["voice"] = changes.voice.strip() or None
+        new_row["is_narrator"] = int(bool(new_row["is_narrator"]) and new_row["voice"] is None)
+    if changes.is_narrator is not None:
+        new_row["is_narrator"] = int(changes.is_narrator)
+        new_row["voice"] = None if changes.is_narrator else new_row["voice"]
+    return new_row
+
+
+def _clean_name(name: str) -> str:
+    name = " ".join(clean_text("name", name, MAX_NAME).split())
+    if not name:
+        raise InvalidRequest("a character needs a name: it is blank", "name")
+    return name
+
+
+def _clean_aliases(aliases: Iterable[str], name: str) -> list[str]:
+    cleaned = dict.fromkeys(" ".join(clean_text("aliases", alias, MAX_NAME).split()) for alias in aliases)
+    distinct = [alias for alias in cleaned if alias and alias != name]
+    if len(distinct) > MAX_ALIASES:
+        raise InvalidRequest(f"there are {len(distinct)} aliases; at most {MAX_ALIASES} are allowed", "aliases")
+    return distinct
+
+
+def _check_name(rows: Iterable[dict[str, Any]], name: str, own_id: str | None) -> None:
+    if any(row["name"].casefold() == name.casefold() and row["id"] != own_id for row in rows):
+        raise InvalidRequest(f"the cast already has {name[:80]!r}: choose another name, or merge the two", "name")
+
+
+def _too_many() -> InvalidRequest:
+    return InvalidRequest(
+        f"the cast already has {MAX_CAST_CHARACTERS} characters; merge or delete some first", "characters"
+    )

@@ -1,0 +1,598 @@
+"""Projects as their owners use them, from creation to deletion, and the library of a studio that has them."""
+
+from __future__ import annotations
+
+import functools
+import json
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from longform.library.cast_repository import Cast, character_row, voice_of_character
+from longform.library.chapters import Chapter, chapters_of, places_of_chapter
+from longform.library.part_arrangement import Arrangement
+from longform.library.part_order import AMONG, THESE, rename_chapter
+from longform.library.part_queue import PartQueue
+from longform.library.project_records import (
+    DIRECTED,
+    SPOKEN_WITH,
+    NewPart,
+    Part,
+    PartChanges,
+    PartRange,
+    PartState,
+    Project,
+    ProjectSettings,
+    Recipes,
+)
+from longform.library.project_schema import PLACES_APART
+from longform.library.proof_records import OPEN_NOTE
+from longform.library.proof_repository import Proofs
+from longform.library.replacements import Replacements
+from longform.library.row_mapping import (
+    AT_REST,
+    Reword,
+    add_parts,
+    check_unchanged,
+    clean_chapter,
+    clean_part,
+    clean_pause,
+    clean_title,
+    ids_of,
+    outcome_of,
+    part_of,
+    part_row,
+    parts_of,
+    project_of,
+    projects_of,
+    recipes_of,
+    row_of,
+    settings_of,
+    touch,
+    update_states,
+    write_outcome,
+    write_part,
+)
+from longform.library.table_updates import TableUpdates, keep_table
+from manuscript.passages import SURE, NewCharacter
+from manuscript.untrusted import Cover
+from studio.errors import InvalidRequest, NotFound
+from studio.library import Adopted, Library
+from studio.library.checks import Right, clean_sharing, readable
+from studio.library.entries import DictionaryScope, EntryIndex, Pronunciation
+from studio.library.library import TRASH_DAYS
+from studio.library.schema import Database
+from studio.library.store import Store, once_more_with_room
+from studio.library.take import Take
+from studio.library.take_rows import take_of
+from studio.library.trash import Trash, Trashed, mark, remove_takes
+
+MAX_PAGE = 500
+MAX_PROJECTS = 500
+"""Projects of one owner."""
+
+_PARTS_AT_ONCE = 1000
+"""Maximum parts that one transaction removes for good."""
+
+PartSelection = Literal["missing", "stale", "all"] | Sequence[str]
+"""missing: parts that are new, stale or failed; else the ids of parts to generate again."""
+_CONDITIONS = {
+    "missing": "state in ('new', 'stale', 'failed')",
+    "stale": "state = 'stale'",
+    "all": "state != 'speaking'",
+}
+_NOTED = f"id in (select part_id from findings cross join takes on takes.n = findings.take where {OPEN_NOTE})"
+
+READABLE = (
+    "deleted is null and (part_id is null or exists (select 1 from parts join projects on projects.id = project_id"
+    " where parts.id = part_id and projects.deleted is null))"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PartFilter:
+    """Conditions on the listed parts of a project; None: any."""
+
+    state: PartState | None = None
+    has_audio: bool | None = None
+    """Whether a take is chosen, of the current text or of an earlier one."""
+    has_note: bool | None = None
+    """Whether a listener's note on one of its takes is still open."""
+    character: str | None = None
+    """The id of the character who speaks; blank: the narrator."""
+    is_unsure: bool = False
+    """True: only parts whose speaker is unsure and not confirmed by a person."""
+    ids: Sequence[str] | None = None
+    """Only these parts."""
+
+    def where(self, project_id: str) -> tuple[str, list[object]]:
+        """A condition on parts, and its values."""
+        conditions, values = ["project_id = ?"], list[object]([project_id])
+        if self.state is not None:
+            conditions.append("state = ?")
+            values.append(self.state)
+        if self.has_audio is not None:
+            conditions.append(f"chosen is {'not ' if self.has_audio else ''}null")
+        if self.has_note is not None:
+            conditions.append(f"{'' if self.has_note else 'not '}{_NOTED}")
+        if self.character is not None:
+            conditions.append("coalesce(character, '') = ?")
+            values.append(self.character)
+        if self.is_unsure:
+            conditions.append(f"confidence < {SURE} and confirmed = 0")
+        if self.ids is not None:
+            conditions.append("id in (select value from json_each(?))")
+            values.append(json.dumps(list(self.ids)))
+        return " and ".join(conditions), values
+
+
+ALL_PARTS = PartFilter()
+
+
+class Projects:
+    """The projects of a library. Calls block for milliseconds.
+
+    ``owner_filter`` limits every call to this owner's own projects and those that others share with it. None allows
+    all. Calls raise NotAllowed if the right is missing, and NotFound for projects that the owner cannot see.
+    """
+
+    def __init__(self, store: Store, trash: Trash) -> None:
+        self._store = store
+        self._trash = trash
+        listed = (
+            "select id, title, owner, null, deleted,"
+            " (select count(*) from parts where project_id = projects.id), null, n from projects where deleted > 0"
+        )
+        trash.kinds["project"] = Trashed("projects", listed, _remove, _put_back)
+
+    @once_more_with_room
+    def create(
+        self,
+        owner: str,
+        title: str,
+        kind: str,
+        parts: Sequence[NewPart],
+        settings: ProjectSettings,
+        cover: Cover | None = None,
+        skipped: Sequence[str] = (),
+        cast: Sequence[NewCharacter] = (),
+    ) -> Project:
+        """Create a project of these parts, none of them queued. Raises InvalidRequest."""
+        title = clean_title(title)
+        now, project_id = time.time(), f"proj_{secrets.token_hex(12)}"
+        row = {
+            "id": project_id,
+            "owner": owner,
+            "title": title,
+            "kind": kind,
+            "settings": json.dumps(settings.as_dict()),
+            "paused": 0,
+            "served": 0.0,
+            "created": now,
+            "changed": now,
+            "skipped": json.dumps(skipped),
+            "sharing": "private",
+        }
+        # In ascending order, so that their index is written from one end to the other, then and at each later change.
+        ids = sorted(f"part_{secrets.token_hex(12)}" for _ in parts)
+        rows = [
+            part_row(project_id, part, part_id, PLACES_APART * number, predecessor)
+            for number, (part, part_id, predecessor) in enumerate(zip(parts, ids, [None, *ids], strict=False))
+        ]
+        named = [(part.name, part.cells) for part in parts if part.name]
+        characters = [character_row(project_id, character) for character in cast]
+        with self._store.writing() as db:
+            if _count(db, owner) >= MAX_PROJECTS:
+                raise _too_many()
+            db.table("projects").insert(row)
+            if rows:
+                add_parts(db, rows)
+            if named:
+                keep_table(db, project_id, named)
+            db.table("characters").insert_all(characters)
+            _put_cover(db, project_id, cover)
+            return project_of(db, project_id, owner)
+
+    def get(self, project_id: str, owner_filter: str | None) -> Project:
+        """Raises NotFound."""
+        with self._store.reading() as db:
+            return project_of(db, project_id, owner_filter)
+
+    def check(self, project_id: str, owner_filter: str | None, needed: Right) -> None:
+        """Check a right before long work that later makes changes without this owner. Raises NotFound, NotAllowed."""
+        with self._store.reading() as db:
+            row_of(db, project_id, owner_filter, needed)
+
+    def page(self, owner_filter: str | None, limit: int = 50, after: str | None = None) -> list[Project]:
+        """Projects, newest first; ``after`` is the id of the last one on the previous page. Raises NotFound."""
+        with self._store.reading() as db:
+            where, values = f"{readable('?1')} and deleted is null", list[object]([owner_filter])
+            if after is not None:
+                last = row_of(db, after, owner_filter, param="after")
+                where, values = f"{where} and n < ?2", [owner_filter, last["n"]]
+            limit = min(max(limit, 1), MAX_PAGE + 1)
+            rows = list(db.table("projects").rows_where(where, values, order_by="n desc", limit=limit))
+            return projects_of(db, rows, owner_filter)
+
+    def edit(
+        self,
+        project_id: str,
+        owner_filter: str | None,
+        title: str | None = None,
+        settings: ProjectSettings | None = None,
+        sharing: str | None = None,
+    ) -> Project:
+        """Rename a project or change its settings, which makes parts with other settings stale; only its owner may
+        share it.
+
+        Raises NotFound, InvalidRequest.
+        """
+        recipes = None if settings is None else self._recipes(project_id, owner_filter, settings)
+        with self._store.writing() as db:
+            row = row_of(db, project_id, owner_filter, None if sharing is None else "own")
+            old_settings = settings_of(db, row)
+            if sharing is not None:
+                row["sharing"] = clean_sharing(sharing)
+            if title is not None:
+                row["title"] = clean_title(title)
+            if settings is not None:
+                row["settings"] = json.dumps(settings.as_dict())
+            touch(db, row)
+            recipes = recipes_of(db, row, recipes)
+            if any(getattr(old_settings, name) != getattr(recipes.settings, name) for name in SPOKEN_WITH):
+                update_states(db, recipes, f"project_id = ? and {AT_REST}", [project_id])
+            return project_of(db, project_id, owner_filter)
+
+    def _recipes(self, project_id: str, owner_filter: str | None, settings: ProjectSettings) -> Recipes:
+        """The parts' recipes with these settings, if they change any: seconds of work, done without the write lock."""
+        with self._store.reading() as db:
+            row = row_of(db, project_id, owner_filter)
+            old_settings = settings_of(db, row)
+            recipes = recipes_of(db, row | {"settings": json.dumps(settings.as_dict())})
+            if any(getattr(old_settings, name) != getattr(recipes.settings, name) for name in SPOKEN_WITH):
+                outcome_of(db, recipes, f"project_id = ? and {AT_REST}", [project_id])
+        return recipes
+
+    def delete(self, project_id: str, owner_filter: str | None) -> None:
+        """Move a project to the trash. Raises NotFound.
+
+        Parts being generated are queued again, where they wait until the project is restored.
+        """
+        with self._trash.deleting() as db:
+            row = row_of(db, project_id, owner_filter, "own")
+            db.execute(
+                "update all_parts set state = 'queued' where project_id = ? and state = 'speaking'", [project_id]
+            )
+            mark(db, "projects", [row["id"]])
+
+    def parts(
+        self,
+        project_id: str,
+        owner_filter: str | None,
+        offset: int = 0,
+        limit: int = -1,
+        filters: PartFilter = ALL_PARTS,
+        only_chosen: bool = False,
+    ) -> list[Part]:
+        """A project's parts in order, with all their takes or the chosen ones; -1: all parts. Raises NotFound."""
+        where, values = filters.where(project_id)
+        with self._store.reading() as db:
+            row_of(db, project_id, owner_filter)
+            return parts_of(db, where, values, limit, offset, only_chosen, is_complete=filters == ALL_PARTS)
+
+    def part_ids(
+        self,
+        project_id: str,
+        owner_filter: str | None,
+        filters: PartFilter = ALL_PARTS,
+        offset: int = 0,
+        limit: int = -1,
+    ) -> list[str]:
+        """The ids of parts in order; all of them with -1. Raises NotFound."""
+        where, values = filters.where(project_id)
+        query = f"select id from parts where {where} order by place limit ? offset ?"
+        with self._store.reading() as db:
+            row_of(db, project_id, owner_filter)
+            return [row[0] for row in db.execute(query, [*values, limit, offset]).fetchall()]
+
+    def count_parts(self, project_id: str, owner_filter: str | None, filters: PartFilter) -> int:
+        """Raises NotFound."""
+        where, values = filters.where(project_id)
+        with self._store.reading() as db:
+            row_of(db, project_id, owner_filter)
+            return int(db.execute(f"select count(*) from parts where {where}", values).fetchone()[0])
+
+    def chapters(self, project_id: str, owner_filter: str | None) -> list[Chapter]:
+        """The chapters of a project in order. Raises NotFound."""
+        with self._store.reading() as db:
+            row_of(db, project_id, owner_filter)
+            return chapters_of(db, project_id)
+
+    def part(self, project_id: str, owner_filter: str | None, part_id: str) -> Part:
+        """Raises NotFound."""
+        with self._store.reading() as db:
+            row_of(db, project_id, owner_filter)
+            return part_of(db, project_id, part_id)
+
+    def take(self, project_id: str, owner_filter: str | None, take_id: str) -> Take:
+        """Raises NotFound."""
+        with self._store.reading() as db:
+            row_of(db, project_id, owner_filter)
+            condition = "id = ? and part_id in (select id from parts where project_id = ?)"
+            for row in db.table("takes").rows_where(condition, [take_id, project_id]):
+                return take_of(row)
+        raise NotFound(f"the project has no take {take_id[:80]!r}", "take")
+
+    def cover(self, project_id: str, owner_filter: str | None) -> Cover | None:
+        """The cover; None without one. Raises NotFound."""
+        with self._store.reading() as db:
+            row_of(db, project_id, owner_filter)
+            for row in db.table("covers").rows_where("project_id = ?", [project_id]):
+                return Cover(row["image"], row["media_type"])
+        return None
+
+    def recent_pace(self) -> float | None:
+        """Average seconds of work per character of the newest parts of all projects; None before the first take."""
+        newest = "select work_s, worked from all_parts where worked > 0 order by n desc limit 50"
+        with self._store.reading() as db:
+            work, characters = db.execute(f"select sum(work_s), sum(worked) from ({newest})").fetchone()
+        return work / characters if characters else None
+
+    def mark_sent(self, project_id: str, owner_filter: str | None, takes: Mapping[str, str]) -> None:
+        """Note which takes a zip had, by the parts' ids; nothing without the right to edit. Raises NotFound."""
+        with self._store.reading() as db:
+            right = project_of(db, project_id, owner_filter).right
+        if right != "read":
+            with self._store.writing() as db:
+                rows = [(take, part, project_id) for part, take in takes.items()]
+                db.conn.executemany("update all_parts set sent = ? where id = ? and project_id = ?", rows)
+
+    def set_cover(self, project_id: str, owner_filter: str | None, cover: Cover | None) -> Project:
+        """Set or replace a project's cover; None removes it. Raises NotFound."""
+        with self._store.writing() as db:
+            row = row_of(db, project_id, owner_filter)
+            _put_cover(db, project_id, cover)
+            touch(db, row)
+            return project_of(db, project_id, owner_filter)
+
+    def edit_part(self, project_id: str, owner_filter: str | None, part_id: str, changes: PartChanges) -> Part:
+        """Change a part, which makes only this part stale. Raises NotFound, InvalidRequest, EditConflict."""
+        with self._store.writing() as db:
+            row = row_of(db, project_id, owner_filter)
+            part = part_of(db, project_id, part_id)
+            values: dict[str, Any] = {}
+            if changes.chapter is not None:
+                values["chapter"] = clean_chapter(part, changes.chapter)
+                rename_chapter(db, part_id, values["chapter"])
+                if part.is_title and changes.text is None:  # the heading
+                    changes = replace(changes, text=values["chapter"])
+            if changes.text is not None:
+                values["text"] = clean_part(changes.text)
+            if changes.text_before is not None and part.text != values.get("text"):  # else nothing is overwritten
+                check_unchanged(part, changes.text_before)
+            if changes.take is not None:
+                if changes.take not in {take.id for take in part.takes}:
+                    raise NotFound(f"this part has no take {changes.take[:80]!r}", "take")
+                values["chosen"] = changes.take
+            if values:
+                write_part(db, part_id, values)
+            where = [project_id, json.dumps(_selected(db, project_id, [part_id]))]
+            _change(db, row, where, changes, changes.reword and _Reword(changes.reword))
+            return part_of(db, project_id, part_id)
+
+    def edit_parts(
+        self, project_id: str, owner_filter: str | None, selection: Sequence[str] | PartRange, changes: PartChanges
+    ) -> int:
+        """Change all these parts, or none; returns their number. Raises NotFound, InvalidRequest."""
+        reword = changes.reword and _Reword(changes.reword)
+        with self._store.reading() as db:  # a second of work for the longest project, done without the write lock
+            row = row_of(db, project_id, owner_filter, "edit")
+            numbers = _selected(db, project_id, selection)
+            where = [project_id, json.dumps(numbers)]
+            recipes = recipes_of(db, row)
+            columns = _columns(db, row, changes)
+            if _is_spoken_otherwise(changes, columns):
+                outcome_of(db, recipes, _NUMBERED, where, columns, reword)
+        with self._store.writing() as db:
+            row = row_of(db, project_id, owner_filter)
+            count: int = db.execute(f"select count(*) from parts where {_NUMBERED}", where).fetchone()[0]
+            if count < len(numbers):  # some were deleted meanwhile
+                _selected(db, project_id, selection)
+            _change(db, row, where, changes, reword, recipes)
+            return count
+
+    def queue_parts(
+        self, project_id: str, owner_filter: str | None, selection: PartSelection, chapter: str | None = None
+    ) -> Project:
+        """Queue parts and resume the project; ``chapter``: only of the chapter that begins with it. Raises NotFound."""
+        with self._store.writing() as db:
+            row = row_of(db, project_id, owner_filter)
+            update = "update all_parts set state = 'queued', attempts = 0, error = null"
+            update += " where project_id = ? and deleted is null"
+            if isinstance(selection, str):
+                condition, bounds = _CONDITIONS[selection], list[int]()
+                if chapter is not None:
+                    bounds = places_of_chapter(db, project_id, chapter)
+                    condition += " and place >= ? and place < ?"
+                db.execute(f"{update} and {condition}", [project_id, *bounds])
+            elif chapter is not None:
+                raise InvalidRequest("send either a list of parts or a chapter, not both", "chapter")
+            else:
+                values = [project_id, json.dumps(list(dict.fromkeys(selection)))]
+                ids_of(db, project_id, selection)
+                db.execute(f"{update} and id in (select value from json_each(?)) and state != 'speaking'", values)
+            touch(db, row | {"paused": 0})
+            return project_of(db, project_id, owner_filter)
+
+    def pause(self, project_id: str, owner_filter: str | None, paused: bool) -> Project:
+        """Pause or resume a project; a paused one starts no more parts. Raises NotFound."""
+        with self._store.writing() as db:
+            touch(db, row_of(db, project_id, owner_filter) | {"paused": int(paused)})
+            return project_of(db, project_id, owner_filter)
+
+    def cancel(self, project_id: str, owner_filter: str | None) -> Project:
+        """Remove all unfinished parts from the queue. Raises NotFound."""
+        queued = "project_id = ? and state in ('queued', 'speaking')"
+        with self._store.reading() as db:
+            recipes = recipes_of(db, row_of(db, project_id, owner_filter, "edit"))
+            outcome_of(db, recipes, queued, [project_id])
+        with self._store.writing() as db:
+            row = row_of(db, project_id, owner_filter)
+            update_states(db, recipes_of(db, row, recipes), queued, [project_id])
+            touch(db, row | {"paused": 0})
+            return project_of(db, project_id, owner_filter)
+
+
+def _put_cover(db: Database, project_id: str, cover: Cover | None) -> None:
+    db.table("covers").delete_where("project_id = ?", [project_id])
+    if cover is not None:
+        row = {"project_id": project_id, "digest": cover.digest, "media_type": cover.media_type}
+        db.table("covers").insert(row | {"image": cover.image})
+
+
+_NUMBERED = f"project_id = ? and n {AMONG}"
+"""Parts by a JSON list of the numbers of their rows."""
+
+
+class _Reword:
+    """Cleans the new texts of parts, each once."""
+
+    def __init__(self, reword: Callable[[str], str]) -> None:
+        self._cleaned = functools.cache(lambda text: clean_part(reword(text)))
+
+    def __call__(self, part_id: str, text: str) -> str:
+        """Raises InvalidRequest."""
+        return self._cleaned(text)
+
+
+def _selected(db: Database, project_id: str, selection: Sequence[str] | PartRange) -> list[int]:
+    """The numbers of parts. Raises NotFound for an unknown part."""
+    if not isinstance(selection, PartRange):
+        ids = ids_of(db, project_id, selection)
+        query, values = f"select n from parts where {THESE}", [json.dumps(ids)]
+    else:
+        query = "select min(place), max(place) from parts where id in (?, ?)"
+        ends = db.execute(query, ids_of(db, project_id, [selection.first, selection.last])).fetchone()
+        query, values = "select n from parts where project_id = ? and place between ? and ?", [project_id, *ends]
+    return [number for [number] in db.execute(query, values).fetchall()]
+
+
+def _columns(db: Database, row: dict[str, Any], changes: PartChanges) -> dict[str, Any]:
+    """The columns that parts get. Raises NotFound, InvalidRequest."""
+    values: dict[str, Any] = {}
+    if changes.character is not None:
+        has_character = bool(changes.character)
+        values["character"] = changes.character or None
+        values["voice"] = voice_of_character(db, row["id"], changes.character) if has_character else None
+        values["confirmed"] = 1
+    if changes.voice is not None:
+        values["voice"] = changes.voice.strip()[:200] or None
+    if changes.pause is not None:
+        values["pause"] = clean_pause(changes.pause)
+    for name in ("confirmed", "scene"):
+        if (flag := getattr(changes, name)) is not None:
+            values[name] = int(flag)
+    for name in DIRECTED:
+        if (value := getattr(changes, name)) is not None:
+            values[name] = None if value < 0 else value
+    return values
+
+
+def _is_spoken_otherwise(changes: PartChanges, values: dict[str, Any]) -> bool:
+    has_new_text = changes.text is not None or changes.reword is not None
+    return has_new_text or not values.keys().isdisjoint(("voice", *DIRECTED))
+
+
+def _change(
+    db: Database,
+    row: dict[str, Any],
+    where: Sequence[object],
+    changes: PartChanges,
+    reword: Reword | None,
+    computed: Recipes | None = None,
+) -> None:
+    """Change parts and derive their states; ``where``: the values of _NUMBERED; ``computed``: their recipes.
+
+    Raises NotFound, InvalidRequest.
+    """
+    columns, recipes = _columns(db, row, changes), recipes_of(db, row, computed)
+    if _is_spoken_otherwise(changes, columns):
+        outcome = outcome_of(db, recipes, _NUMBERED, where, columns, reword)
+        write_outcome(db, outcome, columns, choose=changes.take is None)
+    else:  # a new pause keeps the take that a person has chosen
+        if columns:
+            assigned = ", ".join(f"{name} = ?" for name in columns)
+            db.execute(f"update all_parts set {assigned} where {_NUMBERED}", [*columns.values(), *where])
+        if changes.take is not None:
+            update_states(db, recipes, f"{_NUMBERED} and {AT_REST}", where, choose=False)
+    touch(db, row)
+
+
+def _put_back(db: Database, rows: Sequence[dict[str, Any]]) -> None:
+    """Restore projects; those with queued parts are paused until someone resumes them. Raises InvalidRequest."""
+    for row in rows:
+        if _count(db, row["owner"]) >= MAX_PROJECTS:
+            raise _too_many()
+        queued = "exists (select 1 from parts where project_id = projects.id and state = 'queued')"
+        db.execute(f"update projects set deleted = null, paused = max(paused, {queued}) where n = ?", [row["n"]])
+
+
+def _remove(db: Database, until: float) -> set[str]:
+    """Remove some of the first expired project: its takes, then its parts, then the project."""
+    for [project_id] in db.execute("select id from projects where deleted <= ? limit 1", [until]).fetchall():
+        # The rest of it cannot be restored now.
+        db.execute("update projects set deleted = 0 where deleted > 0 and id = ?", [project_id])
+        if takes := remove_takes(db, "part_id in (select id from all_parts where project_id = ?)", project_id):
+            return {take["audio"] for take in takes if take["audio"]}
+        query = (
+            f"delete from all_parts where n in (select n from all_parts where project_id = ? limit {_PARTS_AT_ONCE})"
+        )
+        if not db.execute(query, [project_id]).rowcount:
+            db.execute("delete from projects where id = ?", [project_id])
+    return set()
+
+
+def _count(db: Database, owner: str) -> int:
+    query = "select count(*) from projects where owner = ? and deleted is null"
+    return int(db.execute(query, [owner]).fetchone()[0])
+
+
+def _too_many() -> InvalidRequest:
+    return InvalidRequest(f"there are already {MAX_PROJECTS} projects, the maximum; delete some first", "projects")
+
+
+class ProjectLibrary(Library):
+    def __init__(self, home: Path, trash_days: float = TRASH_DAYS, has_keys: bool = False) -> None:
+        super().__init__(home, trash_days, has_keys)
+        store, trash = self.store, self.trash
+        self.takes.readable = READABLE
+        self.projects = Projects(store, trash)
+        self.arrangement = Arrangement(store, trash)
+        self.replacements = Replacements(store, trash)
+        self.tables = TableUpdates(store, trash)
+        self.cast = Cast(store, trash)
+        self.part_queue = PartQueue(store)
+        self.proofs = Proofs(store)
+
+    @staticmethod
+    def _check_dictionary(db: Database, dictionary: DictionaryScope, viewer: str | None) -> None:
+        if dictionary.scope == "project":
+            row_of(db, dictionary.subject, viewer)
+        else:
+            Library._check_dictionary(db, dictionary, viewer)
+
+    @staticmethod
+    def _pronunciations_changed(db: Database, dictionary: DictionaryScope, changed: Sequence[Pronunciation]) -> None:
+        """Mark the parts of a project stale whose pronunciation changed; other dictionaries do not affect it."""
+        if dictionary.scope == "project":
+            for row in db.table("projects").rows_where("id = ?", [dictionary.subject]):
+                where = f"project_id = ? and {AT_REST}"
+                update_states(db, recipes_of(db, row), where, [row["id"]], EntryIndex(changed))
+
+    def _change_owner(self, db: Database, new_owner: str, condition: str, old_owner: str) -> Adopted:
+        adopted = super()._change_owner(db, new_owner, condition, old_owner)
+        update = f"update projects set owner = ? where owner {condition}"
+        return replace(adopted, projects=db.execute(update, [new_owner, old_owner]).rowcount)

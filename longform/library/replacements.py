@@ -1,0 +1,240 @@
+"""Find and replace in all parts of a project, all or nothing; the earlier texts go to the trash."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from longform.library.project_records import Recipes
+from longform.library.row_mapping import (
+    Outcome,
+    clean_part,
+    outcome_of,
+    recipes_of,
+    row_of,
+    row_to_restore_to,
+    touch,
+    write_outcome,
+)
+from manuscript.passages import MAX_PART_TEXT
+from speechtext.characters import normalize
+from studio.errors import InvalidRequest, NotFound
+from studio.library.schema import Database, select
+from studio.library.store import Store
+from studio.library.trash import Trash, Trashed, now
+
+MAX_FIND = 200
+MAX_REPLACE = 1000
+"""Characters."""
+MAX_KEPT = 20
+"""Replacements in one project that can be undone."""
+_REMOVED_AT_ONCE = 10
+"""Each may have the texts of a whole book."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextReplacement:
+    """The text to find, and its replacement."""
+
+    find: str
+    replace: str = ""
+    match_case: bool = False
+    whole_words: bool = False
+
+    def pattern(self) -> re.Pattern[str]:
+        """Raises InvalidRequest."""
+        phrase = _clean("find", self.find, MAX_FIND)
+        if not phrase:
+            raise InvalidRequest("find is empty: say which words to look for", "find")
+        pattern = re.escape(phrase)
+        if self.whole_words:  # punctuation at either end already is a word boundary
+            begin = r"(?<!\w)" if re.match(r"\w", phrase) else ""
+            pattern = begin + pattern + (r"(?!\w)" if re.search(r"\w\Z", phrase) else "")
+        return re.compile(pattern, 0 if self.match_case else re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """Number of matches, and of parts with any."""
+
+    count: int
+    parts: int
+    positions: tuple[int, ...] = ()
+    """Positions of the matching parts, ascending."""
+
+
+@dataclass(frozen=True, slots=True)
+class UndoResult:
+    """Number of parts restored, and of parts left as they are because they changed since."""
+
+    parts: int
+    left: int
+
+
+Edit = tuple[str, str, str]
+"""A part's id, its text before and after."""
+
+
+class Replacements:
+    """Calls block in proportion to the text: a second for the longest project. ``owner_filter`` is as in Projects."""
+
+    def __init__(self, store: Store, trash: Trash) -> None:
+        self._store = store
+        self._trash = trash
+        listed = (
+            "select texts.id, title, owner, sharing, texts.deleted, count, project_id, texts.rowid"
+            " from replaced_texts as texts join projects on projects.id = project_id where texts.deleted > 0"
+        )
+        trash.kinds["replacement"] = Trashed("replaced_texts", listed, _remove, _put_back_all)
+
+    def count(self, project_id: str, owner_filter: str | None, replacement: TextReplacement) -> Matches:
+        """Raises NotFound, InvalidRequest."""
+        pattern = replacement.pattern()
+        with self._store.reading() as db:
+            row_of(db, project_id, owner_filter)
+            texts = _texts(db, project_id)
+        counts = {position: count for _, position, text in texts if (count := len(pattern.findall(text)))}
+        return Matches(sum(counts.values()), len(counts), tuple(counts))
+
+    def replace(self, project_id: str, owner_filter: str | None, replacement: TextReplacement) -> Matches:
+        """Replace every match; the changed parts become stale.
+
+        If any part would become blank or too long, nothing changes and this raises InvalidRequest. Raises NotFound.
+        """
+        pattern, new_text = replacement.pattern(), _clean("replace", replacement.replace, MAX_REPLACE)
+        with self._store.reading() as db:  # a second of work for the longest project, done without the write lock
+            recipes = recipes_of(db, row_of(db, project_id, owner_filter, "edit"))
+            reword, total = _edits(_texts(db, project_id), pattern, new_text)
+            outcome = outcome_of(db, recipes, "project_id = ?", [project_id], {}, reword)
+        encoded_edits = json.dumps(outcome.edits)
+        with self._store.writing() as db:
+            row = row_of(db, project_id, owner_filter)
+            recipes = recipes_of(db, row, recipes)
+            if outcome_of(db, recipes, "project_id = ?", [project_id], {}, reword) is not outcome:  # it was edited
+                reword, total = _edits(_texts(db, project_id), pattern, new_text)
+                outcome = outcome_of(db, recipes, "project_id = ?", [project_id], {}, reword)
+                encoded_edits = json.dumps(outcome.edits)
+            if outcome.edits:
+                _keep(db, project_id, len(outcome.edits), encoded_edits)
+                write_outcome(db, outcome, {})
+                touch(db, row)
+        self._trash.expire()  # also the earlier texts, if the trash keeps nothing
+        return Matches(total, len(outcome.edits))
+
+    def undo(self, project_id: str, owner_filter: str | None) -> UndoResult:
+        """Undo the newest replacement in the parts, deleted ones too, that nobody has changed since. Raises NotFound
+        without one."""
+        condition = "project_id = ? and deleted > ?"
+        query = f"select * from replaced_texts where {condition} order by deleted desc, rowid desc limit 1"
+        values, undo = [project_id, self._trash.since], None
+        with self._store.reading() as db:
+            recipes = recipes_of(db, row_of(db, project_id, owner_filter, "edit"))
+            for replacement in list(select(db, query, values)):
+                undo = _Undo(replacement)
+                undo.outcome(db, recipes)
+        with self._store.writing() as db:
+            row = row_of(db, project_id, owner_filter)
+            for replacement in list(select(db, query, values)):
+                if undo is None or undo.id != replacement["id"]:
+                    undo = _Undo(replacement)
+                return _put_back(db, row, undo, recipes)
+        raise NotFound("there is no replacement to undo in this project", "project")
+
+
+@dataclass(frozen=True, slots=True)
+class _Edits:
+    """New texts of parts, by their ids; a part that has another text than the one before keeps it."""
+
+    texts: dict[str, tuple[str, str]]
+    """The texts before and after."""
+
+    def __call__(self, part_id: str, text: str) -> str:
+        before, after = self.texts.get(part_id, (text, text))
+        return after if text == before else text
+
+
+class _Undo:
+    """The way back from a replacement."""
+
+    def __init__(self, replacement: dict[str, Any]) -> None:
+        self.id, self._project_id = replacement["id"], replacement["project_id"]
+        edits: list[Edit] = json.loads(replacement["parts"])
+        self.edits = _Edits({part_id: (after, before) for part_id, before, after in edits})
+
+    def outcome(self, db: Database, recipes: Recipes) -> Outcome:
+        """Deleted parts get their earlier texts too: they can be restored later."""
+        where = "project_id = ? and merged_into is null"
+        return outcome_of(db, recipes, where, [self._project_id], {}, self.edits, table="all_parts")
+
+
+def _edits(texts: Iterable[tuple[str, int, str]], pattern: re.Pattern[str], new_text: str) -> tuple[_Edits, int]:
+    """The changes to parts, and the number of matches. Raises InvalidRequest."""
+    edits: dict[str, tuple[str, str]] = {}
+    total = 0
+    for part_id, position, text in texts:
+        if count := len(pattern.findall(text)):
+            total += count
+            edits[part_id] = text, _replaced(pattern, new_text, text, count, position + 1)
+    return _Edits(edits), total
+
+
+def _keep(db: Database, project_id: str, count: int, edits: str) -> None:
+    """Move the earlier texts, the edits as JSON, to the trash, and delete the oldest beyond MAX_KEPT."""
+    row = {"id": f"repl_{secrets.token_hex(12)}", "project_id": project_id, "parts": edits}
+    db.table("replaced_texts").insert(row | {"count": count, "deleted": now()})
+    query = "select id from replaced_texts where project_id = ? order by deleted desc, rowid desc limit -1 offset ?"
+    db.execute(f"delete from replaced_texts where id in ({query})", [project_id, MAX_KEPT])
+
+
+def _put_back_all(db: Database, rows: Sequence[dict[str, Any]]) -> None:
+    for replacement in rows:
+        _put_back(db, row_to_restore_to(db, replacement["project_id"]), _Undo(replacement))
+
+
+def _put_back(db: Database, row: dict[str, Any], undo: _Undo, computed: Recipes | None = None) -> UndoResult:
+    """Restore the texts of a replacement in its project ``row``; ``computed``: the recipes of its parts."""
+    outcome = undo.outcome(db, recipes_of(db, row, computed))
+    db.table("replaced_texts").delete_where("id = ?", [undo.id])
+    write_outcome(db, outcome, {})
+    touch(db, row)
+    return UndoResult(len(outcome.edits), len(undo.edits.texts) - len(outcome.edits))
+
+
+def _clean(field: str, text: str, limit: int) -> str:
+    """Check a text without trimming it. Raises InvalidRequest."""
+    if len(text) > limit:
+        raise InvalidRequest(f"{field} has {len(text)} characters; at most {limit} are allowed", field)
+    if any(unicodedata.category(char) in ("Cc", "Cs") and char not in "\n\t" for char in text):
+        raise InvalidRequest(f"{field} has control characters or is not valid Unicode", field)
+    return normalize("NFC", text)
+
+
+def _texts(db: Database, project_id: str) -> list[tuple[str, int, str]]:
+    """Id, position and text of each part."""
+    query = "select id, text from parts where project_id = ? order by place"
+    rows = db.execute(query, [project_id]).fetchall()
+    return [(part_id, position, text) for position, (part_id, text) in enumerate(rows)]
+
+
+def _replaced(pattern: re.Pattern[str], replacement: str, text: str, count: int, number: int) -> str:
+    """The text of part ``number``, with ``count`` replacements. Raises InvalidRequest."""
+    if count * len(replacement) > MAX_PART_TEXT:  # refuse before building a huge text
+        raise InvalidRequest(
+            f"part {number} would have more than {MAX_PART_TEXT} characters; nothing was replaced", "replace"
+        )
+    try:
+        return clean_part(pattern.sub(lambda _: replacement, text))
+    except InvalidRequest as error:
+        message = f"part {number} cannot be changed like this: {error}; nothing was replaced"
+        raise InvalidRequest(message, "replace") from None
+
+
+def _remove(db: Database, until: float) -> set[str]:
+    query = f"select id from replaced_texts where deleted <= ? limit {_REMOVED_AT_ONCE}"
+    db.execute(f"delete from replaced_texts where id in ({query})", [until])
+    return set()

@@ -1,0 +1,439 @@
+"""Brings a project up to date with a new version of the table that it was made from: rows are known by their ids.
+
+Only what differs between two versions of the table is applied, cell by cell, so each project keeps the version that it
+was last given: that shows which lines somebody has deleted, merged, moved or renamed here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from longform.library.cast_repository import character_row
+from longform.library.part_arrangement import new_part_id, put_back
+from longform.library.part_order import AMONG, count_parts, mark_deleted
+from longform.library.project_records import NewPart, ProjectSettings
+from longform.library.project_schema import PLACES_APART
+from longform.library.row_mapping import (
+    AT_REST,
+    add_parts,
+    clean_part,
+    part_row,
+    recipes_of,
+    reset_failed,
+    row_of,
+    settings_of,
+    touch,
+    update_states,
+    write_part,
+)
+from manuscript.passages import MAX_CAST_CHARACTERS, MAX_PARTS, Document, Passage
+from manuscript.table import of_rows, passage_of
+from speechtext.script import with_tags
+from speechtext.tags import manner_tags
+from studio.errors import InvalidRequest
+from studio.library.schema import Database, select
+from studio.library.store import Store
+from studio.library.trash import Trash, now
+
+_SPOKEN = ("text", "direction")
+_SOURCES = {
+    "character": ("character",),
+    "voice": ("voice", "character"),
+    "pause": ("pause", "scene"),
+    "scene": ("scene", "pause"),
+}
+"""Fields of a part, and the roles of the cells that they follow from; the first one is its own."""
+
+NewPartOf = Callable[[Passage, str | None, ProjectSettings], NewPart]
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class LineChange:
+    """One row of which the new table says something else."""
+
+    name: str
+    """The id of the row."""
+    change: Literal["added", "changed", "gone"]
+    columns: tuple[str, ...] = ()
+    """The roles of the changed cells, or the names of columns without a role."""
+    before: str = ""
+    after: str = ""
+    """The texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableUpdate:
+    lines: tuple[LineChange, ...]
+    """Changes in the order of the new table; lines that are gone come last."""
+    same: int
+    """Number of rows without a change."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The lines of a project, and the version of its table that it was last given."""
+
+    base: dict[str, str]
+    """The cells of each row of that version, by its folded id, in its order."""
+    columns: Mapping[str, str]
+    """The roles of its columns."""
+    lines: dict[str, list[Row]]
+    """The parts by the folded ids of their rows, else by their own ids; a row that was split has several."""
+    trashed: list[Row]
+    """The last deleted first."""
+
+    def before(self, key: str) -> dict[str, str] | None:
+        """The cells of a row by role; None for a line that the table did not have."""
+        return _by_role(self.base[key], self.columns) if key in self.base else None
+
+
+class TableUpdates:
+    """Calls block in proportion to the table: a second for the longest; ``owner_filter`` is as in Projects."""
+
+    def __init__(self, store: Store, trash: Trash) -> None:
+        self._store = store
+        self._trash = trash
+
+    def compare(self, project_id: str, owner_filter: str | None, document: Document) -> TableUpdate:
+        """What an update would change. Raises NotFound, InvalidRequest for a project or a table without ids."""
+        with self._store.reading() as db:
+            return _compare(_known(db, row_of(db, project_id, owner_filter, "edit"), document), document)
+
+    def update(self, project_id: str, owner_filter: str | None, document: Document, new_part: NewPartOf) -> TableUpdate:
+        """Change the cells of which the table says something else, add new rows, and move those that are gone to the
+        trash. What somebody changed, deleted or moved here stays so where the table still says the same. New rows get
+        the table's order; parts that no table has stay behind the part before them. ``new_part``: makes a part from a
+        row.
+
+        Raises NotFound, InvalidRequest.
+        """
+        with self._store.reading() as db:  # a second of work for the longest project, done without the write lock
+            known = _known(db, row_of(db, project_id, owner_filter, "edit"), document)
+        update = _compare(known, document)
+        with self._trash.deleting() as db:
+            row = row_of(db, project_id, owner_filter, "edit")
+            if (current := _known(db, row, document)) != known:  # somebody edited it meanwhile
+                known, update = current, _compare(current, document)
+            if returning := list(_returning(known, update)):
+                put_back(db, returning)
+                known = _known(db, row, document)
+            gone = [part["id"] for line in update.lines for part in _superseded(known, line)]
+            mark_deleted(db, project_id, gone, now())
+            writer = _Writer(db, row, known, document, {_key(line) for line in update.lines}, new_part)
+            for passage in document.passages:
+                writer.write(passage)
+            if writer.added:
+                add_parts(db, writer.added)
+            if count_parts(db, project_id) > MAX_PARTS:
+                raise InvalidRequest(f"the project would have more than {MAX_PARTS} parts, the maximum", "file")
+            settings, added = settings_of(db, row), {part["id"] for part in writer.added}
+            order = _order(known, writer, document)
+            _place(db, project_id, order, settings.closing_part)
+            _begin_chapters(db, known, writer, document)
+            _begin_after_credits(db, settings.opening_part, order, added)
+            reset_failed(db, f"id {AMONG}", [json.dumps(writer.stale)])
+            update_states(db, recipes_of(db, row), f"id {AMONG} and {AT_REST}", [json.dumps(writer.stale)])
+            rows = [passage for passage in document.passages if not _is_own(known, passage)]
+            keep_table(db, project_id, [(passage.name, passage.cells) for passage in rows])
+            columns = {column.name: column.role for column in document.columns if column.role}
+            touch(db, row | {"settings": json.dumps(settings.as_dict() | {"columns": columns})})
+            return update
+
+
+def _key(line: LineChange | Passage) -> str:
+    return line.name.casefold()
+
+
+def _known(db: Database, row: Row, document: Document) -> _Known:
+    """Raises InvalidRequest for a project whose lines have no ids."""
+    speaker = "coalesce((select name from characters where characters.id = parts.character), '') as speaker"
+    columns = f"id, name, cells, text, chapter, voice, pause, scene, character, {speaker}"
+    query = f"select {columns} from parts where project_id = ? order by place"
+    listed, lines = {_key(passage) for passage in document.passages}, dict[str, list[Row]]()
+    for part in select(db, query, [row["id"]]):
+        key = part["id"] if part["id"] in listed or not part["name"] else part["name"].casefold()
+        lines.setdefault(key, []).append(part)
+    tables = db.execute("select rows from tables where project_id = ?", [row["id"]]).fetchall()
+    base = {name.casefold(): cells for [table] in tables for name, cells in json.loads(table)}
+    if not base and not any(parts[0]["name"] for parts in lines.values()):
+        message = "the lines of this project have no ids: it was not made from a table with a column of ids"
+        raise InvalidRequest(f"{message}. Make a new project from the table", "project")
+    query = "select * from all_parts where project_id = ? and deleted > 0 order by deleted desc, n desc"
+    return _Known(base, settings_of(db, row).columns, lines, list(select(db, query, [row["id"]])))
+
+
+def _compare(known: _Known, document: Document) -> TableUpdate:
+    if any(not passage.name for passage in document.passages):
+        raise InvalidRequest("every row of the table needs an id, and one line of text", "file")
+    columns = {column.name: column.role for column in document.columns if column.role}
+    lines, names = list[LineChange](), {_key(passage) for passage in document.passages}
+    for passage in document.passages:
+        parts, before = known.lines.get(_key(passage)), known.before(_key(passage))
+        differing = _differing(before, parts, passage, columns)
+        if parts is None and (before is None or differing):
+            lines.append(LineChange(passage.name, "added", after=passage.text))
+        elif parts and differing:
+            lines.append(LineChange(passage.name, "changed", differing, _text(parts), passage.text))
+    same = len(document.passages) - len(lines)
+    gone = [known.lines[key] for key in known.base if key not in names and key in known.lines]
+    return TableUpdate((*lines, *(LineChange(parts[0]["name"], "gone", before=_text(parts)) for parts in gone)), same)
+
+
+def _superseded(known: _Known, line: LineChange) -> Sequence[Row]:
+    """The parts that a change moves to the trash: those of a line that is gone, and the further ones of a line that was
+    split and gets another text."""
+    parts = known.lines.get(_key(line), [])
+    return parts if line.change == "gone" else parts[1:] if "text" in line.columns else []
+
+
+def _is_own(known: _Known, passage: Passage) -> bool:
+    """Whether the row is a part that no table had: a manifest names it by the part's own id."""
+    return _key(passage) in known.lines and known.lines[_key(passage)][0]["name"].casefold() != _key(passage)
+
+
+def _text(parts: Sequence[Row]) -> str:
+    return " ".join(part["text"] for part in parts)
+
+
+def _differing(
+    before: Mapping[str, str] | None, parts: Sequence[Row] | None, passage: Passage, columns: Mapping[str, str]
+) -> tuple[str, ...]:
+    """The columns, by role or else by name, that differ both from the row's earlier version and from the part as it is.
+
+    A table that was exported from the project repeats the part as it is. A new column without a role does not count.
+    """
+    now: dict[str, str | None] = {}
+    if parts:
+        first, last = parts[0], parts[-1]
+        pause, text = "" if last["pause"] is None else f"{last['pause']:g}", _text(parts)
+        now = {
+            "voice": first["voice"] or "",
+            "character": first["speaker"],
+            "chapter": first["chapter"],
+            "pause": pause,
+        }
+        now |= {"scene": "1" if last["scene"] else "", "text": text}
+        now |= dict.fromkeys(_SPOKEN) if text.split() == passage.text.split() else {}
+    return tuple(
+        name
+        for name, cell in _by_role(passage.cells, columns).items()
+        if cell != (before or {}).get(name, now.get(name, cell))
+        and name not in ("continues", "id")
+        and (name not in now or now[name] not in (None, cell))
+    )
+
+
+def _by_role(cells: str, columns: Mapping[str, str]) -> dict[str, str]:
+    """The cells of a row by the role of their column, or by its name."""
+    row = {columns.get(name) or name: cell.strip() for name, cell in json.loads(cells or "{}").items()}
+    with contextlib.suppress(ValueError, KeyError):
+        row["pause"] = f"{float(row['pause'].replace(',', '.')):g}"
+    return row
+
+
+def _returning(known: _Known, update: TableUpdate) -> Iterator[Row]:
+    """The parts that come back from the trash: lines with changes that were deleted, and what was merged into lines
+    that get another text."""
+    by_id, wanted = {row["id"]: row for row in known.trashed}, set[str]()
+    last = {row["name"].casefold(): row["id"] for row in reversed(known.trashed)}
+    merged = dict[str, list[str]]()
+    for row in known.trashed:
+        if row["merged_into"]:
+            merged.setdefault(row["merged_into"], []).append(row["id"])
+    for line in update.lines:
+        if line.change == "added" and _key(line) in last:
+            wanted.add(last[_key(line)])
+        elif not set(_SPOKEN).isdisjoint(line.columns):
+            wanted.update(part_id for part in known.lines[_key(line)] for part_id in merged.get(part["id"], ()))
+    for row in reversed(known.trashed):  # with those into which they were merged, if these are in the trash
+        into = by_id.get(row["merged_into"] or "")
+        if row["id"] in wanted and into and into["merged_into"]:
+            wanted.add(into["id"])
+    return (row for row in known.trashed if row["id"] in wanted)
+
+
+class _Writer:
+    """Writes the rows of a table, in their order, into the parts of its project."""
+
+    def __init__(
+        self, db: Database, project: Row, known: _Known, document: Document, changed: Collection[str], make: NewPartOf
+    ) -> None:
+        self.ids = dict[str, str]()
+        """The first part of each row that has one, by the row's folded id."""
+        self.added = list[Row]()
+        self.stale = list[str]()
+        self._db, self._project_id, self._settings = db, project["id"], settings_of(db, project)
+        self._known, self._document, self._changed, self._make = known, document, changed, make
+        self._columns = {column.name: column.role for column in document.columns if column.role}
+        self._cast = _Cast(db, project["id"], known, document)
+        self._predecessor: str | None = None
+
+    def write(self, passage: Passage) -> None:
+        """Raises InvalidRequest."""
+        key = _key(passage)
+        parts, is_changed = self._known.lines.get(key), key in self._changed
+        if parts is None and not is_changed:  # somebody has deleted it
+            return
+        part = None
+        if is_changed:
+            part = self._make(passage, self._cast.find(passage.speaker), self._settings)
+        if parts is None:
+            assert part is not None
+            self.added.append(part_row(self._project_id, part, new_part_id(), 0, self._predecessor))
+            self.ids[key] = self._predecessor = self.added[-1]["id"]
+            return
+        self.ids[key], self._predecessor = parts[0]["id"], parts[-1]["id"]
+        columns = _differing(self._known.before(key), parts, passage, self._columns) if part else ()
+        for number, old in enumerate(parts[:1] if "text" in columns else parts):
+            is_last = "text" in columns or number == len(parts) - 1
+            values = self._values(old, key, part, columns, number == 0, is_last) if part else {}
+            if old["name"] and passage.cells != old["cells"]:
+                values["cells"] = passage.cells
+            if values:
+                write_part(self._db, old["id"], values)
+            if values.keys() - {"cells"}:
+                self.stale.append(old["id"])
+
+    def _values(
+        self, old: Row, key: str, part: NewPart, columns: Sequence[str], is_first: bool, is_last: bool
+    ) -> dict[str, Any]:
+        """The fields of a part that follow from changed cells, unless somebody has changed here what follows only
+        indirectly."""
+        given = self._given(old, key)
+        values = {
+            name: getattr(part, name)
+            for name, (own, *others) in _SOURCES.items()
+            if own in columns or (old[name] in given[name] and not set(others).isdisjoint(columns))
+        }
+        if not is_last:
+            values = {name: value for name, value in values.items() if name not in ("pause", "scene")}
+        if is_first and "text" in columns:
+            values["text"] = part.text
+        elif is_first and "direction" in columns:
+            tags = [tag[1] for tag in manner_tags(part.text)]
+            values["text"] = clean_part(with_tags(old["text"], tags))
+        return values
+
+    def _given(self, old: Row, key: str) -> dict[str, tuple[Any, ...]]:
+        """The values of a part that the table has given it so far."""
+        given: dict[str, tuple[Any, ...]] = {name: (old[name],) for name in _SOURCES}
+        if key in self._known.base:
+            passage = passage_of(json.loads(self._known.base[key] or "{}"), self._known.columns)
+            if passage is not None:
+                before = self._make(passage, old["character"], self._settings)
+                given |= {"pause": (before.pause,), "scene": (before.scene,)}
+                given["voice"] = before.voice, self._cast.voices.get(old["character"])
+        return given
+
+
+class _Cast:
+    """Finds the characters of a table in its project, and adds those that its changed rows need."""
+
+    def __init__(self, db: Database, project_id: str, known: _Known, document: Document) -> None:
+        self._db, self._project_id = db, project_id
+        query = "select id, name, aliases, voice from characters where project_id = ? and deleted is null"
+        rows = list(select(db, query, [project_id]))
+        self.voices: dict[str | None, str | None] = {row["id"]: row["voice"] for row in rows}
+        self._new = {character.name.casefold(): character for character in document.cast}
+        speakers = dict[str, set[str | None]]()  # by the names that the table gave them: some have other names here
+        for key, parts in known.lines.items():
+            name = (known.before(key) or {}).get("character", "").casefold()
+            speakers.setdefault(name, set()).update(part["character"] for part in parts)
+        self._ids = {name: next(iter(ids)) for name, ids in speakers.items() if len(ids) == 1 and name}
+        self._ids = {name: found for name, found in self._ids.items() if found}
+        names = ((name, row["id"]) for row in rows for name in (*json.loads(row["aliases"]), row["name"]))
+        self._ids |= {name.casefold(): character for name, character in names}
+
+    def find(self, name: str) -> str | None:
+        """Raises InvalidRequest if it would be one too many."""
+        key = name.casefold()
+        if key not in self._ids and (character := self._new.get(key)):
+            if len(self.voices) >= MAX_CAST_CHARACTERS:
+                message = f"the cast would have more than {MAX_CAST_CHARACTERS} characters, the maximum"
+                raise InvalidRequest(message, "file")
+            self._db.table("characters").insert(row := character_row(self._project_id, character))
+            self._ids[key], self.voices[row["id"]] = row["id"], row["voice"]
+        return self._ids.get(key)
+
+
+def _order(known: _Known, writer: _Writer, document: Document) -> list[str]:
+    """The first parts of the rows in their new order: the table's if it has changed that, else as they are here."""
+    keys = [_key(passage) for passage in document.passages if _key(passage) in writer.ids]
+    listed = set(keys)
+    if [key for key in known.base if key in listed] != [key for key in keys if key in known.base]:
+        return [writer.ids[key] for key in keys]
+    behind, anchor = dict[str | None, list[str]](), None
+    for key in keys:
+        if key in known.lines:
+            anchor = key
+        else:
+            behind.setdefault(anchor, []).append(writer.ids[key])
+    here = [key for key in known.lines if key in listed]
+    return behind.get(None, []) + [each for key in here for each in (writer.ids[key], *behind.get(key, []))]
+
+
+def _place(db: Database, project_id: str, order: Sequence[str], closing: str | None) -> None:
+    """Give these parts places in this order; all others, deleted ones too, stay behind the one before them.
+
+    ``closing``: the closing credits, behind which nothing is added.
+    """
+    query = "select id from all_parts where project_id = ? order by place, n"
+    before = [part_id for [part_id] in db.execute(query, [project_id]).fetchall()]
+    listed, followers = set(order), dict[str | None, list[str]]()
+    if closing is not None and closing in before and not listed.intersection(before[before.index(closing) + 1 :]):
+        order = [*(part_id for part_id in order if part_id != closing), closing]
+        listed.add(closing)
+    anchor = None
+    for part_id in before:
+        if part_id in listed:
+            anchor = part_id
+        else:
+            followers.setdefault(anchor, []).append(part_id)
+    after = followers.get(None, []) + [each for part_id in order for each in (part_id, *followers.get(part_id, []))]
+    if after != before:
+        rows = [(number * PLACES_APART, part_id) for number, part_id in enumerate(after)]
+        db.conn.executemany("update all_parts set place = ? where id = ?", rows)
+
+
+def _begin_chapters(db: Database, known: _Known, writer: _Writer, document: Document) -> None:
+    """Make the chapters begin where the table now says, which keep the titles that they were given here."""
+    if not any(column.role == "chapter" for column in document.columns):
+        return
+    titles_before = ((key, (known.before(key) or {}).get("chapter", "")[:200]) for key in known.base)
+    rows = of_rows([Passage("-", title, name=key) for key, title in titles_before]).passages
+    before = {row.name: row.chapter for row in rows}
+    titles = {title: known.lines[key][0]["chapter"] for key, title in before.items() if title and key in known.lines}
+    query = f"select id, chapter from all_parts where id {AMONG}"
+    now = dict(db.execute(query, [json.dumps([*writer.ids.values()])]).fetchall())
+    for passage in document.passages:
+        part_id, title = writer.ids.get(_key(passage)), titles.get(passage.chapter) or passage.chapter
+        if part_id and passage.chapter != before.get(_key(passage), "") and now[part_id] != title:
+            write_part(db, part_id, {"chapter": title, "chapter_of": None})
+
+
+def _begin_after_credits(db: Database, opening: str | None, order: Sequence[str], added: Collection[str]) -> None:
+    """Let the chapter after the opening credits begin with a row that was added before its first one."""
+    query = f"select id from parts where id {AMONG} and chapter != '' order by place limit 1"
+    ids = [part_id for part_id in order if part_id != opening]
+    if (
+        opening is None
+        or not ids
+        or ids[0] not in added
+        or not list(select(db, "select 1 from parts where id = ?", [opening]))
+    ):
+        return
+    for [part_id] in db.execute(query, [json.dumps(ids)]).fetchall():
+        if part_id != ids[0] and set(ids[: ids.index(part_id)]) <= set(added):
+            title = "(select chapter from all_parts where id = ?)"
+            db.execute(f"update all_parts set chapter = {title} where id = ?", [part_id, ids[0]])
+            write_part(db, part_id, {"chapter": ""})
+
+
+def keep_table(db: Database, project_id: str, rows: Iterable[tuple[str, str]]) -> None:
+    """Keep the ids and the cells of a table as the version that its project was last given."""
+    db.table("tables").upsert({"project_id": project_id, "rows": json.dumps(list(rows))}, pk="project_id")

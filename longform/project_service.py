@@ -1,0 +1,308 @@
+"""Creates, edits, queues and exports projects for the page, the API and other clients."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import fields, replace
+
+from longform.cast_service import MOST_PROPOSED
+from longform.credits import Credits, check_texts, texts_of
+from longform.document_import import DocumentImport
+from longform.import_previews import ImportPreview, ImportPreviews
+from longform.library.project_records import NewPart, Part, PartChanges, Project, ProjectSettings
+from longform.library.project_repository import PartSelection, ProjectLibrary
+from longform.library.row_mapping import clean_title
+from longform.library.table_updates import TableUpdate
+from longform.proof.sound_check import edges_of
+from longform.tags import Tags
+from longform.timeline import Timeline, lay_out
+from longform.voice_proposals import ProjectVoices, Role, proposed_voices
+from longform.worker import ProjectWorker
+from manuscript.documents import Document, Passage
+from manuscript.passages import MAX_TITLE, PAUSE_WITHIN, SCENE_PAUSE, InvalidDocument
+from speechtext.language import guess_language
+from speechtext.script import TAG
+from studio.api.queued import change, look_up
+from studio.errors import InvalidRequest
+from studio.library.names import KnownVoices
+from studio.work import WorkQueue
+
+_OF_PASSAGES = {field.name for field in fields(NewPart)} & {field.name for field in fields(Passage)}
+"""The fields that a part has from its passage."""
+SAMPLE_PARTS = 20
+"""Number of parts by whose text a project's language is guessed."""
+
+
+def file_title(file_name: str) -> str:
+    """A title from the name of a file; blank if there is none."""
+    return " ".join(file_name.rpartition(".")[0].split())[:MAX_TITLE]
+
+
+class NotFinished(InvalidRequest, code="project_not_finished", status=409):
+    """Some parts of the project have no audio yet."""
+
+
+class ProjectService:
+    """Operations on projects. ``owner_filter``: the owner whose rights apply; None, without keys, allows everything.
+
+    The async methods belong to one event loop; the others block for milliseconds and may be called on any thread.
+    """
+
+    def __init__(
+        self, library: ProjectLibrary, worker: ProjectWorker, voices: ProjectVoices, documents: WorkQueue
+    ) -> None:
+        """``documents``: the queue in which documents are read."""
+        self.library = library
+        self._documents = documents
+        self._voices = voices
+        self._projects = library.projects
+        self._credits = Credits(library)
+        self._worker = worker
+        self.previews = ImportPreviews()
+        self._editing = [threading.Lock() for _ in range(32)]
+        """Locks, selected by the project's id: an edit of settings depends on earlier ones, and changes parts too."""
+
+    async def create(
+        self,
+        owner: str,
+        request: DocumentImport,
+        title: str = "",
+        settings: ProjectSettings | None = None,
+        start: bool = False,
+    ) -> Project:
+        """Read a document and create a project of its parts; ``start`` queues all of them.
+
+        A blank ``title`` means the document's own title, else its file name. Cancelling the call stops the reading, and
+        no project is created. Raises InvalidDocument, InvalidRequest, TooCostly, QueueFull, TooManyRequests, and
+        UnknownVoice for a voice of the settings or the cast. A part may name an unknown voice: only that part fails,
+        when it is generated.
+        """
+        settings = settings or ProjectSettings()
+        voices = (*request.cast.values(), *(person.voice for person in request.people))
+        is_voice = await self._documents.run(owner, self._checked_voices, owner, settings.voice, *voices)
+        document = await request.read(self._documents, owner, is_voice)
+        return await change(self._store, owner, request, document, title, settings, start)
+
+    async def update_from(
+        self, project_id: str, owner_filter: str | None, caller: str, request: DocumentImport, apply: bool
+    ) -> TableUpdate:
+        """Compare a project with a new version of its table; ``apply``: also make it the same.
+
+        Raises NotFound, NotAllowed, InvalidRequest, and the errors of `create`.
+        """
+
+        def known() -> tuple[DocumentImport, KnownVoices]:
+            project = self._projects.get(project_id, owner_filter)
+            voices = {
+                name: member.voice
+                for member in self.library.cast.members(project_id, owner_filter)
+                for name in (member.name, *member.aliases)
+                if member.id and member.voice
+            }
+            columns = project.settings.columns if request.columns is None else request.columns
+            is_voice = self.library.seen_by(project.owner).voices.known_voices()
+            return replace(request, cast=voices | dict(request.cast), columns=columns), is_voice
+
+        prepared, is_voice = await look_up(known)
+        try:
+            document = await prepared.read(self._documents, caller, is_voice)
+        except InvalidDocument as error:
+            if error.param != "columns" or request.columns is not None:
+                raise
+            guessed = replace(prepared, columns=None)  # a table whose columns have other names now
+            document = await guessed.read(self._documents, caller, is_voice)
+        tables = self.library.tables
+        if apply:
+            return await change(tables.update, project_id, owner_filter, document, _new_part)
+        return await look_up(tables.compare, project_id, owner_filter, document)
+
+    async def preview(self, caller: str, document_import: DocumentImport) -> ImportPreview:
+        """Read a document and keep it for a while, so that it can be imported without being sent and read again.
+
+        Raises InvalidDocument, TooCostly, QueueFull, TooManyRequests.
+        """
+        document, sections = await document_import.preview(self._documents, caller)
+        return self.previews.keep(
+            caller, document, sections, document_import.kind, document_import.file_name, document_import.with_notes
+        )
+
+    async def characters(self, caller: str, document_import: DocumentImport, narrator: str | None) -> list[Role]:
+        """The characters of a document, with a voice proposed for each; ``narrator``: the project's voice.
+
+        Raises the errors of `create`.
+        """
+        roles = await document_import.roles(self._documents, caller)
+
+        def proposed() -> list[Role]:
+            resolver = self._voices.voices.seen_by(caller)
+            voice, voices = resolver.find(narrator), resolver.library.voices.page(limit=MOST_PROPOSED)
+            return proposed_voices(roles, voices, voice.slug if voice else None, only_missing=True)
+
+        return await look_up(proposed)
+
+    def _checked_voices(self, owner: str, *names: str | None) -> KnownVoices:
+        self._voices.check_for_owner(owner, owner, *names)
+        return self.library.seen_by(owner).voices.known_voices()
+
+    def _store(
+        self,
+        owner: str,
+        request: DocumentImport,
+        document: Document,
+        title: str,
+        settings: ProjectSettings,
+        start: bool,
+    ) -> Project:
+        ids = {character.name: character.id for character in document.cast}
+        parts = [_new_part(passage, ids.get(passage.speaker), settings) for passage in document.passages]
+        title = title.strip() or document.title or file_title(request.file_name) or parts[0].text.splitlines()[0][:80]
+        settings = replace(
+            settings,
+            author=settings.author or document.author,
+            language=settings.language or document.language,
+            columns={column.name: column.role for column in document.columns if column.role},
+        )
+        texts = texts_of(title, settings)
+        check_texts(texts, len(parts) + sum(map(bool, texts)))  # before anything is stored
+        extras = (document.cover, document.skipped, document.cast)
+        project = self._projects.create(owner, title, request.kind, parts, settings, *extras)
+        if settings.opening_credits or settings.closing_credits:
+            project = self._change(project, owner, None, settings)
+        return self.queue_parts(project.id, owner, "missing") if start else project
+
+    def edit(
+        self,
+        project_id: str,
+        owner_filter: str | None,
+        title: str | None,
+        settings: Callable[[ProjectSettings], ProjectSettings],
+        sharing: str | None = None,
+    ) -> Project:
+        """Change the title and the settings, or share it; ``settings`` maps the current ones to the new ones.
+
+        Raises NotFound, InvalidRequest.
+        """
+        with self._editing[hash(project_id) % len(self._editing)]:
+            project = self._projects.get(project_id, owner_filter)
+            after = settings(project.settings)
+            if after.voice != project.settings.voice:
+                self._voices.check(project_id, owner_filter, after.voice)
+            return self._change(project, owner_filter, title, after, sharing)
+
+    def _change(
+        self,
+        before: Project,
+        owner_filter: str | None,
+        title: str | None,
+        settings: ProjectSettings,
+        sharing: str | None = None,
+    ) -> Project:
+        new_title = before.title if title is None else clean_title(title)
+        credits = self._credits.plan(before, new_title, settings, owner_filter)
+        after = None if credits.settings == before.settings else credits.settings
+        project = self._projects.edit(before.id, owner_filter, title, after, sharing)
+        has_changed = self._credits.apply(project, owner_filter, credits)
+        return self._projects.get(before.id, owner_filter) if has_changed else project
+
+    def edit_part(self, project_id: str, owner_filter: str | None, part_id: str, changes: PartChanges) -> Part:
+        """Raises NotFound, InvalidRequest, EditConflict."""
+        self._voices.check(project_id, owner_filter, changes.voice)
+        return self._projects.edit_part(project_id, owner_filter, part_id, changes)
+
+    def insert_part(self, project_id: str, owner_filter: str | None, part: NewPart, after: str | None) -> Part:
+        """Insert a part after the part ``after``, or as the first one if None. Raises NotFound, InvalidRequest."""
+        self._voices.check(project_id, owner_filter, part.voice)
+        return self.library.arrangement.insert(project_id, owner_filter, part, after)
+
+    def queue_parts(
+        self, project_id: str, owner_filter: str | None, which: PartSelection, chapter: str | None = None
+    ) -> Project:
+        """Queue parts for generation, of one chapter or all. Raises NotFound."""
+        project = self._projects.queue_parts(project_id, owner_filter, which, chapter)
+        self._worker.wake()
+        return project
+
+    def pause(self, project_id: str, owner_filter: str | None, paused: bool) -> Project:
+        """Raises NotFound."""
+        project = self._projects.pause(project_id, owner_filter, paused)
+        self._worker.wake()
+        return project
+
+    def cancel(self, project_id: str, owner_filter: str | None) -> Project:
+        """Remove queued parts from the queue and stop those being generated. Raises NotFound."""
+        project = self._projects.cancel(project_id, owner_filter)
+        self._worker.stop_project(project_id)
+        return project
+
+    def delete(self, project_id: str, owner_filter: str | None) -> float:
+        """Delete a project and stop its parts; returns the seconds for which it can be restored. Raises NotFound."""
+        self._projects.delete(project_id, owner_filter)
+        self._worker.stop_project(project_id)
+        return self.library.trash.seconds
+
+    def restore(self, project_id: str, owner_filter: str | None) -> Project:
+        """Restore a deleted project; it is paused if it has queued parts. Raises NotFound, InvalidRequest."""
+        self.library.trash.restore_one("project", project_id, owner_filter, "project")
+        return self._projects.get(project_id, owner_filter)
+
+    def seconds_left(self, project: Project) -> float | None:
+        """Estimated seconds until all queued parts are generated; None if unknown or paused."""
+        if project.state != "running" or project.pace is None:
+            return None
+        return project.characters_left * project.pace / max(1, self._worker.at_once)
+
+    def seconds_to_speak(self, project: Project, is_alone: bool) -> float | None:
+        """Estimated seconds to generate all parts without audio of their current text; None if unknown.
+
+        ``is_alone``: a project without a take of its own has the pace of other projects, which takes a query.
+        """
+        pace = self._projects.recent_pace() if is_alone and project.pace is None else project.pace
+        return None if pace is None else project.characters_missing * pace / max(1, self._worker.at_once)
+
+    def timeline(self, project_id: str, owner_filter: str | None, partial: bool) -> Timeline:
+        """The timeline of a project. ``partial`` leaves out missing parts; without it they raise NotFinished.
+
+        Raises NotFound.
+        """
+        project = self._projects.get(project_id, owner_filter)
+        parts = self._projects.parts(project_id, owner_filter, only_chosen=True)
+        timeline = lay_out(parts, project.settings, edges_of(self.library.files, project.settings))
+        if not timeline.placed and not timeline.missing:
+            raise NotFinished("all parts are chapter titles, which are not read in this project", "read_titles")
+        if not timeline.placed or (timeline.missing and not partial):
+            raise NotFinished(
+                f"{timeline.missing} of {sum(project.parts.values())} parts have no audio for their current text; "
+                "generate them first, or export the others with partial=true",
+                "partial",
+            )
+        return timeline
+
+    def tags(self, project_id: str, owner_filter: str | None, timeline: Timeline) -> Tags:
+        """The metadata written into exported files. Raises NotFound."""
+        project = self._projects.get(project_id, owner_filter)
+        seconds = timeline.seconds
+        return Tags(
+            title=project.title,
+            album=project.title,
+            author=project.settings.author,
+            narrator=project.settings.narrator,
+            year=project.settings.year,
+            language=project.settings.language or _guessed_language(timeline),
+            cover=self._projects.cover(project_id, owner_filter),
+            chapters=tuple((title, seconds(start), seconds(end)) for title, start, end in timeline.chapters),
+        )
+
+
+def _guessed_language(timeline: Timeline) -> str:
+    """The language guessed from the first parts; blank if uncertain."""
+    texts = (placed.part.text for placed in timeline.placed[:SAMPLE_PARTS])
+    return guess_language(TAG.sub(" ", " ".join(texts))) or ""
+
+
+def _new_part(passage: Passage, character: str | None, settings: ProjectSettings) -> NewPart:
+    is_scene_end = passage.pause == SCENE_PAUSE
+    is_usual = is_scene_end or (passage.pause == PAUSE_WITHIN and settings.pause < PAUSE_WITHIN)
+    pause = None if is_usual else passage.pause
+    given = {name: getattr(passage, name) for name in _OF_PASSAGES}
+    return NewPart(**given | {"pause": pause, "scene": is_scene_end, "character": character})

@@ -1,0 +1,65 @@
+"""ElevenLabs' names: its well-known voices, output formats, and its stability as a temperature."""
+
+from __future__ import annotations
+
+from audio.formats import SAMPLE_RATES
+from studio.errors import InvalidRequest
+from studio.speech.request import DEFAULT_SAMPLING
+from studio.voices.resolver import DEFAULT
+
+PREFIX = "/elevenlabs"
+"""The path below which the protocol is."""
+
+_IDS = """
+21m00Tcm4TlvDq8ikWAM 29vD33N1CtxCmqQRPOHJ 9BWtsMINqrJLrRacOk9x AZnzlk1XvdvUeBnXmlld CwhRBWXzGAHq8TQ4Fs17
+EXAVITQu4vr4xnSDxMaL ErXwobaYiN019PkySvjV FGY2WhTYpPnrIDTdsKH5 IKne3meq5aSn9XLyUdCD JBFqnCBsd6RMkjVDRZzb
+MF3mGyEYCl7XYWbV9V6O N2lVS1w4EtoT3dr4eOWO SAz9YHcvj6GT2YYXdXww TX3LPaxmHKxFdv7VOQHJ TxGEqnHWrfWFTfGW9XjX
+VR6AewLTigWG4xSOukaG XB0fDUnXU5powFXDhCwa Xb7hH8MSUJpSbSDYk0k2 XrExE9yKIg1WjnnlVkGX bIHbv24MWmeRgasZH58o
+cgSgspJ2msm6clMCkdW9 cjVigY5qzO86Huf0OWal hpp4J3VqNfWAUOO0d1Us iP95p4xoKVk53GoZ742B nPczCjzI2devNBz1zQrb
+onwK4e9ZLuTAKqWW03F9 pFZP5JQG7iQjIQuC4Bku pNInz6obpgDQGcFmaJgB pqHfZKP75CvOlQylNhV4 yoZ06aMxZJJ28mfd3POQ
+"""
+WELL_KNOWN = frozenset(_IDS.split())
+"""Hosted voices that programs have built in; they mean the default voice."""
+
+_MP3 = ((22_050, 32), (24_000, 48), *((44_100, kbit) for kbit in (32, 64, 96, 128, 192)))
+FORMATS: dict[str, tuple[str, int, int | None]] = {
+    **{f"mp3_{rate}_{kbit}": ("mp3", rate, kbit * 1000) for rate, kbit in _MP3},
+    **{f"{name}_{rate}": (name, rate, None) for name in ("pcm", "wav") for rate in SAMPLE_RATES},
+    **{f"opus_48000_{kbit}": ("opus", 48_000, kbit * 1000) for kbit in (32, 64, 96, 128, 192)},
+    **{f"{name}_8000": (name, 8_000, None) for name in ("ulaw", "alaw")},
+}
+"""Format, sample rate and bit rate of each output_format."""
+DEFAULT_FORMAT = "mp3_44100_128"
+
+LIVELIEST, SPREAD = 1.1, 0.6
+"""The temperature at stability 0, and how much lower it is at 1. A judgement: the defaults of both are the same (0.5
+means 0.8), 1 is steady but not greedy, and 0 is lively but still intelligible."""
+
+
+def voice_of(voice_id: str) -> str:
+    """The library's reference for a client's."""
+    return DEFAULT if voice_id in WELL_KNOWN else voice_id
+
+
+def for_eleven_client(message: str) -> str:
+    """An error message with the header of ElevenLabs' clients."""
+    return message.replace("as Authorization: Bearer", "as the header xi-api-key")
+
+
+def file_of(output_format: str | None) -> tuple[str, int, int | None]:
+    """Format, sample rate and bit rate. Raises InvalidRequest."""
+    name = output_format or DEFAULT_FORMAT
+    if name not in FORMATS:
+        allowed = ", ".join(FORMATS)
+        raise InvalidRequest(f"{name[:80]!r} is not an output_format; use one of {allowed}", "output_format")
+    return FORMATS[name]
+
+
+def temperature_of(stability: float) -> float:
+    return round(LIVELIEST - SPREAD * stability, 3)
+
+
+def stability_of(temperature: float | None) -> float:
+    """The inverse, within the range that clients can show; None: the default."""
+    value = DEFAULT_SAMPLING.temperature if temperature is None else temperature
+    return round(min(max((LIVELIEST - value) / SPREAD, 0.0), 1.0), 3)

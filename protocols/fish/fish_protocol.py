@@ -1,0 +1,96 @@
+"""Adds Fish Audio's protocol to a studio: its routes, the form of its errors, and what it has that the studio lacks."""
+
+from __future__ import annotations
+
+import re
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse
+
+from protocols.fish.fish_body import for_fish_client
+from protocols.fish.fish_voices import new_voices
+from protocols.fish.live import live_routes
+from protocols.fish.model_routes import ModelRoutes
+from protocols.fish.reference_routes import ReferenceRoutes
+from protocols.fish.tts import asr_routes, tts_routes
+from studio.api.access import account_of
+from studio.api.error_responses import ApiError, Protocol, add_protocol
+from studio.services import Studio
+from studio.speech.speech_service import SpeechService
+
+PREFIXES = ("/model", "/wallet", "/compat")
+CREATED = "2025-01-01T00:00:00+00:00"
+FINISHED = "2099-12-31T00:00:00+00:00"
+PLENTY = 1_000_000_000
+"""Bytes of text in the package, which are never used up."""
+NOT_OFFERED = {
+    "/v1/voice-design": "Voices cannot be designed from a description; create one from a recording with POST /model.",
+    "/v1/audio/infill": "Recordings cannot be edited; POST /v1/takes/{take_id}/regenerate speaks sentences again.",
+    "/v1/agent": "There are no agents; generate their speech with the socket /v1/tts/live.",
+    "/v1/vqgan": "Audio codes are neither returned nor accepted; send recordings to POST /v1/tts.",
+    "/v1/chat": "The model does not chat; POST /v1/tts generates speech.",
+    "/compat": "Other services' APIs are not available below /compat; OpenAI's is at /v1/audio/speech.",
+}
+
+
+def _error(error: ApiError) -> dict[str, object]:
+    """Fish Audio's old SDK builds its exception from exactly these two keys, and fails for any other."""
+    return {"status": error.status, "message": for_fish_client(error.message, error.param)}
+
+
+FISH_AUDIO = Protocol(
+    name="FishError",
+    # Clients with a trailing slash in their base URL send two.
+    paths=re.compile(
+        r"//?(model|wallet|v1/(tts|asr|references|health|vqgan|chat|voice-design|audio/infill|agent)|compat)(/|$)"
+    ),
+    error=_error,
+    error_schema={
+        "type": "object",
+        "required": ["status", "message"],
+        "properties": {"status": {"type": "integer"}, "message": {"type": "string"}},
+    },
+    description="Fish Audio's form.",
+    not_offered=NOT_OFFERED,
+)
+
+
+def fish_speech_routes(speech: SpeechService) -> list[APIRouter]:
+    """The routes that send speech."""
+    add_protocol(FISH_AUDIO)
+    return [tts_routes(speech), live_routes(speech)]
+
+
+def register(studio: Studio) -> None:
+    """Add the protocol to a studio."""
+    voices = new_voices(studio.library, studio.clips, studio.speech)
+    studio.additions.prefixes += PREFIXES
+    studio.additions.routers += [
+        *fish_speech_routes(studio.speech),
+        ModelRoutes(studio.speech, voices, studio.settings.root_path).router(),
+        ReferenceRoutes(studio.speech, voices).router(),
+        asr_routes(studio.clips),
+        account_routes(),
+    ]
+
+
+def account_routes() -> APIRouter:
+    """The routes of /wallet; ``self`` may be any id."""
+    routes = APIRouter(tags=["fish audio"])
+
+    @routes.get("/wallet/{user_id}/api-credit")
+    async def credit(user_id: str, request: Request) -> JSONResponse:
+        """The credit: constant. Home Assistant calls this during setup and identifies the account by user_id."""
+        return _answer(request, credit="1000000", has_phone_sha256=False, has_free_credit=False)
+
+    @routes.get("/wallet/{user_id}/package")
+    async def package(user_id: str, request: Request) -> JSONResponse:
+        """The package: constant."""
+        return _answer(request, type="free", total=PLENTY, balance=PLENTY, finished_at=FINISHED)
+
+    return routes
+
+
+def _answer(request: Request, **fields: object) -> JSONResponse:
+    account = account_of(request)
+    return JSONResponse({"_id": account, "user_id": account, "created_at": CREATED, "updated_at": CREATED} | fields)

@@ -1,0 +1,143 @@
+"""fish-voice-studio mcp: an MCP server over stdio, for a running studio or one that it starts."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Sequence
+from importlib.util import find_spec
+
+import httpx
+
+from studio.errors import SettingsError
+from studio.settings import Settings
+
+KEY_VARIABLE = "FISH_VOICE_STUDIO_KEY"
+"""Holds the API key: an argument would be visible to every user of the machine."""
+MISSING = "MCP needs the package mcp: pip install 'fish-voice-studio[mcp]'"
+START_SECONDS = 600.0
+"""Time for a start, which may load 10 GB."""
+STOP_SECONDS = 15.0
+WRITE_SECONDS = 1.0
+"""Time for the last answer: clients wait for two seconds before they terminate a server."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve until standard input ends. Nothing but the protocol is written to standard output."""
+    parser = argparse.ArgumentParser("fish-voice-studio mcp", description=__doc__)
+    parser.add_argument(
+        "--url", help="the studio's address; default: this machine's, which is started if it is not there"
+    )
+    chosen = parser.parse_args(arguments)
+    if find_spec("mcp") is None:
+        return _refuse(MISSING)
+    try:
+        address = (chosen.url or Settings.load().address).rstrip("/")
+    except SettingsError as error:
+        return _refuse(str(error))
+    if not address.startswith(("http://", "https://")):
+        return _refuse(f"--url {address!r} must begin with http:// or https://")
+    try:
+        client = _client(address)
+    except (ValueError, OSError, httpx.InvalidURL) as error:  # of httpx, which reads the environment
+        return _refuse(f"its proxy, certificate or address settings cannot be used: {error}")
+    asyncio.run(_serve(client, address, chosen.url is None))
+    return 0
+
+
+def _refuse(message: str) -> int:
+    print(f"The MCP server did not start: {message}", file=sys.stderr)
+    return 1
+
+
+def _client(address: str) -> httpx.AsyncClient:
+    """Calls the studio; one on this machine without a proxy, which could not reach it. Raises what httpx raises."""
+    from protocols.mcp.studio_client import TIMEOUT
+
+    key = os.environ.get(KEY_VARIABLE)
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    is_elsewhere = httpx.URL(address).host not in ("localhost", "127.0.0.1", "::1", "0.0.0.0")
+    return httpx.AsyncClient(base_url=address, headers=headers, timeout=TIMEOUT, trust_env=is_elsewhere)
+
+
+async def _serve(client: httpx.AsyncClient, address: str, may_start: bool) -> None:
+    """Serve until the client closes standard input or a signal comes, even if nobody reads the answers any more."""
+    from protocols.mcp.project_tools import build_server
+    from protocols.mcp.studio_client import StudioClient
+
+    ended = asyncio.Event()
+    with contextlib.suppress(NotImplementedError):  # on Windows, where these end the process at once
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, ended.set)
+
+    @contextlib.asynccontextmanager
+    async def session(_: object) -> AsyncIterator[None]:
+        """Notice the end of the input, after which the package waits until its last answer is written."""
+        try:
+            yield
+        finally:
+            ended.set()
+
+    async with client, _studio(client, may_start) as ready:
+        studio = StudioClient(client, address, True, ready)
+        serving = asyncio.create_task(build_server(lambda context: studio, session).run_stdio_async())
+        serving.add_done_callback(lambda _: ended.set())
+        await ended.wait()
+        await asyncio.wait({serving}, timeout=WRITE_SECONDS)
+    if not serving.done():
+        os._exit(0)  # its threads read or write, which nothing else can end
+    try:
+        serving.result()
+    except* OSError:
+        pass  # the client left without reading its answers
+
+
+@contextlib.asynccontextmanager
+async def _studio(client: httpx.AsyncClient, may_start: bool) -> AsyncIterator[asyncio.Task[str]]:
+    """A task that ends when the studio can be called, with its problem or blank. A studio started here ends here."""
+    process: asyncio.subprocess.Process | None = None
+    if may_start and not await _answers(client, "/health"):
+        print(f"No studio answers at {client.base_url}: starting one", file=sys.stderr)
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-c",
+            "import sys, launch; sys.exit(launch.main())",
+            stdin=subprocess.DEVNULL,
+            stdout=sys.stderr.fileno(),
+        )
+    ready = asyncio.create_task(_until_ready(client, process))
+    try:
+        yield ready
+    finally:
+        ready.cancel()
+        if process is not None and process.returncode is None:
+            process.terminate()
+            try:
+                await asyncio.wait_for(process.wait(), STOP_SECONDS)
+            except TimeoutError:
+                process.kill()
+
+
+async def _until_ready(client: httpx.AsyncClient, process: asyncio.subprocess.Process | None) -> str:
+    if process is None:
+        return ""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(START_SECONDS):
+            while not await _answers(client, "/ready"):
+                if process.returncode is not None:
+                    return "the studio could not start; the log of this server says why"
+                await asyncio.sleep(0.2)
+            return ""
+    return f"the studio did not start within {START_SECONDS:g} s"
+
+
+async def _answers(client: httpx.AsyncClient, path: str) -> bool:
+    try:
+        return (await client.get(path, timeout=5)).status_code == 200
+    except httpx.HTTPError:
+        return False

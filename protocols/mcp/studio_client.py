@@ -1,0 +1,151 @@
+"""The HTTP API as the tools call it: of a running studio, or of the app in this process with a request's own rights."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+from mcp.server.mcpserver.exceptions import ToolError
+from starlette.requests import Request
+
+from audio.read import MAX_BYTES
+from engine import open_regular
+from studio.api.sending import until_hangup
+
+MAX_DOCUMENT = 32 * 2**20
+"""Bytes, as of POST /v1/projects."""
+TIMEOUT = httpx.Timeout(None, connect=10.0)
+"""Speech may wait in a queue for minutes; cancelling a call closes its connection, which frees the row."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudioClient:
+    """Calls the API; its refusals become errors of the tool, in the API's words."""
+
+    client: httpx.AsyncClient = field(repr=False)
+    address: str
+    """The beginning of the links in answers."""
+    is_local: bool
+    """Whether the caller is this machine's user, so that tools may read and write its files."""
+    ready: asyncio.Task[str] | None = None
+    """Ends when the studio has started, with its problem or blank."""
+    request: Request | None = None
+    """The request over HTTP that called the tool. A client that hangs up cannot fetch the answer any more."""
+
+    async def get(self, path: str, **query: Any) -> dict[str, Any]:
+        return _object(await self.send("GET", path, params={name: v for name, v in query.items() if v is not None}))
+
+    async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        return _object(await self.send("POST", path, json=dict(body)))
+
+    async def patch(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        return _object(await self.send("PATCH", path, json=dict(body)))
+
+    async def send(self, method: str, path: str, **request: Any) -> httpx.Response:
+        """Raises ToolError for a refusal and for a studio that does not answer."""
+        if self.ready is not None and (problem := await asyncio.shield(self.ready)):
+            raise ToolError(problem)
+        try:
+            calling = self.client.request(method, path, **request)
+            answer = await (until_hangup(self.request, calling) if self.request is not None else calling)
+        except httpx.HTTPError as error:
+            raise ToolError(f"the studio at {self.address} does not answer: {error or type(error).__name__}") from error
+        if answer.is_error:
+            raise ToolError(_message(answer))
+        return answer
+
+    async def file_of(self, path: str | None, encoded: str | None, field_name: str, limit: int = MAX_BYTES) -> bytes:
+        """The contents of a file, given by its path or in base64. Raises ToolError."""
+        if (path is None) == (encoded is None):
+            raise ToolError(f"send either path or {field_name}")
+        if encoded is not None:
+            return _decoded(encoded, field_name)
+        assert path is not None
+        local = self.local_path(path, field_name)
+        try:
+            data = await anyio.to_thread.run_sync(_read, Path(local), limit + 1)
+        except (OSError, ValueError) as error:
+            raise ToolError(f"{path[:200]} cannot be read: {_reason(error)}") from error
+        if len(data) > limit:
+            raise ToolError(f"{path} has more than {limit} bytes, the most that are allowed")
+        return data
+
+    async def new_file(self, path: str) -> anyio.Path:
+        """A file to be written later. Raises ToolError if it exists already."""
+        local = self.local_path(path, "the link")
+        if await local.exists():
+            raise ToolError(f"{path} exists already; choose another name")
+        return local
+
+    async def save(self, file: anyio.Path, data: bytes) -> str:
+        """Write a new file; returns its path. Raises ToolError."""
+        try:
+            async with await file.open("xb") as output:
+                try:
+                    await output.write(data)
+                    await output.flush()
+                except OSError:
+                    await file.unlink()
+                    raise
+        except (OSError, ValueError) as error:
+            raise ToolError(f"{str(file)[:200]} cannot be written: {_reason(error)}") from error
+        return str(file)
+
+    def local_path(self, path: str, instead: str) -> anyio.Path:
+        """Raises ToolError unless the path is one of the caller's own machine."""
+        if not self.is_local:
+            raise ToolError(f"a path would be one of the server's disk, which is not used over HTTP: use {instead}")
+        try:
+            return anyio.Path(Path(path).expanduser())
+        except RuntimeError as error:
+            raise ToolError(f"{path[:200]} begins with an unknown user's name") from error
+
+
+def client_of(request: Request, root_path: str) -> StudioClient:
+    """Calls the app that received this request, as its sender: with its key, address and host name."""
+    headers = {name: value for name in ("authorization", "host") if (value := request.headers.get(name))}
+    address = (request.client.host, request.client.port) if request.client else ("unknown", 0)
+    transport = httpx.ASGITransport(request.scope["app"], raise_app_exceptions=False, client=address)
+    base = f"{request.url.scheme}://{request.headers.get('host') or 'localhost'}"
+    client = httpx.AsyncClient(transport=transport, base_url=base, headers=headers, timeout=TIMEOUT)
+    return StudioClient(client, base + root_path, False, request=request)
+
+
+def _read(path: Path, most: int) -> bytes:
+    with open_regular(path) as file:
+        return file.read(most)
+
+
+def _reason(error: OSError | ValueError) -> str:
+    """Why a file cannot be used; a ValueError is a name that no file can have."""
+    return (isinstance(error, OSError) and error.strerror) or str(error)
+
+
+def _decoded(encoded: str, field_name: str) -> bytes:
+    try:
+        return base64.b64decode(encoded.partition("base64,")[2] or encoded, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise ToolError(f"{field_name} must be base64: {error}") from error
+
+
+def _object(answer: httpx.Response) -> dict[str, Any]:
+    value = answer.json()
+    assert isinstance(value, dict)
+    return value
+
+
+def _message(answer: httpx.Response) -> str:
+    """The API's own words."""
+    try:
+        error = answer.json()["error"]
+        message, param = str(error["message"]), error.get("param")
+    except (ValueError, KeyError, TypeError):
+        return f"the studio answered {answer.status_code}: {answer.text[:200]}"
+    return f"{message} ({param})" if param and param not in message else message

@@ -1,0 +1,137 @@
+"""New voices from other services' clients, which send recordings of any length, often without transcripts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import ceil
+
+import numpy as np
+
+from audio import Cut, InvalidClip
+from audio.read import MAX_SECONDS
+from engine import CannotAlign, InvalidReference, InvalidUtterance, PromptTooLong
+from speechtext.word_times import words_in
+from studio.engine_host import EngineHost
+from studio.errors import InvalidRequest, NameTaken
+from studio.library import Library, NewSample, Voice, VoiceFields
+from studio.library.checks import MAX_SAMPLES
+from studio.library.client_files import Upload
+from studio.library.names import MAX_NAME, RESERVED, fold
+from studio.voices.clip_service import ClipService
+from studio.work import WorkQueue
+
+_REFUSED = re.compile(r"[/\\@\x00-\x1f]+")
+"""Characters that titles may contain, but voice names may not."""
+_TOO_LONG = (
+    f"a recording lasts more than {MAX_SECONDS:g} s; only a part of it can be used, its words in the transcript cannot "
+    f"be found, and no recogniser is installed to transcribe that part: send at most {MAX_SECONDS:g} s"
+)
+LONGEST_ALIGNED = 120.0
+"""Seconds of a recording in which the model looks for the words of a cut: Fish Audio asks for up to two minutes, and
+these fit most models' context."""
+_WORD_END = re.compile(r"\S*")
+MAX_SAME = 1000
+"""Voices with the same title, numbered from the second on."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewVoices:
+    """Creates voices: recordings are cut, cleaned and transcribed if necessary."""
+
+    library: Library
+    clips: ClipService
+    host: EngineHost
+    encodings: WorkQueue
+    files: str
+    """The protocol's name for the recordings; ``texts`` and ``title`` for their transcripts and the voice's name."""
+    texts: str
+    title: str
+    no_words: str
+    """The error for a recording without a transcript where there is no recogniser."""
+
+    async def samples(
+        self, files: Sequence[Upload], texts: Sequence[str], is_cleaned: bool, caller: str
+    ) -> list[NewSample]:
+        """The samples of a new voice: its recordings, each with its transcript, which may be blank.
+
+        Raises InvalidRequest and the errors of the clip service.
+        """
+        if not files:
+            raise InvalidRequest(f"{self.files} is missing: send at least one recording", self.files)
+        if len(files) > MAX_SAMPLES:
+            raise InvalidRequest(f"there are {len(files)} recordings; at most {MAX_SAMPLES} are allowed", self.files)
+        pairs = zip(files, texts, strict=True)
+        return [await self._sample(file.data, text, is_cleaned, caller) for file, text in pairs]
+
+    async def _sample(self, data: bytes, text: str, is_cleaned: bool, caller: str) -> NewSample:
+        intake = await self.clips.suggest(caller, data, text, Cut(), self.files)
+        cut = intake.cut
+        is_heard = cut != Cut() or not text.strip()
+        if is_heard and text.strip() and not self.clips.transcriber.is_there:
+            text = await self._words_in(caller, data, text, cut)
+        elif is_heard:
+            missing = InvalidRequest(self.no_words, self.texts)
+            text = await self.clips.words(caller, intake.clip, self.texts, missing)
+        if is_cleaned:
+            data, cut = await self.clips.clean(caller, intake.clip), Cut()
+        if is_heard or is_cleaned:
+            intake = await self.clips.judge(caller, data, text, cut, self.files)
+        return intake.sample(text)
+
+    async def _words_in(self, caller: str, data: bytes, text: str, cut: Cut) -> str:
+        """The words of a recording's transcript that are spoken in a cut of it, by the times that the model gives them.
+
+        Raises InvalidClip, and the errors of the queue.
+        """
+        engine = self.host.engine()
+        _, seconds = await self.clips.levels(caller, data, self.files)
+        if seconds > LONGEST_ALIGNED or engine.info.cannot_align:
+            raise InvalidClip(_TOO_LONG, self.files)
+        count = ceil(seconds / MAX_SECONDS)
+        edges = [seconds * number / count for number in range(count + 1)]
+        codes: list[np.ndarray] = []
+        async with self.encodings.turn(caller):
+            try:
+                for start, end in pairwise(edges):
+                    clip = await self.clips.decode(caller, data, replace(cut, start=start, end=end), self.files)
+                    codes.append((await engine.encode_reference(clip.pcm, clip.sample_rate, text)).codes)
+                times = await engine.align(text, np.concatenate(codes, axis=1))
+            except (CannotAlign, InvalidReference, InvalidUtterance, PromptTooLong):
+                raise InvalidClip(_TOO_LONG, self.files) from None
+        until = seconds if cut.end is None else cut.end
+        spans = [(start, end) for start, end in words_in(text) if cut.start <= times[start:end].mean() <= until]
+        if not spans:
+            raise InvalidClip(_TOO_LONG, self.files)
+        last = _WORD_END.match(text, spans[-1][1])
+        return text[spans[0][0] : last.end() if last else None]
+
+    def create(self, owner: str, fields: VoiceFields, title: str, samples: list[NewSample]) -> Voice:
+        """Create a voice; a second one with the same title is named "title 2". Blocking.
+
+        Raises InvalidRequest, NameTaken.
+        """
+        voices, set_fields = self.library.seen_by(owner).voices, fields.model_dump(exclude_unset=True)
+        for name in candidate_names(title, self.title):
+            if not voices.exists(name):
+                try:
+                    return voices.create(VoiceFields(**set_fields | {"name": name}), samples)
+                except NameTaken:  # by a concurrent request
+                    continue
+        raise NameTaken(f"there are already {MAX_SAME} voices with this {self.title}", self.title)
+
+
+def candidate_names(title: str, field: str = "title") -> list[str]:
+    """Possible names of a voice with this title, best first. Raises InvalidRequest for a blank title."""
+    name = " ".join(_REFUSED.sub(" ", title).split())[: MAX_NAME - 5]
+    if not name:
+        raise InvalidRequest(f"{field} is missing or blank", field)
+    first = [] if fold(name) in RESERVED else [name]
+    return [*first, *(f"{name} {number}" for number in range(2, MAX_SAME + 1))]
+
+
+def title_matches(voice: Voice, title: str) -> bool:
+    """Whether a voice's name contains this title, ignoring case."""
+    return fold(title) in fold(voice.name)

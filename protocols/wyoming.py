@@ -1,0 +1,420 @@
+"""Home Assistant's protocol Wyoming: a server whose connections speak or transcribe, one event after another.
+
+From the client:  describe, ping
+                  synthesize {text, voice?}                       a whole text
+                  synthesize-start {voice?}, synthesize-chunk {text} …, synthesize-stop    a text while it is written
+                  transcribe {language?}, audio-start {rate, width, channels}, audio-chunk …, audio-stop
+From the server:  info, pong, transcript {text, language}, error {text, code} and the end
+                  audio-start, audio-chunk …, audio-stop, once for each text; after a written text synthesize-stopped
+
+An event is a line of JSON, then as many bytes of JSON and of audio as it announces; all are bounded. Not by the package
+`wyoming`: its reader accepts any length, and its server takes over SIGTERM. The address is STUDIO_WYOMING.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from asyncio import IncompleteReadError, StreamReader, StreamWriter
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+import anyio
+import numpy as np
+from anyio import to_thread
+from pydantic import BaseModel, Field
+
+from audio.read import USUAL_RATES, Clip
+from engine import EngineError
+from protocols.live_speech import LiveSpeech, usual_rate
+from studio import __version__
+from studio.api.body import as_model, parse_object
+from studio.api.error_responses import ApiError, describe
+from studio.api.field_types import NO_BOOLEAN, Whole
+from studio.api.middleware import SEND_SECONDS
+from studio.api.text_socket import FIRST_SECONDS, IDLE_SECONDS, WrittenText
+from studio.errors import REFUSALS, InvalidRequest, TooCostly, TooManyRequests
+from studio.library import Voice
+from studio.services import Studio
+from studio.speech.request import SpeechRequest, new_request_id
+from studio.supervisor import HealthCheck, end_tasks
+from studio.voices.recogniser import Transcriber
+
+ABOUT = {"name": "Fish Voice Studio", "url": ""}
+"""The attribution, which the protocol requires."""
+UNKNOWN_LANGUAGES = ("en",)
+"""Languages of a voice and a model that name none: Home Assistant offers only voices that have one."""
+RECOGNISED = (
+    "ar", "bg", "ca", "cs", "da", "de", "el", "en", "es", "et", "fa", "fi", "fr", "he", "hi", "hr", "hu", "id", "it",
+    "ja", "ko", "lt", "lv", "ms", "nl", "no", "pl", "pt", "ro", "ru", "sk", "sl", "sr", "sv", "ta", "th", "tr", "uk",
+    "ur", "vi", "zh",
+)  # fmt: skip
+"""Languages that Whisper's models transcribe well; a client may send others."""
+MAX_CONNECTIONS = 64
+"""Maximum clients at once, half of them from one address; each may hold a recording of 4 MiB."""
+MAX_BLOCK = 256 * 1024
+"""Maximum bytes of a line, of the data and of the audio of an event: room for the longest text with every character
+escaped, and for two seconds of audio, of which clients send less than a tenth at once."""
+MAX_TEXTS = 4
+"""Maximum texts that wait for the one being spoken."""
+MAX_RECORDING = 4 * 2**20
+"""Bytes of a recording to transcribe: two minutes as Home Assistant sends it."""
+DRAIN_SECONDS = 2.0  # for an error message to reach a client that is still sending
+WIDTH = 2
+"""Bytes of a sample."""
+Length = Annotated[int, Field(ge=0, le=MAX_BLOCK), NO_BOOLEAN]
+
+
+class WyomingServer:
+    """Listens on one address; runs as background work, so that a port in use is reported and tried again."""
+
+    def __init__(self, studio: Studio, host: str, port: int) -> None:
+        self._studio, self._host, self._port = studio, host, port
+        self._connections: dict[asyncio.Task[None], str] = {}
+        """The address of each client."""
+        self.watch = HealthCheck("wyoming")
+
+    async def serve(self) -> None:
+        """Serve until cancelled. Raises OSError if the address cannot be used."""
+        server = await asyncio.start_server(self._connected, self._host, self._port, limit=MAX_BLOCK)
+        self.watch.report_success()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            server.close()
+            await end_tasks(*self._connections)
+
+    def _connected(self, reader: StreamReader, writer: StreamWriter) -> None:
+        address = str((writer.get_extra_info("peername") or ("",))[0])
+        share = MAX_CONNECTIONS // 2
+        refusal = None
+        if len(self._connections) >= MAX_CONNECTIONS:
+            refusal = TooManyRequests(f"{MAX_CONNECTIONS} clients are connected; try again later")
+        elif list(self._connections.values()).count(address) >= share:
+            refusal = TooManyRequests(f"{share} clients are connected from your address; close some of them")
+        if refusal is not None:
+            writer.write(Event("error", {"text": refusal.message, "code": refusal.code}).as_bytes())
+            writer.close()
+            return
+        task = asyncio.create_task(WyomingConnection(self._studio, reader, writer).serve())
+        self._connections[task] = address
+        task.add_done_callback(self._connections.pop)
+
+
+def register(studio: Studio) -> None:
+    """Add the server to a studio if it has an address for it."""
+    if studio.settings.wyoming is not None:
+        address = urlsplit(studio.settings.wyoming)
+        server = WyomingServer(studio, address.hostname or "", address.port or 0)
+        studio.additions.jobs.append((server.watch, server.serve))
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A text to speak: whole, or while it is written."""
+
+    speech: LiveSpeech
+    is_written: bool
+    rate: int
+    """One sample rate for the whole text: clients take the first as that of all audio."""
+
+
+@dataclass(slots=True)
+class _Recording:
+    rate: int
+    channels: int
+    pcm: bytearray
+
+    def clip(self) -> Clip:
+        samples = np.frombuffer(self.pcm, "<i2").reshape(-1, self.channels).mean(axis=1, dtype=np.float32)
+        return Clip(samples / 32768, self.rate)
+
+
+class WyomingConnection:
+    """One client. Its end cancels its speech."""
+
+    def __init__(self, studio: Studio, reader: StreamReader, writer: StreamWriter) -> None:
+        self._studio, self._service = studio, studio.speech
+        self._reader, self._writer = reader, writer
+        self._caller = f"address {(writer.get_extra_info('peername') or ('unknown',))[0]}"
+        self._texts: asyncio.Queue[_Text] = asyncio.Queue()
+        self._writing: WrittenText | None = None
+        self._recording: _Recording | None = None
+        self._language = ""
+        self._seconds = FIRST_SECONDS
+
+    async def serve(self) -> None:
+        """Run until the client leaves, is silent for too long, or makes an error."""
+        failures: list[Exception] = []
+        try:
+            tasks = [asyncio.create_task(self._noting(work, failures)) for work in (self._read(), self._speak())]
+            try:
+                await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                await end_tasks(*tasks)  # the reader too, before what is left is discarded
+            for error in failures:
+                refusal = describe(error)
+                await self._send("error", text=refusal.message, code=refusal.code or str(refusal.status))
+            if failures:
+                await self._drain()
+        except (TimeoutError, OSError):
+            pass  # the client no longer receives
+        finally:
+            self._writer.close()
+
+    async def _drain(self) -> None:
+        """Discard what the client still sends: closing at once could lose the error on its way."""
+        self._writer.write_eof()
+        with anyio.move_on_after(DRAIN_SECONDS):
+            while await self._reader.read(MAX_BLOCK):
+                pass
+
+    @staticmethod
+    async def _noting(work: Any, failures: list[Exception]) -> None:
+        try:
+            await work
+        except (ApiError, *REFUSALS, EngineError) as error:
+            failures.append(error)
+        except (TimeoutError, OSError):
+            pass
+
+    async def _read(self) -> None:
+        while True:
+            event = None
+            with anyio.move_on_after(self._seconds):
+                event = await read_event(self._reader)
+            if event is None:
+                return
+            self._seconds = IDLE_SECONDS
+            await self._take(event)
+            await asyncio.sleep(0)  # let other tasks run even if many events have arrived
+
+    async def _take(self, event: Event) -> None:
+        """Unknown events are ignored, as the protocol demands."""
+        if event.kind == "describe":
+            await self._send("info", **await self._info())
+        elif event.kind == "ping":
+            await self._send("pong", text=event.fields().text or "")
+        elif event.kind == "synthesize":
+            if self._writing is None:  # otherwise the written text once more, for servers without streaming
+                fields = event.fields()
+                (await self._begin(fields, is_written=False)).add_whole(fields.text or "")
+        elif event.kind == "synthesize-start":
+            if self._writing is not None:
+                raise InvalidRequest("synthesize-start came before the synthesize-stop of the previous one", "type")
+            self._writing = await self._begin(event.fields(), is_written=True)
+        elif event.kind in ("synthesize-chunk", "synthesize-stop"):
+            if self._writing is None:
+                raise InvalidRequest(f"{event.kind} came before synthesize-start", "type")
+            if event.kind == "synthesize-chunk":
+                self._writing.add(event.fields().text or "")
+            else:
+                self._writing.complete()
+                self._writing = None
+        elif event.kind == "transcribe":
+            self._studio.clips.transcriber.require()
+            self._language = event.fields().language or ""
+        elif event.kind.startswith("audio-"):
+            await self._hear(event)
+
+    async def _info(self) -> dict[str, Any]:
+        card = self._service.host.engine().info.card if self._service.status.state == "ready" else None
+        voices = await to_thread.run_sync(self._service.voices.seen_by(self._caller).library.voices.page)
+        return info(voices, card.languages if card else (), self._studio.clips.transcriber)
+
+    async def _begin(self, fields: _Fields, is_written: bool) -> WrittenText:
+        """The text that will be spoken as these fields say. Raises InvalidRequest, and the errors of the voice."""
+        if (fields.text_format or "text") != "text":
+            raise InvalidRequest("SSML is not supported; send plain text, with tags such as [pause:1s]", "text_format")
+        if self._texts.qsize() >= MAX_TEXTS:
+            raise InvalidRequest(f"more than {MAX_TEXTS} texts wait; send one after another", "type")
+        voice = fields.voice or _Voice()
+        name = voice.name or await self._first_in(voice.language or "")
+        if name:  # reports an unknown voice before there is text
+            await to_thread.run_sync(self._service.voices.seen_by(self._caller).find, name)
+        rate = usual_rate(self._service)
+        # With keys, nobody could see the takes of a caller without one.
+        keeps = not self._studio.settings.api_keys
+        speech = LiveSpeech(
+            self._service,
+            lambda sentence: SpeechRequest(sentence, name or None, format="pcm", sample_rate=rate, store=keeps),
+            limit=None,
+            name=new_request_id(),
+            caller=self._caller,
+            is_timed=False,
+        )
+        self._texts.put_nowait(_Text(speech, is_written, rate))
+        return speech.text
+
+    async def _first_in(self, language: str) -> str:
+        """The slug of the first voice that is said to speak a language; blank if none is."""
+        wanted = language.replace("_", "-").casefold()
+        if not wanted:
+            return ""
+        voices = await to_thread.run_sync(self._service.voices.seen_by(self._caller).library.voices.page)
+        known = [(voice.slug, voice.language.casefold()) for voice in voices if voice.language]
+        exact = (slug for slug, own in known if own == wanted)
+        related = (slug for slug, own in known if own.partition("-")[0] == wanted.partition("-")[0])
+        return next(exact, next(related, ""))
+
+    async def _hear(self, event: Event) -> None:
+        if event.kind == "audio-start":
+            self._studio.clips.transcriber.require()
+            form = as_model(event.data, _Format)
+            if form.rate not in USUAL_RATES or form.width != WIDTH or form.channels not in (1, 2):
+                raise InvalidRequest("audio must have 16 bits, 1 or 2 channels and a usual rate such as 16000", "rate")
+            self._recording = _Recording(form.rate, form.channels, bytearray())
+        elif self._recording is None:
+            raise InvalidRequest(f"{event.kind} came before audio-start", "type")
+        elif event.kind == "audio-chunk":
+            if len(self._recording.pcm) + len(event.audio) > MAX_RECORDING:
+                raise TooCostly(f"a recording may have {MAX_RECORDING} bytes; send shorter ones", "audio")
+            self._recording.pcm += event.audio
+        elif event.kind == "audio-stop":
+            recording, self._recording = self._recording, None
+            del recording.pcm[len(recording.pcm) // (WIDTH * recording.channels) * WIDTH * recording.channels :]
+            text, language = "", self._language
+            if recording.pcm:
+                transcriber = self._studio.clips.transcriber
+                transcription = await transcriber.transcribe(recording.clip(), self._caller, language)
+                text, language = transcription.text, transcription.language
+            await self._send("transcript", text=text, language=language)
+
+    async def _speak(self) -> None:
+        while True:
+            text = await self._texts.get()
+            sound = _Sound(self, text.rate)
+            async with aclosing(text.speech.pieces()) as pieces:
+                async for piece in pieces:
+                    await sound.add(piece.audio)
+            await sound.end()
+            if text.is_written:
+                await self._send("synthesize-stopped")
+
+    async def _send(self, kind: str, audio: bytes = b"", **data: Any) -> None:
+        """Raises TimeoutError, OSError if the client stops receiving."""
+        with anyio.fail_after(SEND_SECONDS):
+            self._writer.write(Event(kind, data, audio).as_bytes())
+            await self._writer.drain()
+
+
+class _Sound:
+    """The events of one sound."""
+
+    def __init__(self, connection: WyomingConnection, rate: int) -> None:
+        self._connection, self._rate, self._bytes = connection, rate, -1
+
+    async def add(self, audio: bytes) -> None:
+        if self._bytes < 0:
+            self._bytes = 0
+            await self._connection._send("audio-start", **self._format())
+        if audio:
+            await self._connection._send("audio-chunk", audio, **self._format())
+            self._bytes += len(audio)
+
+    async def end(self) -> None:
+        """Exactly one audio-stop: a client takes the first as the end of a whole text."""
+        await self.add(b"")
+        await self._connection._send("audio-stop", timestamp=self._milliseconds)
+
+    def _format(self) -> dict[str, Any]:
+        return {"rate": self._rate, "width": WIDTH, "channels": 1, "timestamp": self._milliseconds}
+
+    @property
+    def _milliseconds(self) -> int:
+        return self._bytes * 1000 // (WIDTH * self._rate)
+
+
+def info(voices: list[Voice], languages: tuple[str, ...], transcriber: Transcriber) -> dict[str, Any]:
+    """The data of the event `info`. ``languages``: the model's, for voices without their own."""
+    offered = [_voice(voice, languages or UNKNOWN_LANGUAGES) for voice in voices]
+    speech = _artifact("fish-voice-studio", "Fish Voice Studio") | {
+        "voices": offered,
+        "supports_synthesize_streaming": True,
+    }
+    hearing = []
+    if transcriber.name:
+        model = _artifact(transcriber.name, transcriber.name) | {"languages": list(RECOGNISED)}
+        hearing.append(_artifact("fish-voice-studio", "Fish Voice Studio") | {"models": [model]})
+    return {"tts": [speech], "asr": hearing}
+
+
+def _voice(voice: Voice, languages: tuple[str, ...]) -> dict[str, Any]:
+    own = [voice.language] if voice.language else list(languages)
+    return _artifact(voice.slug, voice.name) | {"languages": own, "speakers": None}
+
+
+def _artifact(name: str, description: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "attribution": ABOUT,
+        "installed": True,
+        "description": description,
+        "version": __version__,
+    }
+
+
+class _Voice(BaseModel):
+    name: str | None = None
+    language: str | None = None
+
+
+class _Fields(BaseModel):
+    """The fields of a text. Others are ignored, null means absent."""
+
+    text: str | None = None
+    text_format: str | None = None
+    language: str | None = None
+    voice: _Voice | None = None
+
+
+class _Format(BaseModel):
+    """The format of a recording."""
+
+    rate: Whole
+    width: Whole
+    channels: Whole
+
+
+class _Head(BaseModel):
+    """The line of an event."""
+
+    type: str
+    data: dict[str, Any] | None = None
+    data_length: Length | None = None
+    payload_length: Length | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    kind: str
+    data: dict[str, Any] = field(default_factory=dict)
+    audio: bytes = field(default=b"", repr=False)
+
+    def fields(self) -> _Fields:
+        """Raises InvalidRequest."""
+        return as_model(self.data, _Fields)
+
+    def as_bytes(self) -> bytes:
+        data = json.dumps(self.data).encode()
+        line = {"type": self.kind, "version": __version__, "data_length": len(data), "payload_length": len(self.audio)}
+        return json.dumps(line).encode() + b"\n" + data + self.audio
+
+
+async def read_event(reader: StreamReader) -> Event | None:
+    """The next event; None at the end. ``reader`` must have MAX_BLOCK as its limit. Raises InvalidRequest."""
+    try:
+        line = await reader.readline()
+        if not line:
+            return None
+        head = as_model(parse_object(line), _Head)
+        data = head.data or {}
+        if head.data_length:
+            data |= parse_object(await reader.readexactly(head.data_length))
+        return Event(head.type, data, await reader.readexactly(head.payload_length or 0))
+    except IncompleteReadError:
+        return None
+    except ValueError as error:  # asyncio's, for a line beyond the limit
+        raise InvalidRequest(f"an event's line has more than {MAX_BLOCK} bytes", "type") from error

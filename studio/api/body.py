@@ -1,0 +1,219 @@
+"""Reads untrusted JSON bodies: limited while they arrive, strict about numbers, strings and nesting."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, Generic, NoReturn, TypeVar, overload
+
+import anyio
+import numpy as np
+from fastapi import Depends, Request
+from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
+
+from studio.api.error_responses import ApiError
+from studio.api.sending import until_hangup
+from studio.errors import InvalidRequest
+from studio.unicode_text import check_strings
+from studio.work import WorkQueue
+
+MAX_BODY = 16 * 1024 * 1024
+"""Bytes; room for a 10 MiB clip as base64."""
+MAX_SIGNS = 200_000
+"""Commas, colons, brackets and braces in a body, including those in texts. Parsing blocks the event loop: 16 MiB of
+"[]," for a second, this number for 0.05 s at most."""
+MAX_FIELDS = 1000
+"""Fields of the object, and of each object in it. Fields are checked by name, unlike values in lists."""
+MAX_ERRORS = 20_000
+"""Invalid fields or values of a body that are described: describing 200,000 takes a second, and only one is sent."""
+MAX_AT_ONCE = 256 * 1024
+"""Bytes of a body that is parsed in the event loop: some milliseconds."""
+BODY_SECONDS = 60
+MAX_LENIENT = 1024 * 1024
+"""Bytes of a body that the strict parser rejects."""
+MAX_DIGITS = 20
+"""Longer integers exceed every limit of a field."""
+
+Model = TypeVar("Model", bound=BaseModel)
+Result = TypeVar("Result")
+
+
+class BodyReader(Generic[Model]):
+    """A route's dependency: its JSON body as a model; the document lists the model as the route's request body."""
+
+    def __init__(self, model: type[Model], prepare: Callable[[dict[str, Any]], dict[str, Any]] | None = None) -> None:
+        """``prepare`` changes the fields before they are validated."""
+        self.model, self._prepare = model, prepare
+
+    async def __call__(self, request: Request) -> Model:
+        """Raises ApiError (400, 408, 413, 415), InvalidRequest."""
+        prepare = self._prepare or (lambda fields: fields)
+        return await read_json(request, lambda fields: as_model(prepare(fields), self.model))
+
+
+if TYPE_CHECKING:
+    JsonBody = Annotated[Model, "read by BodyReader"]
+else:
+
+    class JsonBody:
+        """The type of a route's parameter that is read from the JSON body: ``body: JsonBody[Star]``."""
+
+        def __class_getitem__(cls, model: type[Model]) -> object:
+            return Annotated[model, Depends(BodyReader(model))]
+
+
+@overload
+async def read_json(request: Request) -> dict[str, Any]: ...
+@overload
+async def read_json(request: Request, convert: Callable[[dict[str, Any]], Result]) -> Result: ...
+async def read_json(request: Request, convert: Callable[[dict[str, Any]], Any] = lambda fields: fields) -> Any:
+    """The body's JSON object, converted; a large one in the queue of texts, since sixty at once would block the event
+    loop for seconds. Raises ApiError (400, 408, 413, 415), InvalidRequest, QueueFull, TooManyRequests.
+    """
+    content_type = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    if content_type != "application/json" and not content_type.endswith("+json"):
+        raise ApiError(
+            415,
+            "Send the request as JSON with Content-Type: application/json.",
+            code="unsupported_media_type",
+        )
+    return await converted(request, await read_body(request), lambda body: convert(parse_object(body)))
+
+
+async def converted(request: Request, body: bytes, convert: Callable[[bytes], Result]) -> Result:
+    """What ``convert`` makes of a body, for a large one in the queue of texts. Raises its errors, QueueFull,
+    TooManyRequests."""
+    if len(body) <= MAX_AT_ONCE:
+        return convert(body)
+    queue: WorkQueue = request.app.state.queues.texts
+    return await until_hangup(request, queue.run(request.state.caller, lambda: convert(body)))
+
+
+async def read_body(request: Request, limit: int = MAX_BODY, param: str | None = None) -> bytes:
+    """The whole body, at most ``limit`` bytes; ``param``: its largest field. Raises ApiError (408, 413).
+
+    A body with a larger Content-Length is refused before it arrives.
+    """
+    content_length = request.headers.get("content-length", "")
+    if content_length.isdecimal() and (len(content_length) > MAX_DIGITS or int(content_length) > limit):
+        raise _too_large(limit, param)
+    body, seconds = bytearray(), max(BODY_SECONDS, BODY_SECONDS * limit // MAX_BODY)
+    try:
+        with anyio.fail_after(seconds):
+            async for piece in request.stream():
+                body += piece
+                if len(body) > limit:
+                    raise _too_large(limit, param)
+    except TimeoutError:
+        message = f"The request body did not arrive within {seconds} seconds."
+        raise ApiError(408, message, code="request_timeout", headers={"Connection": "close"}) from None
+    return bytes(body)
+
+
+def check_signs(body: bytes) -> None:
+    """Check the cost of parsing a JSON body. Raises ApiError."""
+    octets = np.frombuffer(body, np.uint8)
+    if len(body) > MAX_SIGNS and sum(int(np.count_nonzero(octets == sign)) for sign in b",:[{") > MAX_SIGNS:
+        message = (
+            f"The JSON has more than {MAX_SIGNS} commas, colons, brackets and braces; send a long document as a file."
+        )
+        raise ApiError(400, message, code="json_too_complex")
+
+
+def parse_object(body: bytes) -> dict[str, Any]:
+    """Parse a JSON object. Raises ApiError; InvalidRequest for a string that cannot be stored."""
+    check_signs(body)
+    value, is_strict = _parsed(body)
+    if not isinstance(value, dict):
+        raise ApiError(400, "The body of the request must be a JSON object.")
+    _check_fields(value, "The JSON object", None)
+    # Without escapes, strict JSON has neither NUL nor half of a surrogate pair. Searching for one byte first is faster.
+    if not is_strict or (b"\\" in body and b"\\u" in body):
+        check_strings(value)
+    for name, field_value in value.items():
+        _check_fields(field_value, name[:80], name)
+    return value
+
+
+def _parsed(body: bytes) -> tuple[Any, bool]:
+    """The value, and whether the strict parser accepted it. Raises ApiError.
+
+    The strict parser is several times faster. If it fails, the lenient one parses small bodies: it supports other
+    encodings than UTF-8, and values for which the error can name the field.
+    """
+    try:
+        return from_json(body, allow_inf_nan=False), True
+    except ValueError as error:
+        try:
+            if len(body) <= MAX_LENIENT:
+                return json.loads(body, parse_constant=_not_a_number, parse_int=_bounded_int), False
+        except (ValueError, RecursionError):
+            pass
+        message = "We could not parse the JSON body of your request: it is malformed or too deeply nested"
+        raise ApiError(400, f"{message} ({error}).") from None
+
+
+_PYTHON_TYPES = {
+    "bytes_type": "Input should be binary data",
+    **dict.fromkeys(("tuple_type", "list_type"), "Input should be a list"),
+    **dict.fromkeys(
+        ("dict_type", "model_type", "model_attributes_type", "dataclass_type", "dataclass_exact_type"),
+        "Input should be an object",
+    ),
+}
+"""Messages by pydantic's type of error, for those that name a type of Python."""
+
+
+def as_model(fields: dict[str, Any], model: type[Model]) -> Model:
+    """Validate fields. Raises InvalidRequest for the first invalid field."""
+    try:
+        return model.model_validate(fields)
+    except ValidationError as error:
+        if error.error_count() > MAX_ERRORS:
+            raise InvalidRequest(f"{error.error_count()} fields or values are wrong or unknown") from None
+        errors = error.errors(include_url=False, include_context=False, include_input=False)
+        # An unknown field first: it may be the misspelt name of a missing one.
+        first = next((entry for entry in errors if entry["type"] == "extra_forbidden"), errors[0])
+        name = str(first["loc"][0]) if first["loc"] else None
+        inner = fields.get(name) if name else None
+        # Name the field within an object; other locations contain names of pydantic's types.
+        field = (
+            f"{name}.{first['loc'][1]}"
+            if isinstance(inner, dict) and first["loc"][1:2] and first["loc"][1] in inner
+            else name
+        )
+        raise InvalidRequest(_message(first["type"], first["msg"], field, model), name, first["type"]) from None
+
+
+def _message(kind: str, message: str, name: str | None, model: type[BaseModel]) -> str:
+    if name is None:
+        return message.removeprefix("Value error, ")
+    if kind == "extra_forbidden" and name not in model.model_fields:
+        matches = difflib.get_close_matches(name, model.model_fields, 1)
+        remedy = f"did you mean {matches[0]!r}?" if matches else f"valid fields are {', '.join(model.model_fields)}"
+        return f"unknown field {name[:80]!r}; {remedy}"
+    return f"{name}: {_PYTHON_TYPES.get(kind, message).removeprefix('Value error, ')}"
+
+
+def _check_fields(value: object, name: str, param: str | None) -> None:
+    if isinstance(value, dict) and len(value) > MAX_FIELDS:
+        message = f"{name} has {len(value)} fields; at most {MAX_FIELDS} are allowed."
+        raise ApiError(400, message, param, "json_too_complex")
+
+
+def _too_large(limit: int, param: str | None) -> ApiError:
+    message = f"The request is too large; at most {limit / 2**20:.4g} MiB are allowed."
+    return ApiError(413, message, param, "request_too_large", {"Connection": "close"})
+
+
+def _not_a_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _bounded_int(digits: str) -> int:
+    """Clamp an integer to a value beyond every limit, so that the error names its field."""
+    if len(digits.removeprefix("-")) > MAX_DIGITS:
+        return -(10**MAX_DIGITS) if digits.startswith("-") else 10**MAX_DIGITS
+    return int(digits)

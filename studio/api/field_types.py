@@ -1,0 +1,62 @@
+"""Field types of several bodies; booleans, NaN and infinity are not accepted as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from audio.tempo import MAX_SPEED, MIN_SPEED
+from engine import MAX_SEED, MAX_TOP_K
+from studio.library.names import MAX_REFERENCE
+
+Item = TypeVar("Item")
+
+
+class StrictBody(BaseModel):
+    """A body that refuses unknown fields."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+def _no_boolean(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("must be a number, not a boolean")
+    return value
+
+
+FINITE = Field(allow_inf_nan=False)
+NO_BOOLEAN = BeforeValidator(_no_boolean)
+"""Put it after the limits in Annotated: pydantic omits limits that come after a validator from OpenAPI."""
+Number = Annotated[float, FINITE, NO_BOOLEAN]
+Whole = Annotated[int, NO_BOOLEAN]
+
+Seed = Annotated[int, Field(ge=0, le=MAX_SEED), NO_BOOLEAN]
+Temperature = Annotated[float, FINITE, Field(ge=0, le=2), NO_BOOLEAN]
+TopP = Annotated[float, FINITE, Field(ge=0, le=1), NO_BOOLEAN]
+TopK = Annotated[int, Field(ge=1, le=MAX_TOP_K), NO_BOOLEAN]
+Speed = Annotated[float, FINITE, Field(ge=MIN_SPEED, le=MAX_SPEED), NO_BOOLEAN]
+
+VoiceName = Annotated[str, Field(max_length=MAX_REFERENCE)]
+"""Reference to a voice: an id, slug, name or alias, optionally with @REVISION."""
+LOWER_CASE = BeforeValidator(lambda value: value.lower() if isinstance(value, str) else value)
+"""For Annotated: accepts any case, as for voices and models."""
+
+
+class SelectionBody(StrictBody):
+    """A selected range of a text, in Unicode code points."""
+
+    start: Annotated[int, Field(ge=0), NO_BOOLEAN] = Field(
+        description="Index of the first character of the selection, which is extended to whole sentences."
+    )
+    end: Annotated[int, Field(ge=0), NO_BOOLEAN] = Field(
+        description="End of the selection (exclusive); it may span several sentences of one turn."
+    )
+
+
+def list_page(items: Sequence[Item], limit: int, as_json: Callable[[Item], dict[str, Any]]) -> dict[str, Any]:
+    """``items``: up to one item more than ``limit``, which shows that there are more."""
+    data = [as_json(item) for item in items[:limit]]
+    last_id = data[-1]["id"] if data else None
+    return {"object": "list", "data": data, "last_id": last_id, "has_more": len(items) > limit}

@@ -1,0 +1,74 @@
+"""Fields of other servers' speech APIs: equivalents, ignored fields with the reason, and refused fields."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from studio.errors import InvalidRequest
+
+MEAN = {
+    "speaker": "voice",
+    "reference_id": "voice",
+    "format": "response_format",
+}
+"""Other servers' names of the studio's fields."""
+
+IGNORED = {
+    "language": "the model infers it from the text",
+    "lang_code": "the model infers it from the text",
+    "task_type": "there is only one task: speech in the requested voice",
+    "repetition_penalty": "repetition-aware sampling takes its place",
+    "latency": "speech is always streamed from its first frame",
+    "initial_codec_chunk_frames": "speech is always streamed from its first frame",
+    "non_streaming_mode": "the result is the same",
+    "use_memory_cache": "reference clips are always cached by their content",
+}
+"""Known fields without effect; unknown fields are ignored too."""
+
+REFUSED = {
+    "speaker_embedding": "send a clip as ref_audio",
+    "x_vector_only_mode": "the model needs the clip and its words",
+    "ref_audio_2": "a voice has one clip",
+    "ambient_sound": "the model generates only speech",
+    "duration_seconds": "use speed",
+    "word_timestamps": 'ask with timestamps: "word"',
+    "stage_params": "use temperature, top_p and top_k",
+    "extra_params": "send fields by their names",
+    "volume_multiplier": "scale the samples",
+    "return_download_link": "the answer is the file",
+}
+"""Unsupported fields and alternatives; refused unless null, false, empty or 1."""
+
+
+def canonical_fields(body: dict[str, Any]) -> dict[str, Any]:
+    """The fields by the studio's names, without those that are null.
+
+    Raises InvalidRequest for unsupported fields, and for contradicting values under two names.
+    """
+    for name, remedy in REFUSED.items():
+        if body.get(name) not in (None, False, 1, "", [], {}) or body.get(name) is True:
+            raise InvalidRequest(f"{name} is not supported by this server: {remedy}", name, "unsupported_parameter")
+    fields = {name: value for name, value in body.items() if value is not None}
+    for alias, field in MEAN.items():
+        _set(fields, field, fields.pop(alias, None), alias)
+    references = fields.pop("references", None)
+    if references:
+        _set_reference(fields, references)
+    return fields
+
+
+def _set_reference(fields: dict[str, Any], references: object) -> None:
+    """references: a list with one {audio_path or audio, text}."""
+    if not isinstance(references, list) or len(references) != 1 or not isinstance(references[0], dict):
+        raise InvalidRequest("references must be one object with audio_path and text", "references")
+    reference = references[0]
+    _set(fields, "ref_audio", reference.get("audio_path") or reference.get("audio"), "references")
+    _set(fields, "ref_text", reference.get("text"), "references")
+
+
+def _set(fields: dict[str, Any], name: str, value: object, alias: str) -> None:
+    if value is None:
+        return
+    if fields.get(name, value) != value:
+        raise InvalidRequest(f"{alias} and {name} contradict each other; send only one of them", alias)
+    fields[name] = value

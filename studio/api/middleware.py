@@ -1,0 +1,235 @@
+"""Middleware of all HTTP requests: request ids, checked paths, limited bodies and times, framing and cache headers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import re
+from urllib.parse import parse_qsl
+
+import anyio
+from fastapi import FastAPI
+from starlette.datastructures import MutableHeaders
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from studio.api.access import Access
+from studio.api.body import MAX_BODY, check_signs, read_body
+from studio.api.error_responses import (
+    ApiError,
+    UnexpectedErrors,
+    below_prefix,
+    describe,
+    error_response,
+    install_errors,
+    is_api,
+)
+from studio.errors import InvalidRequest
+from studio.settings import Settings, on_space
+from studio.speech.request import new_request_id
+from studio.unicode_text import check_strings
+
+log = logging.getLogger(__name__)
+
+SEND_SECONDS = 60.0
+"""A listener that receives nothing for this long is disconnected."""
+
+EXPOSED = (
+    "etag",
+    "x-request-id",
+    "retry-after",
+    "x-seed",
+    "x-voice",
+    "x-voice-revision",
+    "x-queue-ms",
+    "x-first-audio-ms",
+    "x-sample-rate",
+    "x-model",
+)
+"""Response headers that scripts of other origins may read."""
+MAX_CALL = 4 * 1024 * 1024
+"""Bytes of a Gradio call, which stays in memory until it has run; files are uploaded separately."""
+_HOST = re.compile(rb"[A-Za-z0-9._-]+(?::[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](?::[0-9]{1,5})?")
+HUB_PAGES = ("https://huggingface.co", "https://*.hf.space")
+"""Sites that show Spaces in frames."""
+
+
+class ResponseHeaders:
+    """ASGI middleware: adds a request id, also in scope["state"], prevents caching of API answers, and restricts the
+    sites that may show a page in a frame.
+
+    Another site could cover the frame with its own content and trick a signed-in visitor into clicking hidden buttons.
+    """
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self._app = app
+        # Not "*", which lets any page call the API with a key, but not use the visitor's sign-in.
+        origins = [origin for origin in settings.cors_origins if origin != "*"]
+        hub = HUB_PAGES if on_space() else ()
+        self._policy = " ".join(["frame-ancestors 'self'", *origins, *hub])
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = new_request_id()
+        scope.setdefault("state", {})["request_id"] = request_id
+        is_private = is_api(scope["path"]) or scope["path"] == "/health"
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers["x-request-id"] = request_id
+                if is_private:
+                    headers.setdefault("cache-control", "no-store")
+                if headers.get("content-type", "").lower().startswith("text/html"):
+                    policy = headers.get("content-security-policy")
+                    headers["content-security-policy"] = f"{policy}; {self._policy}" if policy else self._policy
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)
+
+
+class Prefixes:
+    """ASGI middleware: moves requests at the root that can only mean another protocol below its prefix."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope if scope["type"] == "lifespan" else below_prefix(scope), receive, send)
+
+
+class SendTimeout:
+    """ASGI middleware: cancels an answer whose client receives nothing for SEND_SECONDS.
+
+    Otherwise it would keep its place, its file and its row indefinitely.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":  # the socket has its own
+            await self._app(scope, receive, send)
+            return
+        clock = asyncio.get_running_loop().time
+
+        async def send_in_time(message: Message) -> None:
+            patience.deadline = clock() + SEND_SECONDS
+            await send(message)
+            patience.deadline = math.inf
+
+        with anyio.CancelScope() as patience:  # one for all messages: one each would cost more than sending
+            await self._app(scope, receive, send_in_time)
+        if patience.cancelled_caught:  # the answer stays incomplete, and the server closes the connection
+            log.warning("request %s was cancelled: the client stopped receiving", scope["state"]["request_id"])
+
+
+class CleanAddresses:
+    """ASGI middleware: refuses a path or query with NUL; other bytes that are not text are replaced.
+
+    It drops a malformed X-Forwarded-Host, and X-Gradio-Server, which could make answers point to another server.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            scope = {**scope, "headers": [pair for pair in scope["headers"] if _is_clean(*pair)]}
+            try:
+                check_strings(scope["path"], "path")
+                if b"%00" in scope["query_string"]:
+                    check_strings(dict(parse_qsl(scope["query_string"].decode("latin-1"))))
+            except InvalidRequest as error:
+                await error_response(describe(error), scope["path"])(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+def _is_clean(name: bytes, value: bytes) -> bool:
+    if name == b"x-forwarded-host":
+        return all(_HOST.fullmatch(host.strip()) for host in value.split(b","))
+    return name != b"x-gradio-server"
+
+
+class HeadAsGet:
+    """ASGI middleware: answers HEAD like GET, without the body, which players and download managers request first.
+
+    What GET would send piece by piece is cancelled after its headers.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                await send(message)
+                await send({"type": "http.response.body", "body": b""})
+            elif message.get("more_body"):
+                rest.cancel()
+
+        with anyio.CancelScope() as rest:
+            await self._app({**scope, "method": "GET"}, receive, send_headers)
+
+
+class BoundedBodies:
+    """ASGI middleware: reads and checks bodies for Gradio, which would parse any length in the event loop.
+
+    The studio's own routes and uploads limit their bodies themselves.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] in ("GET", "HEAD", "OPTIONS") or _bounds_itself(scope["path"]):
+            await self._app(scope, receive, send)
+            return
+        try:
+            limit = MAX_CALL if scope["path"].startswith("/gradio_api/") else MAX_BODY
+            body = await read_body(Request(scope, receive), limit)
+            check_signs(body)
+        except ApiError as error:
+            await error_response(error, scope["path"])(scope, receive, send)
+            return
+        except ClientDisconnect:
+            return
+        messages = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+        async def replay() -> Message:
+            return next(messages, None) or await receive()
+
+        await self._app(scope, replay, send)
+
+
+def _bounds_itself(path: str) -> bool:
+    return is_api(path) or path == "/gradio_api/upload"
+
+
+def install_layers(app: FastAPI, settings: Settings) -> None:
+    """Add the error handlers and the middleware; the last one is the outermost."""
+    install_errors(app)
+    app.add_middleware(HeadAsGet)
+    app.add_middleware(BoundedBodies)
+    app.add_middleware(CleanAddresses)
+    app.add_middleware(Access, settings=settings)
+    app.add_middleware(UnexpectedErrors)
+    app.add_middleware(
+        CORSMiddleware,
+        allow_origins=list(settings.cors_origins),
+        allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+        allow_headers=["*"],
+        expose_headers=list(EXPOSED),
+    )
+    app.add_middleware(SendTimeout)
+    app.add_middleware(ResponseHeaders, settings=settings)
+    app.add_middleware(Prefixes)

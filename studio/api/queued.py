@@ -1,0 +1,96 @@
+"""Puts the work of routes into queues: what changes the library may wait for its lock, and what reads or changes a
+project grows with it. All other plain routes share their threads."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+from anyio import to_thread
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+from fastapi.routing import APIRoute
+
+from studio.api.sending import until_hangup
+from studio.work import WorkQueue, WorkQueues
+
+Result = TypeVar("Result")
+
+_REQUEST: ContextVar[tuple[WorkQueues, str] | None] = ContextVar("request", default=None)
+"""The queues, and the caller, of the request that is answered or has begun this work; None without a request."""
+
+
+class WritingRoute(APIRoute):
+    """A route of the library: if it blocks and changes something, it runs in the queue of writes, so that those who
+    wait for the lock leave the threads of all others free; one that is a coroutine uses `studio.work.write`."""
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        if not inspect.iscoroutinefunction(endpoint) and not _is_reading(options):
+            endpoint = _in_queue(endpoint, _write)
+        super().__init__(path, endpoint, **options)
+
+
+class QueuedRoute(APIRoute):
+    """A blocking route of projects that runs in a queue, and is dropped from it if its caller leaves before its turn; a
+    route that is a coroutine does so itself, with `look_up` and `change`.
+
+    Reading routes have a queue of their own, because changes may wait for another program's lock on the library.
+    """
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        super().__init__(path, _in_queue(endpoint, look_up if _is_reading(options) else change), **options)
+
+
+def project_router() -> APIRouter:
+    return APIRouter(tags=["projects"], route_class=QueuedRoute)
+
+
+def _is_reading(options: dict[str, Any]) -> bool:
+    return set(options.get("methods") or ["GET"]) <= {"GET"}
+
+
+def _in_queue(endpoint: Callable[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(endpoint)
+    async def wrapper(request: Request, **values: Any) -> Response:
+        work = functools.partial(endpoint, request=request, **values)
+        token = _REQUEST.set((request.app.state.queues, request.state.caller))
+        try:
+            return await (work() if inspect.iscoroutinefunction(endpoint) else until_hangup(request, run(work)))
+        finally:
+            _REQUEST.reset(token)
+
+    return wrapper
+
+
+async def look_up(function: Callable[..., Result], *values: object, patient: bool = False) -> Result:
+    """Call a blocking function that reads projects; within `until_hangup`, so that callers who leave give up places.
+
+    ``patient``: wait even if the queue is full, because a refusal would lose earlier work. Raises QueueFull,
+    TooManyRequests.
+    """
+    return await _run(lambda queues: queues.reads, function, values, patient)
+
+
+async def change(function: Callable[..., Result], *values: object, patient: bool = False) -> Result:
+    """Like `look_up`, for a function that changes a project."""
+    return await _run(lambda queues: queues.changes, function, values, patient)
+
+
+async def _write(function: Callable[..., Result], *values: object) -> Result:
+    return await _run(lambda queues: queues.writes, function, values, patient=False)
+
+
+async def _run(
+    queue_of: Callable[[WorkQueues], WorkQueue],
+    function: Callable[..., Result],
+    values: tuple[object, ...],
+    patient: bool,
+) -> Result:
+    if (request := _REQUEST.get()) is None:
+        return await to_thread.run_sync(function, *values)
+    queues, caller = request
+    async with queue_of(queues).turn(caller, patient) as turn:
+        return await turn.run(function, *values)

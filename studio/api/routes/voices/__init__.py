@@ -1,1 +1,0 @@
-"""The routes of voices: the library's, OpenAI's, and those of the speech recogniser."""

@@ -1,1 +1,0 @@
-"""The wire format: request and response bodies."""

@@ -1,0 +1,84 @@
+"""Browser sessions: random tokens, each for one API key, until sign-out or expiry."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import logging
+import secrets
+import time
+from collections.abc import Collection
+from pathlib import Path
+
+from studio.library.private_files import make_private_folder, write_whole
+
+log = logging.getLogger(__name__)
+
+LIFETIME_SECONDS = 30 * 86_400
+MAX_SESSIONS = 1000
+"""Maximum sessions; one more ends the oldest."""
+
+
+class Sessions:
+    """Gives tokens to browsers. A session is a file: its name is the token's SHA-256, its content the key's SHA-256 and
+    the Unix time of its expiry. The folder reveals neither keys nor tokens.
+
+    Threads and processes may share the folder, since no file is changed by two of them. Sessions survive restarts,
+    except those that could not be written, which is logged.
+    """
+
+    def __init__(self, folder: Path, keys: Collection[bytes]) -> None:
+        """``keys``: SHA-256 digests of the valid keys; sessions of other keys end."""
+        self._folder = folder
+        self._keys = frozenset(keys)
+        self._unwritten: dict[str, str] = {}
+        """Contents by file name."""
+
+    def begin(self, key: bytes) -> str:
+        """A new token for the key with this digest. Blocking: writes a file."""
+        token = secrets.token_urlsafe(32)
+        content = f"{key.hex()} {time.time() + LIFETIME_SECONDS:.0f}"
+        try:
+            make_private_folder(self._folder)
+            write_whole(self._folder / _digest(token), io.BytesIO(content.encode()))
+            self._end_oldest()
+        except OSError as error:
+            log.warning("sign-ins will be lost on a restart: %s", error)
+            self._unwritten[_digest(token)] = content
+        return token
+
+    def key_of(self, token: str) -> bytes | None:
+        """The digest of the token's key; None for a token that is unknown, expired or signed out. Reads 76 bytes."""
+        name = _digest(token)
+        try:
+            digest, expires = (self._unwritten.get(name) or (self._folder / name).read_text("utf-8")).split()
+            key = bytes.fromhex(digest)
+            return key if key in self._keys and float(expires) > time.time() else None
+        except (OSError, ValueError):  # also for a damaged file: only this session ends
+            return None
+
+    def end(self, token: str) -> None:
+        """Sign out. Blocking: removes a file."""
+        name = _digest(token)
+        self._unwritten.pop(name, None)
+        try:
+            (self._folder / name).unlink(missing_ok=True)
+        except OSError as error:
+            log.warning(
+                "a sign-out will be lost, its session ends only after %d days: %s", LIFETIME_SECONDS / 86_400, error
+            )
+
+    def _end_oldest(self) -> None:
+        begun = {}
+        for path in self._folder.iterdir():
+            with contextlib.suppress(FileNotFoundError):  # another process has removed it
+                begun[path] = path.stat().st_mtime
+        newest = sorted(begun, key=begun.__getitem__, reverse=True)
+        expired = [path for path in newest[:MAX_SESSIONS] if begun[path] < time.time() - LIFETIME_SECONDS]
+        for path in [*newest[MAX_SESSIONS:], *expired]:
+            path.unlink(missing_ok=True)
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()

@@ -1,0 +1,121 @@
+"""Sign-in to the page with a key: a form, and a session cookie that scripts cannot read."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from urllib.parse import parse_qs
+
+from anyio import to_thread
+from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from studio import ASSETS
+from studio.api.body import read_body
+from studio.api.error_responses import ApiError
+from studio.api.sessions import LIFETIME_SECONDS, Sessions
+from studio.i18n import page_phrases
+
+SIGN_IN, SIGN_OUT = "/sign-in", "/sign-out"
+LOGIN = "/login"
+"""The sign-in of gradio_client's ``auth=("any name", KEY)``, which sends the key as password and takes no redirect."""
+COOKIE = "studio_session"
+LARGEST_FORM = 4096
+"""Bytes."""
+FORM = ASSETS / "page" / "sign-in.html"
+FORM_TYPE = "application/x-www-form-urlencoded"
+WRONG = "signIn.wrong"
+"""Phrase for an unknown key."""
+WAIT = "signIn.wait"
+"""Phrase during a pause, in which no key is checked."""
+
+
+class SignIn:
+    """Answers POST /sign-in (form field key), /login and /sign-out. Used only where keys are set."""
+
+    def __init__(
+        self, root_path: str, sessions: Sessions, accepts: Callable[[Scope, bytes], bool], framed: bool
+    ) -> None:
+        """``accepts``: whether a key is valid; raises ApiError during a pause.
+
+        ``framed``: whether the page is shown in a frame of another site.
+        """
+        self._root_path = root_path
+        self._forms = page_phrases().translations(FORM.read_text("utf-8"))
+        self._sessions = sessions
+        self._accepts = accepts
+        self._framed = framed
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        if request.method != "POST":
+            answer: Response = self.page(request, 200)
+        elif scope["path"] == SIGN_OUT:
+            await to_thread.run_sync(self._sessions.end, _token(scope))
+            answer = self._remember(request, "", 0)
+        else:
+            answer = await self._sign_in(request)
+        await answer(scope, receive, send)
+
+    def page(self, reader: HTTPConnection, status: int, refusal: str = "") -> HTMLResponse:
+        """The form in the reader's language. refusal: an error message, or the key of a phrase."""
+        phrases = page_phrases()
+        language = phrases.language_for(reader)
+        sentence = str(phrases.texts[language].get(refusal, refusal))
+        markup = self._forms[language].replace("{root}", self._root_path).replace("{refusal}", sentence)
+        return HTMLResponse(markup, status, {"Cache-Control": "no-store"})
+
+    def pause_page(self, reader: HTTPConnection, error: ApiError) -> HTMLResponse:
+        """The form during a pause, in which no key is checked."""
+        answer = self.page(reader, error.status, WAIT)
+        answer.headers.update(error.headers)
+        return answer
+
+    def key_of(self, scope: Scope) -> bytes | None:
+        """The digest of the key with which a browser has signed in; None for sockets."""
+        if scope["type"] != "http":  # pages of any site may open a socket, and the browser would send the cookie
+            return None
+        return self._sessions.key_of(_token(scope))
+
+    async def _sign_in(self, request: Request) -> Response:
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM_TYPE:
+            return self.page(request, 415, f"Send the key as {FORM_TYPE}, as the form below does.")
+        try:
+            body = await read_body(request, LARGEST_FORM)
+        except ApiError as error:
+            return self.page(request, error.status, WRONG if error.status == 413 else error.message)
+        fields = parse_qs(body.decode("latin-1"), errors="surrogateescape")
+        name = "password" if request.url.path == LOGIN else "key"
+        key = fields.get(name, [""])[0].strip().encode("utf-8", "surrogateescape")
+        try:
+            is_known = self._accepts(request.scope, key)
+        except ApiError as error:
+            return self.pause_page(request, error)
+        if not is_known:
+            return self.page(request, 401, WRONG)
+        token = await to_thread.run_sync(self._sessions.begin, hashlib.sha256(key).digest())
+        answer = self._remember(request, token, LIFETIME_SECONDS)
+        answer.status_code = 200 if name == "password" else answer.status_code
+        return answer
+
+    def _remember(self, request: Request, value: str, seconds: int) -> Response:
+        answer = RedirectResponse(f"{self._root_path}/", 303, {"Cache-Control": "no-store"})
+        is_https = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto", ""))
+        # In a frame of another site, browsers accept only the first of these.
+        site = "SameSite=None; Secure; Partitioned" if is_https and self._framed else "SameSite=Lax"
+        secure = "; Secure" if is_https and not self._framed else ""
+        path = self._root_path or "/"
+        cookie = f"{COOKIE}={value}; Max-Age={seconds}; Path={path}; HttpOnly; {site}{secure}"
+        answer.headers.append("Set-Cookie", cookie)
+        return answer
+
+
+def wants_page(scope: Scope) -> bool:
+    """Whether a browser requests a page."""
+    return scope["method"] in ("GET", "HEAD") and "text/html" in Headers(scope=scope).get("accept", "")
+
+
+def _token(scope: Scope) -> str:
+    return HTTPConnection(scope).cookies.get(COOKIE, "")

@@ -1,0 +1,162 @@
+"""One list of the long work under way: parts to speak, files, checks and downloads, each with a way to cancel it."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from studio.errors import Cancelled, NotFound
+from studio.library.audio_files import AudioFiles
+from studio.models.hub_download import DownloadStatus
+from studio.models.model_service import ModelService
+from studio.voices.recogniser_download import MODEL, RecogniserDownload
+
+Piece = TypeVar("Piece")
+
+
+@dataclass(frozen=True, slots=True)
+class JobCaller:
+    """Whose work is listed; ``is_owner``: whether downloads are theirs too."""
+
+    name: str
+    owner_filter: str | None
+    is_owner: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JobEntry:
+    """``done`` of ``total``: takes, parts or bytes; a total of 0 is unknown. ``left``: parts in the queue."""
+
+    kind: str
+    key: str
+    title: str
+    done: int = 0
+    total: int = 0
+    left: int | None = None
+    eta_s: float | None = None
+    project: str | None = None
+
+    @property
+    def as_json(self) -> dict[str, Any]:
+        eta = None if self.eta_s is None else round(self.eta_s, 1)
+        return {
+            "id": f"{self.kind}:{self.key}",
+            "object": "job",
+            "kind": self.kind,
+            "title": self.title,
+            "project": self.project,
+            "done": self.done,
+            "total": self.total,
+            "left": self.left,
+            "eta_s": eta,
+        }
+
+
+class JobSource(Protocol):
+    """Knows the work of some kinds."""
+
+    kinds: frozenset[str]
+
+    async def jobs(self, caller: JobCaller) -> list[JobEntry]: ...
+
+    async def cancel(self, kind: str, key: str, caller: JobCaller) -> None:
+        """Raises NotFound, NotAllowed."""
+
+
+class FileJob:
+    """A file that is made: counts the takes that are read for it, and ends at the next one if it is cancelled."""
+
+    def __init__(self, caller: str, title: str, project: str, takes: int, kind: str = "file") -> None:
+        """``takes``: how many will be read; 0: unknown. ``kind``: file or measure."""
+        self._kind = kind
+        self.key = uuid.uuid4().hex
+        self.caller, self._title, self._project, self._takes = caller, title, project, takes
+        self._read = 0
+        self._started = time.monotonic()
+        self._is_cancelled = False
+
+    @property
+    def entry(self) -> JobEntry:
+        done = min(self._read, self._takes) if self._takes else self._read
+        eta = (time.monotonic() - self._started) / done * (self._takes - done) if done and self._takes else None
+        return JobEntry(self._kind, self.key, self._title, done, self._takes, None, eta, self._project)
+
+    def cancel(self) -> None:
+        self._is_cancelled = True
+
+    def note_read(self) -> None:
+        """Raises Cancelled."""
+        if self._is_cancelled:
+            raise Cancelled("the file was cancelled in the list of jobs")
+        self._read += 1
+
+
+class CountedFiles(AudioFiles):
+    """The library's files, of which each that is looked up counts as a step of a job."""
+
+    def __init__(self, files: AudioFiles, job: FileJob) -> None:
+        """It adds no file, and needs no folder of its own."""
+        self._files, self._job = files, job
+
+    def path(self, digest: str) -> Path:
+        """Raises Cancelled, ValueError."""
+        self._job.note_read()
+        return self._files.path(digest)
+
+
+class FileJobs:
+    """The files that are being made. Used from several threads."""
+
+    kinds = frozenset({"file", "measure"})
+
+    def __init__(self) -> None:
+        self._jobs: dict[str, FileJob] = {}
+
+    def during(self, job: FileJob, pieces: Generator[Piece, None, None]) -> Generator[Piece, None, None]:
+        """The same pieces; the job is listed until their end."""
+        self._jobs[job.key] = job
+        try:
+            yield from pieces
+        finally:
+            del self._jobs[job.key]
+
+    async def jobs(self, caller: JobCaller) -> list[JobEntry]:
+        return [job.entry for job in list(self._jobs.values()) if job.caller == caller.name]
+
+    async def cancel(self, kind: str, key: str, caller: JobCaller) -> None:
+        job = self._jobs.get(key)
+        if job is None or job.caller != caller.name:
+            raise NotFound("this file is no longer being made", "job")
+        job.cancel()
+
+
+class DownloadJobs:
+    """The downloads of models and of the recogniser, which are the owner's."""
+
+    kinds = frozenset({"model", "recogniser"})
+
+    def __init__(self, models: ModelService, recogniser: RecogniserDownload) -> None:
+        self._models, self._recogniser = models, recogniser
+
+    async def jobs(self, caller: JobCaller) -> list[JobEntry]:
+        if not caller.is_owner:
+            return []
+        entries = [
+            _download(name, "model", status) for name, status in self._models.downloads.items() if status.is_running
+        ]
+        if self._recogniser.status.is_running:
+            entries.append(_download(MODEL, "recogniser", self._recogniser.status))
+        return entries
+
+    async def cancel(self, kind: str, key: str, caller: JobCaller) -> None:
+        if not caller.is_owner:
+            raise NotFound("there is no such download", "job")
+        await (self._models.cancel_download(key) if kind == "model" else self._recogniser.cancel())
+
+
+def _download(name: str, kind: str, status: DownloadStatus) -> JobEntry:
+    return JobEntry(kind, name, name, status.done, status.total)

@@ -1,1 +1,0 @@
-"""Pronunciation dictionaries: a global one, one for each voice, one for each project."""

@@ -1,1 +1,0 @@
-"""Takes: their record, their tables, and the links that share them."""

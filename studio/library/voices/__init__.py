@@ -1,1 +1,0 @@
-"""Voices in the library: their tables, names and listings, consents and encoded samples."""

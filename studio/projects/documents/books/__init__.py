@@ -1,1 +1,0 @@
-"""Shared by the readers of EPUB, Word and Markdown: note marks, list numbers, rows of tables."""

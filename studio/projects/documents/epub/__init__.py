@@ -1,1 +1,0 @@
-"""Reads EPUBs: package, tables of contents, pages and chapters."""

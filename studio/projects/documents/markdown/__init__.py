@@ -1,1 +1,0 @@
-"""The reader of Markdown, and of the front matter that names the book."""

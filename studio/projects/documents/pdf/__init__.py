@@ -1,1 +1,0 @@
-"""The reader of PDFs: lines with their positions, lines repeated across pages, and paragraphs with their chapters."""

@@ -1,1 +1,0 @@
-"""Reads Word documents: styles, numbering, and the paragraphs of the body and of notes."""

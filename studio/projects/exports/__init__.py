@@ -1,1 +1,0 @@
-"""Exports of a project: one file, chapters, parts, subtitles, tracks, samples and books that are read along."""

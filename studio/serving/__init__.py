@@ -1,1 +1,0 @@
-"""The studio's port, its HTTP server, and the filter of its log."""

@@ -1,1 +1,0 @@
-"""Decisions made before the engine is called: the text, its voices and its settings."""

@@ -1,1 +1,0 @@
-"""Word times: the words as typed, aligned with the words as read."""

@@ -1,0 +1,120 @@
+"""Exports the audio of stored takes: in any format, with good file names, and several as one zip."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import time
+import zipfile
+from collections.abc import Generator, Sequence
+from functools import partial
+from pathlib import Path
+
+import av
+import numpy as np
+from av.container import InputContainer
+from av.error import FFmpegError
+
+from audio.compress import Sink
+from audio.encode import wav_samples
+from audio.formats import open_encoder
+from audio.mastering import Mastering, Standard, find_mastering
+from studio.errors import StudioError
+from studio.library.take import Take
+from studio.unicode_text import safe_file_name
+
+LONGEST_NAME = 60
+STORED = "wav"
+"""The format of stored takes, which is lossless."""
+
+
+def file_name(take: Take, format_name: str) -> str:
+    """A file name from time, voice and text, in ASCII: 2026-11-20_1405_anna_hello-there_seed-7.wav."""
+    timestamp = time.strftime("%Y-%m-%d_%H%M", time.gmtime(take.created))
+    untagged = re.sub(r"\[[^\[\]]*\]", "", take.text[:1000].lower())  # only the beginning fits into a name
+    words = re.sub(r"[^a-z0-9]+", "-", untagged)[:LONGEST_NAME].strip("-")
+    parts = [timestamp, take.label[:LONGEST_NAME], words, f"seed-{take.seed}"]
+    return safe_file_name("_".join(part for part in parts if part), format_name, "take")
+
+
+def encoded(
+    sound: Path | bytes,
+    format_name: str,
+    sample_rate: int | None = None,
+    standard: Standard | None = None,
+) -> Generator[bytes, None, None]:
+    """A take's file in another format, or at the loudness of a standard, piece by piece while it is read. Blocking.
+
+    Raises StudioError when the file is damaged, if possible before the first piece.
+    """
+    try:
+        with _opened(sound) as source:
+            rate = source.streams.audio[0].codec_context.sample_rate
+        samples = partial(_sound, sound, rate)
+        pieces = samples()
+        if standard is not None:
+            mastering = None
+            for step in find_mastering(samples, rate, standard):
+                mastering = step if isinstance(step, Mastering) else None
+                yield b""  # lets the caller stop here
+            assert mastering is not None
+            pieces = mastering.applied(pieces, rate)
+        size = len(sound) if isinstance(sound, bytes) else sound.stat().st_size
+        encoder = open_encoder(format_name, rate, sample_rate, wav_samples(size))
+        for pcm in pieces:
+            if piece := encoder.write(pcm):
+                yield piece
+        yield encoder.finish()
+    except (FFmpegError, OSError, IndexError) as error:
+        name = "of an unstored take" if isinstance(sound, bytes) else f"{sound.name[:12]}… in the library"
+        raise StudioError(f"the audio file {name} cannot be read: {error}") from error
+
+
+def decoded(path: Path, rate: int) -> Generator[np.ndarray, None, None]:
+    """A stored file's samples, float32 mono, at this rate in Hz, piece by piece. Blocking. Raises StudioError."""
+    try:
+        yield from _sound(path, rate)
+    except (FFmpegError, OSError, IndexError) as error:
+        raise StudioError(f"the audio file {path.name[:12]}… in the library cannot be read: {error}") from error
+
+
+def _opened(sound: Path | bytes) -> InputContainer:
+    return av.open(io.BytesIO(sound) if isinstance(sound, bytes) else str(sound), "r", format=STORED)
+
+
+def _sound(sound: Path | bytes, rate: int) -> Generator[np.ndarray, None, None]:
+    """The samples of a file, float32 mono. Raises FFmpegError, OSError, IndexError."""
+    with _opened(sound) as source:
+        resampler = av.AudioResampler(format="flt", layout="mono", rate=rate)
+        for frame in source.decode(source.streams.audio[0]):
+            for part in resampler.resample(frame):
+                yield _floats(part)
+
+
+def zipped(
+    takes: Sequence[tuple[Take, Path]], format_name: str, take_details: Sequence[object]
+) -> Generator[bytes, None, None]:
+    """A zip of takes with a manifest.json; only one file at a time is in memory. Blocking. Raises StudioError."""
+    sink = Sink()
+    names: dict[str, int] = {}
+    manifest = []
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:  # type: ignore[call-overload]
+        for (take, path), details in zip(takes, take_details, strict=True):
+            name = _unique(file_name(take, format_name), names)
+            data = path.read_bytes() if format_name == STORED else b"".join(encoded(path, format_name))
+            archive.writestr(zipfile.ZipInfo(name, time.gmtime(max(take.created, 315532800))[:6]), data)
+            manifest.append({"file": name, "take": details})
+            yield sink.take()
+        archive.writestr("manifest.json", json.dumps(manifest, indent=2, ensure_ascii=False))
+    yield sink.take()
+
+
+def _floats(frame: av.AudioFrame) -> np.ndarray:
+    return frame.to_ndarray().reshape(-1).astype(np.float32, copy=False)
+
+
+def _unique(name: str, names: dict[str, int]) -> str:
+    names[name] = names.get(name, 0) + 1
+    stem, dot, extension = name.rpartition(".")
+    return name if names[name] == 1 else f"{stem}_{names[name]}{dot}{extension}"

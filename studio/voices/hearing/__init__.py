@@ -1,1 +1,0 @@
-"""Models that listen to clips: speech recognition and noise reduction."""

@@ -1,1 +1,0 @@
-"""Voices as files: packs, and folders in fish-speech's layout."""

@@ -1,0 +1,205 @@
+"""Speech recognition, if installed: transcribes one clip at a time, with a short queue."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import numpy as np
+
+from audio.read import Clip
+from audio.resampler import resampled
+from speechtext.errors import check_job
+from studio.errors import NotOffered, SettingsError, Unavailable
+from studio.work import WorkQueue
+
+RATE = 16_000
+"""Hz: the recognisers' sample rate."""
+LONGEST = 29.0
+"""Maximum seconds of audio for comparing texts: Whisper processes 30 at a time."""
+FASTER_WHISPER = "faster_whisper"
+_LEAST = 1e-10
+"""Lower probabilities carry no more information."""
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A recognised word: start and end in seconds of the clip, probability from 0 to 1."""
+
+    word: str
+    start: float
+    end: float
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Transcription:
+    """The transcript of a clip."""
+
+    text: str
+    language: str
+    """BCP 47, as requested or recognised; blank if unknown."""
+    words: tuple[Word, ...] = ()
+
+
+class Recogniser:
+    """One of faster-whisper's models: https://github.com/SYSTRAN/faster-whisper. Loaded on first use."""
+
+    def __init__(self, model: str) -> None:
+        """``model``: a folder or a name, as faster-whisper takes it; a name is downloaded from the hub."""
+        self._name = model
+        self._model: Any = None
+
+    def load(self) -> None:
+        """Load the model unless it is loaded. Blocking: a second. Raises OSError, RuntimeError, ValueError."""
+        if self._model is None:
+            self._model = importlib.import_module(FASTER_WHISPER).WhisperModel(self._name, compute_type="auto")
+
+    def recognise_exactly(self, pcm: np.ndarray, language: str) -> Transcription:
+        """Like `recognise`, but always with the same result for the same samples."""
+        return self.recognise(pcm, language, temperature=0.0, condition_on_previous_text=False)
+
+    def likelihoods(self, pcm: np.ndarray, language: str, texts: Sequence[str]) -> list[float]:
+        """The log-likelihood of each text for samples of at most LONGEST seconds. Raises `recognise`'s errors."""
+        self.load()
+        check_job()
+        package, model = importlib.import_module(FASTER_WHISPER), self._model
+        features = model.feature_extractor(pcm)
+        frames = min(features.shape[-1] - 1, model.feature_extractor.nb_max_frames)
+        sound = model.encode(package.audio.pad_or_trim(features))
+        model_language = language if language in model.supported_languages else "en"
+        tokenizer = package.tokenizer.Tokenizer(
+            model.hf_tokenizer, model.model.is_multilingual, task="transcribe", language=model_language
+        )
+        return [self._likelihood(sound, frames, tokenizer, text) for text in texts]
+
+    def _likelihood(self, sound: Any, frames: int, tokenizer: Any, text: str) -> float:
+        check_job()
+        tokens = [token for word in text.split() for token in self._tokens(tokenizer, f" {word}")]
+        [aligned] = self._model.model.align(sound, tokenizer.sot_sequence, [tokens], frames)
+        return sum(math.log(max(chance, _LEAST)) for chance in aligned.text_token_probs[: len(tokens)])
+
+    def _tokens(self, tokenizer: Any, word: str) -> list[int]:
+        """The model's tokens of a word: a single one if it exists, even if a converter has left out its merges."""
+        letters = re.match(r" [A-Za-z]+", word)
+        token = letters and self._model.hf_tokenizer.token_to_id(letters[0].replace(" ", "Ġ"))
+        if not letters or token is None:
+            return list(tokenizer.encode(word))
+        rest = word[letters.end() :]
+        return [token, *(tokenizer.encode(rest) if rest else ())]
+
+    def recognise(self, pcm: np.ndarray, language: str, **options: Any) -> Transcription:
+        """The words of float32 mono samples (samples,) at RATE. Blocking. Raises OSError, RuntimeError, ValueError.
+
+        ``language``: two or three letters; blank, or unknown to the model, to have it recognised too. ``options`` are
+        faster-whisper's.
+        """
+        self.load()
+        model_language = language if language in self._model.supported_languages else None  # else it is recognised too
+        stream, info = self._model.transcribe(pcm, language=model_language, word_timestamps=True, **options)
+        segments = []
+        for segment in stream:  # a generator, which recognises during the iteration
+            check_job()
+            segments.append(segment)
+        words = tuple(
+            Word(word.word.strip(), *(round(float(value), 3) for value in (word.start, word.end, word.probability)))
+            for segment in segments
+            for word in segment.words or ()
+        )
+        return Transcription(" ".join(segment.text.strip() for segment in segments), info.language, words)
+
+
+def check_name(name: str) -> None:
+    """Raises SettingsError for a name that is unknown, not installed or missing on disk."""
+    kind, _, model = name.partition(":")
+    problem = ""
+    if kind != "faster-whisper" or not model:
+        problem = "the name must be faster-whisper:MODEL"
+    elif not is_installed():
+        problem = f"the package {kind} is not installed"
+    elif Path(model).is_absolute() and not Path(model).is_dir():
+        problem = f"there is no folder {model}"
+    if problem:
+        raise SettingsError(f"STUDIO_TRANSCRIBER={name!r} cannot be used: {problem}")
+
+
+def is_installed() -> bool:
+    """Whether faster-whisper can be imported now; it may be installed while the studio runs."""
+    importlib.invalidate_caches()
+    return importlib.util.find_spec(FASTER_WHISPER) is not None
+
+
+class Transcriber:
+    """Access to the recogniser, if there is one. Used from one event loop."""
+
+    def __init__(self, queue: WorkQueue, name: str | None = None) -> None:
+        """``queue``: one job at a time; ``name``: such as faster-whisper:base.
+
+        Raises SettingsError for a name that is unknown, not installed or missing on disk.
+        """
+        self.name = name
+        """The recogniser's name, None without one."""
+        self._recogniser: Recogniser | None = None
+        self._queue = queue
+        if name:
+            check_name(name)
+            self.use(name)
+
+    def use(self, name: str) -> None:
+        """Transcribe with this recogniser from now on, such as faster-whisper:base."""
+        self._recogniser = Recogniser(name.partition(":")[2])
+        self.name = name
+
+    @property
+    def is_there(self) -> bool:
+        return self._recogniser is not None
+
+    def require(self) -> Recogniser:
+        """The recogniser. Raises NotOffered if there is none."""
+        if self._recogniser is None:
+            raise NotOffered(
+                "no speech recogniser is installed here: type the transcript, or let its owner get one (New voice, "
+                "Transcript), or start the studio with STUDIO_TRANSCRIBER=faster-whisper:base"
+            )
+        return self._recogniser
+
+    async def transcribe(self, clip: Clip, caller: str, language: str = "") -> Transcription:
+        """Transcribe a clip: takes seconds on a CPU.
+
+        Raises NotOffered, QueueFull, TooManyRequests, TooCostly, Unavailable.
+        """
+        return await self.run(caller, False, _recognise, clip, language)
+
+    async def run(
+        self,
+        caller: str,
+        patient: bool,
+        function: Callable[Concatenate[Recogniser, Given], Result],
+        *args: Given.args,
+        **kwargs: Given.kwargs,
+    ) -> Result:
+        """Run a blocking function that uses the recogniser, when its turn comes; ``patient`` as in WorkQueue.turn.
+
+        Raises the errors of `transcribe`, and the StudioErrors of the function.
+        """
+        recogniser = self.require()
+        try:
+            async with self._queue.turn(caller, patient) as turn:
+                return await turn.run(partial(function, recogniser, *args, **kwargs))
+        except (ImportError, MemoryError, OSError, RuntimeError, ValueError) as error:
+            reason = str(error) or type(error).__name__
+            raise Unavailable(f"the recogniser {self.name} failed: {reason}") from error
+
+
+def _recognise(recogniser: Recogniser, clip: Clip, language: str) -> Transcription:
+    return recogniser.recognise(resampled(clip.pcm, clip.sample_rate, RATE), language.partition("-")[0].lower())
