@@ -23,7 +23,6 @@ class ReplicaRange:
     maximum: int
 
     def options(self, config: EngineConfig, on_gpu: bool) -> dict[str, Any]:
-        """Options for Ray Serve's deployment."""
         if self.minimum == self.maximum:
             return {"num_replicas": self.maximum}
         from ray.serve.config import AutoscalingConfig

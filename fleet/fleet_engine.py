@@ -72,7 +72,7 @@ class FleetEngine:
         self._head_watch = asyncio.run_coroutine_threadsafe(self._watch_head(head), self._loop) if head else None
 
     async def speak(self, utterance: Utterance) -> AsyncGenerator[AudioChunk, None]:
-        """As Engine.speak. If its replica stops, another one continues the take."""
+        """Like Engine.speak. If its replica stops, another one continues the take."""
         loop = asyncio.get_running_loop()
         items: asyncio.Queue[AudioChunk | BaseException] = asyncio.Queue()
 
@@ -93,13 +93,13 @@ class FleetEngine:
             take.cancel()
 
     async def encode_reference(self, pcm: np.ndarray, sample_rate: int, text: str) -> Reference:
-        """As Engine.encode_reference, on the least loaded replica."""
+        """Like Engine.encode_reference, on the least loaded replica."""
         audio = np.asarray(pcm, np.float32)
         mono = audio.mean(0) if audio.ndim == 2 else audio  # as the engine does: half the bytes to send
         return await self._call("encode_reference", mono, sample_rate, text)
 
     async def align(self, text: str, codes: np.ndarray) -> np.ndarray:
-        """As Engine.align, on the least loaded replica."""
+        """Like Engine.align, on the least loaded replica."""
         return await self._call("align", text, codes)
 
     @property

@@ -1,19 +1,19 @@
-"""The replicas of a fleet: which are up, how loaded they are, and which are suspected of having failed."""
+"""The replicas of a fleet: which are up, how loaded they are, which may have failed, and which one takes a voice."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 import random
 import time
-from collections.abc import AsyncIterator, Collection, Iterator
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from engine import EngineInfo, EngineStats, EngineStopped, Utterance
 from fleet.replica import Item
-from fleet.routing import choose
 
 log = logging.getLogger(__name__)
 
@@ -25,6 +25,11 @@ POLL_TIMEOUT_SECONDS = 20.0
 """Timeout of a request for stats; late answers count, as on a busy machine all may be late."""
 PATIENCE_SECONDS = 60.0
 """Seconds for which work waits for an available replica."""
+HOMES = 2
+"""Home replicas of a voice: the second takes over when the first is busy or down."""
+LEAST_BOUND = 2.0
+OVER_MEAN = 1.25
+"""A home serves its voices while its load is below this multiple of the mean, or below LEAST_BOUND."""
 UP: set[str] = set()
 """Names of the replicas that are up; Ray Serve's router in this process keeps it current."""
 
@@ -154,7 +159,7 @@ class Membership:
                 self._change.set()
 
     async def wait_for_replica(self, voice: bytes | None, excluded: set[str], deadline: float) -> str:
-        """As `choose`, but waits for a replica until ``deadline`` (monotonic clock).
+        """Like `choose`, but waits for a replica until ``deadline`` (monotonic clock).
 
         ``excluded`` is cleared if no other replica is left, as a silent one may have answered since. Raises
         EngineStopped after the deadline.
@@ -169,7 +174,7 @@ class Membership:
         return name
 
     async def call(self, name: str, method: str, *arguments: object) -> Any:
-        """As Transport.call, for long calls: also raises ReplicaLost when the replica stops answering."""
+        """Like Transport.call, for long calls: also raises ReplicaLost when the replica stops answering."""
         call_task = asyncio.ensure_future(self.transport.call(name, method, *arguments))
         try:
             while not (await asyncio.wait({call_task}, timeout=ROUND_SECONDS))[0]:
@@ -262,3 +267,31 @@ def difference_between(info: EngineInfo, other_info: EngineInfo) -> str | None:
             advice = "set the same STUDIO_MODEL, STUDIO_WEIGHTS and STUDIO_MAX_CONTEXT"
             return f"its {label} is {other_value}, but {value} at the others: {advice} for all"
     return None
+
+
+def choose(
+    voice: bytes | None, loads: Mapping[str, float], excluded: Collection[str] = (), ties: random.Random | None = None
+) -> str | None:
+    """The replica for a take; None if all are in ``excluded``.
+
+    ``voice`` None has no home. ``loads`` are the running and queued takes by replica. Ties are broken at random, so
+    that callers with the same loads do not all choose the same replica.
+    """
+    candidates = {name: load for name, load in loads.items() if name not in excluded}
+    if not candidates:
+        return None
+    load_limit = max(LEAST_BOUND, OVER_MEAN * sum(candidates.values()) / len(candidates))
+    for home in homes(voice, candidates) if voice is not None else ():
+        if candidates[home] < load_limit:
+            return home
+    lowest_load = min(candidates.values())
+    return (ties or random).choice(sorted(name for name, load in candidates.items() if load == lowest_load))
+
+
+def homes(voice: bytes, replicas: Iterable[str]) -> list[str]:
+    """A voice's homes by rendezvous hashing: equal in every process; a lost replica moves only its own voices."""
+    return sorted(replicas, key=lambda name: (_weight(voice, name), name), reverse=True)[:HOMES]
+
+
+def _weight(voice: bytes, replica: str) -> bytes:
+    return hashlib.blake2b(voice + replica.encode(), digest_size=8).digest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -12,11 +13,10 @@ import numpy as np
 
 from engine import (
     AudioChunk,
-    Engine,
-    EngineConfig,
     EngineFull,
     EngineInfo,
     EngineStats,
+    EngineStopped,
     Reference,
     SpeechEngine,
     Timing,
@@ -52,38 +52,48 @@ def unpack(item: PackedChunk) -> AudioChunk:
 
 
 class Replica:
-    """An engine's public methods for other processes, called from one event loop."""
+    """An engine's public methods for other processes, called from one event loop.
+
+    ``replica`` is the name of the replica that the caller addresses: another one refuses the call by EngineStopped.
+    """
 
     def __init__(self, name: str, engine: SpeechEngine) -> None:
         self._name, self._engine = name, engine
         self._last_progress = -1.0, time.monotonic()
         self._open = 0
 
-    @classmethod
-    async def start(cls, name: str, config: EngineConfig) -> Replica:
-        """Load the engine in a thread, so that the process stays responsive. Raises the errors of Engine.start."""
-        return cls(name, await asyncio.to_thread(Engine.start, config))
+    def _addressed(self, replica: str) -> SpeechEngine:
+        if replica != self._name:
+            raise EngineStopped(f"replica {replica} no longer exists")
+        return self._engine
 
-    @property
-    def info(self) -> EngineInfo:
-        return self._engine.info
+    async def name(self) -> str:
+        return self._name
 
-    def stats(self) -> EngineStats:
-        return self._engine.stats()
+    async def info(self, replica: str) -> EngineInfo:
+        return self._addressed(replica).info
 
-    async def speak(self, utterance: Utterance, may_wait: bool = True) -> AsyncGenerator[Item, None]:
-        """As Engine.speak, with the name first and heartbeats in between.
+    async def process(self, replica: str) -> int:
+        self._addressed(replica)
+        return os.getpid()
+
+    async def stats(self, replica: str) -> EngineStats:
+        return self._addressed(replica).stats()
+
+    async def speak(self, utterance: Utterance, replica: str, may_wait: bool) -> AsyncGenerator[Item, None]:
+        """Like Engine.speak, with the name first and heartbeats in between.
 
         Without ``may_wait`` it raises EngineFull if no row is free: only the replica knows what all processes have
         sent, and another replica may have a free row.
         """
-        rows = self._engine.info.max_rows
+        engine = self._addressed(replica)
+        rows = engine.info.max_rows
         if self._open >= rows and not may_wait:
             raise EngineFull(f"all {rows} rows are in use")
         self._open += 1
         try:
             yield self._name
-            async with aclosing(self._engine.speak(utterance)) as chunks:
+            async with aclosing(engine.speak(utterance)) as chunks:
                 while True:
                     next_chunk = asyncio.ensure_future(_next(chunks))
                     try:
@@ -100,13 +110,13 @@ class Replica:
         finally:
             self._open -= 1
 
-    async def encode_reference(self, pcm: np.ndarray, sample_rate: int, text: str) -> Reference:
-        return await self._engine.encode_reference(pcm, sample_rate, text)
+    async def encode_reference(self, pcm: np.ndarray, sample_rate: int, text: str, replica: str) -> Reference:
+        return await self._addressed(replica).encode_reference(pcm, sample_rate, text)
 
-    async def align(self, text: str, codes: np.ndarray) -> np.ndarray:
-        return await self._engine.align(text, codes)
+    async def align(self, text: str, codes: np.ndarray, replica: str) -> np.ndarray:
+        return await self._addressed(replica).align(text, codes)
 
-    def check_health(self) -> None:
+    async def check_health(self) -> None:
         """Raises RuntimeError if the engine has died or hangs: Ray Serve then replaces the process."""
         if self._engine.failure is not None:
             raise RuntimeError(self._engine.failure)

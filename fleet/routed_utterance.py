@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 import time
 from collections.abc import AsyncGenerator
@@ -15,7 +16,6 @@ import numpy as np
 from engine import AudioChunk, EngineFull, EngineStopped, Timing, Utterance
 from fleet.membership import PATIENCE_SECONDS, Membership, ReplicaLost, Stream
 from fleet.replica import HEARTBEAT_SECONDS, unpack
-from fleet.routing import voice_of
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ class RoutedUtterance:
         self._deadline = time.monotonic() + PATIENCE_SECONDS
 
     async def chunks(self) -> AsyncGenerator[AudioChunk, None]:
-        """As Engine.speak of one engine."""
+        """Like Engine.speak of one engine."""
         failures = full_queues = 0
         while True:
             name = await self._replicas.wait_for_replica(self._voice, self._excluded, self._deadline)
@@ -154,3 +154,14 @@ class RoutedUtterance:
 
 async def _next(stream: Stream) -> Any:
     return await anext(stream, _END)
+
+
+def voice_of(utterance: Utterance) -> bytes | None:
+    """A digest of an utterance's references; None for the random voice, which has no home."""
+    if not utterance.references:
+        return None
+    digest = hashlib.blake2b(digest_size=16)
+    for reference in utterance.references:
+        digest.update(f"{reference.codes.shape} {len(reference.text)} {reference.text}".encode())
+        digest.update(reference.codes.tobytes())
+    return digest.digest()

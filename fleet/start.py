@@ -18,7 +18,7 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -120,8 +120,7 @@ def join_fleet(address: str, config: EngineConfig, progress: Progress) -> FleetE
     with contextlib.ExitStack() as undo:
         undo.callback(ray.shutdown)
         try:
-            with _keep_sigterm_handler():
-                ray.init(address, log_to_driver=False, logging_level="error")
+            _init_ray(address)
         except (RuntimeError, OSError, ValueError, ray.exceptions.RayError) as error:
             raise EngineStopped(f"the fleet's Ray at {address} cannot be joined: {_first_line(error)}") from error
         engine = FleetEngine(connect, ray.shutdown)
@@ -138,11 +137,10 @@ def deploy(config: EngineConfig, plan: str, size: ReplicaRange, on_gpu: bool, pr
     from ray.experimental.internal_kv import _internal_kv_put
     from ray.serve.config import RequestRouterConfig
 
-    from fleet.deployment import application
+    from fleet.ray_serve import EngineDeployment
 
-    app = application(
-        config,
-        plan,
+    deployment = serve.deployment(
+        EngineDeployment,
         name="engine",
         **size.options(config, on_gpu),
         max_ongoing_requests=100_000,  # only the engine queues requests
@@ -152,9 +150,9 @@ def deploy(config: EngineConfig, plan: str, size: ReplicaRange, on_gpu: bool, pr
         graceful_shutdown_timeout_s=DRAIN_SECONDS,
         graceful_shutdown_wait_loop_s=0.2,
         max_constructor_retry_count=1,
-        request_router_config=RequestRouterConfig(request_router_class="fleet.router.NamedReplica"),
+        request_router_config=RequestRouterConfig(request_router_class="fleet.ray_serve.NamedReplica"),
     )
-    target = serve.RunTarget(target=app, name=APP, route_prefix=None)
+    target = serve.RunTarget(target=deployment.bind(config, plan), name=APP, route_prefix=None)
     serve.run_many([target], wait_for_applications_running=False)  # its status is DEPLOYING from here on
     while True:
         overview = serve.status().applications.get(APP)
@@ -178,7 +176,7 @@ async def connect() -> Transport:
     """The transport to the replicas, for the running event loop."""
     from ray import serve
 
-    from fleet.ray_transport import RayTransport
+    from fleet.ray_serve import RayTransport
 
     transport = RayTransport(serve.get_app_handle(APP))
     await transport.discover()
@@ -208,17 +206,14 @@ def _start_ray(cleanup: contextlib.ExitStack, gpus: int) -> None:
     cleanup.callback(ray.shutdown)
     for tries_left in reversed(range(INIT_TRIES)):
         try:
-            with _keep_sigterm_handler():
-                thread.submit(
-                    ray.init,
-                    "local",  # not the cluster of RAY_ADDRESS, which is for other programs
-                    num_gpus=gpus,
-                    include_dashboard=False,
-                    object_store_memory=OBJECT_STORE_BYTES,
-                    log_to_driver=False,
-                    logging_level="error",
-                    _temp_dir=folder,
-                ).result()
+            thread.submit(
+                _init_ray,
+                "local",  # not the cluster of RAY_ADDRESS, which is for other programs
+                num_gpus=gpus,
+                include_dashboard=False,
+                object_store_memory=OBJECT_STORE_BYTES,
+                _temp_dir=folder,
+            ).result()
             break
         except Exception as error:  # Ray raises a bare Exception on a timeout
             ray.shutdown()
@@ -228,34 +223,37 @@ def _start_ray(cleanup: contextlib.ExitStack, gpus: int) -> None:
     serve.start(proxy_location="Disabled", logging_config={"log_level": "WARNING"})
 
 
-@contextlib.contextmanager
-def _keep_sigterm_handler() -> Iterator[None]:
-    """Restore our handler of SIGTERM afterwards, as Ray installs one that aborts the process.
+def _init_ray(address: str, **options: Any) -> None:
+    """Connect to Ray, and restore our handler of SIGTERM, as Ray installs one that aborts the process.
 
-    It uses libc, as Python's own function works only on the main thread.
+    This uses libc, as Python's own function works only on the main thread.
     """
+    import ray
+
     libc = ctypes.CDLL(None)
     saved_handler = ctypes.create_string_buffer(512)  # more than a struct sigaction has on any system
     libc.sigaction(signal.SIGTERM, None, saved_handler)
     try:
-        yield
+        ray.init(address, log_to_driver=False, logging_level="error", **options)
     finally:
         libc.sigaction(signal.SIGTERM, saved_handler, None)
 
 
 def _make_folder(cleanup: contextlib.ExitStack) -> str:
     """A folder with a short path for Ray's logs and sockets; folders of killed studios are deleted."""
+    if sys.platform == "win32":
+        raise NotImplementedError("a fleet needs Linux")
     for leftover in Path(tempfile.gettempdir()).glob("fleet-*"):
         with contextlib.suppress(OSError):
             status = leftover.lstat()
             if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
                 continue  # of another user, who may have replaced the file
-            with open(os.open(leftover / "owner", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)) as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails if its studio is running
+            with open(os.open(leftover / "owner", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as held:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails if its studio is running
                 shutil.rmtree(leftover, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix="fleet-"))
     cleanup.callback(shutil.rmtree, folder, ignore_errors=True)
-    file = cleanup.enter_context(folder.joinpath("new").open("w"))
+    file = cleanup.enter_context(folder.joinpath("new").open("wb"))
     fcntl.flock(file, fcntl.LOCK_EX)
     folder.joinpath("new").rename(folder / "owner")  # it is never visible without its lock
     # Ray opens its folder to every user of the machine, so it is put into a private one.
@@ -264,6 +262,8 @@ def _make_folder(cleanup: contextlib.ExitStack) -> str:
 
 def _kill_started(folder: str) -> None:
     """Kill the processes left by a failed start of Ray: they have its folder in their arguments."""
+    if sys.platform == "win32":
+        raise NotImplementedError("a fleet needs Linux")
     for cmdline in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):  # it has already exited
             if folder.encode() in cmdline.read_bytes() and int(cmdline.parent.name) != os.getpid():
@@ -277,8 +277,7 @@ def _join_ray(cleanup: contextlib.ExitStack, address: str, environment: dict[str
 
     cleanup.callback(ray.shutdown)
     try:
-        with _keep_sigterm_handler():
-            ray.init(address, runtime_env={"env_vars": environment}, log_to_driver=False, logging_level="error")
+        _init_ray(address, runtime_env={"env_vars": environment})
         serve.start(proxy_location="Disabled", logging_config={"log_level": "WARNING"})
     except ConnectionError as error:
         raise ConfigError(

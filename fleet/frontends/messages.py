@@ -11,9 +11,10 @@ from typing import NamedTuple, TypeAlias
 
 from engine import EngineConfig
 from studio.engine_host import StartEngine
-from studio.library.takes.take import Take
+from studio.library import Library
+from studio.library.take import Take
 from studio.settings import Settings
-from studio.takes.recorder import Outcome
+from studio.speech.recorder import Outcome
 
 _LENGTH = struct.Struct("!I")
 FULL_BYTES = 2**20
@@ -28,6 +29,8 @@ class StartArguments(NamedTuple):
     start_engine: StartEngine
     studio: str
     """The path of the socket at which the studio answers requests that the process passes on."""
+    library_type: type[Library] = Library
+    """The type of the library, which knows all of its tables."""
 
 
 class Ready(NamedTuple):

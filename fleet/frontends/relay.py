@@ -12,8 +12,8 @@ import httpx
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from studio.api.http.error_responses import ApiError, error_response
-from studio.serving.log_redaction import redacted
+from studio.api.error_responses import ApiError, error_response
+from studio.server import redacted
 
 log = logging.getLogger(__name__)
 

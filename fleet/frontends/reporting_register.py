@@ -1,41 +1,50 @@
-"""A speech process's register of requests: reports each one to the studio, which applies the limits."""
+"""A speech process's side of its takes: reports each one to the studio, which applies the limits."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from dataclasses import replace
 from itertools import count
+from typing import Any
 
+from engine import ModelCard
 from fleet.frontends.messages import Answer, Channel, LogLine, RequestBegun, TakeEnded, TakesChanged, TakeStored
+from studio.engine_host import EngineHost
 from studio.errors import TooManyRequests
-from studio.library.takes.take import Take, TakeState
-from studio.takes.limits import Limits
-from studio.takes.metrics import Metrics
-from studio.takes.recorder import Outcome
-from studio.takes.register import Register
+from studio.library.take import Take
+from studio.speech.delivery import Speech
+from studio.speech.metrics import Metrics
+from studio.speech.plan import Plan, Planner
+from studio.speech.recorder import Outcome, Retention
+from studio.speech.register import Limits, Register
+from studio.speech.request import Origin, SpeechRequest
+from studio.speech.speech_service import SpeechService
+from studio.voices.clip_fetcher import ClipFetcher
+from studio.voices.resolver import VoiceResolver
+from studio.work import WorkQueue
 
 REPORT_SECONDS = 1.0
 """Seconds between reports of active takes, which also show that the process is alive."""
 
 
 class ReportingRegister(Register):
-    """Counts nothing itself: the studio keeps limits and counts over all processes."""
+    """Counts nothing itself: the studio keeps limits and counts over all processes. For each request first: `ask`."""
 
-    def __init__(self, channel: Channel, limits: Limits, metrics: Metrics) -> None:
+    def __init__(self, channel: Channel, has_limits: bool, limits: Limits, metrics: Metrics) -> None:
+        """``has_limits``: whether the studio answers when it is asked."""
         super().__init__(limits, metrics)
         self._channel = channel
-        self._has_limits = limits.has_any
+        self._has_limits = has_limits
         self._loop = asyncio.get_running_loop()
         self._numbers = count()
         self._questions: dict[int, asyncio.Future[Answer]] = {}
-        self._states: dict[str, TakeState] = {}
-        self._changed: dict[str, Take] = {}
 
-    async def enter(self, take: Take) -> None:
+    async def ask(self, take: Take) -> None:
+        """Announce a request to the studio; `leave` must follow. Raises TooManyRequests if the studio refuses it."""
         if not self._has_limits:
             self._channel.send(RequestBegun(take, None))
-            self._states[take.id] = take.state
             return
         number = next(self._numbers)
         question = self._questions[number] = self._loop.create_future()
@@ -49,28 +58,18 @@ class ReportingRegister(Register):
             del self._questions[number]
         if answer.refusal is not None:
             raise TooManyRequests(answer.refusal, answer.retry_after)
-        self._states[take.id] = take.state
 
     def handle_answer(self, answer: Answer) -> None:
         question = self._questions.get(answer.question)
         if question is not None and not question.done():
             question.set_result(answer)
 
-    def put(self, take: Take) -> None:
-        super().put(take)
-        if take.ended or take.id not in self._states:
-            return  # `leave` follows
-        if self._states[take.id] == take.state:
-            self._changed[take.id] = take
-        else:
-            self._states[take.id] = take.state
-            self._changed.pop(take.id, None)  # an older state, which would overwrite this one
-            self._channel.send(TakesChanged((take,)))
+    def enter(self, take: Take) -> None:
+        """Do nothing: the studio has counted the request, see `ask`."""
 
     def leave(self, take: Take) -> None:
-        self._states.pop(take.id, None)
-        self._changed.pop(take.id, None)
-        self._active.pop(take.id, None)
+        self._active.pop(take.id)
+        self.remember(take)
         self._channel.send(TakeEnded(take))
 
     def record_outcome(self, take_id: str, outcome: Outcome | None) -> None:
@@ -79,12 +78,51 @@ class ReportingRegister(Register):
         else:
             self._loop.call_soon_threadsafe(self._channel.send, TakeStored(take_id, outcome))
 
+    def report(self, *takes: Take) -> None:
+        """Report the progress of active takes."""
+        self._channel.send(TakesChanged(takes))
+
     async def report_changes(self) -> None:
-        """Report the progress of active takes, until cancelled."""
+        """Report the progress of all active takes again and again, until cancelled."""
         while True:
             await asyncio.sleep(REPORT_SECONDS)
-            takes, self._changed = self._changed, {}
-            self._channel.send(TakesChanged(() if self._channel.is_full else tuple(takes.values())))
+            speaking = (take for take in self.active(None) if take.state == "speaking")
+            self.report(*(() if self._channel.is_full else speaking))
+
+
+class AskingPlanner(Planner):
+    """Asks the studio whether a request may begin once it is planned."""
+
+    def __init__(self, voices: VoiceResolver, queue: WorkQueue, register: ReportingRegister) -> None:
+        super().__init__(voices, queue)
+        self._register = register
+
+    async def plan(self, request: SpeechRequest, card: ModelCard, origin: Origin) -> Plan:
+        plan = await super().plan(request, card, origin)
+        take = Take(origin.request_id, time.time(), plan.label, plan.seed, caller=origin.caller, live=origin.live)
+        await self._register.ask(take)
+        return plan
+
+
+class ReportingService(SpeechService):
+    """Asks the studio before each take, and reports its beginning."""
+
+    def __init__(
+        self,
+        register: ReportingRegister,
+        host: EngineHost,
+        voices: VoiceResolver,
+        retention: Retention | None,
+        fetcher: ClipFetcher,
+    ) -> None:
+        super().__init__(host, voices, None, retention, fetcher, register)
+        self.planner = AskingPlanner(voices, self.queues.texts, register)
+        self._reports = register
+
+    async def speak(self, *args: Any, **options: Any) -> Speech:
+        speech = await super().speak(*args, **options)
+        self._reports.report(speech.take)
+        return speech
 
 
 class WarningsToStudio(logging.Handler):

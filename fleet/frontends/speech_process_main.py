@@ -12,8 +12,11 @@ import socket
 import threading
 import time
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
+
+from fastapi import FastAPI
+from starlette.routing import Match
+from starlette.types import Scope
 
 from engine import freeze_heap
 from fleet.frontends.messages import (
@@ -29,19 +32,26 @@ from fleet.frontends.messages import (
     Stop,
 )
 from fleet.frontends.relay import Relay
-from fleet.frontends.reporting_register import ReportingRegister, WarningsToStudio
-from fleet.frontends.speech_app import SpeechApi
+from fleet.frontends.reporting_register import ReportingRegister, ReportingService, WarningsToStudio
+from protocols.elevenlabs.eleven_protocol import eleven_routes_of_speech
+from protocols.fish.fish_protocol import fish_speech_routes
+from speechtext.reading import normalised
+from studio.api.error_responses import below_prefix
+from studio.api.middleware import install_layers
+from studio.api.routes.batch import batch_routes
+from studio.api.routes.socket import socket_routes
+from studio.api.routes.speech_routes import speech_routes
 from studio.engine_host import EngineHost, trim_heap_regularly
-from studio.errors import NotFound, StudioError
+from studio.errors import REFUSALS, NotFound
 from studio.library import Library
-from studio.serving.public_port import Sockets
-from studio.serving.server import GRACE_SECONDS, QuietServer, config_of
+from studio.public_port import Sockets
+from studio.server import GRACE_SECONDS, QuietServer, config_of
 from studio.settings import Settings
-from studio.speech.reading import normalised
+from studio.speech.metrics import Metrics
+from studio.speech.recorder import Retention
+from studio.speech.register import Limits
 from studio.speech.speech_service import SpeechService
-from studio.supervisor import first_of, is_set
-from studio.takes.limits import Limits
-from studio.takes.recorder import Retention
+from studio.supervisor import first_of
 from studio.voices.bundled import read_aliases
 from studio.voices.clip_fetcher import ClipFetcher
 from studio.voices.resolver import VoiceResolver
@@ -71,7 +81,7 @@ class _Process:
         logging.getLogger().addHandler(WarningsToStudio(channel))
         try:
             await self._live(channel)
-        except (StudioError, OSError) as error:
+        except (*REFUSALS, OSError) as error:
             channel.send(Failed(str(error)))
         finally:
             channel.close()
@@ -79,14 +89,13 @@ class _Process:
 
     async def _live(self, channel: Channel) -> None:
         host = EngineHost(self._arguments.config, self._arguments.start_engine)
-        voices = await asyncio.to_thread(_voices, self._arguments.settings)
-        service = _service(self._arguments.settings, host, voices, channel)
-        assert isinstance(service.register, ReportingRegister)
-        self._register = service.register
-        housekeeping = [asyncio.create_task(work()) for work in (service.register.report_changes, trim_heap_regularly)]
+        voices = await asyncio.to_thread(_voices, self._arguments.settings, self._arguments.library_type)
+        self._register = register = _register(self._arguments.settings, host, channel)
+        service = _service(self._arguments.settings, host, voices, register)
+        housekeeping = [asyncio.create_task(work()) for work in (register.report_changes, trim_heap_regularly)]
         host.start()
         try:
-            await first_of(host.wait_until_ready(), is_set(self._leave))
+            await first_of(host.wait_until_ready(), self._leave.wait())
             if host.status.state == "ready":
                 await self._serve(service, channel)
             elif not self._leave.is_set():
@@ -100,13 +109,13 @@ class _Process:
     async def _serve(self, service: SpeechService, channel: Channel) -> None:
         if service.host.engine().info.card.normalize:
             await asyncio.to_thread(normalised, "It is 5 pm.")  # compiles its rules before the first request
-        api = SpeechApi(service, self._arguments.settings)
+        api = _SpeechApi(service, self._arguments.settings)
         relay = Relay(api.app, api.answers, self._arguments.studio)
         server = QuietServer(config_of(relay, self._arguments.settings, lifespan="off", log_config=None))
         server_task = asyncio.create_task(server.serve())
         await asyncio.to_thread(freeze_heap)
         channel.send(Ready())
-        await first_of(is_set(self._accept), is_set(self._leave))
+        await first_of(self._accept.wait(), self._leave.wait())
         if not self._leave.is_set():
             await server.listen(self._sockets)
             await self._leave.wait()
@@ -127,18 +136,48 @@ class _Process:
                 self._register.cancel(message.request_id)
 
 
-def _voices(settings: Settings) -> VoiceResolver:
+class _SpeechApi:
+    """The routes that a speech process answers itself, all that send speech, as an ASGI app."""
+
+    def __init__(self, service: SpeechService, settings: Settings) -> None:
+        routers = (
+            speech_routes(service),
+            batch_routes(service),
+            socket_routes(service),
+            *fish_speech_routes(service),
+            *eleven_routes_of_speech(service),
+        )
+        self.app = FastAPI(openapi_url=None)
+        self.app.state.queues = service.queues
+        install_layers(self.app, settings)
+        for router in routers:
+            self.app.router.routes.extend(router.routes)
+        self._routes = [route for router in routers for route in router.routes]
+
+    def answers(self, scope: Scope) -> bool:
+        """Whether it answers a request or socket; the studio answers all others, including refusals."""
+        meant = below_prefix(scope)
+        return any(route.matches(meant)[0] is Match.FULL for route in self._routes)
+
+
+def _voices(settings: Settings, library_type: type[Library]) -> VoiceResolver:
     """The voices of the library that the studio has opened. Blocking."""
-    library = Library(Path(settings.home), settings.trash_days, bool(settings.api_keys))
+    library = library_type(Path(settings.home), settings.trash_days, bool(settings.api_keys))
     return VoiceResolver(library, read_aliases(Path(settings.voices)))
 
 
-def _service(settings: Settings, host: EngineHost, voices: VoiceResolver, channel: Channel) -> SpeechService:
-    """A service like the studio's own, except that the studio counts and lists its takes."""
-    retention = Retention(settings.keep_takes, settings.take_bytes) if settings.keep_takes else None
-    fetcher = ClipFetcher(settings.ref_folder, settings.ref_networks)
+def _register(settings: Settings, host: EngineHost, channel: Channel) -> ReportingRegister:
     limits = Limits(settings.max_per_caller, settings.requests_per_minute)
-    return SpeechService(host, voices, limits, retention, fetcher, partial(ReportingRegister, channel))
+    has_limits = settings.max_per_caller is not None or settings.requests_per_minute is not None
+    return ReportingRegister(channel, has_limits, limits, Metrics(host, []))
+
+
+def _service(
+    settings: Settings, host: EngineHost, voices: VoiceResolver, register: ReportingRegister
+) -> ReportingService:
+    """A service like the studio's own, except that the studio counts and lists its takes."""
+    fetcher = ClipFetcher(settings.ref_folder, settings.ref_networks)
+    return ReportingService(register, host, voices, Retention.of(settings), fetcher)
 
 
 def _end_with_studio(arguments: StartArguments) -> None:

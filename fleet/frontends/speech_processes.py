@@ -6,6 +6,7 @@ import asyncio
 import logging
 import shutil
 import socket
+import sys
 import tempfile
 from collections.abc import Callable
 from functools import partial
@@ -17,11 +18,11 @@ from fleet.frontends.relay import ForwardedClient
 from fleet.frontends.speech_process import END_SECONDS, SpeechProcess
 from studio.engine_host import StartEngine
 from studio.errors import StudioError
-from studio.serving.public_port import PublicPort, Sockets
-from studio.serving.server import Listening, ListeningServer
+from studio.public_port import PublicPort, Sockets
+from studio.server import Listening, ListeningServer
 from studio.settings import Settings
 from studio.speech.speech_service import SpeechService
-from studio.supervisor import HealthCheck, first_of, is_set
+from studio.supervisor import HealthCheck, first_of
 
 log = logging.getLogger(__name__)
 
@@ -80,10 +81,9 @@ class SpeechProcesses:
         watch = HealthCheck("speech processes")
         self._service.background.append(watch)
         with watch.guarded("none can be started; the studio's own process answers everything"):
-            self._arguments = StartArguments(
-                self._settings, self._config, self._join(), await self._listen_for_relays(server)
-            )
-            self._service.register.speech_processes = 0, count
+            relays, library_type = await self._listen_for_relays(server), type(self._service.voices.library)
+            self._arguments = StartArguments(self._settings, self._config, self._join(), relays, library_type)
+            self._report(count)
             for number, sockets in enumerate(port.several(count)):
                 watch = HealthCheck(f"speech process {number + 1}")
                 self._service.background.append(watch)
@@ -92,6 +92,8 @@ class SpeechProcesses:
 
     async def _listen_for_relays(self, server: ListeningServer) -> str:
         """Listen for requests that speech processes pass on, at a path that only they can reach; returns the path."""
+        if sys.platform == "win32":
+            raise NotImplementedError("a fleet needs Linux")
         self._folder = tempfile.mkdtemp(prefix="studio-")
         path = str(Path(self._folder) / "http")
         with socket.socket(socket.AF_UNIX) as listener:
@@ -127,14 +129,14 @@ class SpeechProcesses:
         await process.start()
         watch_task = asyncio.create_task(process.watch())
         try:
-            await first_of(is_set(process.is_ready), is_set(process.has_ended))
+            await first_of(process.is_ready.wait(), process.has_ended.wait())
             if process.is_ready.is_set() and not process.has_ended.is_set():
                 process.accept()
                 if number in self._listening:
                     self._listening.pop(number).close()
                 watch.report_success()
                 self._count(count, number, accepts=True)
-                await first_of(is_set(process.is_leaving), is_set(process.has_ended))
+                await first_of(process.is_leaving.wait(), process.has_ended.wait())
                 self._listening[number] = await server.listen(sockets)
                 self._count(count, number, accepts=False)
             reason = await process.ended()
@@ -147,6 +149,9 @@ class SpeechProcesses:
 
     def _count(self, count: int, number: int, accepts: bool) -> None:
         (self._accepting.add if accepts else self._accepting.discard)(number)
-        self._service.register.speech_processes = len(self._accepting), count
+        self._report(count)
         if len(self._accepting) == count:
             self._print_line(f"{count} speech processes accept connections")
+
+    def _report(self, count: int) -> None:
+        self._service.health["speech_processes"] = {"ready": len(self._accepting), "wanted": count}

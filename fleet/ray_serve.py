@@ -1,20 +1,68 @@
-"""Connects to the replicas through Ray Serve: streams and calls over gRPC, and translated errors."""
+"""The fleet on Ray Serve: a replica as a deployment, the router to a named replica, and the transport over gRPC."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
 import grpc
+from ray import serve
 from ray.exceptions import RayError
 from ray.serve.exceptions import RayServeException
 from ray.serve.handle import DeploymentHandle, DeploymentResponseGenerator
+from ray.serve.request_router import RequestRouter
 
-from engine import EngineError, Utterance
-from fleet.membership import UP, ReplicaLost
+import fleet.membership
+from engine import Engine, EngineConfig, EngineError, Utterance, freeze_heap
+from fleet.membership import ReplicaLost
+from fleet.replica import Replica
 
 CONNECT_SECONDS = 30.0
+
+
+class EngineDeployment(Replica):
+    """A replica that Ray Serve starts in a process of its own."""
+
+    start_engine = staticmethod(Engine.start)
+
+    async def __init__(self, config: EngineConfig, plan: str) -> None:  # type: ignore[misc]  # Serve awaits it
+        """Load the engine in a thread, so that the process stays responsive.
+
+        ``plan`` describes the whole fleet; with another plan, Serve replaces all replicas.
+        """
+        name = serve.get_replica_context().replica_id.unique_id
+        super().__init__(name, await asyncio.to_thread(self.start_engine, config))
+        await asyncio.to_thread(freeze_heap)
+
+
+class NamedReplica(RequestRouter):
+    """Routes requests by their keyword argument ``replica``, since the choice needs more than a router knows.
+
+    Serve copies the class with this module's values, so the shared list of replicas is in another module.
+    """
+
+    def update_replicas(self, replicas: list[Any]) -> None:
+        super().update_replicas(replicas)
+        self._update()
+
+    def on_replica_actor_died(self, replica_id: Any) -> None:
+        super().on_replica_actor_died(replica_id)
+        self._update()
+
+    async def choose_replicas(self, candidate_replicas: list[Any], pending_request: Any = None) -> list[list[Any]]:
+        """The named replica; any other if it has just stopped, which then refuses the request."""
+        if pending_request is None:
+            return [candidate_replicas]
+        pending_request.routing_context.should_backoff = True
+        name = pending_request.kwargs.get("replica")
+        selected = [replica for replica in candidate_replicas if replica.replica_id.unique_id == name]
+        return [selected or candidate_replicas]
+
+    def _update(self) -> None:
+        fleet.membership.UP.clear()
+        fleet.membership.UP.update(replica_id.unique_id for replica_id in self.curr_replicas)
 
 
 class RayTransport:
@@ -30,7 +78,7 @@ class RayTransport:
             await responses.results_async(timeout_s=CONNECT_SECONDS, return_exceptions=True)
 
     def names(self) -> Collection[str]:
-        return frozenset(UP)
+        return frozenset(fleet.membership.UP)
 
     def open(self, replica: str, utterance: Utterance, may_wait: bool) -> RayStream:
         handle = self._handle.options(stream=True, method_name="speak")
