@@ -8,7 +8,7 @@ import { Cast } from "./speak/cast.js";
 import { CodeDialog } from "./api/code-dialog.js";
 import { Compare } from "./compare/compare.js";
 import { PlayerBar } from "./player/player-bar.js";
-import { isZeroGpu } from "./client/host.js";
+import { isThroughGradio } from "./client/host.js";
 import { Refusal } from "./client/refusal.js";
 import { rendered } from "./shell/rendered.js";
 import { closeListOnLeaving, Fields } from "./speak/fields.js";
@@ -36,6 +36,7 @@ import { ScriptReplacement } from "./takes/script-replacement.js";
 import { SentenceRegeneration } from "./takes/sentence-regeneration.js";
 import { Settings } from "./settings/settings.js";
 import { Speaking } from "./speak/speaking.js";
+import { offerMediaKeys } from "./player/media-keys.js";
 import { NowPlaying } from "./player/now-playing.js";
 import { PlayButtons } from "./player/play-buttons.js";
 import { ReadAlong } from "./player/read-along.js";
@@ -83,7 +84,7 @@ class Studio {
   }
 
   async #start() {
-    this.health.showIn(await rendered("#pill"), await rendered("#offline"));
+    this.health.showIn(await rendered("#pill"), await rendered("#offline"), await rendered("#unsaved"));
     const models = new ModelsDialog(await rendered("#models"));
     explainDemo(await rendered("#demo-line"), await rendered("#better-model"), models, this.health);
     const account = new Account(await rendered("#signed-in"), this.health);
@@ -93,8 +94,9 @@ class Studio {
     });
     const dock = await rendered("#dock");
     this.nowPlaying = new NowPlaying(this.player, new PlayerBar(dock), this.preferences);
-    if (!isZeroGpu) this.readAlong = new ReadAlong(dock, this.nowPlaying, this.preferences); // on ZeroGPU, word times would cost GPU time
+    if (!isThroughGradio) this.readAlong = new ReadAlong(dock, this.nowPlaying, this.preferences); // else word times would cost GPU time
     this.playButtons = new PlayButtons(this.nowPlaying);
+    offerMediaKeys(this.nowPlaying);
     this.errorCard = new ErrorCard(await rendered("#card"));
     this.errorCard.addEventListener("told", ({ detail }) => this.nowPlaying.fail(detail.what));
     this.errorCard.addEventListener("gone", ({ detail }) => this.nowPlaying.recover(detail.what));
@@ -127,10 +129,13 @@ class Studio {
     offerPresets(await rendered("#presets"), this.fields);
     showKeptSeed(await rendered("#kept-seed"), await rendered("#seed input"), this.fields);
     closeListOnLeaving(await rendered("#voice input"));
-    const preview = await rendered("#hear-voice");
-    preview.hidden = isZeroGpu;
-    if (!isZeroGpu) offerPreview(preview, this);
-    const script = new ScriptTools(await rendered("#script textarea"), await rendered("#script-tools"), !isZeroGpu);
+    const takes = await rendered("#takes");
+    const previews = [await rendered("#hear-voice"), takes.querySelector("[data-part=hear-first]")];
+    for (const preview of previews) preview.hidden = isThroughGradio;
+    if (!isThroughGradio) offerPreview(previews, this);
+    const area = await rendered("#script textarea");
+    takes.querySelector("[data-part=say]").addEventListener("click", () => area.select());
+    const script = new ScriptTools(area, await rendered("#script-tools"), !isThroughGradio);
     script.addEventListener("project", () => this.bringBook(script.area.value));
     this.cast = new Cast(await rendered("#cast"), script.area);
     this.cast.refresh();
@@ -187,6 +192,12 @@ class Studio {
       areas.show("longform");
       return longform.bring(source);
     };
+    const keepVoice = async (take) => {
+      await Promise.all([take.load(), take.whole()]);
+      newVoice.keep(take.file, take.request.input.replace(/\[[^\]]*\]/g, " ").trim()); // without tags, which are not said
+      areas.show("new-voice");
+    };
+    for (const place of [this.list, this.compare]) place.addEventListener("keepVoice", ({ detail }) => this.errorCard.attempt(() => keepVoice(detail.take)));
     openDictionaries(() => (fields.values.source === "clip" ? undefined : fields.values.voice), this.playButtons);
     this.#listenToCompare();
     this.#listenToHistory();
@@ -222,6 +233,7 @@ class Studio {
     on("grown", ({ take }) => nowPlaying.grow(take));
     on("made", ({ take }) => nowPlaying.settle(take));
     on("told", ({ take }) => nowPlaying.settle(take));
+    on("row", ({ takes }) => nowPlaying.playRow(takes, 0, true));
     on("use", ({ take }) => this.errorCard.attempt(() => takeActions.use(take)));
   }
 

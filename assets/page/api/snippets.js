@@ -91,6 +91,56 @@ open("take.${known}", "wb").write(audio)
 `;
 }
 
+/** ElevenLabs' names of the formats. @type {Record<string, string>} */
+const ELEVEN_FORMATS = { wav: "wav_44100", mp3: "mp3_44100_128", opus: "opus_48000_128", pcm: "pcm_24000" };
+
+/**
+ * ElevenLabs' SDK has no top_p and top_k, and one voice per request; its stability is the temperature.
+ *
+ * @param {Record<string, any>} request
+ * @param {string} base
+ * @param {boolean} keyed
+ */
+function elevenSdk(request, base, keyed) {
+  const { input, voice, response_format: format, ref_audio: clip, speed, seed, temperature } = request;
+  const known = format in ELEVEN_FORMATS ? format : "mp3";
+  const stability = Math.min(Math.max((1.1 - (temperature ?? 0.8)) / 0.6, 0), 1);
+  const hint = clip === undefined ? "" : "  # save your recording as a voice, and name it here";
+  return `from elevenlabs import VoiceSettings  # pip install elevenlabs
+from elevenlabs.client import ElevenLabs
+
+client = ElevenLabs(api_key="${keyed ? KEY : "none"}", base_url="${base}/elevenlabs")
+audio = client.text_to_speech.convert(
+    ${JSON.stringify(voice ?? "alloy")},${hint}
+    text=${JSON.stringify(input)},
+    output_format="${ELEVEN_FORMATS[known]}",${seed === undefined ? "" : `\n    seed=${seed},`}
+    voice_settings=VoiceSettings(speed=${speed ?? 1}, stability=${Number(stability.toFixed(3))}),
+)
+open("take.${known}", "wb").write(b"".join(audio))
+`;
+}
+
+const MCP_FORMATS = ["mp3", "wav", "opus", "flac"];
+
+/**
+ * The settings of an agent, and the call that it then makes.
+ *
+ * @param {Record<string, any>} request
+ * @param {string} base
+ * @param {boolean} keyed
+ */
+function mcp(request, base, keyed) {
+  const { input, voice, speed, seed, response_format: format } = request;
+  const server = { url: `${base}/mcp`, ...(keyed ? { headers: { Authorization: `Bearer ${KEY}` } } : {}) };
+  const call = { text: input, voice, speed, seed, format: MCP_FORMATS.includes(format) ? format : "mp3" };
+  return `// The settings of Cursor, Claude Code and other agents:
+${JSON.stringify({ mcpServers: { voice: server } }, null, 2)}
+
+// The call, if you ask such an agent to say this text:
+${JSON.stringify({ name: "speak", arguments: call }, null, 2)}
+`;
+}
+
 /**
  * @param {Record<string, any>} request
  * @param {string} base
@@ -142,7 +192,9 @@ print(file, take)
 function homeAssistant(request, base, keyed) {
   const { voice, input, speed, seed, temperature, top_p, top_k } = request;
   const extra = JSON.stringify({ temperature, top_p, top_k, ...(seed === undefined ? {} : { seed }) });
-  return `# Once: add the integration "OpenAI TTS" (openai_tts, from HACS) with
+  return `# Wyoming streams the reply while it is written: start the studio with STUDIO_WYOMING=tcp://0.0.0.0:10200, and add
+# the integration "Wyoming Protocol" with its host and port 10200. This protocol has no keys.
+# Or, over HTTP, once: add the integration "OpenAI TTS" (openai_tts, from HACS) with
 #   API key: ${keyed ? KEY : "none"}
 #   endpoint: ${base}/v1/audio/speech
 #   model: tts-1, voice: ${voice ?? "alloy"}
@@ -199,9 +251,11 @@ export const SNIPPETS = {
   curl,
   "Python, OpenAI SDK": python,
   "Python, Fish SDK": fishSdk,
+  "Python, ElevenLabs SDK": elevenSdk,
   JavaScript: javascript,
   gradio_client: gradioClient,
   "Home Assistant": homeAssistant,
   "Open WebUI": openWebui,
   SillyTavern: sillyTavern,
+  "Agents, MCP": mcp,
 };

@@ -1,12 +1,15 @@
-// Lines of a project and their speakers, assigned with single keys: 1 to 9 for characters, 0 the narrator, Enter accepts, U undoes.
+// Lines of a project and their speakers, assigned with single keys: 1 to 9 for the people of the scene, 0 the narrator, Enter accepts, U undoes.
 
 import { addCharacter, changePart, changeParts, proposeSpeakers, readLines } from "../client/projects.js";
 import { element } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
+import { offerUndo } from "../trash/undo-toast.js";
 
 const PAGE = 50;
+const AT_ONCE = 200; // lines per request when all are read, the most that the server sends: each request costs it as much as all lines
+const LIKELY = 0.6; // below it, about every second guess is wrong
 const KEYS = 9; // characters with their own key
 
 /** Fires "decided" after each change. */
@@ -15,6 +18,7 @@ export class CastLines extends EventTarget {
   #which = {};
   /** @type {string | null} */
   #assistant = null;
+  #priced = ""; // the lines whose cost the button shows
   #characters = [];
   #lines = [];
   #at = 0;
@@ -31,7 +35,8 @@ export class CastLines extends EventTarget {
     this.list = element("ol", { className: "cast-lines" });
     this.more = element("button", { type: "button", className: "plain", textContent: phrase("cast.next"), onclick: () => run(() => this.#load(this.#lines.length)) });
     this.ask = element("button", { type: "button", className: "plain", onclick: once(() => run(() => this.#propose())) });
-    this.element = element("section", { hidden: true }, [this.title, this.hint, this.ask, this.list, this.more]);
+    this.likely = element("button", { type: "button", className: "plain", textContent: phrase("cast.likely", { percent: String(100 * LIKELY) }), onclick: once(() => run(() => this.#acceptLikely())) });
+    this.element = element("section", { hidden: true }, [this.title, this.hint, element("div", { className: "cast-bar" }, [this.likely, this.ask]), this.list, this.more]);
     this.list.addEventListener("keydown", (event) => this.#press(event));
   }
 
@@ -40,8 +45,10 @@ export class CastLines extends EventTarget {
     this.#which = which;
     this.#assistant = assistant;
     this.ask.hidden = !assistant;
+    this.likely.hidden = !("unsure" in which);
     this.ask.textContent = phrase("cast.ask", { model: assistant ?? "" });
     this.#done = [];
+    this.#priced = "";
     this.#at = 0;
     this.title.textContent = title;
     this.#characters = characters;
@@ -57,7 +64,7 @@ export class CastLines extends EventTarget {
   async #load(offset) {
     const isLatest = this.#looks.begin();
     // The server omits decided lines; they stay here so that they can be undone.
-    const gone = this.#lines.filter((line) => line.confirmed && offset).length;
+    const gone = this.#lines.filter((line) => (line.confirmed || line.settled) && offset).length;
     const { data, has_more: hasMore } = await readLines(this.id, this.#which, "unsure" in this.#which ? offset - gone : offset, PAGE);
     if (!isLatest()) return;
     this.#lines = offset ? [...this.#lines, ...data] : data;
@@ -73,7 +80,7 @@ export class CastLines extends EventTarget {
   #row(line, number) {
     const isHere = number === this.#at;
     const name = this.#nameOf(line.character);
-    const guess = line.confidence === null ? name : phrase("cast.guess", { name, percent: String(Math.round(100 * line.confidence)) });
+    const guess = line.confidence === null ? name : phrase(line.followed ? "cast.followed" : "cast.guess", { name, percent: String(Math.round(100 * line.confidence)) });
     const state = line.confirmed ? phrase("cast.decided", { name }) : line.proposal ? this.#proposed(line.proposal) : guess;
     const row = element("li", { tabIndex: isHere ? 0 : -1, onfocus: () => this.#go(number, false) }, [
       element("p", { dir: "auto" }, [
@@ -88,11 +95,36 @@ export class CastLines extends EventTarget {
     return row;
   }
 
+  /** Accept all unsure lines of the project whose speaker is likely. Throws Refusal. */
+  async #acceptLikely() {
+    const ids = [];
+    for (let offset = 0, isMore = true; isMore; offset += AT_ONCE) {
+      const { data, has_more: hasMore } = await readLines(this.id, { unsure: true }, offset, AT_ONCE);
+      ids.push(...data.filter(({ confidence }) => confidence >= LIKELY).map(({ id }) => id));
+      isMore = hasMore;
+    }
+    const set = async (confirmed) => {
+      if (ids.length) await changeParts(this.id, ids, { confirmed });
+      await this.#load(0);
+      this.#at = 0;
+      this.#draw();
+      this.dispatchEvent(new CustomEvent("decided"));
+    };
+    await set(true);
+    offerUndo(phrase("cast.likely.done", { count: ids.length }), ids.length ? () => set(false) : null);
+  }
+
+  /** Return the characters in the order of their keys: first those who speak near the line. */
+  #ordered({ people }) {
+    const near = people.map((id) => this.#characters.find((one) => one.id === id)).filter(Boolean);
+    return [...near, ...this.#characters.filter((one) => !near.includes(one))];
+  }
+
   #choices(line) {
     const choice = (key, words, work) => {
       return element("button", { type: "button", className: "plain", onclick: () => this.run(work) }, [element("kbd", { textContent: key }), words]);
     };
-    const named = this.#characters.slice(0, KEYS).map(({ id, name }, i) => choice(String(i + 1), name, () => this.#decide(line, { character: id })));
+    const named = this.#ordered(line).slice(0, KEYS).map(({ id, name }, i) => choice(String(i + 1), name, () => this.#decide(line, { character: id })));
     return element("div", { className: "cast-choices" }, [
       ...named, ...this.#others(line), choice("0", phrase("cast.narrator"), () => this.#decide(line, { character: "" })),
       choice("⏎", phrase("cast.accept"), () => this.#accept(line)),
@@ -102,7 +134,7 @@ export class CastLines extends EventTarget {
 
   /** Return a select box for the characters without a key. */
   #others(line) {
-    const others = this.#characters.slice(KEYS);
+    const others = this.#ordered(line).slice(KEYS);
     if (!others.length) return [];
     const options = others.map(({ id, name }) => element("option", { value: id, textContent: name }));
     const select = element("select", { onchange: () => select.value && this.run(() => this.#decide(line, { character: select.value })) }, [
@@ -126,7 +158,7 @@ export class CastLines extends EventTarget {
       u: () => this.run(() => this.#undo()), 0: () => this.run(() => this.#decide(line, { character: "" })),
     };
     if (!isButton) keys.Enter = () => this.run(() => this.#accept(line));
-    for (const [i, one] of this.#characters.slice(0, KEYS).entries()) keys[i + 1] = () => this.run(() => this.#decide(line, { character: one.id }));
+    for (const [i, one] of this.#ordered(line).slice(0, KEYS).entries()) keys[i + 1] = () => this.run(() => this.#decide(line, { character: one.id }));
     const work = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (!work) return;
     event.preventDefault();
@@ -151,14 +183,25 @@ export class CastLines extends EventTarget {
     return phrase("cast.proposal", { model: this.#assistant ?? "", name: words });
   }
 
+  /** Show what asking costs; pressed again, ask. */
   async #propose() {
-    this.ask.textContent = phrase("cast.asking", { model: this.#assistant ?? "" });
+    const open = this.#lines.filter((line) => !line.confirmed && !line.proposal).slice(0, PAGE);
+    const ids = open.map(({ id }) => id);
+    if (!ids.length) return;
+    const model = this.#assistant ?? "";
+    if (this.#priced !== ids.join()) {
+      const { questions, tokens } = await proposeSpeakers(this.id, ids, true);
+      this.#priced = ids.join();
+      this.ask.textContent = phrase("cast.ask.cost", { model, count: questions, tokens: String(tokens) });
+      return;
+    }
+    this.ask.textContent = phrase("cast.asking", { model });
     try {
-      const open = this.#lines.filter((line) => !line.confirmed).slice(0, PAGE);
-      const { data } = open.length ? await proposeSpeakers(this.id, open.map(({ id }) => id)) : { data: [] };
+      const { data } = await proposeSpeakers(this.id, ids);
       for (const proposal of data) open.find(({ id }) => id === proposal.part).proposal = proposal;
     } finally {
-      this.ask.textContent = phrase("cast.ask", { model: this.#assistant ?? "" });
+      this.#priced = "";
+      this.ask.textContent = phrase("cast.ask", { model });
     }
     this.#draw();
     this.#go(this.#at);
@@ -178,21 +221,41 @@ export class CastLines extends EventTarget {
   }
 
   async #decide(line, changes) {
-    await changeParts(this.id, [line.id], changes);
+    const { followed } = await changeParts(this.id, [line.id], changes);
     const { character, confirmed, text } = line;
-    this.#done.push({ line, character, confirmed, text: "tags" in changes ? text : null });
+    this.#done.push({ line, character, confirmed, text: "tags" in changes ? text : null, followers: this.#follow(followed) });
     Object.assign(line, { confirmed: true }, "character" in changes ? { character: changes.character || null } : {});
     this.#redraw(line);
-    this.#go(this.#lines.indexOf(line) + 1);
+    const at = this.#lines.indexOf(line) + 1;
+    const open = this.#lines.findIndex((one, number) => number >= at && !one.settled);
+    this.#go(open < 0 ? at : open);
     this.dispatchEvent(new CustomEvent("decided"));
+  }
+
+  /** Show the lines that changed with a decision; returns those shown, as they were before. */
+  #follow(followed) {
+    const before = [];
+    for (const { part, character, confidence, unsure } of followed) {
+      const line = this.#lines.find(({ id }) => id === part);
+      if (!line) continue;
+      before.push({ line, character: line.character });
+      Object.assign(line, { character, confidence, settled: !unsure, followed: line.followed || line.character !== character });
+      this.#redraw(line);
+    }
+    return before;
   }
 
   async #undo() {
     const last = this.#done.pop();
     if (!last) return;
-    const { line, character, confirmed, text } = last;
+    const { line, character, confirmed, text, followers } = last;
     if (text !== null) await changePart(this.id, line.id, { text });
     await changeParts(this.id, [line.id], { character: character ?? "", confirmed });
+    for (const follower of followers.filter((one) => one.line.character !== one.character && !one.line.confirmed)) {
+      await changeParts(this.id, [follower.line.id], { character: follower.character ?? "", confirmed: false });
+      Object.assign(follower.line, { character: follower.character, followed: false, settled: false });
+      this.#redraw(follower.line);
+    }
     Object.assign(line, { character, confirmed });
     this.#redraw(line);
     this.#go(this.#lines.indexOf(line));

@@ -8,5 +8,5 @@ export const needsKey = metaOf("studio-keys") === "needed";
 /** {demo, languages} of the model, as far as known before it is loaded; null: unknown. */
 export const knownCard = JSON.parse(metaOf("studio-card") ?? "null");
 
-/** Whether this is ZeroGPU, where only Gradio's requests get a GPU: speech then goes through Gradio, only as WAV. */
-export const isZeroGpu = metaOf("studio-profile") === "zero";
+/** Whether only Gradio's requests get a GPU: speech then goes through Gradio, only as WAV. */
+export const isThroughGradio = metaOf("studio-profile") === "gradio";

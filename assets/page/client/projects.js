@@ -19,13 +19,23 @@ export const readPartIds = async (id, filter, offset, limit) => (await ask(at(id
 export const readOutline = async (id) => (await ask(at(id, "/outline"))).data;
 export const readTimeline = (id) => ask(at(id, "/timeline?partial=true"));
 
-/** Read a document (a File or a text) without creating a project. Returns its id, title and chapters. Throws Refusal. */
-export function previewDocument(source, notes) {
+/** Read a document (a File or a text; columns: the roles of a table's columns) without creating a project. Returns its id, title and chapters. Throws Refusal. */
+export function previewDocument(source, notes, { columns = /** @type {Record<string, string> | null} */ (null), encoding = "" } = {}) {
   if (typeof source === "string") return ask("/v1/projects/preview", json("POST", { input: source, notes }));
   const body = new FormData();
   body.append("file", source);
   body.append("notes", String(notes));
+  if (columns) body.append("columns", JSON.stringify(columns));
+  body.append("encoding", encoding);
   return ask("/v1/projects/preview", { method: "POST", body });
+}
+
+/** Compare a project with a new version of its table, and make the changes if apply. Returns {same, added, changed, gone, lines}. Throws Refusal. */
+export function updateFromTable(id, file, apply) {
+  const body = new FormData();
+  body.append("file", file);
+  body.append("apply", String(apply));
+  return ask(at(id, "/update"), { method: "POST", body });
 }
 
 export const previewCover = (id) => address(`/v1/projects/previews/${encodeURIComponent(id)}/cover`);
@@ -33,8 +43,8 @@ export const previewCover = (id) => address(`/v1/projects/previews/${encodeURICo
 /** body: as expected by the API. Throws Refusal. */
 export const createProject = (body) => ask("/v1/projects", json("POST", body));
 
-/** The speakers in these chapters (null: all) of a previewed document, with proposed voices; voice: the narrator's. Returns {data}. Throws Refusal. */
-export const findSpeakers = (preview, chapters, voice) => ask("/v1/projects/characters", json("POST", { preview, chapters, voice }));
+/** The speakers in these chapters (null: all) of a previewed document, with proposed voices; voice: the narrator's; people: those known. Returns {data, earlier: casts that share people}. Throws Refusal. */
+export const findSpeakers = (preview, chapters, voice, people) => ask("/v1/projects/characters", json("POST", { preview, chapters, voice, people }));
 
 /** The request completes even if the page is closed. */
 const lasting = (changes) => ({ ...json("PATCH", changes), keepalive: true });
@@ -52,12 +62,14 @@ export const insertPart = (id, after, text) => ask(at(id, "/parts"), json("POST"
 /** position: index of the second part's first character, in code points. */
 export const splitPart = (id, part, text, position) => ask(partAt(id, part, "/split"), json("POST", { text, at: position }));
 /** Regenerate the sentences from character start to end of its text, in code points; replacement: new words for them. Returns the part. */
-export const mendPart = (id, part, text, start, end, replacement = undefined) => ask(partAt(id, part, "/mend"), json("POST", { text, start, end, replacement }));
+export const regeneratePart = (id, part, text, start, end, replacement = undefined) => ask(partAt(id, part, "/regenerate"), json("POST", { text, start, end, replacement }));
 /** text: the text before a split, to undo the split. */
 export const mergeParts = (id, part, following, text = undefined) => ask(partAt(id, part, "/merge"), json("POST", { following, text }));
 export const movePart = (id, part, position) => ask(partAt(id, part, "/move"), json("POST", { position }));
-/** Returns {undo_seconds}, for which it can be restored. */
-export const deletePart = (id, part) => ask(partAt(id, part), { method: "DELETE" });
+/** Delete all of these parts, or none. Returns {undo_seconds}, for which they can be restored. Throws Refusal. */
+export const deleteParts = (id, ids) => ask(at(id, "/parts/delete"), json("POST", { ids }));
+/** Restore deleted parts where they were; a merged part is separated again. */
+export const restoreParts = (id, ids) => ask(at(id, "/parts/restore"), json("POST", { ids }));
 /** query: find, replace, match_case, whole_words and dry_run, which only counts. */
 export const replaceWords = (id, query) => ask(at(id, "/replace"), json("POST", query));
 export const undoReplace = (id) => ask(at(id, "/replace/undo"), { method: "POST" });
@@ -80,6 +92,19 @@ export async function readSample(id, first, last) {
   }));
 }
 
+/** The links to a project's podcast feed, newest first: {data: [{token, path, expires}], share_days}; share_days: the longest validity, or 0 without links. */
+export const listFeeds = (id) => ask(at(id, "/feeds"));
+export const addFeed = (id, days) => ask(at(id, "/feeds"), json("POST", { days }));
+export const removeFeed = (id, token) => ask(at(id, `/feeds/${token}`), { method: "DELETE" });
+/** The episodes that a podcast app finds at a feed's path: [{title, seconds}]. The studio makes missing ones meanwhile. */
+export const readEpisodes = (path) => fetched(path, {}, async (response) => {
+  const items = new DOMParser().parseFromString(await response.text(), "text/xml").getElementsByTagName("item");
+  return [...items].map((item) => ({
+    title: item.getElementsByTagName("title")[0].textContent,
+    seconds: Number(item.getElementsByTagName("itunes:duration")[0].textContent),
+  }));
+});
+
 export const measureLoudness = (id) => ask(at(id, "/loudness?partial=true"));
 export const coverAddress = (id, digest) => address(at(id, `/cover?of=${digest}`));
 export const putCover = (id, cover) => ask(at(id, "/cover"), { ...form({ cover }), method: "PUT" });
@@ -97,8 +122,8 @@ export const mergeCharacter = (id, character, into) => ask(characterAt(id, chara
 export const deleteCharacter = (id, character) => ask(characterAt(id, character), { method: "DELETE" });
 /** Assign proposed voices to the characters; missing: only to characters without one. */
 export const recast = (id, missing) => ask(at(id, "/cast/recast"), json("POST", { missing }));
-/** The chat endpoint's proposals for lines: {data: [{part, character, name, tags}]}. */
-export const proposeSpeakers = (id, ids) => ask(at(id, "/cast/proposals"), json("POST", { ids }));
+/** The chat endpoint's proposals for lines: {data: [{part, character, name, tags}]}; estimate: only {questions, tokens}. */
+export const proposeSpeakers = (id, ids, estimate = false) => ask(at(id, "/cast/proposals"), json("POST", { ids, estimate }));
 
 /** {state, error, recogniser, eta_s, parts, checked, words, wrong, wrong_per_1000, seconds, changed, spots: by kind}. */
 export const readProof = (id) => ask(at(id, "/proof"));

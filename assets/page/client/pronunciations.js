@@ -1,7 +1,7 @@
 // API calls for dictionaries: read, add, change, delete, import and export as CSV. No user interface.
 
 import { address } from "./address.js";
-import { ask, form, json } from "./requests.js";
+import { ask, fetched, form, json } from "./requests.js";
 
 /** @typedef {{ voice?: string, project?: string }} Shelf the dictionary's voice or project; neither: the shared dictionary */
 
@@ -50,3 +50,15 @@ export const importPronunciations = (shelf, file) => change(`/v1/pronunciations/
 
 /** @param {Shelf} shelf */
 export const exportedPronunciations = (shelf) => address(`/v1/pronunciations/csv${query(shelf)}`);
+
+/**
+ * Copy the dictionary of a project to another one.
+ *
+ * @param {string} from
+ * @param {string} to
+ */
+export async function copyPronunciations(from, to) {
+  if (!(await listPronunciations({ project: from })).length) return;
+  const csv = await fetched(`/v1/pronunciations/csv${query({ project: from })}`, {}, (response) => response.blob());
+  await importPronunciations({ project: to }, new File([csv], "words.csv", { type: "text/csv" }));
+}

@@ -10,8 +10,8 @@ export const connection = new EventTarget();
  * status, code: as sent by the server. retryAfter: in seconds. isLost: no response, or the connection broke.
  */
 export class Refusal extends Error {
-  /** @param {{ what: string, why: string, advice: string, status?: number, code?: string, retryAfter?: number | null, isLost?: boolean }} facts */
-  constructor({ what, why, advice, status = 0, code = "", retryAfter = null, isLost = false }) {
+  /** @param {{ what: string, why: string, advice: string, status?: number, code?: string, retryAfter?: number | null, isLost?: boolean, field?: string }} facts field: selects the one to fill in */
+  constructor({ what, why, advice, status = 0, code = "", retryAfter = null, isLost = false, field = "" }) {
     super(why);
     this.what = what;
     this.why = why;
@@ -20,6 +20,7 @@ export class Refusal extends Error {
     this.code = code;
     this.retryAfter = retryAfter;
     this.isLost = isLost;
+    this.field = field;
     if (isLost) connection.dispatchEvent(new Event("lost"));
   }
 

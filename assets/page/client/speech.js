@@ -1,21 +1,21 @@
 // Requests speech through the HTTP API, or through Gradio's where only that gets a GPU.
 
 import { address } from "./address.js";
-import { isZeroGpu } from "./host.js";
+import { isThroughGradio } from "./host.js";
 import { untilFree } from "./places.js";
 import { lostConnection, Refusal, refusalOf } from "./refusal.js";
 import { json, readJson, send } from "./requests.js";
-import { speakThroughGradio } from "./zerogpu.js";
+import { speakThroughGradio } from "./gradio-speech.js";
 
 /**
- * Send the request as soon as this caller has a place; the response streams the audio, on ZeroGPU always as WAV.
+ * Send the request as soon as this caller has a place; the response streams the audio, through Gradio always as WAV.
  * Throws Refusal, or AbortError after signal.abort().
  *
  * @param {Record<string, any>} request
  * @param {AbortSignal | null} [signal]
  */
 export async function requestSpeech(request, signal) {
-  if (isZeroGpu) return speakThroughGradio(request, signal);
+  if (isThroughGradio) return speakThroughGradio(request, signal);
   return untilFree(() => postForSpeech("/v1/audio/speech", request, signal), signal);
 }
 

@@ -1,5 +1,6 @@
 // API calls for the studio itself: its engine's health, queue, settings and models, and signing in and out.
 
+import { forget } from "../lib/storage.js";
 import { address } from "./address.js";
 import { ask, askForKeysBy, json, readJson } from "./requests.js";
 
@@ -28,6 +29,12 @@ export function cancelRequest(id) {
   return readJson(`/v1/requests/${encodeURIComponent(id)}`, { method: "DELETE" });
 }
 
+/** The visitor's long work that is under way: {id, kind, title, project, done, total, left, eta_s}; null if the studio refuses. */
+export const jobs = async () => (await readJson("/v1/jobs", { cache: "no-store" }))?.data ?? null;
+
+/** @param {string} id */
+export const cancelJob = (id) => readJson(`/v1/jobs/${encodeURIComponent(id)}`, { method: "DELETE" });
+
 /** Return the studio's current settings, versions and storage; null if it refuses. */
 export function studioFacts() {
   return readJson("/v1/settings", { cache: "no-store" });
@@ -48,10 +55,11 @@ export async function signIn(key) {
   }
 }
 
-/** Sign this browser out and reload the page, which asks for a key. */
+/** Sign this browser out, remove what the person left in it, and reload the page, which asks for a key. */
 export async function signOut() {
   askForKeysBy(async () => false); // the page is about to reload
   await readJson("/sign-out", { method: "POST", redirect: "manual" });
+  forget();
   location.reload();
 }
 
@@ -97,7 +105,10 @@ export function downloadModel(name) {
   return ask(downloadOf(name), { method: "POST" });
 }
 
-/** @param {string} name */
-export function cancelModelDownload(name) {
-  return ask(downloadOf(name), { method: "DELETE" });
+/**
+ * @param {string} name
+ * @param {boolean} keep - whether the part that has arrived stays, so that the next download continues it
+ */
+export function cancelModelDownload(name, keep) {
+  return ask(`${downloadOf(name)}${keep ? "?keep=true" : ""}`, { method: "DELETE" });
 }

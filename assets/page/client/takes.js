@@ -41,8 +41,8 @@ export function likenessOf(id, clip) {
 }
 
 /** Regenerate the sentences from character start to end of a take's text, in code points; replacement: new words for them. Returns the new take's record. */
-export function mendTake(id, start, end, replacement) {
-  return untilFree(() => ask(`/v1/takes/${encodeURIComponent(id)}/mend`, json("POST", { start, end, replacement })));
+export function regenerateSentences(id, start, end, replacement) {
+  return untilFree(() => ask(`/v1/takes/${encodeURIComponent(id)}/regenerate`, json("POST", { start, end, replacement })));
 }
 
 export const timesAddress = (id) => `/v1/takes/${encodeURIComponent(id)}/timestamps`;
@@ -59,9 +59,9 @@ export function deleteTakes(ids) {
   return ask(`/v1/takes?${new URLSearchParams({ ids: ids.join(","), confirm: "true" })}`, { method: "DELETE" });
 }
 
-/** Return the links with which others can play a take, newest first: [{token, path, expires}]. */
-export async function sharesOf(id) {
-  return (await ask(`/v1/takes/${id}/shares`)).data;
+/** Return the links with which others can play a take, newest first: {data: [{token, path, expires}]}. */
+export function sharesOf(id) {
+  return ask(`/v1/takes/${id}/shares`);
 }
 
 export function addShare(id, days) {

@@ -94,7 +94,13 @@ export function getVoice(reference) {
 }
 
 export async function revisionsOf(reference) {
-  return (await ask(`${about(reference)}/revisions`)).data;
+  const revisions = [];
+  for (let after = ""; ; ) {
+    const page = await ask(`${about(reference)}/revisions?limit=100${after}`);
+    revisions.push(...page.data);
+    if (!page.has_more) return revisions;
+    after = `&after=${page.last_id}`;
+  }
 }
 
 /** changes: any of name, slug, description, tags, language, gender, accent, colour, favourite, licence, defaults. */

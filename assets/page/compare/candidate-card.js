@@ -6,7 +6,7 @@ import { phrase } from "../lib/phrases.js";
 
 const SCORES = [1, 2, 3, 4, 5];
 
-/** Fires "play", "vote", "best" and "use". `vote` is {label, score, best}. */
+/** Fires "play", "vote", "best", "use" and "keepVoice". `vote` is {label, score, best}. */
 export class CandidateCard extends EventTarget {
   score = null;
   isBest = false;
@@ -22,9 +22,10 @@ export class CandidateCard extends EventTarget {
     this.best.setAttribute("aria-label", phrase("compare.isBest", { name: take.number }));
     this.scores = this.#scores();
     this.use = element("button", { type: "button", textContent: phrase("compare.use"), onclick: () => this.#tell("use") });
+    this.keepVoice = element("button", { type: "button", textContent: phrase("takes.keepVoice"), title: phrase("takes.keepVoice.title"), hidden: !take.canBeVoice, onclick: () => this.#tell("keepVoice") });
     this.save = element("a", { textContent: phrase("takes.save") });
     const words = element("div", { className: "cell-words" }, [this.name, this.state]);
-    this.after = element("div", { className: "cell-after" }, [this.use, this.save]);
+    this.after = element("div", { className: "cell-after" }, [this.use, this.keepVoice, this.save]);
     this.element = element("li", {}, [labelled(this.play, phrase("compare.play", { name: take.number })), words, this.scores, this.best, this.after]);
     this.element.dataset.cell = take.number;
     this.show();

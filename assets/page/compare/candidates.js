@@ -24,16 +24,19 @@ const COLUMNS = [
 ];
 const SHORT = { temperature: "temp", topP: "top-p", topK: "top-k", speed: "speed", seed: "seed" };
 
+const SEEDS = 2 ** 31;
+const AUDITIONS = 5;
+
 /** Buttons that fill the table: name to rows. Values missing from a row are the Studio's. */
 const FILLINGS = {
-  deliveries: [
+  deliveries: () => [
     { temperature: 0.6, topP: 0.8, topK: 20 },
     { temperature: 0.8, topP: 0.9, topK: 30 },
     { temperature: 1.0, topP: 0.95, topK: 60 },
   ],
-  temperatures: [0.4, 0.6, 0.8, 1.0, 1.2].map((temperature) => ({ temperature })),
-  seeds: [1, 2, 3, 4].map((seed) => ({ seed })),
-  speeds: [0.85, 1, 1.15].map((speed) => ({ speed })),
+  temperatures: () => [0.4, 0.6, 0.8, 1.0, 1.2].map((temperature) => ({ temperature })),
+  seeds: () => Array.from({ length: AUDITIONS }, () => ({ seed: Math.floor(Math.random() * SEEDS) })),
+  speeds: () => [0.85, 1, 1.15].map((speed) => ({ speed })),
 };
 
 export function unfit(why, advice) {
@@ -60,7 +63,7 @@ export class Candidates extends EventTarget {
     this.part("columns").append(...[...COLUMNS.map(([, title]) => phrase(title)), ""].map((title) => element(title ? "th" : "td", { textContent: title, scope: "col" })));
     this.part("fillings").append(
       ...Object.entries(FILLINGS).map(([name, rows]) =>
-        element("button", { type: "button", className: "chip", textContent: phrase(/** @type {import("../lib/phrases.js").Key} */ (`compare.fill.${name}`)), onclick: () => this.#setRows(rows.map((row) => this.#fullRow(row))) }),
+        element("button", { type: "button", className: "chip", textContent: phrase(/** @type {import("../lib/phrases.js").Key} */ (`compare.fill.${name}`)), onclick: () => this.#setRows(rows().map((row) => this.#fullRow(row))) }),
       ),
     );
   }
@@ -73,7 +76,7 @@ export class Candidates extends EventTarget {
     if (studio.source === "clip" && studio.clip) this.#voices.unshift({ id: OWN_CLIP, name: phrase("speak.clip.yours") });
     const known = new Set(this.#voices.map(({ id }) => id));
     this.#chosen = this.#chosen.filter((id) => known.has(id));
-    if (!this.#rows.length) this.#rows = FILLINGS.deliveries.map((row) => this.#fullRow(row));
+    if (!this.#rows.length) this.#rows = FILLINGS.deliveries().map((row) => this.#fullRow(row));
     this.part("voice").replaceChildren(...this.#voices.map((voice) => element("option", { value: voice.id, textContent: labelOf(voice) })));
     this.part("voice").value = studio.source === "clip" && studio.clip ? OWN_CLIP : studio.voice ?? this.#voices[0]?.id;
     this.#show(this.#kind);

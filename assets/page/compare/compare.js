@@ -16,7 +16,8 @@ const SEEDS = 2 ** 31;
 
 /**
  * Fires "play" {take, others} (if one of the others is playing: from the same position), "grown" and "made" {take} while
- * takes are generated, "told" {take} when a name is revealed, and "use" {take}: its script and settings for the Studio.
+ * takes are generated, "told" {take} when a name is revealed, "row" {takes}: to be played one after the other, "use" {take}: its script and
+ * settings for the Studio, and "keepVoice" {take}.
  */
 export class Compare extends EventTarget {
   /** @type {CandidateCard[]} */
@@ -44,6 +45,10 @@ export class Compare extends EventTarget {
     this.votes = new Votes(this.part("results"));
     this.part("speak").addEventListener("click", () => this.speak());
     this.part("stop").addEventListener("click", (event) => isSecond(event) || this.stop());
+    this.part("row").addEventListener("click", () => this.#tell("row", { takes: this.#cards.map(({ take }) => take).filter(({ file }) => file) }));
+    nowPlaying.addEventListener("show", ({ detail }) => {
+      for (const card of this.#cards) card.element.toggleAttribute("aria-current", card.take === detail.take);
+    });
     this.part("reveal").addEventListener("click", () => this.#reveal());
     document.addEventListener("keydown", (event) => this.#key(event));
     fields.addEventListener("change", () => this.isOpen && this.open(), { once: true }); // if shown before the fields are
@@ -151,7 +156,7 @@ export class Compare extends EventTarget {
       for (const other of this.#cards) other.setBest(other === card && !card.isBest);
       this.#voted();
     });
-    card.addEventListener("use", () => this.#tell("use", { take: card.take }));
+    for (const type of ["use", "keepVoice"]) card.addEventListener(type, () => this.#tell(type, { take: card.take }));
     return card;
   }
 
@@ -190,7 +195,6 @@ export class Compare extends EventTarget {
   }
 
   #play(card) {
-    for (const other of this.#cards) other.element.toggleAttribute("aria-current", other === card);
     this.#tell("play", { take: card.take, others: this.#cards.map(({ take }) => take) });
   }
 

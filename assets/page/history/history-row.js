@@ -18,6 +18,11 @@ export function when(seconds) {
   return moment.toLocaleString(LOCALE, { ...MINUTE, ...year });
 }
 
+/** The beginning of a take's words. */
+export function shortened(words) {
+  return words.length > 40 ? `${words.slice(0, 40)}…` : words;
+}
+
 export class HistoryRow {
   /** does: {play, reuse, again, continue, code, compare, verify, save, link, share, star, delete, choose}, each called with the take. */
   constructor(take, does, canShare) {
@@ -54,8 +59,7 @@ export class HistoryRow {
   }
 
   get #short() {
-    const words = this.take.record.excerpt;
-    return words.length > 40 ? `${words.slice(0, 40)}…` : words;
+    return shortened(this.take.record.excerpt);
   }
 
   #facts() {
@@ -63,7 +67,7 @@ export class HistoryRow {
     const voice = record.voice_revision ? `${speakersOf(record)}@${record.voice_revision}` : speakersOf(record);
     const facts = [when(record.created), voice];
     if (record.seconds) facts.push(clock(record.seconds));
-    if (record.mends) facts.push(phrase("takes.mended"));
+    if (record.regenerated_from) facts.push(phrase("takes.mended"));
     const figures = [phrase("takes.seed", { seed: String(record.seed) })];
     if (record.rtf !== null) figures.unshift(`${phrase("player.rtf")} ${numeral(record.rtf, 2)}`);
     if (record.first_audio_ms !== null) figures.unshift(phrase("history.firstSound", { ms: Math.round(record.first_audio_ms) }));
@@ -91,7 +95,7 @@ export class HistoryRow {
     if (!take.hasSound) return buttons;
     this.compare = this.#button(phrase("takes.compare"), "compare");
     buttons.push(this.compare);
-    if (take.isRepeatable && !take.mends && take.record.state === "finished") {
+    if (take.isRepeatable && !take.regeneratedFrom && take.record.state === "finished") {
       const verify = this.#button(phrase("history.verify"), "verify");
       verify.title = phrase("history.verify.title");
       buttons.push(verify);

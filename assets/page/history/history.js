@@ -3,8 +3,8 @@
 import { linkTo } from "../client/address.js";
 import { Refusal } from "../client/refusal.js";
 import { voices } from "../client/voices.js";
-import { HistoryRow } from "./history-row.js";
-import { deleteTakes, findTakes, starTake, zipAddress } from "../client/takes.js";
+import { HistoryRow, shortened, when } from "./history-row.js";
+import { addShare, deleteTakes, findTakes, removeShare, sharesOf, starTake, zipAddress } from "../client/takes.js";
 import { restore } from "../client/trash.js";
 import { AbComparison } from "../takes/ab-comparison.js";
 import { copyWords } from "../lib/copy.js";
@@ -14,7 +14,7 @@ import { FORMATS, offerFormats } from "../player/download.js";
 import { once } from "../lib/once.js";
 import { Take } from "../takes/take.js";
 import { offerUndo } from "../trash/undo-toast.js";
-import { ShareDialog } from "./share-dialog.js";
+import { ShareDialog } from "../shell/share-dialog.js";
 import { repeatsExactly } from "./verify.js";
 import { numeral, phrase } from "../lib/phrases.js";
 
@@ -47,7 +47,7 @@ export class History extends EventTarget {
   constructor(root) {
     super();
     this.root = root;
-    this.shareDialog = new ShareDialog(root.querySelector("#share"));
+    this.shareDialog = new ShareDialog(root.querySelector("#share"), { list: sharesOf, add: addShare, remove: removeShare });
     this.part = partsOf(root);
     offerFormats(this.part("zip"), () => FORMATS, (format) => element("a", { href: zipAddress([...this.#chosen], format), download: "" }).click());
     this.comparison = new AbComparison(this.part("compare"));
@@ -211,7 +211,7 @@ export class History extends EventTarget {
       save: (take, format) => this.#tell("save", { take, format }),
       star: (take) => this.#do(() => this.#star(take)),
       delete: (take) => this.#do(() => this.#delete([take.id])),
-      share: (take) => this.shareDialog.open(take, this.#shareDays),
+      share: (take) => this.shareDialog.open(take.id, this.#shareDays),
       link: (take, button) => copyWords(linkTo("history", take.id), button),
       choose: (take, isChosen) => this.#choose(isChosen ? [...this.#chosen, take.id] : [...this.#chosen].filter((id) => id !== take.id)),
     };
@@ -232,8 +232,10 @@ export class History extends EventTarget {
   #tellRetention(kept) {
     const size = kept && (kept.bytes >= 2 ** 30 ? `${numeral(kept.bytes / 2 ** 30, kept.bytes % 2 ** 30 ? 1 : 0)} GB` : `${numeral(kept.bytes / 2 ** 20)} MB`);
     const lost = (kept?.lost ?? 0) + (kept?.soundless ?? 0);
+    const next = (kept?.removes_next ?? []).map(({ excerpt, created }) => phrase("history.removedTake", { words: shortened(excerpt), date: when(created) }));
     this.part("retention").textContent = [
-      kept ? phrase("history.keeps", { count: kept.takes, size }) : phrase("history.keepsNone"),
+      ...(kept ? [phrase("history.keeps", { count: kept.takes, size }), phrase("history.keepsApart")] : [phrase("history.keepsNone")]),
+      ...(next.length ? [phrase("history.removesNext", { takes: next.join(", ") })] : []),
       ...(lost ? [phrase("history.lost", { count: lost })] : []),
     ].join(" ");
   }

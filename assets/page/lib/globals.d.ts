@@ -3,8 +3,6 @@
 interface Window {
   /** Gradio's configuration, with the path under which it is served. */
   gradio_config?: { root?: string };
-  /** Whether the surrounding page of a Space can supply headers for ZeroGPU. */
-  supports_zerogpu_headers?: boolean;
   /** For Gradio's buttons, and for measuring the page. */
   studio: object;
 }

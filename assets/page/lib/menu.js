@@ -2,7 +2,7 @@
 
 import { element } from "./elements.js";
 
-/** @typedef {{ words: string, run: () => unknown, isGrave?: boolean, isDisabled?: boolean, isChecked?: boolean }} Item isChecked: for choices, whether it is chosen */
+/** @typedef {{ words: string, note?: string, run: () => unknown, isGrave?: boolean, isDisabled?: boolean, isChecked?: boolean }} Item isChecked: for choices, whether it is chosen */
 
 const GAP = 4; // px between button and menu
 
@@ -61,9 +61,10 @@ function open(button, items) {
   opener = button;
   box.setAttribute("aria-label", button.getAttribute("aria-label") ?? button.textContent ?? "");
   box.replaceChildren(
-    ...items.map(({ words, run, isGrave = false, isDisabled = false, isChecked }) => {
+    ...items.map(({ words, note = "", run, isGrave = false, isDisabled = false, isChecked }) => {
       const entry = element("button", { type: "button", textContent: words, disabled: isDisabled, className: isGrave ? "grave" : "" });
       entry.setAttribute("role", isChecked === undefined ? "menuitem" : "menuitemradio");
+      if (note) entry.append(" ", element("small", { textContent: note }));
       if (isChecked !== undefined) entry.setAttribute("aria-checked", String(isChecked));
       entry.addEventListener("click", () => {
         box.hidePopover();

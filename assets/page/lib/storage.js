@@ -19,6 +19,10 @@ class Memory {
   }
 }
 
+const PREFIX = "voice-studio-";
+const LEFT = `${PREFIX}left`; // written when a person signs out, for the page's other tabs
+let hasLeft = false; // nothing is written any more: the page is about to reload
+
 const ofBrowser = opened("localStorage");
 const ofTab = opened("sessionStorage");
 
@@ -70,6 +74,26 @@ export function keepByTab(name, value) {
   keep(name, value);
 }
 
+/** Remove what this person left in the browser and in all tabs: drafts, takes, projects, voices, votes, preferences. */
+export function forget() {
+  clear();
+  if (!(ofBrowser instanceof Memory)) ofBrowser.setItem(LEFT, String(Date.now()));
+}
+
+function clear() {
+  hasLeft = true;
+  for (const storage of [ofTab, ofBrowser]) {
+    if (storage instanceof Memory) continue;
+    for (const name of Object.keys(storage)) if (name.startsWith(PREFIX)) storage.removeItem(name);
+  }
+}
+
+globalThis.addEventListener?.("storage", ({ key }) => {
+  if (key !== LEFT || hasLeft) return;
+  clear();
+  location.reload();
+});
+
 /**
  * @param {Storage | Memory} storage
  * @param {string} name
@@ -92,6 +116,7 @@ function readFrom(storage, name, otherwise) {
  * @param {unknown} value
  */
 function writeTo(storage, name, value) {
+  if (hasLeft) return;
   try {
     storage.setItem(name, JSON.stringify(value));
   } catch (problem) {

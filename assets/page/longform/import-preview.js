@@ -1,6 +1,7 @@
 // The preview of a document before its import: choice of chapters, title, speakers and their voices, and splitting into parts.
 
 import { folded, speakers, voiceNamed } from "../speak/dialogue.js";
+import { PeopleList } from "../cast/people-list.js";
 import { createProject, findSpeakers, previewCover, previewDocument } from "../client/projects.js";
 import { labelOf } from "../client/voices.js";
 import { element, icon, labelled } from "../lib/elements.js";
@@ -9,17 +10,18 @@ import { Latest } from "../lib/latest.js";
 import { once, onceMore } from "../lib/once.js";
 import { duration } from "../lib/time.js";
 import { phrase } from "../lib/phrases.js";
+import { chosenRoles, showSheet } from "./sheet.js";
 
-const TEXTS = /\.(txt|text|md|markdown|srt|vtt)$/i; // also read here, to find names in them
+const TEXTS = /\.(txt|text|md|markdown|srt|vtt|ass|ssa)$/i; // also read here, to find names in them
+const ANY = "mac_roman"; // in which every byte is a letter: a text whose encoding is unknown can be shown, and another one chosen
 const MOST_NAMES = 24;
-const MOST_SHOWN = 60; // characters; the others get their proposed voices
-const MOST_CAST = 1000; // characters per request
 
 /** Fires "read" once a document is shown, "left" when the preview is closed, and "imported" with {id}. */
 export class ImportPreview extends EventTarget {
   #reads = new Latest();
   /** @type {File | string | null} */
   #source = null;
+  #encoding = ""; // chosen by hand
   /** As returned by the API. @type {any} */
   #preview = null;
   #voices = [];
@@ -29,8 +31,8 @@ export class ImportPreview extends EventTarget {
   #names = [];
   /** Voices chosen by hand, by folded name. @type {Map<string, string>} */
   #chosen = new Map();
-  /** Proposed voices of characters that are not shown, by name. @type {Record<string, string>} */
-  #unshown = {};
+  /** @type {(work: () => Promise<unknown>) => Promise<void>} */
+  #run = async () => {};
 
   /**
    * part: finds the page's elements by name; run: runs work and shows why it failed; say: shows the status; hear: plays a voice.
@@ -41,12 +43,18 @@ export class ImportPreview extends EventTarget {
   constructor(part, { run, say, hear }) {
     super();
     this.part = part;
+    this.#run = run;
     this.say = say;
     this.hear = hear;
+    this.people = new PeopleList(part("people"), { run, hear });
     part("import-form").addEventListener("submit", (event) => event.preventDefault());
     part("make").addEventListener("click", once(() => run(() => this.#import())));
     part("leave").addEventListener("click", () => this.leave());
     part("notes").addEventListener("change", () => this.#source !== null && run(() => this.#read()));
+    part("encoding").addEventListener("change", ({ target }) => {
+      this.#encoding = target.value;
+      if (this.#source !== null) run(() => this.#read());
+    });
     part("speakers").addEventListener("change", () => this.#source !== null && run(() => this.#offerCast()));
     part("voice").addEventListener("change", () => part("speakers").checked && this.#source !== null && run(() => this.#offerCast()));
     const recount = onceMore(() => this.#source !== null && part("speakers").checked && run(() => this.#offerCast()));
@@ -62,8 +70,22 @@ export class ImportPreview extends EventTarget {
     this.#voices = voices;
     this.part("notes").checked = this.part("speakers").checked = false;
     this.#chosen.clear();
+    this.people.clear();
     this.#source = source;
+    this.part("sheet").hidden = true;
+    this.#encoding = "";
     await this.#read();
+  }
+
+  /** Throws Refusal. */
+  async #readAs(source) {
+    const [notes, columns] = [this.part("notes").checked, chosenRoles(this.part("sheet"))];
+    try {
+      return await previewDocument(source, notes, { columns, encoding: this.#encoding });
+    } catch (problem) {
+      if (problem.status !== 400 || this.#encoding || typeof source === "string" || !TEXTS.test(source.name)) throw problem;
+      return previewDocument(source, notes, { columns, encoding: ANY }).catch(() => Promise.reject(problem)); // the reason was another one
+    }
   }
 
   /** Whether a document is shown, to which Back and Forward then return. */
@@ -77,6 +99,7 @@ export class ImportPreview extends EventTarget {
     this.#finds.end();
     this.#source = this.#preview = null;
     this.part("names").replaceChildren();
+    this.people.clear();
     this.dispatchEvent(new CustomEvent("left"));
   }
 
@@ -84,7 +107,7 @@ export class ImportPreview extends EventTarget {
     const isLatest = this.#reads.begin();
     const source = this.#source;
     this.say(phrase("longform.reading"));
-    const [preview, text] = await Promise.all([previewDocument(source, this.part("notes").checked), this.#text(source)]);
+    const [preview, text] = await Promise.all([this.#readAs(source), this.#text(source)]);
     if (!isLatest()) return;
     this.say("");
     this.#names = speakers(text, typeof source === "string" ? 1 : 2);
@@ -103,10 +126,14 @@ export class ImportPreview extends EventTarget {
     this.#preview = preview;
     const { title, author, language, cover, chapters, notes, notes_left_out: left, skipped } = preview;
     for (const [name, value] of [["import-title", title], ["import-author", author], ["import-language", language]]) this.part(name).value = value;
+    showSheet(this.part("sheet"), preview, () => this.#source !== null && this.#run(() => this.#read()));
     this.part("import-cover").hidden = !cover;
     this.part("import-picture").src = cover ? previewCover(preview.id) : "";
     this.part("with-cover").checked = true;
     this.part("notes").closest("label").hidden = !(notes || left);
+    const encodings = Object.entries(preview.encodings);
+    this.part("encoding").closest("label").hidden = !preview.encoding;
+    this.part("encoding").replaceChildren(...encodings.map(([value, textContent]) => element("option", { value, textContent, selected: value === preview.encoding })));
     this.part("import-map").hidden = chapters.length < 2;
     this.part("import-chapters").replaceChildren(...chapters.map((chapter, number) => this.#chapter(chapter, number)));
     this.part("import-skipped").hidden = !skipped.length;
@@ -151,7 +178,8 @@ export class ImportPreview extends EventTarget {
     if (!this.part("speakers").checked) {
       this.say("");
       this.#find(false);
-      return this.#showCast(this.#names.filter((name) => !voiceNamed(name, this.#voices)).slice(0, MOST_NAMES).map((name) => ({ name })), "longform.who.about");
+      this.people.hide();
+      return this.#showCast(this.#names.filter((name) => !voiceNamed(name, this.#voices)).slice(0, MOST_NAMES));
     }
     const chapters = this.#ticked;
     const isFirst = this.part("cast").hidden;
@@ -159,10 +187,13 @@ export class ImportPreview extends EventTarget {
     this.say(phrase("longform.speakers.finding"));
     try {
       const isEmpty = chapters?.length === 0;
-      const { data } = isEmpty ? { data: [] } : await this.#withPreview((id) => findSpeakers(id, chapters, this.part("voice").value));
+      const { data, earlier } = isEmpty ? { data: [], earlier: [] } : await this.#withPreview((id) => findSpeakers(id, chapters, this.part("voice").value, this.people.edited));
       if (!isLatest()) return;
       this.say(data.length ? phrase("longform.speakers.found", { count: data.length }) : phrase("longform.speakers.none"));
-      this.#showCast(data.slice(0, MOST_CAST), "longform.speakers.about");
+      this.#showCast([]);
+      this.part("cast").hidden = !data.length;
+      this.part("who-about").textContent = phrase("longform.speakers.about");
+      this.people.show(data, earlier, this.#voices, (name) => this.#chosen.get(folded(name)));
       if (isFirst) this.part("cast").scrollIntoView({ block: "nearest" });
     } finally {
       if (isLatest()) this.#find(false);
@@ -174,37 +205,25 @@ export class ImportPreview extends EventTarget {
     this.#sum();
   }
 
-  /**
-   * characters: each with its name; characters found by the studio also with other names, lines and proposed voice.
-   *
-   * @param {any[]} characters
-   * @param {import("../lib/phrases.js").Key} about
-   */
-  #showCast(characters, about) {
-    for (const select of this.#selects) if (select.value !== select.dataset.proposed) this.#chosen.set(folded(select.name), select.value);
-    this.part("cast").hidden = !characters.length;
-    this.part("who-about").textContent = phrase(about);
-    this.part("names").replaceChildren(...characters.slice(0, MOST_SHOWN).map((character) => this.#character(character)));
-    const others = characters.slice(MOST_SHOWN);
-    this.part("who-more").hidden = !others.length;
-    this.part("who-more").textContent = phrase("longform.speakers.more", { count: others.length });
-    this.#unshown = Object.fromEntries(others.filter(({ voice }) => voice).map(({ name, voice }) => [name, voice]));
+  /** Show the names that precede a colon. @param {string[]} names */
+  #showCast(names) {
+    for (const select of this.#selects) this.#chosen.set(folded(select.name), select.value);
+    this.part("cast").hidden = !names.length;
+    this.part("who-about").textContent = phrase("longform.who.about");
+    this.part("names").replaceChildren(...names.map((name) => this.#character(name)));
   }
 
-  #character({ name, names = [name], lines, voice }) {
-    const isFound = lines !== undefined;
+  #character(name) {
     const option = (value, textContent) => element("option", { value, textContent });
-    const none = option("", phrase(isFound ? "part.voice.project" : "longform.who.asWritten"));
+    const none = option("", phrase("longform.who.asWritten"));
     const select = labelled(element("select", { name }, [none, ...this.#voices.map((candidate) => option(candidate.id, labelOf(candidate)))]), phrase("speak.cast.voice", { name }));
-    select.dataset.proposed = voice ?? "";
-    select.value = this.#chosen.get(folded(name)) ?? voice ?? ""; // keep a voice chosen before the speakers were found
+    select.value = this.#chosen.get(folded(name)) ?? ""; // keep a voice chosen before the speakers were found
     const hear = () => {
       const chosen = this.#voices.find(({ id }) => id === select.value);
       if (chosen) this.hear(chosen);
     };
     const play = labelled(element("button", { type: "button", className: "plain", onclick: hear }, [icon(PLAY)]), phrase("cast.hear", { name }));
-    const facts = isFound ? [element("small", { className: "quiet", textContent: phrase("cast.lines", { count: lines }) })] : [];
-    return element("label", {}, [element("span", { textContent: name, title: names.join(", ") }), ...facts, select, play]);
+    return element("label", {}, [element("span", { textContent: name }), select, play]);
   }
 
   get #selects() {
@@ -213,7 +232,7 @@ export class ImportPreview extends EventTarget {
 
   get #cast() {
     const chosen = this.#selects.filter((select) => select.value);
-    return { ...this.#unshown, ...Object.fromEntries(chosen.map((select) => [select.name, select.value])) };
+    return Object.fromEntries(chosen.map((select) => [select.name, select.value]));
   }
 
   /** Settings for splitting the document into parts. */
@@ -224,9 +243,10 @@ export class ImportPreview extends EventTarget {
 
   async #import() {
     const about = { title: this.part("import-title").value, author: this.part("import-author").value, language: this.part("import-language").value.trim() };
-    const body = { ...about, ...this.#cut, chapters: this.#ticked, voice: this.part("voice").value, cast: this.#cast, speakers: this.part("speakers").checked, with_cover: this.part("with-cover").checked };
+    const body = { ...about, ...this.#cut, chapters: this.#ticked, voice: this.part("voice").value, cast: this.#cast, speakers: this.part("speakers").checked, people: this.part("speakers").checked ? this.people.all : [], with_cover: this.part("with-cover").checked };
     this.say(phrase("longform.reading"));
     const { id } = await this.#withPreview((preview) => createProject({ ...body, preview }));
+    await this.people.takeAlong(id);
     this.say("");
     this.leave();
     this.dispatchEvent(new CustomEvent("imported", { detail: { id } }));
@@ -238,7 +258,7 @@ export class ImportPreview extends EventTarget {
       return await work(this.#preview.id);
     } catch (problem) {
       if (problem.status !== 404) throw problem;
-      this.#preview = { ...this.#preview, id: (await previewDocument(this.#source, this.part("notes").checked)).id };
+      this.#preview = { ...this.#preview, id: (await this.#readAs(this.#source)).id };
       return work(this.#preview.id);
     }
   }

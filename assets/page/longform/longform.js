@@ -10,6 +10,7 @@ import { duration } from "../lib/time.js";
 import { ImportPreview } from "./import-preview.js";
 import { Playback } from "./playback.js";
 import { Project } from "./project.js";
+import { followListening } from "./stopped-at.js";
 import { listProjects } from "../client/projects.js";
 import { restore } from "../client/trash.js";
 import { offerUndo } from "../trash/undo-toast.js";
@@ -49,6 +50,7 @@ export class LongForm extends EventTarget {
     super();
     this.part = partsOf(root);
     this.nowPlaying = nowPlaying;
+    followListening(nowPlaying);
     this.#keepPasted(this.part("paste"));
     const takePasted = once(async () => {
       const text = this.part("paste").value;

@@ -4,6 +4,7 @@ import { mountCast } from "../cast/cast-panel.js";
 import { element } from "../lib/elements.js";
 import { phrase } from "../lib/phrases.js";
 import { mountProof } from "../proof/proof.js";
+import { mountProse } from "./prose.js";
 
 /**
  * A panel from another folder. `mount` is called when the panel is first shown for a project, with an empty element and the
@@ -16,6 +17,7 @@ import { mountProof } from "../proof/proof.js";
  * @property {import("./playback.js").Playback} playback plays a voice's sample, or a part with the others in a row
  * @property {() => Promise<unknown>} changed to call after changing parts: reads the project, its map and its list again
  * @property {(position: number) => Promise<void>} goToPart shows the part at a position in the panel of parts
+ * @property {(parts: any[]) => Promise<void>} direct selects these parts in the panel of parts
  * @property {() => any} project the project as last returned by the API, or null
  *
  * @typedef {object} Panel
@@ -27,6 +29,7 @@ import { mountProof } from "../proof/proof.js";
 
 /** Panels of other folders, in order: each a line `{ key: "cast", words: phrase("…"), mount: mountCast }`. @type {Panel[]} */
 const PANELS = [
+  { key: "read", words: phrase("prose.title"), mount: mountProse },
   { key: "cast", words: phrase("cast.title"), mount: mountCast },
   { key: "check", words: phrase("project.panel.check"), mount: mountProof, atOnce: true },
 ];

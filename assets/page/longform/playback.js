@@ -1,11 +1,12 @@
 // Plays a project, from one part or as a whole, and reports the part that is playing.
 
-import { changePart, mendPart, readPartIds, readTimeline } from "../client/projects.js";
+import { changePart, readOutline, readPartIds, readTimeline, regeneratePart } from "../client/projects.js";
 import { soundAddress, timesAddress } from "../client/takes.js";
 import { previewAddress } from "../client/voices.js";
 import { Latest } from "../lib/latest.js";
 import { phrase } from "../lib/phrases.js";
 import { Recorded } from "../player/track.js";
+import { stoppedAt } from "./stopped-at.js";
 import { inARow } from "./timeline.js";
 
 export class Playback {
@@ -19,22 +20,33 @@ export class Playback {
   }
 
   /**
-   * Play a part of the project, with the others as previous and next tracks; null: all parts with audio, one after the other.
+   * Play a part of the project, with the others as previous and next tracks; null: all parts with audio, one after the other, from where the listener stopped.
    * If it is playing already, pause or resume it. Throws Refusal.
    */
   async play(project, part) {
     if (part ? this.heard?.part === part.id && this.heard.take === part.chosen : this.isPlayingAll) return this.nowPlaying.playOrPause();
     this.nowPlaying.player.wake();
     const isLatest = this.#plays.begin();
-    const { parts } = await readTimeline(this.id);
+    const [{ parts }, outline] = await Promise.all([readTimeline(this.id), part ? [] : readOutline(this.id)]);
     if (!isLatest()) return;
     const track = (placed) => this.track(placed, project);
     const placed = inARow(parts);
-    if (!part) return this.nowPlaying.playRow(placed.map(track), 0, true);
+    if (!part) return this.#playAll(placed, placed.map(track), outline);
     const at = placed.findIndex(({ take }) => take === part.chosen);
     const one = track({ part: part.id, position: part.position, take: part.chosen });
     const row = at < 0 ? [one] : placed.map((other) => track({ ...other, pause: 0 })); // outdated audio is not in the timeline
     return this.nowPlaying.playRow(row, Math.max(at, 0), false);
+  }
+
+  /** Play all parts from where the listener stopped, or else from the first. Throws Refusal. */
+  #playAll(placed, tracks, outline) {
+    const last = stoppedAt(this.id);
+    const at = placed.findIndex(({ part }) => part === last?.part);
+    const chapters = outline.flatMap(({ title, position, parts: { total } }) => {
+      const first = placed.findIndex((one) => one.position >= position && one.position < position + total);
+      return first < 0 ? [] : [{ words: title || phrase("project.chapter.none"), at: first }];
+    });
+    return this.nowPlaying.play(tracks[Math.max(0, at)], at < 0 ? 0 : (last?.seconds ?? 0), { tracks, isPlayedOn: true, chapters });
   }
 
   /** Play a voice's sample. Throws Refusal. */
@@ -97,7 +109,7 @@ export class Playback {
   async #regenerate(placed, project, span) {
     const { part, take } = placed;
     const { text } = span;
-    const { chosen } = await mendPart(this.id, part, text, span.start, span.end, span.replacement);
+    const { chosen } = await regeneratePart(this.id, part, text, span.start, span.end, span.replacement);
     this.changed();
     const undo = async () => {
       await changePart(this.id, part, { text, take });

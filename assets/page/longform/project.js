@@ -12,13 +12,16 @@ import { showLeftOut } from "./left-out.js";
 import { Panels } from "./panels.js";
 import { PartsPanel } from "./parts/parts-panel.js";
 import { Playback } from "./playback.js";
+import { updateFromFile } from "./sheet.js";
 import { stateWords } from "./project-words.js";
+import { stoppedAt } from "./stopped-at.js";
 import { changeProject, deleteProject, orderProject, readProject, speakParts } from "../client/projects.js";
 import { Unsaved } from "./unsaved.js";
 import { phrase } from "../lib/phrases.js";
 import { sharingItems, sharingWords } from "../shell/sharing.js";
 import { offerUndo } from "../trash/undo-toast.js";
 
+const ROOMY = 1500; // px of width from which the settings are shown beside the text at once
 const [BUSY, IDLE] = [1000, 4000]; // ms between two reads
 const SETTINGS = /** @type {const} */ ([["project-voice", "voice", String], ["speed", "speed", Number], ["normalize", "normalize", JSON.parse], ["gap", "pause", Number], ["chapter-gap", "chapter_pause", Number], ["scene-gap", "scene_pause", Number]]);
 
@@ -27,6 +30,7 @@ export class Project extends EventTarget {
   #timer = 0;
   #looks = new Latest();
   #leave = new AbortController();
+  #ahead = 0; // expected seconds of the audio that is missing
   #unread = ""; // why the last read failed; blank: it did not
   /** @type {any} */
   #project = null;
@@ -42,17 +46,17 @@ export class Project extends EventTarget {
     this.#offerVoices();
     this.playback = new Playback(id, nowPlaying, () => signal.aborted || this.look());
     this.unsaved = new Unsaved(id, { root: part("project"), fields: ["title", ...SETTINGS.map(([name]) => name), ...Object.keys(FINISH)], signal });
-    this.finish = new FinishedFiles(part, { id, signal, run: (work) => this.#do(work), change: (changes) => this.#change(changes) });
+    this.finish = new FinishedFiles(part, { id, signal, run: (work) => this.#do(work), openParts: (field) => this.#openParts(field), change: (changes) => this.#change(changes) });
     const look = () => this.look();
     const project = () => this.#project;
     this.parts = new PartsPanel(part, {
-      id, voices, nowPlaying, signal, look, project, unsaved: this.unsaved, playback: this.playback, run: (work) => this.#do(work), tell: (problem) => this.#tell(problem), open: () => this.panels.show("parts"), mapped: (chapters) => this.finish.showChapters(chapters),
+      id, voices, nowPlaying, signal, look, project, unsaved: this.unsaved, playback: this.playback, run: (work) => this.#do(work), tell: (problem) => this.#tell(problem), open: () => this.panels.show("parts"), mapped: (chapters) => this.#map(chapters),
     });
     this.notice = new DoneNotice(signal);
     this.panels = new Panels(part("project"), part("panels"), {
-      id, voices, signal, project, playback: this.playback, changed: look, goToPart: (position) => this.parts.goTo(position),
+      id, voices, signal, project, playback: this.playback, changed: look, goToPart: (position) => this.parts.goTo(position), direct: (parts) => this.parts.direct(parts),
     });
-    this.part("settings").open = innerWidth > 720;
+    this.#inspect(innerWidth >= ROOMY);
     this.part("dictionary").open = false;
     this.part("dictionary").dataset.project = id;
     this.#listen();
@@ -99,6 +103,7 @@ export class Project extends EventTarget {
     on("cancel", "click", () => orderProject(this.id, "cancel"));
     on("title", "change", ({ target }) => this.#change({ title: target.value }));
     for (const [name, field, read] of SETTINGS) on(name, "change", ({ target }) => this.#change({ [field]: read(target.value) }));
+    on("inspect", "click", () => this.#inspect(this.part("inspector").hidden));
     on("hear", "click", () => this.#hearVoice());
     on("play-all", "click", () => this.#project && this.playback.play(this.#project, null));
     for (const type of ["show", "state"]) this.nowPlaying.addEventListener(type, () => this.#showPlaying(), { signal });
@@ -112,6 +117,25 @@ export class Project extends EventTarget {
     const { title, settings } = this.#project ?? {};
     this.unsaved.note("", changes, { title, ...settings });
     return this.unsaved.save("");
+  }
+
+  #map(chapters) {
+    this.#ahead = chapters.reduce((sum, { expected_s: expected, seconds }) => sum + Math.max(0, expected - seconds), 0);
+    this.finish.showChapters(chapters);
+  }
+
+  /** Show the parts, and a field of their settings. @param {string} [field] */
+  #openParts(field) {
+    this.panels.show("parts");
+    if (!field) return;
+    this.#inspect(true);
+    this.part(field).focus();
+  }
+
+  /** Show or hide the settings beside the text. */
+  #inspect(isShown) {
+    this.part("inspector").hidden = !isShown;
+    this.part("inspect").setAttribute("aria-expanded", String(isShown));
   }
 
   #listenToUnsaved() {
@@ -135,6 +159,7 @@ export class Project extends EventTarget {
     const isUnderWay = ["running", "paused"].includes(this.#project?.state);
     return [
       ...(this.#project?.right === "read" ? [] : [{ words: phrase("project.again"), run: () => this.#speakAgain(parts.total), isDisabled: !parts?.done || isUnderWay }]),
+      ...(this.#project?.right !== "read" && Object.values(this.#project?.settings.columns ?? {}).includes("id") ? [{ words: phrase("sheet.update"), run: () => updateFromFile(this.id, (work) => this.#do(work), (words) => (this.part("told").textContent = words)) }] : []),
       ...(canAsk() ? [{ words: phrase("project.notify"), run: () => askToNotify() }] : []),
       ...(this.#project ? sharingItems(this.#project, (sharing) => this.#do(() => changeProject(this.id, { sharing }))) : []),
       ...(this.#project?.right === "own" ? [{ words: phrase("project.delete"), run: once(() => this.#do(() => this.#delete())), isGrave: true }] : []),
@@ -192,7 +217,7 @@ export class Project extends EventTarget {
     fill("speed", settings.speed);
     fill("normalize", JSON.stringify(settings.normalize));
     for (const [name, field] of [["gap", "pause"], ["chapter-gap", "chapter_pause"], ["scene-gap", "scene_pause"]]) fill(name, settings[field]);
-    const summary = stateWords(project);
+    const summary = stateWords(project, this.#ahead);
     if (this.part("state").textContent !== summary) this.part("state").textContent = summary;
     this.part("progress").value = parts.done / parts.total;
     const isUnderWay = state === "running" || state === "paused";
@@ -209,7 +234,7 @@ export class Project extends EventTarget {
   /** Make the button that plays all parts pause and resume them, so that a second click does not restart. */
   #showPlaying() {
     const { isPlayingAll, isPlaying } = this.playback;
-    this.part("play-all").textContent = phrase(!isPlayingAll ? "project.playAll" : isPlaying ? "project.playAll.pause" : "project.playAll.resume");
+    this.part("play-all").textContent = phrase(!isPlayingAll ? (stoppedAt(this.id) ? "project.playAll.on" : "project.playAll") : isPlaying ? "project.playAll.pause" : "project.playAll.resume");
   }
 
   async #delete() {

@@ -8,7 +8,7 @@ import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
 import { stepWords } from "../shell/engine-health.js";
-import { modelCard, showProgress } from "./model-card.js";
+import { modelCard, recommended, showProgress } from "./model-card.js";
 
 const AGAIN = 1000; // ms between polls during a download or switch
 
@@ -92,10 +92,19 @@ export class ModelsDialog {
     this.part("keep").hidden = !canCancel;
     this.#say(isLoading ? phrase("models.switching", { model: this.#titleOf(target ?? this.#state.model), step: stepWords(status === "starting" ? doing : "changing the model") }) : this.#settled());
     const held = document.activeElement;
-    const place = /** @type {HTMLElement | null | undefined} */ (held?.closest("#models li"));
-    setChildren(this.part("list"), this.#cards.of(this.#models.map((model) => ({ ...model, id: model.name })), (model, before) => this.#card(model, before)));
-    if (!place || place.isConnected) return;
-    const card = this.#cards.get(place.dataset.model ?? "");
+    const holder = /** @type {HTMLElement | null | undefined} */ (held?.closest("#models li"));
+    const best = recommended(this.#models);
+    const cards = this.#cards.of(this.#models.map((model) => ({ ...model, id: model.name })), (model, before) => this.#card(model, before, model.name === best?.name));
+    const isInFront = ({ name, loaded, path }) => !best || loaded || name === best.name || path === name || name === this.#confirming || name === target || Boolean(this.#state.downloads[name]?.running || this.#state.downloads[name]?.error);
+    const place = new Map(this.#models.map((model, number) => [cards[number], isInFront(model)]));
+    const others = cards.filter((card) => !place.get(card));
+    const bestCard = this.#cards.get(best?.name ?? "");
+    setChildren(this.part("list"), cards.filter((card) => place.get(card)).sort((card, other) => Number(other === bestCard) - Number(card === bestCard)));
+    setChildren(this.part("others"), others);
+    this.part("behind").hidden = !others.length;
+    this.part("behind-count").textContent = phrase("models.others", { count: others.length });
+    if (!holder || holder.isConnected) return;
+    const card = this.#cards.get(holder.dataset.model ?? "");
     const controls = /** @type {HTMLElement[]} */ ([...(card?.querySelectorAll("button, a") ?? [])]);
     (controls.find(({ textContent }) => textContent === held?.textContent) ?? controls[0])?.focus({ preventScroll: true });
   }
@@ -106,13 +115,14 @@ export class ModelsDialog {
   }
 
   /** Reuse the existing card unless more than its progress has changed, so that no click on it is lost. */
-  #card(model, before) {
+  #card(model, before, isRecommended) {
     const { name } = model;
     const download = this.#state.downloads[name];
     const isBusy = this.#state.switching_to !== null || this.#state.status === "starting" || Boolean(this.#state.cannot_switch);
     const buttons = {
       download: () => this.#do(() => downloadModel(name)),
-      cancel: () => this.#do(() => cancelModelDownload(name)),
+      cancel: () => this.#do(() => cancelModelDownload(name, false)),
+      pause: () => this.#do(() => cancelModelDownload(name, true)),
       ask: () => {
         this.#confirming = name;
         this.#draw();
@@ -129,7 +139,7 @@ export class ModelsDialog {
       },
     };
     const current = this.#models.find(({ loaded }) => loaded)?.title ?? this.#state.model;
-    const drawn = modelCard(model, download, { isBusy, isConfirming: this.#confirming === name, current }, buttons);
+    const drawn = modelCard(model, download, { isBusy, isConfirming: this.#confirming === name, isRecommended, current }, buttons);
     const looks = drawn.outerHTML;
     const card = before?.dataset.looks === looks ? before : drawn;
     Object.assign(card.dataset, { looks, model: name });

@@ -47,12 +47,17 @@ export class RecogniserOffer extends EventTarget {
     if (isNeeded === this.#isNeeded) return;
     this.#isNeeded = isNeeded;
     this.element.hidden = !isNeeded;
-    if (this.#isOpen) this.open();
+    if (this.#isOpen) this.#look();
   }
 
   /** To be called when its step is shown. */
   open() {
+    if (this.#isOpen) return;
     this.#isOpen = true;
+    this.#look();
+  }
+
+  #look() {
     if (this.#isNeeded) this.#show(recogniser);
   }
 
@@ -81,6 +86,7 @@ export class RecogniserOffer extends EventTarget {
 
   #draw(now) {
     const { installed, may_fetch: mayFetch, fetching } = now;
+    this.element.toggleAttribute("data-offered", mayFetch);
     this.words.textContent = wordsFor(now);
     this.progress.hidden = !fetching;
     if (fetching?.total) this.progress.value = fetching.bytes / fetching.total;

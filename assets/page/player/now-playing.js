@@ -2,11 +2,14 @@
 
 import { Refusal } from "../client/refusal.js";
 import { Latest } from "../lib/latest.js";
+import { followPreferences } from "./listening.js";
+import { NextTrack } from "./next-track.js";
 import { floats } from "../lib/wav.js";
 import { phrase } from "../lib/phrases.js";
 
-/** Tracks in a row; isPlayedOn: the next one plays automatically. @type {{ tracks: import("./track.js").Track[], isPlayedOn: boolean }} */
+/** Tracks in a row; isPlayedOn: the next one plays automatically; chapters: each with the number of its first track. @type {{ tracks: import("./track.js").Track[], isPlayedOn: boolean, chapters?: { words: string, at: number }[] }} */
 const NO_ROW = { tracks: [], isPlayedOn: false };
+const NOTICED = 2; // seconds of silence that a listener would wonder about
 
 /**
  * Fires "show" with {take} when another track is shown, "moved" with {take, position, state} about twenty times a second
@@ -22,28 +25,29 @@ export class NowPlaying extends EventTarget {
   #sound = null; // the track's handle in the player
   #row = NO_ROW;
   #asked = new Latest(); // of requests to show or play a track
+  #isRepeated = false;
+  #next;
   #isPaused = false; // ignore states reported before the player has paused
 
   constructor(player, bar, preferences) {
     super();
     this.player = player;
     this.bar = bar;
+    this.#next = new NextTrack(player);
+    player.addEventListener("followed", () => this.#goOn());
     player.addEventListener("heard", ({ detail }) => this.#hear(detail));
     bar.addEventListener("press", () => this.playOrPause());
     bar.addEventListener("seek", ({ detail }) => this.seek(detail.seconds));
-    bar.addEventListener("step", ({ detail }) => this.#step(detail.by));
-    bar.addEventListener("volume", ({ detail }) => preferences.set({ volume: detail.value }));
+    bar.addEventListener("skip", ({ detail }) => this.skip(detail.by));
+    bar.addEventListener("repeat", ({ detail }) => this.#repeat(detail.isRepeated));
+    bar.addEventListener("step", ({ detail }) => this.step(detail.by));
+    bar.addEventListener("chapter", ({ detail }) => this.#open(this.#row.tracks[detail.at]));
     bar.addEventListener("save", ({ detail }) => this.#tell("save", detail));
     bar.addEventListener("close", () => {
       this.pause();
       bar.isClosed = true;
     });
-    const follow = () => {
-      bar.volume = player.volume = preferences.values.volume;
-      player.fixedWait = preferences.wait;
-    };
-    preferences.addEventListener("change", follow);
-    follow();
+    followPreferences(player, bar, preferences, () => this.pause());
   }
 
   get isOver() {
@@ -111,12 +115,23 @@ export class NowPlaying extends EventTarget {
     this.#sound?.seek(seconds);
   }
 
+  /** Go forward or back by seconds, in a row also into the track beside. Throws Refusal. */
+  async skip(by) {
+    const to = this.position + by;
+    const other = to < 0 ? this.#beside(-1) : this.current && to > this.current.seconds ? this.#beside(1) : null;
+    if (!other) return this.seek(Math.max(0, to));
+    const from = to < 0 ? to : to - this.current.seconds;
+    await other.load();
+    return this.play(other, Math.max(0, from < 0 ? other.seconds + from : from), this.#row);
+  }
+
   /** Make this the current track. */
   show(take, row = NO_ROW) {
     this.#asked.begin();
     this.#isPaused = false;
     this.#sound?.pause(); // no longer the current track
     this.#sound = null;
+    this.#next.leave(take);
     if (this.current && this.current !== take) this.current.leave();
     take.hold();
     this.current = take;
@@ -127,6 +142,7 @@ export class NowPlaying extends EventTarget {
     this.bar.offer(take.url ? take.formats : []);
     this.bar.show({ bars: take.waveform?.bars ?? [], seconds: take.seconds, expected: take.expectedSeconds, position: 0 });
     this.bar.offerSteps(row.tracks.length > 1 ? { back: this.#beside(-1), on: this.#beside(1) } : null);
+    this.bar.offerChapters(row.isPlayedOn ? (row.chapters ?? []) : [], row.tracks.indexOf(take));
     this.showFigures(take);
     this.say("waiting", take.file ? phrase("player.playing", { name: take.name }) : undefined);
     this.#tell("show");
@@ -155,7 +171,32 @@ export class NowPlaying extends EventTarget {
     }
     sound.play();
     this.#sound = sound;
-    if (row.isPlayedOn) this.#beside(1)?.load().catch(() => {}); // reported when it is played
+    this.#prepareNext();
+  }
+
+  #prepareNext() {
+    const next = this.#row.isPlayedOn && !this.#isRepeated ? this.#beside(1) : null;
+    const isShown = this.#asked.join();
+    if (next) this.#next.prepare(this.current, next, () => isShown() && !this.#isRepeated);
+  }
+
+  /** Show the track that has begun by itself. */
+  #goOn() {
+    if (!this.#next.ready) return;
+    const { track, sound } = this.#next.ready;
+    const isPaused = this.#isPaused; // by a press that the previous track's end overtook
+    track.pressedAt = null;
+    this.show(track, this.#row);
+    this.#sound = sound;
+    if (isPaused) this.pause();
+    this.#prepareNext();
+  }
+
+  #repeat(isRepeated) {
+    this.#isRepeated = isRepeated;
+    this.bar.listen({ isRepeated });
+    if (isRepeated) this.#next.end();
+    else this.#prepareNext();
   }
 
   /** Play one of several tracks in a row; isPlayedOn: then the rest. Throws Refusal. */
@@ -174,8 +215,13 @@ export class NowPlaying extends EventTarget {
     return this.#row.tracks[this.#row.tracks.indexOf(this.current) + by] ?? null;
   }
 
-  async #step(by) {
-    const next = this.#beside(by);
+  /** Play the next (1) or previous (-1) track of the row. */
+  step(by) {
+    return this.#open(this.#beside(by));
+  }
+
+  /** Play a track of the row, and show why it fails. @param {import("./track.js").Track | null} next */
+  async #open(next) {
     if (!next) return;
     try {
       await this.play(next, 0, this.#row);
@@ -189,8 +235,13 @@ export class NowPlaying extends EventTarget {
   async open(take) {
     if (this.current !== take) return; // another track continues to play
     const isShown = this.#asked.join();
-    const sound = await this.player.open(take.sampleRate);
-    if (isShown()) this.#sound = sound;
+    const sound = await this.player.open(take.sampleRate, take.expectedSeconds);
+    if (!isShown()) return;
+    this.#sound = sound;
+    if (sound.delay >= NOTICED) {
+      const [seconds, pace] = [Math.ceil(sound.delay), this.player.delay.pace.toFixed(1)];
+      this.say("waiting", phrase("player.slow", { seconds, pace }));
+    }
   }
 
   /** Add a take's latest piece. */
@@ -223,7 +274,7 @@ export class NowPlaying extends EventTarget {
     this.position = position / take.sampleRate;
     const more = underruns > take.underruns;
     take.underruns = Math.max(underruns, take.underruns);
-    if (needed !== undefined && take.pressedAt !== null) this.player.delay.learn(needed);
+    if (needed !== undefined && take.pressedAt !== null) this.player.delay.learn(needed, take.seconds);
     if (firstSampleAt !== undefined && take.pressedAt !== null) take.heardMs ??= firstSampleAt - take.pressedAt;
     if (firstSampleAt !== undefined || more) this.showFigures(take);
     this.bar.show({ position: Math.min(this.position, take.seconds) });
@@ -233,9 +284,11 @@ export class NowPlaying extends EventTarget {
       over: take.ending === "length" ? take.endingWords : [take.name, take.endingWords.toLowerCase()].filter(Boolean).join(": "),
     };
     const isLate = this.#isPaused && (state === "playing" || state === "waiting");
-    if (!isLate) this.say(state, words[state]);
+    const isRepeated = state === "over" && this.#isRepeated && !this.#isPaused;
+    if (!isLate && !isRepeated) this.say(state, words[state]); // a repeated track is never over: a key pressed then must pause it
     this.#tell("moved", { position: this.position, state });
-    if (state === "over" && this.#row.isPlayedOn) this.#step(1);
+    if (isRepeated) this.#sound.play();
+    else if (state === "over" && this.#row.isPlayedOn) this.step(1);
   }
 
   #tell(type, more = {}) {

@@ -1,21 +1,28 @@
 // The player bar: waveform, position, time, figures. Only displays values and reports clicks.
 
 import { partsOf } from "../lib/elements.js";
+import { offerMenu } from "../lib/menu.js";
 import { offerFormats } from "./download.js";
 import { clock } from "../lib/time.js";
 import { BARS_PER_SECOND } from "./waveform.js";
 import { LOCALE, phrase } from "../lib/phrases.js";
 
 const STEPS = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 5, PageDown: -5 }; // seconds
+const SKIP = 10; // seconds
+const RATES = [0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.5, 3];
+const SLEEPS = [15, 30, 60]; // minutes
 const FORMAT = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 2 });
 
-/** Fires "press" (play or pause), "seek" {seconds}, "step" {by} (1: next, -1: previous track), "volume" {value}, "save" {format}, "close". */
+/** Fires "press" (play or pause), "seek" and "skip" {seconds; by}, "rate" {rate}, "repeat" {isRepeated}, "sleep" {minutes}, "step" {by} (1: next, -1: previous track), "chapter" {at}, "volume" {value}, "save" {format}, "close". */
 export class PlayerBar extends EventTarget {
   #drawing = false;
   /** @type {string[]} */
   #formats = [];
   /** The area the track belongs to. @type {string | undefined} */
   #owner = document.body.dataset.area;
+  #listening = { rate: 1, isRepeated: false, sleep: 0 };
+  /** @type {{ chapters: { words: string, at: number }[], at: number }} */
+  #row = { chapters: [], at: 0 };
   #view = { bars: [], seconds: 0, expected: 0, position: 0 };
 
   constructor(element) {
@@ -23,13 +30,16 @@ export class PlayerBar extends EventTarget {
     this.element = element;
     const part = partsOf(element);
     this.parts = Object.fromEntries(
-      ["play", "canvas", "seek", "time", "volume", "save", "status", "figures", "level", "back", "on", "close"].map((name) => [name, part(name)]),
+      ["play", "canvas", "seek", "time", "volume", "save", "status", "figures", "level", "back", "on", "close", "rate", "rewind", "forward", "chapters"].map((name) => [name, part(name)]),
     );
     const tell = (type, detail) => this.dispatchEvent(new CustomEvent(type, { detail }));
     this.parts.play.addEventListener("click", () => tell("press"));
     this.parts.seek.addEventListener("input", ({ target }) => tell("seek", { seconds: Number(target.value) }));
     this.parts.seek.addEventListener("keydown", (event) => this.#step(event));
     for (const [name, by] of [["back", -1], ["on", 1]]) this.parts[String(name)].addEventListener("click", () => tell("step", { by }));
+    for (const [name, by] of [["rewind", -SKIP], ["forward", SKIP]]) this.parts[String(name)].addEventListener("click", () => tell("skip", { by }));
+    offerMenu(this.parts.rate, () => this.#choices(tell));
+    offerMenu(this.parts.chapters, () => this.#chapterChoices(tell));
     this.parts.volume.addEventListener("input", ({ target }) => tell("volume", { value: Number(target.value) }));
     new ResizeObserver(() => this.#draw()).observe(this.parts.canvas);
     new ResizeObserver(() => this.#makeRoom()).observe(element);
@@ -37,6 +47,35 @@ export class PlayerBar extends EventTarget {
     this.parts.close.addEventListener("click", () => tell("close"));
     new MutationObserver(() => this.#draw()).observe(document.body, { attributeFilter: ["class"] });
     new MutationObserver(() => this.#fit()).observe(document.body, { attributeFilter: ["data-area"] });
+  }
+
+  /** The speeds, repetition, and when to stop. */
+  #choices(tell) {
+    const speeds = RATES.map((rate) => ({ words: phrase("player.rate.times", { rate: FORMAT.format(rate) }), isChecked: rate === this.#listening.rate, run: () => tell("rate", { rate }) }));
+    const { isRepeated, sleep } = this.#listening;
+    const sleeps = SLEEPS.map((minutes) => ({ words: phrase("player.sleep", { minutes }), isChecked: minutes === sleep, run: () => tell("sleep", { minutes: minutes === sleep ? 0 : minutes }) }));
+    return [...speeds, { words: phrase("player.repeat"), isChecked: isRepeated, run: () => tell("repeat", { isRepeated: !isRepeated }) }, ...sleeps];
+  }
+
+  /** Offer the chapters of a row; at: the number of the current track. @param {{ words: string, at: number }[]} chapters */
+  offerChapters(chapters, at) {
+    this.#row = { chapters, at };
+    this.parts.chapters.hidden = !chapters.length;
+  }
+
+  #chapterChoices(tell) {
+    const { chapters, at } = this.#row;
+    const current = chapters.findLast((chapter) => chapter.at <= at);
+    if (chapters.length < 2) return [{ words: phrase("player.first"), run: () => tell("chapter", { at: 0 }) }];
+    return chapters.map((chapter) => ({ words: chapter.words, isChecked: chapter === current, run: () => tell("chapter", { at: chapter.at }) }));
+  }
+
+  /** How the listener listens: any of rate, isRepeated, and sleep, the minutes until playback stops (0: it does not). */
+  listen(listening) {
+    const { rate, isRepeated, sleep } = Object.assign(this.#listening, listening);
+    this.parts.rate.textContent = phrase("player.rate.times", { rate: FORMAT.format(rate) });
+    this.parts.rate.setAttribute("aria-label", `${phrase("player.rate")}: ${this.parts.rate.textContent}`);
+    this.parts.rate.toggleAttribute("data-set", rate !== 1 || isRepeated || sleep > 0);
   }
 
   /** End the page above the bar, so that everything can be scrolled into view. */

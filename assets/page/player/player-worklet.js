@@ -3,6 +3,9 @@
 const SECONDS_AT_FIRST = 30;
 // Samples between position reports. Drawing on each report may slow down generation, so report less often until that is done.
 const [REPORT_EVERY, REPORT_EVERY_MAKING] = [2048, 4096];
+// At another speed, pieces of HOP seconds are joined where the sound is most alike, at most REACH seconds away: longer than a
+// period of the lowest voices, so that the pitch stays, and shorter than most sounds of speech. Every fourth sample is compared.
+const [HOP, REACH, COMPARED] = [0.015, 0.009, 4];
 const LONGEST_WAIT = 1; // second of sound, after a gap
 
 class TakeSource extends AudioWorkletProcessor {
@@ -20,6 +23,12 @@ class TakeSource extends AudioWorkletProcessor {
   state = "waiting"; // waiting for samples | playing | paused | over
   reported = 0;
   loudest = 0; // since the last report
+  rate = 1; // speed of playback, without a change of pitch
+  hop = new Float32Array(0); // a joined piece at another speed
+  hopped = 0; // samples of it given to the audio graph
+  natural = 0; // where the sound of that piece goes on
+  /** The take that follows this one without a gap. @type {{ next: number, samples: Float32Array<ArrayBuffer> } | null} */
+  following = null;
 
   constructor() {
     super();
@@ -29,19 +38,22 @@ class TakeSource extends AudioWorkletProcessor {
       open: (order) => this.open(order),
       append: (order) => this.append(order),
       complete: () => this.complete(),
+      follow: ({ next, samples }) => (this.following = samples ? { next, samples } : null),
       play: () => this.play(),
       pause: () => (this.state = "paused"),
       seek: (order) => this.seek(order),
+      rate: (order) => this.setRate(order),
     };
     this.port.onmessage = ({ data }) => {
-      if (data.order === "open" || data.take === this.take) orders[data.order](data);
+      if (data.order === "open" || data.order === "rate" || data.take === this.take) orders[data.order](data);
     };
   }
 
-  /** @param {{ take: number, prebuffer: number, delay: number }} order */
-  open({ take, prebuffer, delay }) {
+  /** @param {{ take: number, prebuffer: number, delay: number, buffer?: Float32Array<ArrayBuffer> }} order */
+  open({ take, prebuffer, delay, buffer = new Float32Array(sampleRate * SECONDS_AT_FIRST) }) {
     this.take = take;
-    this.buffer = new Float32Array(sampleRate * SECONDS_AT_FIRST);
+    this.buffer = buffer;
+    this.following = null;
     this.length = 0;
     this.position = 0;
     this.rendered = 0;
@@ -53,6 +65,20 @@ class TakeSource extends AudioWorkletProcessor {
     this.state = "waiting";
     this.reported = 0;
     this.loudest = 0;
+    this.drop();
+  }
+
+  /** @param {{ rate: number }} order */
+  setRate({ rate }) {
+    this.rate = rate;
+    this.drop();
+  }
+
+  /** Begin a new row of joined pieces at the position. */
+  drop() {
+    this.hop = new Float32Array(0);
+    this.hopped = 0;
+    this.natural = this.position = Math.round(this.position);
   }
 
   /** @param {{ samples: Float32Array }} order */
@@ -82,6 +108,7 @@ class TakeSource extends AudioWorkletProcessor {
   /** @param {{ sample: number }} order */
   seek({ sample }) {
     this.position = Math.max(0, Math.min(sample, this.length));
+    this.drop();
     if (this.state === "over") this.state = "paused";
     this.report();
   }
@@ -91,6 +118,19 @@ class TakeSource extends AudioWorkletProcessor {
     const { take, position, rendered, underruns, state, loudest } = this;
     this.port.postMessage({ take, position, rendered, underruns, state, loudest, ...more });
     this.loudest = 0;
+  }
+
+  /**
+   * Go on with the take that follows.
+   *
+   * @param {{ next: number, samples: Float32Array<ArrayBuffer> }} take
+   */
+  goOn({ next, samples }) {
+    this.open({ take: next, prebuffer: 0, delay: 0, buffer: samples });
+    this.length = samples.length;
+    this.isComplete = true;
+    this.state = "playing";
+    this.report();
   }
 
   /**
@@ -105,6 +145,73 @@ class TakeSource extends AudioWorkletProcessor {
   }
 
   /**
+   * @param {Float32Array} out
+   * @param {number} ahead
+   */
+  copy(out, ahead) {
+    const count = Math.min(out.length, ahead);
+    out.set(this.buffer.subarray(this.position, this.position + count));
+    this.position += count;
+    return count;
+  }
+
+  /** @param {Float32Array} out */
+  fill(out) {
+    return this.rate === 1 ? this.copy(out, this.length - this.position) : this.stretch(out);
+  }
+
+  /** @param {Float32Array} out */
+  stretch(out) {
+    let count = 0;
+    while (count < out.length && (this.hopped < this.hop.length || this.join())) {
+      const piece = this.hop.subarray(this.hopped, this.hopped + out.length - count);
+      out.set(piece, count);
+      this.hopped += piece.length;
+      count += piece.length;
+    }
+    return count;
+  }
+
+  /** Make the next piece: the sound that follows fades into the most similar one near the position. Returns whether there is one. */
+  join() {
+    const [size, reach] = [Math.round(HOP * sampleRate), Math.round(REACH * sampleRate)];
+    const at = Math.round(this.position);
+    if (at + reach + size > this.length) {
+      if (!this.isComplete || at >= this.length) return false;
+      this.hop = this.buffer.slice(at, this.length);
+      this.natural = this.position = this.length;
+    } else {
+      const from = this.likest(at, size, reach);
+      this.hop = this.buffer.slice(from, from + size);
+      for (let i = 0; i < size; i += 1) this.hop[i] += (1 - i / size) * (this.buffer[this.natural + i] - this.hop[i]);
+      this.natural = from + size;
+      this.position = Math.min(this.position + size * this.rate, this.length);
+    }
+    this.hopped = 0;
+    return true;
+  }
+
+  /**
+   * @param {number} at
+   * @param {number} size
+   * @param {number} reach
+   */
+  likest(at, size, reach) {
+    let [best, most] = [at, -Infinity];
+    if (this.natural + size > this.length) return best;
+    for (let from = Math.max(0, at - reach); from <= at + reach; from += 1) {
+      let [product, power] = [0, 1e-9];
+      for (let i = 0; i < size; i += COMPARED) {
+        product += this.buffer[this.natural + i] * this.buffer[from + i];
+        power += this.buffer[from + i] ** 2;
+      }
+      const likeness = product / Math.sqrt(power);
+      if (likeness > most) [best, most] = [from, likeness];
+    }
+    return best;
+  }
+
+  /**
    * @param {Float32Array[][]} _inputs
    * @param {Float32Array[][]} outputs
    */
@@ -114,11 +221,13 @@ class TakeSource extends AudioWorkletProcessor {
     if (this.state !== "playing") return true;
 
     const [out] = outputs[0];
-    const count = Math.min(out.length, ahead);
-    out.set(this.buffer.subarray(this.position, this.position + count));
+    let count = this.fill(out);
+    if (count < out.length && this.isComplete && this.following) {
+      this.goOn(this.following);
+      count += this.fill(out.subarray(count));
+    }
     for (let i = 0; i < count; i += 1) this.loudest = Math.max(this.loudest, Math.abs(out[i]));
     const isFirst = this.rendered === 0 && count > 0;
-    this.position += count;
     this.rendered += count;
 
     if (isFirst) this.report({ firstSampleAt: currentTime });

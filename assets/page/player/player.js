@@ -6,7 +6,7 @@ import { PlayoutDelay } from "./playout-delay.js";
 const USUAL_RATE = 44100;
 
 /**
- * Fires "heard" with {firstSampleAt?, needed?, position, rendered, underruns, state, loudest}: positions in samples, times in
+ * Fires "followed" when the next take has begun by itself, and "heard" with {firstSampleAt?, needed?, position, rendered, underruns, state, loudest}: positions in samples, times in
  * milliseconds of performance.now(), loudest since the last report from 0 to 1. needed, once, when complete: the seconds of
  * delay at the start that would have avoided all gaps.
  */
@@ -16,9 +16,11 @@ export class Player extends EventTarget {
   /** @type {GainNode | null} */
   #gain = null;
   #volume = 1;
+  #rate = 1;
   /** @type {Promise<AudioWorkletNode> | null} */
   #preparing = null; // the node of the current context
   #take = 0;
+  #following = 0; // the take that plays on without a gap
   delay = new PlayoutDelay();
   /** @type {number | null} */
   fixedWait = null; // seconds to buffer before playback, instead of the learned delay
@@ -46,10 +48,15 @@ export class Player extends EventTarget {
     node.port.onmessage = ({ data }) => this.#hear(context, data);
     node.connect(gain).connect(context.destination);
     if (context === this.#context) this.#gain = gain;
+    node.port.postMessage({ order: "rate", rate: this.#rate });
     return node;
   }
 
   #hear(context, report) {
+    if (report.take === this.#following && this.#following > this.#take) {
+      this.#take = report.take;
+      this.dispatchEvent(new CustomEvent("followed"));
+    }
     if (report.take !== this.#take) return;
     const detail = { ...report };
     if (report.firstSampleAt !== undefined) {
@@ -60,23 +67,53 @@ export class Player extends EventTarget {
 
   /** Resume audio. Browsers require a click: call it from the handler. */
   wake() {
+    const { audioSession } = /** @type {any} */ (navigator);
+    if (audioSession) audioSession.type = "playback"; // else an iPhone whose switch is on silent plays nothing
     if (this.#context?.state === "suspended") this.#context.resume();
   }
 
-  /** Begin a new take and return its Sound; stop the previous one. */
-  async open(sampleRate) {
+  /** Begin a new take and return its Sound; stop the previous one. length: its seconds, 0 if all of it is there. */
+  async open(sampleRate, length = 0) {
     this.#take += 1;
     const take = this.#take;
     const { port } = await this.prepare(sampleRate);
     this.wake();
-    const delay = this.fixedWait === null ? this.delay.seconds : 0;
+    const delay = this.fixedWait === null ? this.delay.before(length) : 0;
     port.postMessage({ order: "open", take, delay, prebuffer: Math.round((this.fixedWait ?? 0) * sampleRate) });
-    return new Sound(port, take, sampleRate);
+    return new Sound(port, take, sampleRate, delay);
+  }
+
+  /** Play samples (transferred) after the current take, which is complete, without a gap. Returns their Sound. Throws Refusal. */
+  async follow(sampleRate, samples) {
+    const take = this.#take;
+    const { port } = await this.prepare(sampleRate);
+    if (take !== this.#take) return null; // another one plays by now
+    this.#following = take + 1;
+    port.postMessage({ order: "follow", take, next: this.#following, samples }, [samples.buffer]);
+    return new Sound(port, this.#following, sampleRate, 0);
+  }
+
+  /** End with the current take. */
+  async endAfter() {
+    const take = this.#take;
+    const node = await this.#preparing;
+    node?.port.postMessage({ order: "follow", take, samples: null });
   }
 
   set volume(value) {
     this.#volume = value;
     if (this.#gain) this.#gain.gain.value = value;
+  }
+
+  /** The speed of playback, which leaves the pitch as it is. */
+  get rate() {
+    return this.#rate;
+  }
+
+  set rate(rate) {
+    if (rate === this.#rate) return;
+    this.#rate = rate;
+    this.#preparing?.then(({ port }) => port.postMessage({ order: "rate", rate }), () => {});
   }
 
   /** Seconds from the worklet to the loudspeaker, as reported by the browser. */
@@ -91,7 +128,9 @@ export class Sound {
   #take;
   #sampleRate;
 
-  constructor(port, take, sampleRate) {
+  /** delay: seconds after the first samples in which it does not play unless it is complete */
+  constructor(port, take, sampleRate, delay) {
+    this.delay = delay;
     this.#port = port;
     this.#take = take;
     this.#sampleRate = sampleRate;

@@ -8,7 +8,8 @@
 const DEVIATIONS = 4;
 const TAKES = 10; // that count: a bad one has an effect immediately, until this many more
 const BEYOND = 0.015; // seconds, at most, beyond the worst of them
-const LONGEST = 1.5; // seconds; a slower engine plays with gaps
+const LONGEST = 1.5; // seconds, for an engine that is as fast as the speech
+const UNSURE = 1.1; // factor for a slower one, since the take's length is estimated from its text
 const [UNKNOWN, EXPECTED] = [0.1, 0.3]; // seconds for the first take: while nothing is known, and at most
 
 const SLOWER = 1.5; // factor by which an engine is occasionally slower, as the machine has other work too
@@ -25,6 +26,22 @@ export class PlayoutDelay {
   #needed = [];
   #expected = UNKNOWN;
   #least = 0; // lower bound: the delay needed when the engine is slower than usual
+  #paces = { told: 0, heard: 0 }; // seconds per second of audio: by the engine, and of the latest complete take with its codec
+
+  /** Seconds of work per second of audio. */
+  get pace() {
+    return Math.max(this.#paces.told, this.#paces.heard);
+  }
+
+  /**
+   * Seconds to wait after the first audio of a take of this length has arrived. An engine slower than real time plays on without a
+   * gap only if it has finished the take when the last second is due.
+   *
+   * @param {number} length seconds
+   */
+  before(length) {
+    return Math.max(this.seconds, (this.pace - 1) * length * UNSURE);
+  }
 
   /** Seconds to wait after the first audio has arrived. */
   get seconds() {
@@ -46,6 +63,7 @@ export class PlayoutDelay {
    * @param {number} realTimeFactor
    */
   expect(realTimeFactor) {
+    this.#paces.told = realTimeFactor;
     const needed = neededAt(realTimeFactor);
     this.#expected = Math.min(needed + DEVIATIONS * unknown(needed), EXPECTED);
     const slower = SLOWER * realTimeFactor;
@@ -56,8 +74,10 @@ export class PlayoutDelay {
    * Learn from a complete take.
    *
    * @param {number} needed seconds of delay that would have avoided all gaps; negative if it was early by that much
+   * @param {number} [length] its seconds of audio
    */
-  learn(needed) {
+  learn(needed, length = Infinity) {
+    this.#paces.heard = needed > LONGEST ? 1 + needed / length : 0;
     this.#needed = [...this.#needed, Math.min(needed, LONGEST)].slice(-TAKES);
   }
 }

@@ -2,7 +2,7 @@
 
 import { timesAt } from "../client/takes.js";
 import { element } from "../lib/elements.js";
-import { MendTools } from "./mend-tools.js";
+import { RegenerateTools } from "./regenerate-tools.js";
 import { SentenceEditor } from "./sentence-editor.js";
 import { bySentence, placed, replaced, wordsOf } from "./words.js";
 import { phrase } from "../lib/phrases.js";
@@ -39,7 +39,7 @@ export class ReadAlong extends EventTarget {
     this.text.addEventListener("keydown", (event) => this.#step(event));
     this.toggle = element("button", { type: "button", className: "read-along-press", title: phrase("player.text.toggle") }, [phrase("player.text")]);
     this.toggle.addEventListener("click", () => preferences.set({ text: this.#isShown ? "off" : "on" }));
-    this.tools = new MendTools();
+    this.tools = new RegenerateTools();
     this.tools.addEventListener("mend", () => this.#mend());
     this.tools.addEventListener("before", () => this.#tell("before"));
     this.tools.addEventListener("edit", () => this.#edit(this.#meant[0]));
@@ -79,7 +79,7 @@ export class ReadAlong extends EventTarget {
   }
 
   async #ask(track) {
-    const sources = [track.timesSource, ...(track.canMend ? [`${track.timesSource}?of=sentence`] : [])];
+    const sources = [track.timesSource, ...(track.canRegenerate ? [`${track.timesSource}?of=sentence`] : [])];
     const [words, sentences] = await Promise.all(sources.map(timesAt));
     if (!words) return NOTHING;
     return { text: words.text, sentences: bySentence(placed(words.text, words.timestamps), sentences?.timestamps ?? []) };
@@ -153,7 +153,7 @@ export class ReadAlong extends EventTarget {
   #edit(word) {
     const sentence = word?.element.parentElement;
     const place = [...this.text.children].indexOf(sentence);
-    if (!this.#track?.canMend || place < 0) return;
+    if (!this.#track?.canRegenerate || place < 0) return;
     this.nowPlaying.pause();
     this.#edited = { ...wordsOf(this.#known.get(this.#track).sentences[place]), from: this.#words.find(({ element: { parentElement } }) => parentElement === sentence)?.start ?? 0 };
     this.editor.open(sentence, this.#edited.text);

@@ -206,7 +206,7 @@ export class Recorded extends Track {
   }
 
   /** Whether its sentences can be regenerated; the server's error says why one cannot. */
-  get canMend() {
+  get canRegenerate() {
     return this.timesSource !== null && this.regenerate !== undefined;
   }
 

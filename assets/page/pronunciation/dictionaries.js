@@ -1,12 +1,12 @@
 // Opens dictionaries: every <details data-dictionary> shows its data-voice's or data-project's, or the shared one.
 
-import { isZeroGpu } from "../client/host.js";
+import { isThroughGradio } from "../client/host.js";
 import { hearWords } from "./hear-words.js";
 import { PronunciationList } from "./pronunciation-list.js";
 
 /** voice() returns the voice that speaks entries of the shared dictionary or of a project's. */
 export function openDictionaries(voice, playButtons) {
-  const hear = isZeroGpu ? null : hearWords(voice, playButtons);
+  const hear = isThroughGradio ? null : hearWords(voice, playButtons);
   const lists = new WeakMap();
   document.addEventListener(
     "toggle",

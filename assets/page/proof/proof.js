@@ -201,7 +201,7 @@ export class Proof extends EventTarget {
   }
 
   async #regenerate(row) {
-    if (row.isUnderWay) return;
+    if (row.isUnderWay || row.regenerate.hidden) return;
     if (row.element.contains(document.activeElement)) row.element.focus(); // its button is about to be disabled
     row.isUnderWay = true;
     try {

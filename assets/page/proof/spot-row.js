@@ -6,12 +6,15 @@ import { phrase } from "../lib/phrases.js";
 import { clock } from "../lib/time.js";
 
 /** Kinds that concern all words of a part. */
-const WHOLE = new Set(["level", "pace", "no_speech", "too_long", "too_short"]);
+const WHOLE = new Set(["level", "pace", "voice", "late", "no_speech", "too_long", "too_short"]);
+
+/** Kinds whose difference, in words, follows a colon. */
+const DIFFERENCES = new Set(["note", "level", "pace", "voice", "late"]);
 
 /** Describe the problem in a few words. */
 function kindWords({ kind, heard, start, end }) {
   const name = phrase(/** @type {import("../lib/phrases.js").Key} */ (`proof.kind.${kind}`), { seconds: Math.round(end - start) });
-  if (kind === "note" || kind === "level" || kind === "pace") return [name, heard].filter(Boolean).join(": ");
+  if (DIFFERENCES.has(kind)) return [name, heard].filter(Boolean).join(": ");
   return heard ? `${name} · ${phrase("proof.heard", { words: heard })}` : name;
 }
 
@@ -41,6 +44,7 @@ export class SpotRow extends EventTarget {
     const { before, words, after, kind } = spot;
     const part = phrase("proof.part", { number: spot.position + 1 });
     for (const button of [this.regenerate, this.accept]) button.setAttribute("aria-label", `${button.textContent}: ${part}`);
+    this.regenerate.hidden = kind === "late"; // the part before it is too long
     const isWhole = WHOLE.has(kind);
     this.sentence.replaceChildren(before, isWhole ? words : element("mark", { textContent: words || "‸" }), after);
     const take = spot.chosen ? "" : ` · ${phrase("proof.otherTake", { take: spot.take_number })}`;

@@ -1,11 +1,12 @@
-// The Queue area: this caller's current and recent requests, from the page or the API, with their states.
+// The Activity area: the caller's long work that is under way, and current and recent requests, from the page or the API.
 
-import { cancelRequest, queue } from "../client/system.js";
+import { cancelRequest, jobs, queue } from "../client/system.js";
 import { recentTakes } from "../client/takes.js";
 import { speakersOf } from "../client/voices.js";
 import { element, labelled, partsOf, setChildren } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { numeral, phrase } from "../lib/phrases.js";
+import { JobList } from "./jobs.js";
 
 const REFRESH = 1000; // ms, while the area is shown
 const SHOWN = 20;
@@ -30,6 +31,7 @@ export class Queue {
 
   constructor(root) {
     this.part = partsOf(root);
+    this.jobs = new JobList(this.part);
   }
 
   open() {
@@ -44,19 +46,23 @@ export class Queue {
   async #refresh() {
     clearTimeout(this.#timer);
     const isLatest = this.#looks.begin();
-    const answers = await Promise.all([queue(), recentTakes()]).catch(() => null);
+    const answers = await Promise.all([queue(), recentTakes(), jobs()]).catch(() => null);
     if (!isLatest()) return;
     this.#timer = setTimeout(() => this.#refresh(), REFRESH);
     if (answers) this.#show(...answers);
     else this.part("load").textContent = phrase("queue.offline");
   }
 
-  #show(line, takes) {
+  #show(line, takes, listed) {
+    this.jobs.show(listed ?? []);
     this.part("load").textContent = line
       ? phrase("queue.load", { running: line.running, slots: line.max_rows, waiting: line.waiting })
       : phrase("queue.notReady");
-    this.part("empty").hidden = takes.length > 0;
-    this.#rows = new Map(takes.slice(0, SHOWN).map((take) => [take.id, this.#row(take)]));
+    const stored = new Set(takes.map((take) => take.id));
+    const others = (line?.ended ?? []).filter((take) => !stored.has(take.id)); // not stored, as those stopped before their first sound
+    const all = [...takes, ...others].sort((one, other) => other.created - one.created);
+    this.part("empty").hidden = all.length > 0;
+    this.#rows = new Map(all.slice(0, SHOWN).map((take) => [take.id, this.#row(take)]));
     setChildren(this.part("rows"), [...this.#rows.values()]);
   }
 

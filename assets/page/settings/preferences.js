@@ -3,7 +3,7 @@
 import { keep, kept } from "../lib/storage.js";
 
 const STORE = "voice-studio-preferences-1";
-const DEFAULTS = { theme: "system", voice: "", wait: "auto", volume: 1, details: "off", text: "on" };
+const DEFAULTS = { theme: "system", voice: "", wait: "auto", volume: 1, rate: 1, details: "off", text: "on" };
 
 /** Fires "change" with {values} after every change. Read preferences as properties of `values`. */
 export class Preferences extends EventTarget {

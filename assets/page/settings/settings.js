@@ -46,10 +46,10 @@ function facts({ engine, status }, { model, versions, storage, adopted, is_owner
     : [[phrase("settings.model"), `${model}: ${status}`]];
   const { folder, database_bytes: database, audio_bytes: audio } = storage;
   const voicesHeld = phrase("settings.library.voices", { count: storage.voices });
-  const held = isOwner ? phrase("settings.library.held", { voices: voicesHeld, takes: phrase("settings.library.takes", { count: storage.takes }) }) : voicesHeld;
+  const held = isOwner && phrase("settings.library.held", { voices: voicesHeld, takes: phrase("settings.library.takes", { count: storage.takes }) });
   return [
     ...speaks,
-    [phrase("settings.library"), phrase("settings.library.about", { held, database: size(database), audio: size(audio) })],
+    [phrase("settings.library"), held ? phrase("settings.library.about", { held, database: size(database), audio: size(audio) }) : voicesHeld],
     ...adoptedFacts(adopted),
     ...(isOwner ? [[phrase("settings.folder"), folder], [phrase("settings.backup"), backupWords(storage.backup)]] : []),
     [phrase("settings.versions"), Object.entries(versions).map(([name, version]) => `${name} ${version}`).join(" · ")],

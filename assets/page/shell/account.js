@@ -1,6 +1,6 @@
 // The caller's account: shows the name of its key in the header and applies its limit of concurrent requests.
 
-import { isZeroGpu, needsKey } from "../client/host.js";
+import { isThroughGradio, needsKey } from "../client/host.js";
 import { places } from "../client/places.js";
 import { queue } from "../client/system.js";
 import { once } from "../lib/once.js";
@@ -14,7 +14,7 @@ export class Account {
   /** name: the element that shows the caller's name; health: reports when the studio can answer. */
   constructor(name, health) {
     this.name = name;
-    if (!isZeroGpu) health.watch(({ status }) => status === "ready" && performance.now() >= this.#next && this.look());
+    if (!isThroughGradio) health.watch(({ status }) => status === "ready" && performance.now() >= this.#next && this.look());
   }
 
   /** Fetch the account again: the key may have changed. */

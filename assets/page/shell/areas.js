@@ -1,6 +1,6 @@
 // The page's areas and their views. The address holds the shown view and its item, so that reloads, links and Back restore them.
 
-import { isZeroGpu } from "../client/host.js";
+import { isThroughGradio } from "../client/host.js";
 
 const NAME = "Voice Studio";
 const FIRST = "studio";
@@ -16,7 +16,7 @@ const VIEWS = {
   settings: "settings",
   api: "settings/api",
 };
-const NOT_ON_ZEROGPU = ["longform", "queue", "api"]; // they concern work that such a host does not do
+const NOT_THROUGH_GRADIO = ["longform", "queue", "api"]; // they concern work that such a host does not do
 
 const panelOf = (view) => /** @type {HTMLElement} */ (document.getElementById(`area-${view}`));
 const hashOf = (view, item) => `#${VIEWS[view]}${item ? `/${encodeURIComponent(item)}` : ""}`;
@@ -44,7 +44,7 @@ export class Areas extends EventTarget {
   constructor(root) {
     super();
     this.links = [...root.querySelectorAll("a[data-view]")];
-    this.views = Object.keys(VIEWS).filter((view) => !isZeroGpu || !NOT_ON_ZEROGPU.includes(view));
+    this.views = Object.keys(VIEWS).filter((view) => !isThroughGradio || !NOT_THROUGH_GRADIO.includes(view));
     for (const link of this.links) {
       const { view } = link.dataset;
       if (this.views.includes(view)) link.href = `#${VIEWS[view]}`;

@@ -1,7 +1,7 @@
 // Handles files dropped outside a file field: in the Studio they are used by type; elsewhere they are ignored.
 
 const FILE_FIELD = "input[type=file]"; // handles drops itself
-const [TEXT, BOOK, SOUND] = [/\.(txt|text|md|markdown)$/i, /\.(epub|docx|pdf|srt|vtt|csv|tsv)$/i, /\.(wav|flac|mp3|ogg|opus|m4a|aac|webm|aiff?|caf|wma|amr)$/i];
+const [TEXT, BOOK, SOUND] = [/\.(txt|text|md|markdown)$/i, /\.(epub|docx|pdf|srt|vtt|ass|ssa|csv|tsv)$/i, /\.(wav|flac|mp3|ogg|opus|m4a|aac|webm|aiff?|caf|wma|amr)$/i];
 
 /**
  * The use of a file, by its name and type: as a script, a book, a voice, or nothing.

@@ -4,6 +4,7 @@ import { connection } from "../client/refusal.js";
 import { health } from "../client/system.js";
 import { Latest } from "../lib/latest.js";
 import { phrase } from "../lib/phrases.js";
+import { size } from "../models/model-card.js";
 
 const [POLL_BUSY, POLL_IDLE] = [800, 5000]; // ms
 const SOON = 400; // ms: leaves the connection and the machine to the first audio
@@ -30,7 +31,7 @@ const STEPS = [
   [/^joining the fleet$/, "shell.step.fleet"],
   [/^starting \d+ engines$/, "shell.step.engines"],
   [/^ready$/, "shell.step.ready"],
-  [/^waiting for (?<count>\d+) requests to end$/, "shell.step.held"],
+  [/^waiting for (?<count>\d+) requests to end, for streams (?<seconds>\d+) s at most$/, "shell.step.held"],
   [/^changing the model$/, "shell.step.changing"],
   [/^starting engines: (?<up>\d+) of (?<total>\d+) ready$/, "shell.step.enginesReady"],
 ];
@@ -39,7 +40,9 @@ const STEPS = [
 export function stepWords(doing = "") {
   for (const [pattern, key] of STEPS) {
     const match = pattern.exec(doing);
-    if (match) return phrase(key, match.groups ?? {});
+    if (!match) continue;
+    const { gib, ...groups } = match.groups ?? {};
+    return phrase(key, gib ? { size: size(Number(gib) * 2 ** 30) } : groups);
   }
   return doing;
 }
@@ -80,14 +83,15 @@ export class EngineHealth extends EventTarget {
     if (this.#last.status !== "connecting") watcher(this.#last);
   }
 
-  /** Show the status in the header; line: shown in every area while the studio does not respond. */
-  showIn(pill, line) {
+  /** Show the status in the header; lines: shown in every area while the studio does not respond, and while takes wait to be saved. */
+  showIn(pill, offline, unsaved) {
     const shown = pill.querySelector("[data-part=words]");
     this.watch((now) => {
       pill.dataset.status = now.status;
       const words = wordsFor(now);
       if (shown.textContent !== words) shown.textContent = words;
-      line.hidden = now.status !== "unreachable";
+      offline.hidden = now.status !== "unreachable";
+      unsaved.hidden = now.background?.recorder?.ok !== false;
     });
   }
 

@@ -1,4 +1,4 @@
-// Keyboard shortcuts of the page: Ctrl+Enter speaks, Esc stops, Space plays and pauses, X switches to the next compared take, ? lists them all.
+// Keyboard shortcuts of the page: Ctrl+Enter speaks, Esc stops, Space and K play and pause, J and L go back and forward, X switches to the next compared take, ? lists them all.
 
 import { closeByPressBeside } from "../lib/dialog.js";
 
@@ -30,6 +30,10 @@ export function listenForKeys({ areas, speaking, nowPlaying, list, history, long
       event.preventDefault(); // Speak and Stop replace each other while the key is held
     } else if (event.key.toLowerCase() === "x" && !withControl && !within(FIELDS)) {
       ({ history, longform }[areas.shown] ?? list).other(nowPlaying.current);
+    } else if ("jkl".includes(event.key.toLowerCase()) && !withControl && !event.altKey && !event.defaultPrevented && !within(FIELDS) && !within("dialog") && nowPlaying.current) {
+      event.preventDefault();
+      if (event.key.toLowerCase() === "k") nowPlaying.playOrPause();
+      else nowPlaying.skip(event.key.toLowerCase() === "l" ? 10 : -10);
     } else if (event.key === "?" && !withControl && !within(FIELDS) && !document.querySelector("dialog[open]")) {
       dialog.showModal();
     }

@@ -1,6 +1,6 @@
 // The cast of a dialogue: its speakers and their voices.
 
-import { isZeroGpu } from "../client/host.js";
+import { isThroughGradio } from "../client/host.js";
 import { Refusal } from "../client/refusal.js";
 import { voices } from "../client/voices.js";
 import { element, labelled, partsOf } from "../lib/elements.js";
@@ -27,7 +27,7 @@ export class Cast extends EventTarget {
   constructor(root, script) {
     super();
     this.part = partsOf(root);
-    root.hidden = isZeroGpu; // such a host supports one voice per take
+    root.hidden = isThroughGradio; // such a host supports one voice per take
     this.#text = script.value;
     this.part("switch").addEventListener("click", () => this.#turn(!this.#isOn));
     script.addEventListener("input", () => this.read(script.value));
@@ -142,6 +142,6 @@ export class Cast extends EventTarget {
   #restore() {
     const kept = keptByTab(STORE, {});
     this.#chosen = { ...kept.chosen };
-    this.#isOn = kept.isOn === true && !isZeroGpu;
+    this.#isOn = kept.isOn === true && !isThroughGradio;
   }
 }

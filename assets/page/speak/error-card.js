@@ -51,8 +51,16 @@ export class ErrorCard extends EventTarget {
     if (this.element.hidden) this.#before = document.activeElement;
     this.element.hidden = false;
     this.element.scrollIntoView({ block: "nearest" });
+    if (known && problem.field) this.#mark(/** @type {HTMLElement} */ (document.querySelector(problem.field)));
     this.dispatchEvent(new CustomEvent("told", { detail: { what: refusal.what } }));
     if (!known) throw problem;
+  }
+
+  /** Let the field be filled in. @param {HTMLElement} field */
+  #mark(field) {
+    field.setAttribute("aria-invalid", "true");
+    field.addEventListener("input", () => field.removeAttribute("aria-invalid"), { once: true });
+    field.focus();
   }
 
   async attempt(work) {

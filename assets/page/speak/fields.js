@@ -55,12 +55,13 @@ export class Fields extends EventTarget {
     const [changes, choices] = [this.#changes, this.#choices];
     this.#changes = {};
     this.#choices = null;
-    const before = this.named(values);
-    this.#filled = Object.fromEntries(Object.entries(changes).map(([name, now]) => [name, { before: before[name], now }]));
+    const shown = this.named(values);
+    const before = this.#current({ ...shown }); // the last changes may not be shown yet
+    for (const [name, now] of Object.entries(changes)) this.#filled[name] = { before: shown[name], now };
     clearTimeout(this.#showing);
     this.#showing = setTimeout(() => (this.#filled = {}), SHOWN);
     this.#tell({ ...before, ...changes }, { isFilled: true });
-    const next = NAMES.map((name, i) => (name in changes ? changes[name] : values[i]));
+    const next = NAMES.map((name) => (name in changes ? changes : before)[name]);
     const voice = NAMES.indexOf("voice");
     if (choices) next[voice] = { __type__: "update", choices, value: next[voice] };
     return next;
@@ -94,8 +95,8 @@ export class Fields extends EventTarget {
   /** Update the offered voices and apply changes; a voice that no longer exists is replaced by the studio's first choice. */
   async offerVoices(changes = {}) {
     const listed = await this.lookForVoices();
-    const voice = changes.voice ?? this.values.voice; // undefined before the first change: the picker shows the default voice
-    const isGone = voice !== undefined && !listed.some(({ id }) => id === voice);
+    const voice = changes.voice ?? this.values.voice; // undefined before the first change: the picker shows the default voice of the studio's start
+    const isGone = !listed.some(({ id }) => id === voice);
     this.fill({ ...changes, ...(isGone ? { voice: (listed.find(({ isFirstChoice }) => isFirstChoice) ?? listed[0])?.id } : {}) });
   }
 
@@ -134,6 +135,5 @@ export function closeListOnLeaving(field) {
 
 function readStore() {
   const kept = keptByTab(STORE, {});
-  if (kept.keepSeed === false) kept.seed = null; // earlier versions had a switch, and stored a seed even if it was off
   return Object.fromEntries(Object.entries(kept).filter(([name]) => NAMES.includes(name)));
 }

@@ -6,8 +6,10 @@ import { partsOf } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { awaitAdvice, showAdvice, showNoAdvice } from "../voices/advice.js";
 import { READINGS } from "../voices/reading-texts.js";
+import { RecogniserOffer } from "../new-voice/recogniser-offer.js";
 import { Refusal } from "../client/refusal.js";
-import { advise } from "../client/voices.js";
+import { advise, transcribe } from "../client/voices.js";
+import { once } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
 
 const SETTLED = 600; // ms without typing before the transcript is checked again
@@ -26,8 +28,10 @@ export class OwnClip extends EventTarget {
   #isJudged = true; // false if the studio did not respond
   #judgements = new Latest();
   #timer = 0;
+  /** @type {string | null} */
+  #recogniser = null; // its name
 
-  constructor(element, fields, playButtons) {
+  constructor(element, fields, playButtons, health) {
     super();
     this.element = element;
     this.fields = fields;
@@ -35,6 +39,18 @@ export class OwnClip extends EventTarget {
     this.card = new CaptureCard(element.querySelector(".capture"), this.#draft, playButtons, LIMITS);
     part("keep").addEventListener("click", () => {
       this.dispatchEvent(new CustomEvent("keep", { detail: { clip: this.#draft.clip, words: this.#words } }));
+    });
+    this.offer = new RecogniserOffer();
+    part("no-recogniser").replaceWith(this.offer.element);
+    this.offer.addEventListener("ready", () => {
+      this.#recogniser = this.offer.name;
+      this.#show();
+      if (!this.#words.trim()) this.#transcribe();
+    });
+    part("transcribe").addEventListener("click", once(() => this.#transcribe()));
+    health.watch(({ transcriber }) => {
+      this.#recogniser = transcriber ?? null;
+      this.#show();
     });
     this.#draft.addEventListener("change", ({ detail }) => detail.names.includes("clip") && this.#changed());
     fields.addEventListener("change", ({ detail }) => this.#consider(detail.values));
@@ -48,6 +64,7 @@ export class OwnClip extends EventTarget {
 
   close() {
     this.card.close();
+    this.offer.close();
   }
 
   /** Whether a file is still being opened. */
@@ -74,15 +91,18 @@ export class OwnClip extends EventTarget {
     const { clipText = "" } = this.fields.values;
     if (words !== clipText && areOffered(clipText)) this.fields.fill({ clipText: words });
     awaitAdvice(this.part("advice"));
+    this.#say("");
     this.#show();
     this.#judge();
   }
 
   /** The page's fields have changed. */
   #consider({ source, clip, clipText }) {
-    if (source !== "clip") this.close();
+    if (source === "clip") this.offer.open();
+    else this.close();
     const isOther = clipText !== this.#words;
     this.#words = clipText;
+    if (isOther) this.#show();
     if (clip && clip !== this.#draft.clip) this.#draft.set({ clip, source: clip.name ?? phrase("speak.clip.yours"), words: clipText }); // from an old take
     else if (isOther && clip) {
       clearTimeout(this.#timer);
@@ -91,7 +111,31 @@ export class OwnClip extends EventTarget {
   }
 
   #show() {
-    this.part("kept").hidden = !this.#draft.clip || Boolean(this.#draft.refused);
+    const isUsable = this.#draft.clip !== null && !this.#draft.refused;
+    this.part("kept").hidden = !isUsable;
+    const isSilent = isUsable && !this.#words.trim(); // what somebody has typed is not replaced
+    this.part("transcribe").hidden = !isSilent || !this.#recogniser;
+    this.offer.isNeeded = isSilent && !this.#recogniser;
+  }
+
+  /** Fill in the transcript. */
+  async #transcribe() {
+    const { clip } = this.#draft;
+    this.#say(phrase("newVoice.words.listening"), false);
+    try {
+      const { text } = await transcribe({ clip, words: "", cut: null }, "");
+      if (clip !== this.#draft.clip) return;
+      this.#say(text ? "" : phrase("newVoice.words.nothing"));
+      if (text && !this.#words.trim()) this.fields.fill({ clipText: text });
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem;
+      this.#say(problem.why);
+    }
+  }
+
+  #say(words, isBad = true) {
+    this.part("words-said").textContent = words;
+    this.part("words-said").toggleAttribute("data-bad", isBad);
   }
 
   async #judge() {

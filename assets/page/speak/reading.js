@@ -1,6 +1,6 @@
 // How the script will be read: numbers, dates and abbreviations as words, if the model needs that; shown before Speak.
 
-import { isZeroGpu } from "../client/host.js";
+import { isThroughGradio } from "../client/host.js";
 import { dictionaryAge } from "../client/pronunciations.js";
 import { readingOf } from "../client/speech.js";
 import { partsOf } from "../lib/elements.js";
@@ -29,7 +29,7 @@ export class Reading extends EventTarget {
     this.area = area;
     this.cast = cast;
     this.part = partsOf(root);
-    this.#asWritten = kept(STORE, false) === true && !isZeroGpu;
+    this.#asWritten = kept(STORE, false) === true && !isThroughGradio;
     this.part("switch").addEventListener("click", () => {
       this.#asWritten = !this.#asWritten;
       keep(STORE, this.#asWritten);
@@ -52,7 +52,7 @@ export class Reading extends EventTarget {
   /** Request the reading again if the script, its voice or dialogue mode has changed, after a delay. */
   look() {
     clearTimeout(this.#timer);
-    if (isZeroGpu || !this.#isPossible || this.#now() === this.#asked) return;
+    if (isThroughGradio || !this.#isPossible || this.#now() === this.#asked) return;
     this.#timer = setTimeout(() => this.#ask(), SETTLED);
   }
 

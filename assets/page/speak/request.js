@@ -21,9 +21,10 @@ export function expectedSeconds(text) {
  * @param {string} what
  * @param {string} why
  * @param {string} advice
+ * @param {string} [field] selects the one to fill in
  */
-function missing(what, why, advice) {
-  return new Refusal({ what, why, advice });
+function missing(what, why, advice, field = "") {
+  return new Refusal({ what, why, advice, field });
 }
 
 /** By clip, so that a reused clip is not read again. @type {WeakMap<Blob, Promise<string>>} */
@@ -75,7 +76,7 @@ export async function buildRequest(fields, frameRate) {
     throw missing(phrase("speak.clip.none"), phrase("speak.clip.none.why"), phrase("speak.clip.none.advice"));
   }
   if (!fields.clipText.trim()) {
-    throw missing(phrase("speak.clip.noWords"), phrase("speak.clip.noWords.why"), phrase("speak.clip.noWords.advice"));
+    throw missing(phrase("speak.clip.noWords"), phrase("speak.clip.noWords.why"), phrase("speak.clip.noWords.advice"), "#clip-text textarea");
   }
   return { ...request, ref_audio: await clipUrl(fields.clip), ref_text: fields.clipText };
 }

@@ -4,18 +4,19 @@ import { previewAddress } from "../client/voices.js";
 import { Recorded } from "../player/track.js";
 import { phrase } from "../lib/phrases.js";
 
-/** button: plays and pauses; fields: the page's fields, with the chosen voice; playButtons, errorCard: the page's. */
-export function offerPreview(button, { fields, playButtons, errorCard }) {
-  fields.addEventListener("change", ({ detail }) => (button.hidden = detail.values.voice === "random")); // its sound depends on the seed
+/** buttons: each plays and pauses; fields: the page's fields, with the chosen voice; playButtons, errorCard: the page's. */
+export function offerPreview(buttons, { fields, playButtons, errorCard }) {
+  fields.addEventListener("change", ({ detail }) => buttons.forEach((button) => (button.hidden = detail.values.voice === "random"))); // its sound depends on the seed
   const about = document.getElementById("about-voice");
   const usual = about?.textContent ?? "";
   fields.addEventListener("change", ({ detail }) => {
     const chosen = fields.voices.find(({ id }) => id === detail.values.voice);
     if (about) about.textContent = chosen?.description || chosen?.tags.join(", ") || usual;
   });
-  button.addEventListener("click", () => {
+  const play = (button) => {
     const { voice } = fields.values;
     const name = fields.voices.find(({ id }) => id === voice)?.name ?? voice;
     errorCard.attempt(() => playButtons.press(button, new Recorded({ name: phrase("speak.voice.recording", { name }), source: previewAddress(voice), fileName: `${voice}.wav` })));
-  });
+  };
+  for (const button of buttons) button.addEventListener("click", () => play(button));
 }

@@ -21,9 +21,11 @@ export class ScriptReplacement {
   /** Fill the fields with the request's cast and these settings, including the script. Throws Refusal. */
   async replace(request, settings) {
     const before = this.#state;
+    const { voice, ...others } = settings;
     this.cast.take(request);
     this.#type(settings.text);
-    await this.fields.offerVoices(settings);
+    this.fields.fill(others); // before the voices are fetched, so that changes made meanwhile are kept
+    await this.fields.offerVoices(voice ? { voice } : {});
     this.#offer(before, settings);
   }
 

@@ -1,6 +1,6 @@
 // Regenerates sentences of the current track, optionally reworded, and plays the result from just before them; undo plays the previous version.
 
-import { deleteTake, mendTake, takeRecord } from "../client/takes.js";
+import { deleteTake, regenerateSentences, takeRecord } from "../client/takes.js";
 import { Refusal } from "../client/refusal.js";
 import { phrase } from "../lib/phrases.js";
 import { offerUndo } from "../trash/undo-toast.js";
@@ -52,7 +52,7 @@ export class SentenceRegeneration {
 
   /** Create a new take, listed first, from a span of a take. Throws Refusal. */
   async #take({ take, start, end, replacement }) {
-    const record = await mendTake(take.id, start, end, replacement);
+    const record = await regenerateSentences(take.id, start, end, replacement);
     const next = Take.of(record, { number: (this.speaking.takes += 1), voiceName: take.voiceName });
     this.list.add(next);
     this.history.put(record);
@@ -71,7 +71,7 @@ export class SentenceRegeneration {
 
   /** Play the previous version at the same position. */
   async #playBefore(take, tools) {
-    const known = this.list.find(take.mends) ?? (await takeRecord(take.mends));
+    const known = this.list.find(take.regeneratedFrom) ?? (await takeRecord(take.regeneratedFrom));
     if (!known) return tools.say(phrase("player.before.gone"));
     await this.#play(known instanceof Take ? known : Take.of(known), this.nowPlaying.isOver ? 0 : this.nowPlaying.position);
   }

@@ -20,7 +20,7 @@ const MOST = 200; // requested from the server after a reload
 const REASONS = 2; // shown for a clone unlike its clip
 
 /**
- * Fires "play", "reuse", "keepSeed", "again", "continue", "code" and "switch" (play the other take at the same position), each
+ * Fires "play", "reuse", "keepSeed", "again", "continue", "code", "keepVoice" and "switch" (play the other take at the same position), each
  * with {take}, "save" with {take, format}, and "fail" with {problem} if the server refuses.
  */
 export class TakeList extends EventTarget {
@@ -207,9 +207,9 @@ export class TakeList extends EventTarget {
   }
 
   /** Describe the take of which this is a new version. */
-  #origin({ mends }) {
-    if (!mends) return [];
-    const before = this.find(mends);
+  #origin({ regeneratedFrom }) {
+    if (!regeneratedFrom) return [];
+    const before = this.find(regeneratedFrom);
     return [before ? phrase("takes.mended.of", { name: before.name }) : phrase("takes.mended")];
   }
 
@@ -256,6 +256,7 @@ export class TakeList extends EventTarget {
       ...(take.canContinue ? [rest] : []),
       does(phrase("takes.reuse"), phrase("takes.reuse.title"), () => this.#tell("reuse", take)),
       does(phrase("takes.keepSeed"), phrase("takes.keepSeed.title"), () => this.#tell("keepSeed", take)),
+      ...(take.hasSound && take.canBeVoice ? [does(phrase("takes.keepVoice"), phrase("takes.keepVoice.title"), () => this.#tell("keepVoice", take))] : []),
       ...(take.hasSound ? [chooses] : []),
       ...(take.record && !take.isRepeatable ? [] : [code]),
       ...(take.hasSound ? [save] : []),
@@ -275,6 +276,6 @@ function ofClone() {
 
 function likenessWords({ percent, grade, closest, findings }) {
   const sentences = [phrase(/** @type {import("../lib/phrases.js").Key} */ (`takes.likeness.${grade}`), { percent })];
-  if (closest && grade !== "close") sentences.push(phrase("takes.likeness.closest", { name: closest.name, percent: closest.percent }));
+  if (closest && grade !== "close") sentences.push(phrase("takes.likeness.closest", { name: closest.name }));
   return [...sentences, ...findings.slice(0, REASONS).map((finding) => findingWords(finding).message)].join(" ");
 }

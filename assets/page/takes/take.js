@@ -4,7 +4,7 @@ import { figuresOf } from "../player/take-figures.js";
 import { Track } from "../player/track.js";
 import { soundAddress, timesAddress, wholeTake } from "../client/takes.js";
 import { speakersOf } from "../client/voices.js";
-import { isZeroGpu } from "../client/host.js";
+import { isThroughGradio } from "../client/host.js";
 import { FORMATS } from "../player/download.js";
 import { expectedSeconds } from "../speak/request.js";
 import { phrase } from "../lib/phrases.js";
@@ -77,7 +77,7 @@ export class Take extends Track {
     /** Whether the server can continue it after a limit cut it off. */
     this.canContinue = false;
     /** The id of the take from which it was made by regenerating a sentence. @type {string | null} */
-    this.mends = null;
+    this.regeneratedFrom = null;
     /** The id of the take that it continues. @type {string | null} */
     this.continues = continues;
     /** Its row in a list. @type {any} */
@@ -88,8 +88,8 @@ export class Take extends Track {
   static of(record, { number = null, voiceName = record.voice } = {}) {
     const take = new Take({ number, request: { input: record.excerpt, voice: record.voice }, voiceName, settings: null });
     const { id, seed, starred, queue_ms: queueMs, first_audio_ms: serverMs, rtf } = record;
-    const { can_continue: canContinue, continues, mends } = record;
-    return Object.assign(take, { record, id, seed: String(seed), isStarred: starred, queueMs, serverMs, rtf, canContinue, continues, mends, ending: endingOf(record) });
+    const { can_continue: canContinue, continues, regenerated_from: regeneratedFrom } = record;
+    return Object.assign(take, { record, id, seed: String(seed), isStarred: starred, queueMs, serverMs, rtf, canContinue, continues, regeneratedFrom, ending: endingOf(record) });
   }
 
   /** Fetch the settings if they are not loaded. Throws Refusal. */
@@ -128,7 +128,7 @@ export class Take extends Track {
   /** A host that only lends its GPU cannot convert audio, and an interrupted take cannot be repeated. */
   get formats() {
     const isWhole = Boolean(this.record?.audio) || ["stop", "length"].includes(this.ending ?? "");
-    return isWhole && !isZeroGpu ? FORMATS : super.formats;
+    return isWhole && !isThroughGradio ? FORMATS : super.formats;
   }
 
   get source() {
@@ -141,8 +141,14 @@ export class Take extends Track {
   }
 
   /** Whether its sentences can be regenerated; the server's error says why one cannot. */
-  get canMend() {
+  get canRegenerate() {
     return this.timesSource !== null && this.ending === "stop";
+  }
+
+  /** Whether it was generated without a reference, so that its audio and text can become a voice. */
+  get canBeVoice() {
+    const { voice, cast, ref_audio: clip } = this.request;
+    return voice === "random" && !cast && !clip;
   }
 
   get expectedSeconds() {

@@ -69,9 +69,9 @@ export function showNoAdvice(root, why) {
 }
 
 /** States that a demo model cannot copy the voice, and offers its closest own voice. */
-function instead({ name, slug, percent, among }, use) {
+function instead({ name, slug, among }, use) {
   const choose = element("button", { type: "button", className: "plain", textContent: phrase("advice.closest.use", { name }), onclick: () => use(slug) });
-  return element("p", { className: "advice-closest demo-only" }, [element("span", { textContent: phrase("advice.closest", { name, percent, among }) }), choose]);
+  return element("p", { className: "advice-closest demo-only" }, [element("span", { textContent: phrase("advice.closest", { name, among }) }), choose]);
 }
 
 function fix(words, cut, mend) {

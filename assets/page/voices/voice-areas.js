@@ -10,7 +10,7 @@ import { Voices } from "./voices.js";
 export async function openVoiceAreas({ fields, health, areas, playButtons }, rendered) {
   const newVoice = new NewVoice(await rendered("#area-new-voice"), health, playButtons);
   const voices = new Voices(await rendered("#area-voices"), playButtons);
-  const ownClip = new OwnClip(await rendered("#own-clip"), fields, playButtons);
+  const ownClip = new OwnClip(await rendered("#own-clip"), fields, playButtons, health);
   const defaults = new VoiceDefaults(fields);
   const choices = new Latest();
 

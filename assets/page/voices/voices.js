@@ -184,10 +184,9 @@ export class Voices extends EventTarget {
   #card(voice) {
     const facts = [genderOf(voice), voice.accent || voice.language, voice.tags.join(", ") || voice.description, sharingWords(voice)].filter(Boolean).join(" · ");
     const open = element("button", { type: "button", className: "card-open", onclick: () => this.#inspect(voice.id) }, [
-      element("strong", { textContent: voice.name }),
+      element("strong", { textContent: voice.name }), " ",
       element("span", { className: "quiet", textContent: facts, title: voice.description || facts }),
     ]);
-    open.setAttribute("aria-label", phrase("voices.inspect", { name: voice.name }));
     const listen = element("button", { type: "button", className: "card-listen" }, [initialOf(voice), icon(PLAY)]);
     listen.onclick = () => this.#do(() => this.playButtons.press(listen, new Recorded({ name: phrase("speak.voice.recording", { name: voice.name }), source: previewAddress(voice.id) })));
     const star = element("button", { type: "button", className: "card-star" }, [icon(STAR)]);

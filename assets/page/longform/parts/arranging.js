@@ -1,8 +1,7 @@
 // Edits and arranges a project's parts as requested by their rows, and offers to undo each step.
 
-import { changePart, changeParts, deletePart, insertPart, mendPart, mergeParts, movePart, readParts, splitPart } from "../../client/projects.js";
+import { changePart, changeParts, deleteParts, insertPart, regeneratePart, mergeParts, movePart, readParts, restoreParts, splitPart } from "../../client/projects.js";
 import { Refusal } from "../../client/refusal.js";
-import { restore } from "../../client/trash.js";
 import { phrase } from "../../lib/phrases.js";
 import { offerUndo } from "../../trash/undo-toast.js";
 import { valuesBefore, valuesOf } from "./values-before.js";
@@ -97,28 +96,18 @@ export class Arranging {
   }
 
   /**
-   * Delete parts one after the other; parts deleted before a refusal can be restored together. Throws Refusal.
+   * Delete parts, all of them or none. Throws Refusal.
    *
    * @param {string[]} ids
    * @param {string} title shown in the message
    */
   async delete(ids, title = "") {
-    const deleted = [];
-    let seconds = 0;
-    try {
-      for (const id of ids) {
-        ({ undo_seconds: seconds } = await deletePart(this.id, id));
-        deleted.push(id);
-      }
-    } finally {
-      const words = title || phrase("project.deleted.count", { count: deleted.length });
-      if (deleted.length) offerUndo(words, seconds ? () => this.#restore(deleted) : null, !title);
-    }
-  }
-
-  async #restore(ids) {
-    await restore("part", ids);
-    this.changed();
+    const { undo_seconds: seconds } = await deleteParts(this.id, ids);
+    const undo = async () => {
+      await restoreParts(this.id, ids);
+      this.changed();
+    };
+    offerUndo(title || phrase("project.deleted.count", { count: ids.length }), seconds ? undo : null, !title);
   }
 
   async #mend(row, words, cursor, end) {
@@ -128,7 +117,7 @@ export class Arranging {
     tools.isMending = true;
     tools.say(phrase("part.mending"));
     try {
-      await mendPart(this.id, part.id, words, [...words.slice(0, cursor)].length, [...words.slice(0, end)].length);
+      await regeneratePart(this.id, part.id, words, [...words.slice(0, cursor)].length, [...words.slice(0, end)].length);
       tools.say("");
     } finally {
       tools.isMending = false;
@@ -146,14 +135,14 @@ export class Arranging {
 
   async #merge(part, following) {
     const merged = await mergeParts(this.id, part.id, following);
-    this.offer(phrase("part.merged", { number: part.position + 1 }), () => restore("part", [following]));
+    this.offer(phrase("part.merged", { number: part.position + 1 }), () => restoreParts(this.id, [following]));
     return merged;
   }
 
   async #insert(row, part, text) {
     const { id } = await insertPart(this.id, part.id, text);
     row.tools.written();
-    this.offer(phrase("part.inserted", { number: part.position + 2 }), () => deletePart(this.id, id));
+    this.offer(phrase("part.inserted", { number: part.position + 2 }), () => deleteParts(this.id, [id]));
   }
 
   /** Read the id of the next part. Throws Refusal. */

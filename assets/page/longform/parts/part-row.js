@@ -40,6 +40,7 @@ export class PartRow extends EventTarget {
     });
     this.state = element("span", { className: "long-word" });
     this.speech = element("span", { className: "quiet", dir: "auto" });
+    this.line = element("span", { className: "long-line quiet", dir: "auto" });
     this.directed = element("span", { className: "long-directed" }, [icon(DIRECTED)]);
     this.directed.setAttribute("role", "img");
     this.chapter = element("strong");
@@ -60,7 +61,7 @@ export class PartRow extends EventTarget {
       element("div", { className: "long-which" }, [this.box, this.handle]),
       element("div", { className: "long-text" }, [
         this.cue, this.chapter, this.text, this.error, this.note.element,
-        element("div", { className: "long-facts" }, [this.state, this.directed, this.speech, this.voice, this.length, this.take, this.compare]),
+        element("div", { className: "long-facts" }, [this.state, this.directed, this.speech, this.voice, this.length, this.take, this.compare, this.line]),
         this.tools.element,
       ]),
       element("div", { className: "long-do" }, [this.play, this.again, this.tools.toggle]),
@@ -123,6 +124,8 @@ export class PartRow extends EventTarget {
     this.cue.textContent = part.start === null ? "" : phrase("part.cue", { from: clock(part.start), to: clock(part.end ?? part.start) });
     this.cue.hidden = part.start === null;
     this.text.setAttribute("aria-label", phrase("part.text", { number }));
+    this.line.textContent = [part.name, ...Object.entries(part.columns).map(([name, cell]) => `${name}: ${cell}`)].filter(Boolean).join(" · ");
+    this.line.hidden = !this.line.textContent;
     this.#fillText();
     this.error.textContent = part.state === "failed" ? part.error : "";
     this.error.hidden = part.state !== "failed";

@@ -209,6 +209,13 @@ export class PartsPanel {
     }
   }
 
+  /** Show these parts, selected in place of others. Throws Refusal. */
+  async direct(parts) {
+    await this.goTo(parts[0].position);
+    this.selection.clear();
+    this.selection.set(parts.map(({ id }) => id), true);
+  }
+
   /** Focus a text with the match selected, so that typing replaces it. @param {HTMLTextAreaElement} text */
   #enter(text) {
     const words = this.part("find").value;
@@ -284,11 +291,10 @@ export class PartsPanel {
   }
 
   #markRow(row) {
-    const isHeard = row.part.id === this.of.playback.heard?.part;
     row.showUnsaved(this.of.unsaved.of(row.part.id));
     row.isSelected = this.selection.has(row.part.id);
     row.speaker = this.#characters.find(({ id }) => id === row.part.character)?.name ?? "";
-    row.element.toggleAttribute("aria-current", isHeard);
-    row.isPlaying = isHeard && this.of.playback.isPlaying;
+    row.element.toggleAttribute("aria-current", row.part.id === this.of.playback.heard?.part);
+    row.isPlaying = row.element.hasAttribute("aria-current") && this.of.playback.isPlaying;
   }
 }

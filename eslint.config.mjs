@@ -18,6 +18,10 @@ export default [
     languageOptions: { globals: globals.node },
   },
   {
+    files: ["pinokio.js"],
+    languageOptions: { sourceType: "commonjs", globals: globals.node },
+  },
+  {
     linterOptions: { reportUnusedDisableDirectives: "error" },
     rules: {
       eqeqeq: ["error", "always"],

@@ -1,4 +1,4 @@
-// Speech through Gradio's own API, for hosts that provide a GPU only for Gradio's requests. No user interface.
+// Speech through Gradio's own API, for hosts that provide a GPU only for Gradio's requests, such as ZeroGPU. No user interface.
 
 import { address } from "./address.js";
 import { lostConnection, Refusal } from "./refusal.js";
@@ -56,7 +56,7 @@ async function upload(dataUrl, signal) {
 
 /** On a Space, get the headers that identify the visitor, whose GPU quota is used, from the surrounding page. */
 function visitorHeaders() {
-  if (window.parent === window || !location.hostname.endsWith(".hf.space") || !window.supports_zerogpu_headers) return {};
+  if (window.parent === window || !location.hostname.endsWith(".hf.space") || !(/** @type {any} */ (window).supports_zerogpu_headers)) return {};
   return new Promise((resolve) => {
     const channel = new MessageChannel();
     channel.port1.onmessage = ({ data }) => {

@@ -1,37 +1,44 @@
-// The dialog that creates links by which others may listen to a take, lists them and revokes them.
+// The dialog that creates links by which others may listen to a take or to a project's podcast feed, lists them and revokes them.
 
 import { address } from "../client/address.js";
 import { Refusal } from "../client/refusal.js";
-import { addShare, removeShare, sharesOf } from "../client/takes.js";
 import { copyWords } from "../lib/copy.js";
 import { closeByPressBeside } from "../lib/dialog.js";
 import { element, partsOf } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
-import { when } from "./history-row.js";
+import { when } from "../history/history-row.js";
 import { phrase } from "../lib/phrases.js";
 
 const DAYS = [1, 7, 30, 90, 365];
 
 export class ShareDialog {
-  /** @type {any} */
-  #take = null;
+  #id = "";
   #lists = new Latest();
 
-  constructor(root) {
+  /**
+   * calls: the requests for the links of an item; listed: told of them, newest first, and whether it is still about them.
+   *
+   * @param {any} root
+   * @param {{ list: (id: string) => Promise<any>, add: (id: string, days: number) => Promise<any>, remove: (id: string, token: string) => Promise<any> }} calls
+   * @param {(links: any[], isLatest: () => boolean) => unknown} listed
+   */
+  constructor(root, calls, listed = () => {}) {
     this.root = root;
     this.part = partsOf(root);
-    this.part("make").addEventListener("click", once(() => this.#do(() => this.#make())));
+    this.calls = calls;
+    this.listed = listed;
+    this.part("share-make").addEventListener("click", once(() => this.#do(() => this.#make())));
     closeByPressBeside(root);
   }
 
   /** most: the longest validity of a link, in days. */
-  open(take, most) {
-    this.#take = take;
+  open(id, most) {
+    this.#id = id;
     const choices = [...DAYS.filter((days) => days < most), most];
-    this.part("days").replaceChildren(...choices.map((days) => element("option", { value: String(days), textContent: phrase("history.days", { count: days }) })));
-    this.part("days").value = String(choices.includes(7) ? 7 : most);
-    this.part("links").replaceChildren();
+    this.part("share-days").replaceChildren(...choices.map((days) => element("option", { value: String(days), textContent: phrase("history.days", { count: days }) })));
+    this.part("share-days").value = String(choices.includes(7) ? 7 : most);
+    this.part("share-links").replaceChildren();
     this.root.showModal();
     this.#do(() => this.#list());
   }
@@ -48,21 +55,23 @@ export class ShareDialog {
 
   async #list() {
     const isLatest = this.#lists.begin();
-    const take = this.#take;
-    const links = await sharesOf(take.id);
-    if (isLatest()) this.part("links").replaceChildren(...links.map((link) => this.#row(take, link)));
+    const id = this.#id;
+    const { data } = await this.calls.list(id);
+    if (!isLatest()) return;
+    this.part("share-links").replaceChildren(...data.map((link) => this.#row(id, link)));
+    this.#do(() => this.listed(data, isLatest)); // may take seconds, which must not delay the focus
   }
 
-  #row(take, { token, path, expires }) {
+  #row(id, { token, path, expires }) {
     const url = address(path);
     const copy = element("button", { type: "button", className: "plain", textContent: phrase("shell.copy"), onclick: () => copyWords(url, copy) });
     const ends = phrase("history.share.until", { date: when(expires) });
     const back = element("button", { type: "button", className: "plain", textContent: phrase("history.share.back") });
     back.onclick = () =>
       this.#do(async () => {
-        await removeShare(take.id, token);
+        await this.calls.remove(id, token);
         await this.#list();
-        this.part("make").focus();
+        this.part("share-make").focus();
       });
     return element("li", {}, [
       element("a", { href: url, target: "_blank", rel: "noreferrer", textContent: url }),
@@ -73,8 +82,8 @@ export class ShareDialog {
   }
 
   async #make() {
-    await addShare(this.#take.id, Number(this.part("days").value));
+    await this.calls.add(this.#id, Number(this.part("share-days").value));
     await this.#list();
-    this.part("links").querySelector("button")?.focus();
+    this.part("share-links").querySelector("button")?.focus();
   }
 }

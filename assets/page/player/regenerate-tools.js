@@ -4,7 +4,7 @@ import { element } from "../lib/elements.js";
 import { phrase } from "../lib/phrases.js";
 
 /** Fires "mend", "edit" and "before". A message stays until another take is shown. */
-export class MendTools extends EventTarget {
+export class RegenerateTools extends EventTarget {
   /** @type {any} */
   #take = null;
   #isLost = false; // whether the message says that the studio does not respond
@@ -25,8 +25,8 @@ export class MendTools extends EventTarget {
 
   /** take: the take whose text is shown; null while no text is shown or a sentence is being edited. */
   show(take) {
-    this.mend.hidden = this.edit.hidden = !take?.canMend;
-    this.before.hidden = !take?.mends;
+    this.mend.hidden = this.edit.hidden = !take?.canRegenerate;
+    this.before.hidden = !take?.regeneratedFrom;
     if (take === this.#take) return;
     this.#take = take;
     this.say("");

@@ -1,0 +1,179 @@
+// The reading view of a project: a chapter as continuous prose, with each character's words marked.
+
+import { readCast, readOutline, readParts } from "../client/projects.js";
+import { Refusal } from "../client/refusal.js";
+import { element } from "../lib/elements.js";
+import { Latest } from "../lib/latest.js";
+import { phrase } from "../lib/phrases.js";
+
+const AT_ONCE = 200; // parts per request
+const MARKED = 10; // characters with a mark of their own: five lines under the words, each in two colours
+
+/**
+ * Group parts into paragraphs of pieces of text. A part begins a paragraph unless it continues the one before it, and may have several.
+ *
+ * @param {any[]} parts
+ * @returns {{ isTitle: boolean, pieces: { part: any, text: string }[] }[]}
+ */
+export function paragraphsOf(parts) {
+  const all = [];
+  for (const part of parts) {
+    const isTitle = Boolean(part.chapter) && part.text.trim() === part.chapter.trim();
+    for (const [i, text] of part.text.split(/\n{2,}/).entries()) {
+      if (i || !part.continues || !all.length) all.push({ isTitle, pieces: [] });
+      all[all.length - 1].pieces.push({ part, text });
+    }
+  }
+  return all;
+}
+
+/**
+ * Return the number of each character's mark, the most frequent first; those without one share the last.
+ *
+ * @param {any[]} characters as returned by the server
+ * @returns {Map<string, number>}
+ */
+export function marksOf(characters) {
+  const speaking = characters.filter(({ lines }) => lines).sort((one, other) => other.lines - one.lines);
+  return new Map(speaking.map(({ id }, i) => [id, Math.min(i, MARKED)]));
+}
+
+export class Prose {
+  #looks = new Latest();
+  /** Elements with their part as `of`. @type {any[]} */
+  #pieces = [];
+
+  /** @param {HTMLElement} container @param {any} context the ProjectContext of panels.js */
+  constructor(container, context) {
+    this.context = context;
+    this.chapter = element("select", { ariaLabel: phrase("project.chapters"), onchange: () => this.#attempt(this.#show()) });
+    this.legend = element("ul", { className: "prose-legend", ariaLabel: phrase("cast.title") });
+    this.direct = element("button", { type: "button", className: "plain", hidden: true, onclick: () => context.direct(this.#selected) });
+    this.told = element("p", { className: "quiet" });
+    this.told.setAttribute("role", "status");
+    this.text = element("article", { className: "prose-text", dir: "auto", onclick: ({ target }) => this.#press(target), onkeydown: (event) => this.#key(event) });
+    container.append(element("div", { className: "long-bar prose-bar" }, [this.chapter, this.direct]), this.legend, element("p", { className: "quiet", textContent: phrase("prose.about") }), this.told, this.text);
+    const { signal, playback: { nowPlaying } } = context;
+    document.addEventListener("selectionchange", () => this.#offerDirection(), { signal });
+    for (const type of ["show", "state"]) nowPlaying.addEventListener(type, () => this.#mark(), { signal });
+  }
+
+  open() {
+    this.#attempt(this.#read());
+  }
+
+  close() {
+    this.#looks.end();
+  }
+
+  /** @param {Promise<unknown>} work */
+  async #attempt(work) {
+    try {
+      this.told.textContent = "";
+      await work;
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem;
+      this.told.textContent = problem.why;
+    }
+  }
+
+  /** Read chapters and cast, and show the chapter that was shown before, or the first. */
+  async #read() {
+    const isLatest = this.#looks.begin();
+    const [chapters, { data: characters }] = await Promise.all([readOutline(this.context.id), readCast(this.context.id)]);
+    if (!isLatest()) return;
+    const before = Math.max(0, this.chapter.selectedIndex);
+    this.chapters = chapters;
+    this.characters = characters;
+    this.chapter.replaceChildren(...chapters.map(({ title }) => element("option", { textContent: title || phrase("project.chapter.none") })));
+    this.chapter.selectedIndex = Math.min(before, chapters.length - 1);
+    this.chapter.hidden = chapters.length < 2;
+    await this.#show();
+  }
+
+  async #show() {
+    const isLatest = this.#looks.begin();
+    const { position, parts: { total } } = this.chapters[Math.max(0, this.chapter.selectedIndex)];
+    const parts = [];
+    while (parts.length < total) {
+      const { data } = await readParts(this.context.id, position + parts.length, Math.min(AT_ONCE, total - parts.length));
+      if (!isLatest()) return;
+      if (!data.length) break; // deleted meanwhile
+      parts.push(...data);
+    }
+    this.#draw(parts);
+  }
+
+  #draw(parts) {
+    const marks = marksOf(this.characters);
+    const mark = (character) => String(character === null ? "" : (marks.get(character) ?? MARKED));
+    const name = (character) => this.characters.find(({ id }) => id === character)?.name ?? phrase("cast.narrator");
+    this.#pieces = [];
+    this.text.replaceChildren(...paragraphsOf(parts).map(({ isTitle, pieces }) => element(isTitle ? "h2" : "p", {}, pieces.flatMap(({ part, text }) => {
+      const piece = element("span", { textContent: text, title: name(part.character), tabIndex: this.#pieces.length ? -1 : 0, of: part });
+      piece.setAttribute("role", "button");
+      piece.setAttribute("aria-disabled", String(!part.chosen));
+      piece.dataset.mark = mark(part.character);
+      piece.dataset.id = part.id;
+      this.#pieces.push(piece);
+      return [piece, " "];
+    }))));
+    const here = [...new Set(parts.map(({ character }) => character).filter(Boolean))].sort((one, other) => (marks.get(one) ?? MARKED) - (marks.get(other) ?? MARKED));
+    this.legend.replaceChildren(...here.map((character) => {
+      const sample = element("span", { textContent: name(character) });
+      sample.dataset.mark = mark(character);
+      return element("li", {}, [sample]);
+    }));
+    this.#mark();
+  }
+
+  /** Play from a part on, unless its words have just been selected. */
+  #press(target) {
+    const piece = target.closest("[data-id]");
+    if (!piece?.of.chosen || !(getSelection()?.isCollapsed ?? true)) return;
+    this.#attempt(this.context.playback.play(this.context.project(), piece.of));
+  }
+
+  /** Arrow keys move from part to part, as only one of them is a tab stop; Enter and Space press it. */
+  #key(event) {
+    const at = this.#pieces.indexOf(event.target);
+    const step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
+    if (at < 0 || event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) return;
+    if (step) {
+      const next = this.#pieces[at + step];
+      if (!next) return;
+      event.target.tabIndex = -1;
+      next.tabIndex = 0;
+      next.focus();
+    } else if (event.key === "Enter" || event.key === " ") {
+      this.#press(event.target);
+    } else {
+      return;
+    }
+    event.preventDefault();
+    event.stopPropagation(); // Space plays and pauses elsewhere
+  }
+
+  /** The parts in the browser's selection. */
+  get #selected() {
+    const selection = getSelection();
+    if (!selection || selection.isCollapsed || !this.text.contains(selection.anchorNode)) return [];
+    const pieces = this.#pieces.filter((piece) => selection.containsNode(piece, true));
+    return [...new Set(pieces.map(({ of }) => of))];
+  }
+
+  #offerDirection() {
+    const count = this.#selected.length;
+    this.direct.hidden = !count || this.context.project()?.right === "read";
+    if (count) this.direct.textContent = phrase("prose.direct", { count });
+  }
+
+  /** Mark the part that is playing. */
+  #mark() {
+    const { heard } = this.context.playback;
+    for (const piece of this.#pieces) piece.toggleAttribute("data-playing", piece.of.id === heard?.part);
+  }
+}
+
+/** @param {HTMLElement} container @param {any} context the ProjectContext of panels.js */
+export const mountProse = (container, context) => new Prose(container, context);

@@ -1,0 +1,48 @@
+// Lets the next track of a row follow the current one without a gap.
+
+import { Refusal } from "../client/refusal.js";
+
+export class NextTrack {
+  /** The track that will begin by itself. @type {{ track: import("./track.js").Track, sound: import("./player.js").Sound } | null} */
+  ready = null;
+  /** @type {import("./track.js").Track | null} */
+  #loaded = null;
+
+  /** @param {import("./player.js").Player} player */
+  constructor(player) {
+    this.player = player;
+  }
+
+  /**
+   * Load a track and let it follow the current one, if it can; isWanted: whether it still should.
+   *
+   * @param {import("./track.js").Track} current
+   * @param {import("./track.js").Track} next
+   * @param {() => boolean} isWanted
+   */
+  async prepare(current, next, isWanted) {
+    this.#loaded = next;
+    try {
+      await next.load();
+      if (!isWanted() || next.sampleRate !== current.sampleRate || !current.file) return; // it is opened at the end
+      const samples = await next.heard();
+      const sound = isWanted() ? await this.player.follow(next.sampleRate, samples) : null;
+      if (!sound) return;
+      if (isWanted()) this.ready = { track: next, sound };
+      else this.player.endAfter();
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem; // reported when it is played
+    }
+  }
+
+  /** Another track is played: release what was loaded, unless it is that one. @param {import("./track.js").Track} track */
+  leave(track) {
+    if (this.#loaded !== track) this.#loaded?.leave();
+    this.#loaded = this.ready = null;
+  }
+
+  /** End with the current track. */
+  end() {
+    if (this.ready) this.player.endAfter();
+  }
+}
