@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Generator
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+from tests.environment import clean, data_variables
+
+clean()  # before any module reads a variable
 
 # torch is imported where it is used: a process that only distributes the tests does not need it.
 
@@ -27,6 +32,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if Path(__file__).parent / "browser" in item.path.parents:
             item.add_marker(pytest.mark.browser)
     missing = {"gpu": not torch.cuda.is_available(), "teacher": find_spec("hibari") is None}
+    missing |= {"linux": sys.platform != "linux", "posix": sys.platform == "win32"}
     missing["ray"] = find_spec("ray") is None
     out = [item for item in items if any(missing[name] and item.get_closest_marker(name) for name in missing)]
     config.hook.pytest_deselected(items=out)
@@ -34,6 +40,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: item.path.name not in BEGIN_FIRST)
     gc.freeze()  # imported objects stay, and need not be scanned repeatedly
     gc.set_threshold(50_000, 50, 50)  # otherwise a tenth of the tests' time
+
+
+def pytest_sessionfinish() -> None:
+    gc.freeze()  # otherwise the last garbage collections, pytest's and Python's, scan millions of objects, for seconds
 
 
 def _fail_when_skipped(report: pytest.TestReport | pytest.CollectReport) -> None:
@@ -63,13 +73,14 @@ def _shared_home(tmp_path_factory: pytest.TempPathFactory) -> None:
 
     torch.set_num_threads(1)
     os.environ["HF_ENDPOINT"] = "http://127.0.0.1:9"  # no test fetches anything from the real one
-    os.environ["XDG_DATA_HOME"] = str(tmp_path_factory.mktemp("data"))
+    os.environ.update(data_variables(tmp_path_factory.mktemp("data")))
 
 
 @pytest.fixture(autouse=True)
 def _own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each test's own studios begin with an empty library."""
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    for name, value in data_variables(tmp_path / "data").items():
+        monkeypatch.setenv(name, value)
 
 
 @pytest.fixture(scope="session")

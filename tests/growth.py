@@ -7,7 +7,7 @@ import gc
 import time
 from collections.abc import Callable
 
-from studio.errors import InvalidRequest
+from studio.errors import REFUSALS
 
 Work = Callable[[str], object]
 
@@ -49,7 +49,7 @@ def cost(work: Work, text: str) -> float:
     gc.disable()
     begun = time.thread_time()
     try:
-        with contextlib.suppress(InvalidRequest):  # a refusal must not cost more either
+        with contextlib.suppress(*REFUSALS):  # a refusal must not cost more either
             work(text)
         return time.thread_time() - begun
     finally:

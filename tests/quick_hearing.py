@@ -10,10 +10,10 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from studio.voices import advisor
-from studio.voices.hearing.denoiser import DeepFilterNet
-from studio.voices.hearing.voiceprint import Voiceprints
-from studio.voices.measure import Figures
+from audio import advisor
+from audio.measure import Figures
+from audio.voiceprint import Voiceprints
+from studio.voices.denoiser import DeepFilterNet
 
 SHORT = 500_000
 """In samples; longer clips are rare and not cached."""

@@ -16,6 +16,7 @@ import pytest
 
 from engine import EngineConfig
 from studio.settings import Settings
+from tests.environment import data_variables
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import serve
 
@@ -34,7 +35,8 @@ def environment() -> dict[str, str]:
 
 
 def copied() -> list[str]:
-    return [source for line in steps("COPY") for source in line.split()[:-1]]
+    """From this folder, not from an earlier stage."""
+    return [source for line in steps("COPY") if not line.startswith("--from") for source in line.split()[:-1]]
 
 
 def test_copied_files_exist_are_not_ignored_and_suffice_to_start(tmp_path: Path) -> None:
@@ -52,11 +54,12 @@ def test_copied_files_exist_are_not_ignored_and_suffice_to_start(tmp_path: Path)
     (command,) = (json.loads(line) for line in steps("CMD"))
     assert command == ["python", "app.py"]
     built = (
-        "import app, sys; from studio.settings import Settings; app.create_app(Settings()); print(app.__file__); "
+        "import app, sys; from studio.settings import Settings; from launch.startup import create_app; "
+        "create_app(Settings()); print(app.__file__); "
         "sys.argv[1:] = ['--help']; sys.exit(app.main())"
     )
     program = [sys.executable, "-c", built]
-    apart = {**os.environ, "XDG_DATA_HOME": str(tmp_path), "PYTHONPATH": ""}
+    apart = {**os.environ, **data_variables(tmp_path), "PYTHONPATH": ""}
     done = subprocess.run(program, cwd=tmp_path, env=apart, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     path, _, help_text = done.stdout.partition("\n")
@@ -78,7 +81,8 @@ def test_container_variables_are_settings_and_its_port_is_open() -> None:
 def test_container_and_space_use_the_same_python() -> None:
     front = (ROOT / "README.md").read_text("utf-8").split("---")[1]
     (version,) = re.findall(r'^python_version: "(.+)"$', front, re.MULTILINE)
-    assert steps("FROM") == [f"python:{version}-slim-bookworm"]
+    base = f"python:{version}-slim-bookworm"
+    assert steps("FROM") == [f"{base} AS packages", base]
 
 
 @pytest.mark.parametrize("is_well", [True, False])

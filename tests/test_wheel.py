@@ -14,8 +14,8 @@ import soundfile
 import yaml
 
 import studio
+from studio import ROOT
 from studio.library import Library
-from studio.paths import ROOT
 
 MAX_BYTES = 60 * 1000 * 1000
 """In bytes: acceptable to a package index and to a user who downloads it."""
@@ -58,6 +58,8 @@ def test_wheel_has_the_version_and_requires_what_make_installs(wheel: Path) -> N
     assert {name.lower().replace("_", "-") for name in wanted} <= {name.lower().replace("_", "-") for name in required}
     for name in (
         "engine/py.typed",
+        "engine/native/lib/linux-x86_64.so",
+        "engine/native/lib/windows-x86_64.dll",
         "studio/py.typed",
         "studio/assets/fry/model.safetensors",
         "studio/assets/page/words/en.json",
@@ -99,7 +101,7 @@ def test_installed_wheel_uses_its_own_files_and_serves_the_docs_page(installed: 
     program = (
         "import engine, studio.settings as s; print(engine.__file__, s.Settings().model); "
         "from fastapi import FastAPI; from fastapi.testclient import TestClient; "
-        "from studio.api.http.docs_page import install_docs_page; app = FastAPI(); install_docs_page(app, ''); "
+        "from studio.api.openapi import install_docs_page; app = FastAPI(); install_docs_page(app, ''); "
         "client = TestClient(app); paths = '/docs', '/docs/icon.svg', '/docs/swagger-ui.css'; "
         "print([client.get(path).status_code for path in paths])"
     )

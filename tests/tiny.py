@@ -303,22 +303,6 @@ def write_codec(folder: Path, sizes: TinyCodec, seed: int = 0, nesting: Nesting 
     torch.save(state, folder / "codec.pth")
 
 
-def add_timbre(folder: Path, seed: int = 0) -> None:
-    """Give the codec in a folder a timbre part of random weights, which changes everything that it decodes."""
-    from engine.codec import Codec, CodecConfig
-
-    tree = yaml.safe_load((folder / "codec.yaml").read_text())
-    tree["timbre"] = {"dim": 12, "width": 16, "n_layer": 2, "bands": 20}
-    (folder / "codec.yaml").write_text(yaml.safe_dump(tree))
-    state = torch.load(folder / "codec.pth", weights_only=True)
-    torch.manual_seed(seed)
-    timbre = Codec(CodecConfig.of(folder)).timbre
-    assert timbre is not None
-    torch.nn.init.normal_(timbre.default)
-    torch.nn.init.normal_(timbre.colouring.weight, std=0.1)
-    torch.save(state | {f"timbre.{name}": value for name, value in timbre.state_dict().items()}, folder / "codec.pth")
-
-
 def _draw(name: str, like: Tensor, generator: torch.Generator) -> Tensor:
     """A value for one codec parameter by its role, so that signals neither vanish nor explode."""
     noise = torch.randn(like.shape, generator=generator)

@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.serving.recording import record
 from benchmarks.soak import BUSY_CARD, ProcessSample, verdict
-from studio.paths import ROOT
+from studio import ROOT
 
 STEADY = [ProcessSample(minute, 800 + min(minute, 5), 16, 8, 60 * minute, 20 * minute, 0) for minute in range(1, 31)]
 LEAKING = [replace(look, memory_mib=look.memory_mib + 2 * look.minute) for look in STEADY]

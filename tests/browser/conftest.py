@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import socket
 import sys
 import types
@@ -57,9 +56,9 @@ def _page_files() -> Iterator[None]:
     from gradio.routes import App
 
     from studio.ui.bundle import PageFiles
-    from studio.ui.page import PAGE_FILES, STYLE_SHEETS
+    from studio.ui.page import PAGE_FILES
 
-    files = PageFiles.read(PAGE_FILES, STYLE_SHEETS, page_phrases().texts)
+    files = PageFiles.read(PAGE_FILES, page_phrases().texts)
     served = files.app()
 
     def create_app(blocks: Blocks, **options: Any) -> App | None:
@@ -71,7 +70,6 @@ def _page_files() -> Iterator[None]:
         patch.setattr(PageFiles, "app", lambda self: served)
         patch.setattr("gradio.blocks.App", SimpleNamespace(create_app=create_app))
         yield
-    gc.freeze()  # otherwise pytest's final garbage collection scans millions of objects, for seconds
 
 
 @pytest.fixture(scope="session")

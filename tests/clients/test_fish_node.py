@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients.test_openai_node import NODE, NPM
+from tests.environment import PROXIES
 from tests.studio.clips import WORDS, spoken
 from tests.studio.conftest import Steered
 
@@ -68,14 +69,18 @@ console.log(JSON.stringify(seen));
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("fish-node")
+    return node_project(tmp_path_factory.mktemp("fish-node"), *PACKAGES)
+
+
+def node_project(folder: Path, *packages: str) -> Path:
+    """The folder with these packages of npm and a clip."""
     (folder / "package.json").write_text('{"type": "module"}')
     subprocess.run(
-        [NPM, "install", "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error", *PACKAGES],
+        [NPM, "install", "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error", *packages],
         cwd=folder,
         check=True,
         timeout=300,
-        env=os.environ | {"PATH": f"{Path(NPM).parent}{os.pathsep}{os.environ['PATH']}"},
+        env=os.environ | PROXIES | {"PATH": f"{Path(NPM).parent}{os.pathsep}{os.environ['PATH']}"},
     )
     (folder / "clip.wav").write_bytes(spoken())
     return folder

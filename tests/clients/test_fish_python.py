@@ -17,7 +17,7 @@ from fishaudio import AsyncFishAudio, FishAudio, WebSocketError
 from fishaudio.exceptions import APIError, NotFoundError
 from fishaudio.types import Prosody, ReferenceAudio, TTSConfig
 
-from studio.paths import ROOT
+from studio import ROOT
 from tests.clients.test_openai_node import NODE
 from tests.studio.clips import WORDS, spoken
 from tests.studio.conftest import Steered

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.environment import PROXIES
 from tests.studio.clips import WORDS, spoken
 from tests.studio.conftest import Steered
 
@@ -62,7 +63,7 @@ def test_an_older_sdk_speaks_and_streams(
 ) -> None:
     how = ["--quiet", "--disable-pip-version-check", "--no-deps", "--no-compile", "--target", str(tmp_path / "sdk")]
     command = [sys.executable, "-m", "pip", "install", *how, f"fish-audio-sdk=={version}"]
-    subprocess.run(command, check=True, timeout=300)
+    subprocess.run(command, check=True, timeout=300, env=os.environ | PROXIES)
     (tmp_path / "clip.wav").write_bytes(spoken())
     done = subprocess.run(
         [sys.executable, "-c", script, steered()[0].url, str(tmp_path / "clip.wav"), WORDS],

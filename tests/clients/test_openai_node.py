@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.environment import PROXIES
 from tests.studio.server import Served
 
 VERSION = "7.55.0"
@@ -52,7 +53,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         cwd=folder,
         check=True,
         timeout=300,
-        env=os.environ | {"PATH": f"{Path(NPM).parent}{os.pathsep}{os.environ['PATH']}"},
+        env=os.environ | PROXIES | {"PATH": f"{Path(NPM).parent}{os.pathsep}{os.environ['PATH']}"},
     )
     (folder / "speak.js").write_text(SCRIPT)
     return folder

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import openai
 import pytest
 import soundfile
 
-from tests.studio.server import Served
+from studio.settings import Settings
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.server import Served, serve
 from tests.studio.sounds import data_url, frames_of, tone, wav
+from tests.studio.voices.whisper import write_model
 
 SHORT = {"max_new_tokens": 10, "seed": 5}
 
@@ -80,10 +84,8 @@ def test_refusals_raise_the_sdks_own_errors(client: openai.OpenAI) -> None:
     assert (refused.value.code, refused.value.param) == ("voice_not_found", "voice")
     assert "nobody" in refused.value.message
     with pytest.raises(openai.NotFoundError) as missing:
-        client.audio.speech.create(model="dall-e", voice="alloy", input="Hello.", response_format="wav")
-    assert missing.value.code == "model_not_found"
-    with pytest.raises(openai.NotFoundError):
         client.models.retrieve("dall-e")
+    assert missing.value.code == "model_not_found"
     with pytest.raises(openai.BadRequestError, match="blank"):
         client.audio.speech.create(model="tts-1", voice="alloy", input="", response_format="wav")
 
@@ -107,3 +109,37 @@ def test_client_timeout_frees_the_row(studio: Served, client: openai.OpenAI) -> 
             timeout=openai.Timeout(0.001, connect=5),
         )
     studio.until(running=0, waiting=0)
+
+
+def test_recordings_are_transcribed_in_every_format(voices_folder: Path, tmp_path: Path) -> None:
+    write_model(tmp_path / "whisper", ["Hello", "you."], 1.0)
+    recogniser = f"faster-whisper:{tmp_path / 'whisper'}"
+    settings = Settings(model="test/model", voices=str(voices_folder), home=str(tmp_path), transcriber=recogniser)
+    sound = ("a.wav", wav(tone(2.0)))
+    with serve(settings, FakeEngine.start) as served:
+        client = openai.OpenAI(base_url=f"{served.url}/v1", api_key="any", max_retries=0)
+        create = client.audio.transcriptions.create
+        assert create(model="whisper-1", file=sound).text == "Hello you."
+        assert create(model="whisper-1", file=sound, response_format="text").strip() == "Hello you."
+        srt = create(model="whisper-1", file=sound, response_format="srt")
+        assert srt.startswith("1\n00:00:00,000 --> 00:00:0") and "Hello you." in srt
+        assert create(model="whisper-1", file=sound, response_format="vtt").startswith("WEBVTT")
+        verbose = create(
+            model="whisper-1",
+            file=sound,
+            response_format="verbose_json",
+            timestamp_granularities=["word"],
+            language="en",
+        )
+        assert [word.word for word in verbose.words or ()] == ["Hello", "you."]
+        assert verbose.segments and verbose.segments[0].text == "Hello you." and verbose.duration == 2.0
+        with pytest.raises(openai.BadRequestError, match="json, text, srt"):
+            create(model="whisper-1", file=sound, response_format="diarized_json")
+        with pytest.raises(openai.BadRequestError, match="from 1 to 300 s"):
+            create(model="whisper-1", file=("a.wav", wav(tone(0.2))))
+
+
+def test_without_a_recogniser_transcription_is_refused_in_words(client: openai.OpenAI) -> None:
+    with pytest.raises(openai.APIStatusError, match="no speech recogniser is installed") as refused:
+        client.audio.transcriptions.create(model="whisper-1", file=("a.wav", wav(tone(2.0))))
+    assert refused.value.status_code == 501

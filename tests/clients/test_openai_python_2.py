@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.environment import PROXIES
 from tests.studio.server import Served
 
 VERSION = "2.54.0"
@@ -42,7 +43,8 @@ print(json.dumps(told))
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("openai")
     how = ["--quiet", "--disable-pip-version-check", "--no-deps", "--no-compile", "--target", str(folder)]
-    subprocess.run([sys.executable, "-m", "pip", "install", *how, *ASIDE], check=True, timeout=300)
+    command = [sys.executable, "-m", "pip", "install", *how, *ASIDE]
+    subprocess.run(command, check=True, timeout=300, env=os.environ | PROXIES)
     return folder
 
 

@@ -13,8 +13,8 @@ import torch
 
 from engine import Engine, InvalidReference, InvalidUtterance, PromptTooLong, Reference, Sampling, Utterance
 from engine.checkpoint import open_source
-from engine.codec.resample import _torchaudio_transforms
 from engine.model.prompt import build_prompt
+from engine.runtime.clip_encoder import resample
 from tests import upstream
 from tests.engine.speaking import first_chunk, greedy, hear, running_engine, seeded
 from tests.tiny import FEW_CODEBOOKS, FEW_LAYERS, TinyCodec, TinyModel, write_checkpoint
@@ -232,19 +232,27 @@ async def test_clip_is_encoded_to_the_same_codes_as_upstream(engine: Engine, qui
 
 
 @pytest.mark.parametrize("rate", [16_000, 24_000, 48_000, 22_050])
-async def test_a_clip_at_another_rate_is_resampled_by_torchaudio_first(
-    engine: Engine, quick_checkpoint: Path, rate: int
-) -> None:
+async def test_a_clip_at_another_rate_is_converted_first(engine: Engine, quick_checkpoint: Path, rate: int) -> None:
     dac = upstream.load_codec(quick_checkpoint)
     pcm = clip(0.7, rate)
     reference = await engine.encode_reference(pcm, rate, "The words.")
-    _torchaudio_transforms()  # makes torchaudio importable with a CPU-only torch
-    import torchaudio.functional
-
-    resampled = torchaudio.functional.resample(torch.from_numpy(pcm), rate, 44_100)
+    resampled = resample(torch.from_numpy(pcm), rate, 44_100)
     expected = upstream.encode(dac, resampled)[:, : reference.frames]
     assert reference.frames == -(-len(resampled) // engine.info.frame_samples)
     assert np.array_equal(reference.codes, expected.numpy())
+
+
+def test_resampling_equals_torchaudios() -> None:
+    """The expected values are those of torchaudio 2.11.0."""
+    sound = torch.tensor([1.0, 0.0, 0.0, -0.5, 0.25, 0.0, 0.0, 0.0])
+    up = [0.98681837, 0.35971358, -0.09223778, -0.01409612, -0.38840216, -0.33898973, 0.24024478, 0.17960484]
+    up += [-0.08440247, -0.00442302, 0.02949670, -0.01358414]
+    torch.testing.assert_close(resample(sound, 16_000, 24_000), torch.tensor(up), atol=1e-7, rtol=0)
+    down = [0.67320043, -0.02027663, -0.26735389, 0.13623820, -0.02894950, 0.01152479]
+    torch.testing.assert_close(resample(sound, 24_000, 16_000), torch.tensor(down), atol=1e-7, rtol=0)
+    tone = torch.sin(torch.arange(16_000) * (2 * torch.pi * 440 / 16_000))
+    expected = torch.sin(torch.arange(44_100) * (2 * torch.pi * 440 / 44_100))
+    assert (resample(tone, 16_000, 44_100) - expected)[1000:-1000].abs().max() < 2e-3
 
 
 async def test_channels_are_mixed_to_one(engine: Engine) -> None:

@@ -7,7 +7,7 @@ import itertools
 import logging
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -58,7 +58,7 @@ def test_streams_of_any_length_are_decoded_before_all_sizes_are_captured(tiny_ch
     codes = np.random.default_rng(0).integers(0, 16, (2, codec.config.num_codebooks, 15)).astype(np.int16)
     sounds = []
     for only_first in (False, True):
-        streams = GraphStreams(PlainBatches(codec), 5)
+        streams = GraphStreams(cast(Any, PlainBatches(codec)), 5)
         capture(*streams.graphs, only_first=only_first)
         assert bool(streams.graphs[0].missing()) == only_first
         assert streams.open("a") and streams.open("b")
@@ -70,7 +70,7 @@ def test_existing_graph_sizes_are_used_if_memory_runs_out(
     tiny_checkpoint: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     codec = load(tiny_checkpoint, torch.device("cpu"), torch.device("cpu"), torch.float32).codec
-    streams = GraphStreams(PlainBatches(codec), 5)
+    streams = GraphStreams(cast(Any, PlainBatches(codec)), 5)
     capture(*streams.graphs, only_first=True)
 
     def no_memory(graph_set: GraphSet[Any], size: Any, make_room: bool) -> None:

@@ -13,7 +13,7 @@ import pytest
 import soundfile
 
 from engine import Engine
-from studio.paths import ASSETS, ROOT
+from studio import ASSETS, ROOT
 from studio.settings import Settings
 from tests.clients.test_openai_node import NODE
 from tests.studio.server import Served, serve

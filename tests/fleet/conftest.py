@@ -11,8 +11,8 @@ import pytest
 
 from fleet import start
 from fleet.start import fleet_joiner
+from launch.startup import _start_engine
 from studio.settings import Settings
-from studio.start.startup import _start_engine
 from tests.fleet.frontends.several import Several, several
 
 # Ray reads its environment when it is first imported, in whichever test.

@@ -136,10 +136,7 @@ class FakeTransport:
             raise EngineStopped(f"replica {replica} has gone")
         if replica not in self.up:
             raise ReplicaLost("gone")
-        if method == "info":
-            return self.replicas[replica].info
-        answer = getattr(self.replicas[replica], method)(*arguments)
-        return await answer if asyncio.iscoroutine(answer) else answer
+        return await getattr(self.replicas[replica], method)(*arguments, replica=replica)
 
     async def close(self) -> None:
         self.is_closed = True
@@ -152,7 +149,7 @@ class FakeStream:
         self.replica = replica
         self.cancels = 0
         self._transport = transport
-        self._items = transport.replicas[replica].speak(utterance, may_wait)
+        self._items = transport.replicas[replica].speak(utterance, replica, may_wait)
         self._fault, self._left = transport.faults.get(replica, ("", 0))
 
     def __aiter__(self) -> AsyncIterator[Any]:

@@ -94,7 +94,7 @@ class SilentHandle:
 
 
 async def test_discovery_succeeds_although_a_replica_does_not_answer() -> None:
-    from fleet.ray_transport import RayTransport
+    from fleet.ray_serve import RayTransport
 
     await RayTransport(cast(Any, SilentHandle())).discover()
 

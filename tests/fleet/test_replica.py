@@ -9,18 +9,18 @@ from fleet.replica import Replica
 from tests.fleet.fakes import CountingEngine
 
 
-def test_working_engine_is_healthy_without_new_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_working_engine_is_healthy_without_new_frames(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet_replica, "STUCK_SECONDS", -1.0)
     engine = CountingEngine()
     replica = Replica("a", engine)
     engine.running = 1
     for _ in range(3):  # pieces of a prompt
         engine.busy_seconds += 0.5
-        replica.check_health()
+        await replica.check_health()
     with pytest.raises(RuntimeError, match="1 rows are running without progress"):
-        replica.check_health()
+        await replica.check_health()
     engine.running = 0
-    replica.check_health()
+    await replica.check_health()
     engine.failure = "the engine died"
     with pytest.raises(RuntimeError, match="the engine died"):
-        replica.check_health()
+        await replica.check_health()

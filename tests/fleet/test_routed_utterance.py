@@ -14,9 +14,8 @@ import pytest
 from engine import AudioChunk, EngineFull, EngineStopped, InvalidUtterance, Utterance
 from fleet import membership, routed_utterance
 from fleet import replica as fleet_replica
-from fleet.membership import Membership
-from fleet.routed_utterance import RoutedUtterance
-from fleet.routing import homes, voice_of
+from fleet.membership import Membership, homes
+from fleet.routed_utterance import RoutedUtterance, voice_of
 from tests.engine.speaking import until
 from tests.fleet.fakes import INFO, FakeTransport, codes_of, utterance
 

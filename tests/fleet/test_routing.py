@@ -7,7 +7,8 @@ from collections import Counter
 
 import numpy as np
 
-from fleet.routing import choose, homes, voice_of
+from fleet.membership import choose, homes
+from fleet.routed_utterance import voice_of
 from tests.fleet.fakes import utterance
 
 EIGHT = tuple("abcdefgh")

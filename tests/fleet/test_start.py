@@ -19,8 +19,8 @@ import torch
 
 from engine import ConfigError, Engine, EngineConfig
 from fleet import start
+from launch import startup
 from studio.settings import ALL_GPUS, Settings, SettingsError
-from studio.start import startup
 
 
 def try_to_start(engines: int | None = 2, address: str | None = None, **config: Any) -> None:

@@ -155,7 +155,7 @@ function desk() {
       return { append: order("append"), complete: () => {}, seek: () => {}, play: order("play"), pause: order("pause") };
     },
   });
-  const bar = Object.assign(new EventTarget(), { state: "empty", begin() {}, offer() {}, show() {}, offerSteps() {}, figures() {}, level() {} });
+  const bar = Object.assign(new EventTarget(), { state: "empty", begin() {}, offer() {}, show() {}, offerSteps() {}, offerChapters() {}, figures() {}, level() {}, listen() {} });
   Object.assign(bar, { say: (state) => (bar.state = state) });
   const preferences = Object.assign(new EventTarget(), { values: { volume: 1 }, wait: null });
   const opened = async (number) => {

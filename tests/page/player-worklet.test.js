@@ -145,3 +145,46 @@ test("the player reports its position and the loudest sample since the last repo
   while (playing.source.rendered < 8192) playing.block();
   assert.equal(playing.last.loudest, 0.5);
 });
+
+test("another speed takes another time and leaves the pitch, and a seek holds", () => {
+  const crossings = (samples) => samples.filter((value, i) => i && samples[i - 1] < 0 && value >= 0).length;
+  for (const rate of [0.5, 1.5, 3]) {
+    const playing = new Playing();
+    playing.order({ order: "rate", rate });
+    playing.append(...Array.from({ length: 6000 }, (_, i) => Math.sin((2 * Math.PI * 90 * i) / RATE)));
+    playing.order({ order: "complete" });
+    playing.order({ order: "seek", sample: 3000 });
+    const heard = [];
+    while (playing.source.state !== "over") heard.push(...playing.block());
+    const seconds = playing.source.rendered / RATE;
+    assert.ok(Math.abs(seconds - 3 / rate) < 0.06, `${seconds} s at ${rate}`);
+    const pitch = crossings(heard) / seconds;
+    assert.ok(Math.abs(pitch - 90) < 4, `${pitch} Hz at ${rate}`);
+    assert.equal(playing.last.position, 6000);
+  }
+});
+
+for (const rate of [1, 1.5]) {
+  test(`the take that follows begins with the next sample at speed ${rate}`, () => {
+    const playing = new Playing();
+    playing.order({ order: "rate", rate });
+    playing.append(...ramp(300));
+    playing.order({ order: "complete" });
+    playing.order({ order: "follow", next: 2, samples: Float32Array.from(ramp(200, 1000)) });
+    const heard = [...playing.block(), ...playing.block(), ...playing.block(), ...playing.block()];
+    const first = heard.findIndex((value) => value === Math.fround(1000 / 4096));
+    assert.ok(first > 0 && heard.slice(0, first).every((value) => value > 0 && value < 1000 / 4096)); // no silence between
+    if (rate === 1) assert.deepEqual(heard.slice(0, 500), [...Float32Array.from([...ramp(300), ...ramp(200, 1000)])]);
+    assert.deepEqual([playing.source.take, playing.last.take, playing.source.state], [2, 2, "over"]);
+  });
+}
+
+test("a take that no longer follows is not played", () => {
+  const playing = new Playing();
+  playing.append(...ramp(100));
+  playing.order({ order: "complete" });
+  playing.order({ order: "follow", next: 2, samples: Float32Array.from(ramp(100)) });
+  playing.order({ order: "follow", samples: null });
+  playing.block();
+  assert.deepEqual([playing.last.take, playing.last.state], [1, "over"]);
+});

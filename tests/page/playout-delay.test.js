@@ -101,3 +101,21 @@ test("an engine at half of real time causes a short delay, whatever takes needed
   delay.expect(0.1);
   assert.equal(delay.seconds, 0);
 });
+
+test("an engine slower than the speech delays a take until it will not run dry, by its length", () => {
+  const delay = new PlayoutDelay();
+  delay.expect(0.5);
+  assert.equal(delay.before(60), delay.seconds);
+  delay.expect(2);
+  assert.ok(delay.before(10) >= 10 && delay.before(10) <= 12, `${delay.before(10)}`);
+  assert.equal(delay.before(0), delay.seconds); // all of it is there
+});
+
+test("a take whose codec was slower than the engine told delays the next one", () => {
+  const delay = new PlayoutDelay();
+  delay.expect(0.9);
+  delay.learn(6, 10); // arrived in 16 seconds
+  assert.ok(delay.before(10) >= 6);
+  delay.learn(-0.1, 10); // the machine had other work
+  assert.ok(delay.before(10) < 2);
+});

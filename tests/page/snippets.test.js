@@ -43,3 +43,9 @@ test("a dialogue is sent to the dialogue endpoint", () => {
   assert.match(program, /api_name="\/dialogue"/);
   assert.match(program, /script=/);
 });
+
+test("an agent's settings and its call are JSON", () => {
+  const [settings, call] = SNIPPETS["Agents, MCP"](REQUEST, BASE, true).split("\n\n").map((part) => JSON.parse(part.slice(part.indexOf("{"))));
+  assert.equal(settings.mcpServers.voice.headers.Authorization, "Bearer YOUR_KEY");
+  assert.deepEqual(call, { name: "speak", arguments: { text: AWKWARD, voice: "clara", seed: 5, format: "wav" } });
+});

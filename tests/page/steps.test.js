@@ -29,7 +29,7 @@ test("every step reported by the engine and the fleet has a text", () => {
 });
 
 test("every finding of the advisor has its own text", () => {
-  const text = readFileSync(new URL("../../studio/voices/advisor.py", import.meta.url), "utf8");
+  const text = readFileSync(new URL("../../audio/advisor.py", import.meta.url), "utf8");
   const codes = new Set([...text.matchAll(/Finding\(\s*"(\w+)"/g)].map(([, code]) => code));
   assert.ok(codes.size >= 14);
   for (const code of codes) assert.ok(phraseIfKnown(`advice.${code}`) ?? phraseIfKnown(`advice.${code}.hint`), code);

@@ -28,7 +28,7 @@ test("a take is created from the server's record", () => {
   const take = Take.of(RECORD);
   assert.deepEqual([take.id, take.seed, take.isStarred, take.hasSound, take.seconds], ["t1", "7", true, true, 3]);
   assert.equal(take.name, "clara, seed 7");
-  assert.match(take.endingWords, /^Cut off before its end/);
+  assert.match(take.endingWords, /^Cut off before the end/);
   assert.equal(Take.of({ ...RECORD, state: "cancelled" }).ending, "stopped");
   assert.equal(Take.of({ ...RECORD, state: "failed" }).ending, "failed");
 });

@@ -8,8 +8,9 @@ import io
 import numpy as np
 import soundfile
 
-from studio.library import Cut, NewSample
-from studio.paths import ROOT
+from audio import Cut
+from studio import ROOT
+from studio.library import NewSample
 
 CLIPS = sorted((ROOT / "assets" / "fry" / "voices").glob("*.wav"))
 """The tests work with any clips of a few seconds of clean speech."""

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from engine import Engine, EngineConfig
-from studio.projects.worker import ProjectWorker
+from longform.worker import ProjectWorker
 from studio.settings import Settings
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve
@@ -57,7 +57,7 @@ def steered(voices_folder: Path) -> Iterator[Callable[..., Steered]]:
             options = {"model": "test/model", "voices": str(voices_folder)} | settings
             assert options.keys() <= Settings.model_fields.keys()
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr("studio.services.ProjectWorker", partial(ProjectWorker, rows=project_rows))
+                patch.setattr("longform.extension.ProjectWorker", partial(ProjectWorker, rows=project_rows))
                 served = stack.enter_context(serve(Settings(**options), start))
             return served, engines[0]
 

@@ -26,6 +26,7 @@ def epub(
     author: Sequence[str] = (),
     language: str = "",
     cover: bytes = b"",
+    cover_type: str = "image/png",
     nav: str = "<h1>Contents</h1>",
     ncx: str = "",
     guide: str = "",
@@ -46,7 +47,7 @@ def epub(
     spine = "".join(f'<itemref idref="i{n}"{linear.get(name, "")}/>' for n, name in enumerate(pages))
     about = "".join(f"<dc:creator>{name}</dc:creator>" for name in author) + f"<dc:language>{language}</dc:language>"
     if cover:
-        items += '<item id="front" href="front.png" media-type="image/png" properties="cover-image"/>'
+        items += f'<item id="front" href="front.png" media-type="{cover_type}" properties="cover-image"/>'
     if ncx:
         items += '<item id="ncx" href="toc.ncx" media-type="application/x-dtbncx+xml"/>'
     guide = f"<guide>{guide}</guide>" if guide else ""

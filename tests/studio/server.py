@@ -22,14 +22,14 @@ import uvicorn
 import uvicorn.server
 from fastapi import FastAPI
 
+from launch.startup import create_app
 from studio.engine_host import StartEngine
 from studio.errors import SettingsError
 from studio.library.disk_reserve import RESERVED
 from studio.library.private_files import make_private_file, make_private_folder
 from studio.library.store import Store
-from studio.serving.public_port import PublicPort
+from studio.public_port import PublicPort
 from studio.settings import Settings
-from studio.start.startup import create_app
 from tests import quick_disk, quick_hearing, quick_routes
 from tests.waiting import wait_until
 

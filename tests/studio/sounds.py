@@ -9,7 +9,7 @@ import wave
 import av
 import numpy as np
 
-from studio.audio.encode import pcm16, wav_header
+from audio.encode import pcm16, wav_header
 
 
 def tone(seconds: float, rate: int = 44_100, hertz: float = 440, level: float = 0.5) -> np.ndarray:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from studio.api_key import read_keys
-from studio.settings import Settings
+from studio.settings import Settings, read_keys
 from tests.studio.conftest import Steered
 
 Steer = Callable[..., Steered]

@@ -1,13 +1,14 @@
-"""Imports of a start: none shared by the engine's start and the web layer, and no more than needed."""
+"""Imports of a start: none shared by the engine's start and the web layer, no more than needed, and no proxy used."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
-from studio.paths import ROOT
+from studio import ROOT
 
 ENGINE = """
 app.Engine.start(app.EngineConfig({!r}), lambda doing, fraction: None).stop()
@@ -21,12 +22,24 @@ SPEECH_PROCESS = "import fleet.frontends.speech_process_main, fleet.frontends.sp
 PAGE = "app.create_app(app.Settings())"
 
 
+PROXIES = {
+    "ALL_PROXY": "socks5://127.0.0.1:9/",
+    "HTTPS_PROXY": "socks://127.0.0.1:7890/",
+    "NO_PROXY": "localhost,::1/128",
+    "SSL_CERT_FILE": "/nowhere/ca.pem",
+}
+"""Settings that httpx does not accept, each by itself; desktops set the second and third."""
+
+
 def modules(*steps: str) -> list[set[str]]:
     """Third-party modules that a program has imported after each of its steps, since importing `app`."""
     program = "import json, sys\nfrom importlib.util import find_spec\nfrom pkgutil import walk_packages\n"
-    program += "from studio.start import startup as app\nbefore = set(sys.modules)\n"
+    program += "from launch import startup as app\nbefore = set(sys.modules)\n"
     program += "\n".join(f"{step}\nprint(json.dumps(sorted(set(sys.modules) - before)))" for step in steps)
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()} | PROXIES
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
     return [
         {name for name in json.loads(line) if _is_foreign(name)} for line in done.stdout.splitlines()[-len(steps) :]
     ]
@@ -37,7 +50,9 @@ def _is_foreign(name: str) -> bool:
     return top not in sys.stdlib_module_names and "_sysconfigdata" not in top
 
 
-def test_start_imports_are_disjoint_without_ray_and_with_gradio_only_for_the_page(quick_checkpoint: Path) -> None:
+def test_start_imports_are_disjoint_use_no_proxy_and_need_gradio_only_for_the_page(
+    quick_checkpoint: Path,
+) -> None:
     (engine,) = modules(ENGINE.format(str(quick_checkpoint)))
     alone, speaking, web = modules(ALONE, SPEECH_PROCESS, PAGE)
     assert {"fastapi", "sqlite_utils"} <= alone and not {"fleet", "ray", "gradio", "pandas"} & alone

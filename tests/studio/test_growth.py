@@ -6,19 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from studio.history.take_export import file_name
+from manuscript.documents import into_parts, read_document
+from speechtext.characters import clean_signs, normalize
+from speechtext.language import guess_language
+from speechtext.markup import without_markup
+from speechtext.reading import normalised as read_aloud
+from speechtext.script import Sentences, read_script, split_text
+from speechtext.tags import read_brackets
+from speechtext.turns import read_turns
+from studio.api.routes.pronunciation_routes import read_dictionary
 from studio.library import Library
 from studio.library.checks import MAX_DESCRIPTION, clean_text
-from studio.library.takes.take import Take
-from studio.library.voices.names import clean_name, clean_slug, fold
-from studio.speech.dialogue import read_turns
-from studio.speech.reading import normalised as read_aloud
-from studio.speech.script.brackets import read_brackets
-from studio.speech.script.markup import without_markup
-from studio.speech.script.signs import clean_signs
-from studio.speech.text import Sentences, read_script, split_text
-from studio.unicode_text import normalize
-from tests.growth import PIECES, Work, check, pieces
+from studio.library.names import clean_name, clean_slug, fold
+from studio.library.take import Take
+from studio.takes.take_export import file_name
+from tests.growth import PIECES, Work, check, cost, pieces
+from tests.patterns.hostile_texts import AROUND, FORMS, PASTED
 
 
 def written(text: str) -> list[str]:
@@ -35,30 +38,6 @@ TEXTS: dict[str, Work] = {
 }
 
 
-PASTED = PIECES | {
-    "emphasis": "*a _b",
-    "stars": "*",
-    "links": "[a](http://b",
-    "link after link": "[a](http://b) ",
-    "citations": "[1]",
-    "bars": "|",
-    "bars and spaces": "a | ",
-    "rows": "| a | b |\n",
-    "rules": "-|",
-    "lists": "- ",
-    "headings": "# a # ",
-    "ticks": "`",
-    "pictures": "🎉 ",
-    "entities": "&amp;",
-    "opened entities": "&amp",
-    "entities again": "&am&shy;p;",
-    "soft hyphens": "a\u00ad",
-    "joiners": "\u200d",
-    "ligatures": "\ufb01",
-    "backslashes": "\\[a]",
-    "questions": '"Why?" Anna ',
-    "ellipses": ". . .a",
-}
 CLEANERS: dict[str, Work] = {
     "signs": clean_signs,
     "markup": without_markup,
@@ -84,17 +63,31 @@ def test_text_is_cut_in_linear_time(reader: str, kind: str) -> None:
     check(TEXTS[reader], pieces(PIECES[kind]), 4096)
 
 
-FORMS = (
-    "1x", "#1", "1,", "1=", "1 000 ", "a.", "www.", "1/", "A1", "B-1 ", "A$1", "1h ", "1:1 ", "code ", "[", "`",
-    "$1 ", "1-", "$1k-", "5pm-", "May 5-", "1/1/1 ", "1.000", "1e1", "+1.", "the 1990 a", "1990's ", "1/2 tsp ",
-    "a $1 ", "Ps 1:1-", "NY 10001 ", "@a", "A&", "<3 ", ":) ", "GMT-", "NO ", "QU", "AE", "STR", "NOOO", "I'M ", "A-",
-    "DR. ", "IT US ", "XI ", "MON-", "<|", "<|phoneme_start|>",
-)  # fmt: skip
-
-
 @pytest.mark.parametrize("form", FORMS)
 def test_written_forms_are_read_in_linear_time(form: str) -> None:
     check(read_aloud, pieces(form), 2048)
+
+
+READERS: dict[str, Work] = {
+    **CLEANERS,
+    "a script": TEXTS["a script"],
+    "a dialogue": read_turns,
+    "as words": read_aloud,
+    "its language": guess_language,
+    "a plain document": lambda text: into_parts(read_document(text.encode(), "txt")),
+    "Markdown": lambda text: into_parts(read_document(text.encode(), "md")),
+    "subtitles": lambda text: read_document(f"1\n00:00:01,000 --> 00:00:02,000\n{text}".encode(), "srt"),
+    "times of subtitles": lambda text: read_document(text.encode(), "srt"),
+    "a table": lambda text: read_document(f"text\n{text}".encode(), "csv"),
+    "a dictionary": lambda text: read_dictionary(f"phrase,said\n{text}".encode()),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_run_between_two_signs_is_read_in_linear_time(reader: str) -> None:
+    for make in AROUND.values():
+        if cost(READERS[reader], make(8192)) > 0.03:  # quadratic growth takes at least ten times as long
+            check(READERS[reader], make, 4096)
 
 
 NAMES: dict[str, Work] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import threading
+import time
 from collections.abc import AsyncGenerator, Callable, Collection
 from pathlib import Path
 from typing import Any
@@ -14,19 +15,20 @@ import numpy as np
 import pytest
 
 from engine import AudioChunk, EngineConfig, Reference, Utterance
+from longform.library.part_queue import PartQueue
+from longform.library.project_repository import ProjectLibrary
 from studio.errors import LibraryFull, LibraryUnavailable
-from studio.library import Library, VoiceFields
-from studio.library.projects.part_queue import PartQueue
-from studio.library.takes.take import NewTake, Take
-from studio.library.takes.take_rows import insert_take
+from studio.library import VoiceFields
+from studio.library.take import NewTake
+from studio.library.take_rows import insert_take
 from studio.settings import Settings
+from studio.speech.recorder import Recorder, Retention
 from studio.supervisor import HealthCheck
-from studio.takes.recorder import Recorder, Retention
+from tests.longform.test_projects import create_project, parts_of, until
 from tests.studio.clips import new_sample
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine
-from tests.studio.library.worker import stored_take
-from tests.studio.projects.test_projects import create_project, parts_of, until
+from tests.studio.library.worker import active_take, stored_take
 from tests.studio.server import Served, serve
 from tests.waiting import wait_until, wait_until_true
 
@@ -36,7 +38,7 @@ Steer = Callable[..., Steered]
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studio.supervisor.FIRST_PAUSE", 0.02)
-    monkeypatch.setattr("studio.projects.worker.RETRY_SECONDS", 0.02)
+    monkeypatch.setattr("longform.worker.RETRY_SECONDS", 0.02)
 
 
 def fail_first(monkeypatch: pytest.MonkeyPatch, owner: type, name: str, *errors: Exception) -> list[Exception]:
@@ -75,7 +77,7 @@ def test_projects_continue_after_a_start_with_an_unwritable_library(
                 raise errors.pop(0)
             return super().recover(given_up)
 
-    monkeypatch.setattr("studio.library.library.PartQueue", Failing)
+    monkeypatch.setattr("longform.library.project_repository.PartQueue", Failing)
     served, _ = steered()
     project = create_project(served, items=[{"input": "One."}], start=True)
     until(served, project, "done")
@@ -141,7 +143,7 @@ def test_unexpected_error_fails_only_its_part(voices_folder: Path) -> None:
 
 
 def test_damaged_voice_does_not_stop_preparing_others(tmp_path: Path, steered: Steer) -> None:
-    library = Library(tmp_path / "home")
+    library = ProjectLibrary(tmp_path / "home")
     voice = library.voices.create(VoiceFields(name="Aaron"), [new_sample()])
     library.voices.edit("aaron", VoiceFields(favourite=True))
     library.files.path(voice.samples[0].clip).write_bytes(b"noise")
@@ -192,7 +194,7 @@ def test_voices_are_prepared_between_requests_on_a_cpu(voices_folder: Path) -> N
 
 def test_takes_are_stored_after_a_failed_one(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
     served, _ = steered()
-    library: Library = served.app.state.studio.speech.voices.library
+    library: ProjectLibrary = served.app.state.studio.speech.voices.library
     errors = fail_first(monkeypatch, type(library.takes), "add_all", KeyError("unforeseen"))
 
     def speak() -> bool:
@@ -206,15 +208,14 @@ def test_takes_are_stored_after_a_failed_one(steered: Steer, monkeypatch: pytest
     assert background(served)["recorder"] == {"ok": True, "failures": 1}
 
 
-async def test_audio_of_an_unclosed_recording_is_eventually_uncounted(tmp_path: Path) -> None:
-    recorder = Recorder(Library(tmp_path), Retention(5, 10**6), lambda take_id, outcome: None)
+async def test_audio_that_nothing_holds_is_eventually_uncounted(tmp_path: Path) -> None:
+    recorder = Recorder(ProjectLibrary(tmp_path), Retention(5, 10**6), lambda take_id, outcome: None)
     take = stored_take("req_1", "words", "anna")
-    lost, open_one = recorder.open(take, "a model"), recorder.open(take, "a model")
-    lost.write(np.ones(1000, np.float32))
+    open_one = active_take(take, recorder)
+    assert recorder.reserve(2000)
     open_one.write(np.ones(10, np.float32))
-    del lost
     assert recorder.check() == (2020, 2020), "it may be right as long as something is recorded"
-    open_one.close(Take("req_1", 1.0, "anna", 1, "finished"), 44_100)
+    open_one.end()
     await recorder.wait_until_written()
     recorder.stop()
     assert recorder.check() == (0, 0) and recorder._audio_bytes == 0
@@ -251,12 +252,12 @@ async def test_failing_work_is_restarted_until_done(caplog: pytest.LogCaptureFix
 def test_expired_deletions_are_removed_without_any_request(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studio.library.library.CLEAR_SECONDS", 0.02)
     served, _ = steered()
-    library: Library = served.app.state.studio.speech.voices.library
+    library: ProjectLibrary = served.app.state.studio.speech.voices.library
     errors = fail_first(monkeypatch, type(library.trash), "expire", LibraryUnavailable("locked"))
     with library.store.writing() as db:  # as it is a week after its deletion
         take = stored_take("req_1", "secret words", "anna")
         audio = library.files.put(b"secret sound")
-        insert_take(db, NewTake(dataclasses.replace(take, deleted=1.0)), audio)
+        insert_take(db, NewTake(dataclasses.replace(take, deleted=time.time() - 8 * 86_400)), audio)
     # A purge that started earlier may already have removed it.
     wait_until_true(lambda: not errors and not library.files.path(audio).exists())
     until_well(served, "clearing", 1)

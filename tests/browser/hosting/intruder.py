@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 import httpx
 
-from studio.paths import ROOT
+from studio import ROOT
 
 MARK = "MARK-8f1d-of-a-file-that-nobody-uploaded"
 META = {"_type": "gradio.FileData"}
@@ -118,9 +118,9 @@ def try_everything(
             for index, value in enumerate(values):
                 data = [*usual[:position], value, *usual[position + 1 :]]
                 body = {"data": data} if index == 0 else {"data": data, "session_hash": "intruder"}
-                answer = client.post(f"/gradio_api/run{name}", json=body, timeout=20)
+                answer = client.post(f"/gradio_api/run{name}", json=body, timeout=60)
                 what = f"{name} {parameter['parameter_name']}: {value}"
-                assert answer.status_code == 500, what
+                assert answer.status_code in (422, 500), what
                 assert REFUSED.search(answer.json()["error"]), f"{what}: {answer.text}"
                 assert_no_path(answer.text, what)
                 tries += 1
@@ -131,7 +131,7 @@ def try_everything(
             assert_no_path(text, name)
     for path in paths:
         for route in ("file=", "file/"):
-            answer = client.get(f"/gradio_api/{route}{quote(path, safe='')}", timeout=20)
+            answer = client.get(f"/gradio_api/{route}{quote(path, safe='')}", timeout=60)
             assert answer.status_code in (400, 404), f"{route}{path}: {answer.status_code}"
             assert_no_path(answer.text, route)
     assert client.get("/ready").status_code == 200

@@ -11,10 +11,11 @@ from typing import Any
 
 import httpx
 import pytest
+from gradio_client import Client
+from gradio_client.exceptions import AuthenticationError
 from starlette.routing import Mount
 
-from studio.api_key import read_keys
-from studio.settings import Settings
+from studio.settings import Settings, read_keys
 from studio.ui import call_queue
 from tests.browser.hosting.intruder import called, parameters_of, result
 from tests.studio.fake_engine import FakeEngine
@@ -188,9 +189,39 @@ def test_page_only_functions_cannot_be_called(client: httpx.Client) -> None:
     assert scripts
     for dependency in scripts:
         answer = client.post("/gradio_api/run/predict", json={"data": [None] * 20, "fn_index": dependency["id"]})
-        assert answer.status_code == 500 and "cannot be called this way" in answer.json()["error"]
+        assert answer.status_code == 422 and "cannot be called this way" in answer.json()["error"]
     batched = client.post("/gradio_api/run/voices_list", json={"data": [], "batched": True})
-    assert batched.status_code == 500 and "cannot be called this way" in batched.json()["error"]
+    assert batched.status_code == 422 and "cannot be called this way" in batched.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "words"),
+    [
+        ("run/voice_get", [], "1 values are needed, not 0"),
+        ("api/voice_get", [], "1 values are needed, not 0"),
+        ("run/voice_get", ["anna", "bert"], "1 values are needed, not 2"),
+        ("run/voice_get", [7], "voice must be a text"),
+        ("run/voice_get", ["nobody"], "there is no voice"),
+        ("run/voice_update", ["anna", None, None, None, None, None, "yes", None], "yes"),
+    ],
+)
+def test_refused_call_has_a_status_of_the_caller(client: httpx.Client, path: str, data: list[Any], words: str) -> None:
+    answer = client.post(f"/gradio_api/{path}", json={"data": data})
+    assert answer.status_code == 422 and words in answer.json()["error"], answer.text
+
+
+def test_empty_favourite_leaves_a_voice_unchanged(client: httpx.Client) -> None:
+    for favourite, expected in ((True, True), ([], True), (False, False), ([], False)):
+        data: list[Any] = ["anna", None, None, None, None, None, favourite, None]
+        answer = client.post("/gradio_api/run/voice_update", json={"data": data})
+        assert answer.json()["data"][0]["favourite"] is expected, answer.text
+
+
+def test_answer_that_was_read_is_gone_at_once(client: httpx.Client) -> None:
+    name = client.post("/gradio_api/call/voice_get", json={"data": ["anna"]}).json()["event_id"]
+    assert "event: complete" in client.get(f"/gradio_api/call/voice_get/{name}").text
+    again = client.get(f"/gradio_api/call/voice_get/{name}", timeout=60)
+    assert again.status_code == 404 and "expired" in again.json()["detail"]
 
 
 def test_call_larger_than_four_mebibytes_is_refused(client: httpx.Client) -> None:
@@ -290,3 +321,25 @@ def test_finished_call_of_the_largest_caller_is_dropped_if_the_queue_is_full(
     assert ann.get(f"/gradio_api/call/voices_list/{answer.json()['event_id']}").text.startswith("event: complete")
     statuses = [bob.get(f"/gradio_api/call/voices_list/{event}").status_code for event in events]
     assert sorted(statuses) == [200, 200, 404]  # bob's first call to end is dropped, whichever it is
+
+
+def test_gradio_client_signs_in_with_auth_token_or_headers(served: Served) -> None:
+    options: list[dict[str, Any]] = [
+        {"auth": ("any name", KEYS["ann"])},
+        {"token": KEYS["ann"]},
+        {"headers": {"Authorization": f"Bearer {KEYS['ann']}"}},
+    ]
+    for option in options:
+        with contextlib.closing(Client(served.url, verbose=False, **option)) as client:
+            file, _ = client.predict("A word.", max_new_tokens=4, api_name="/synthesize")
+            assert file
+    with served.client(headers={"Authorization": f"Bearer {KEYS['ann']}"}) as ann:
+        assert len(ann.get("/v1/takes").json()["data"]) == 3
+    wrong_options: tuple[dict[str, Any], ...] = (
+        {"auth": ("ann", "wrong")},
+        {"token": "wrong"},
+        {"token": "hf_of_the_user"},
+    )
+    for wrong in wrong_options:
+        with pytest.raises(AuthenticationError):
+            Client(served.url, verbose=False, **wrong)

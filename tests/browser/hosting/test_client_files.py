@@ -17,9 +17,8 @@ from gradio_client import Client, handle_file
 from gradio_client.exceptions import AppError
 from starlette.routing import Mount, Route
 
-from studio.api_key import read_keys
 from studio.library import client_files
-from studio.settings import Settings
+from studio.settings import Settings, read_keys
 from studio.ui.offered_routes import OFFERED
 from tests.browser.hosting.intruder import META, called, result, traps, try_everything, upload
 from tests.browser.hosting.test_hosting import PREFIX, behind_proxy
@@ -236,7 +235,7 @@ def test_uploads_expire(served: Served, temporary: Path, monkeypatch: pytest.Mon
 
 def test_unstorable_upload_is_reported(served: Served, temporary: Path) -> None:
     temporary.rmdir()
-    temporary.write_text("in the way")
+    temporary.write_text("in the way", encoding="utf-8")
     with served.client() as client:
         answer = client.post("/gradio_api/upload", files={"files": ("a.wav", CLIP)})
         assert answer.status_code == 503 and answer.json()["error"]["code"] == "no_room"

@@ -12,8 +12,8 @@ from fastapi import FastAPI
 from playwright.sync_api import BrowserContext, Response
 from starlette.types import Receive, Scope, Send
 
+from launch import startup as studio_app
 from studio.settings import Settings
-from studio.start import startup as studio_app
 from tests.browser.screen import Screen
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import serve

@@ -17,7 +17,7 @@ import pytest
 from fastapi import FastAPI
 from playwright.sync_api import Page, expect
 
-from studio.paths import ROOT
+from studio import ROOT
 from tests.browser.hosting.intruder import META, called, result, traps, try_everything, upload
 from tests.browser.screen import Screen, go
 from tests.studio.server import Served

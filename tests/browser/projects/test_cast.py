@@ -15,8 +15,8 @@ from tests.studio.server import Served
 Open = Callable[..., Screen]
 NOVEL = (
     "“Come in,” said Eleanor. “She is waiting.”\n\nMr Thornton wiped his boots.\n\n"
-    "“Then I wait,” said Mr Thornton.\n\nThe rain went on.\n\nIt rained.\n\nIt went on.\n\n“Somebody is here.”\n\n"
-    "The rain went on.\n\nIt rained.\n\nIt went on.\n\n“Who is it?”"
+    "“Then I wait,” said Mr Thornton.\n\nThe rain went on.\n\n“Somebody is here,” whispered a voice.\n\n"
+    "It rained.\n\n“Who is it?” called another voice."
 )
 
 
@@ -29,11 +29,12 @@ def import_novel(studio: Served, open_page: Open, **size: int) -> tuple[Screen, 
     )
     speakers = area.get_by_label("Find the speakers")
     speakers.check()
-    expect(area.locator("[data-part=names] label")).to_have_count(2)
+    people = area.locator("[data-part=people] .cast-list > li")
+    expect(people).to_have_count(2)
     assert serious_violations(screen) == []
     area.get_by_label("Voice of Eleanor").select_option("bert")
     speakers.uncheck()
-    expect(area.locator("[data-part=names] label")).to_have_count(0)
+    expect(people).to_have_count(0)
     speakers.check()
     expect(area.get_by_label("Voice of Eleanor")).to_have_value("bert")
     import_it(area)
@@ -42,15 +43,41 @@ def import_novel(studio: Served, open_page: Open, **size: int) -> tuple[Screen, 
     return screen, area
 
 
+def read_as_prose(screen: Screen, area: Locator) -> None:
+    """The reading view: paragraphs, marked speakers, keys, and words selected to direct their parts."""
+    area.get_by_role("button", name="Read", exact=True).click()
+    paragraphs = area.locator(".prose-text p")
+    expect(paragraphs.nth(0)).to_have_text("“Come in,” said Eleanor. “She is waiting.”")
+    expect(paragraphs.nth(1)).to_have_text("Mr Thornton wiped his boots.")
+    expect(area.locator(".prose-legend li")).to_have_text(["Eleanor", "Mr Thornton"])
+    pieces = paragraphs.nth(0).get_by_role("button")
+    styles = [piece.evaluate("(it) => getComputedStyle(it).textDecorationLine") for piece in pieces.all()]
+    assert styles == ["underline", "none", "underline"], "the narrator's words have no mark"
+    samples = area.locator(".prose-legend [data-mark]").all()
+    lines = [sample.evaluate("(it) => getComputedStyle(it).textDecorationStyle") for sample in samples]
+    assert lines == ["solid", "dashed"], "characters differ in more than the colour of their lines"
+    pieces.first.press("ArrowRight")
+    expect(pieces.nth(1)).to_be_focused()
+    assert serious_violations(screen) == []
+    paragraphs.nth(0).evaluate("""(it) => {
+        const [first, second] = it.querySelectorAll("[role=button]");
+        getSelection().setBaseAndExtent(first.firstChild, 2, second.firstChild, 4);
+    }""")
+    area.get_by_role("button", name="Direct these 2 parts").click()
+    expect(area.locator(".long-parts [data-selected]")).to_have_count(2)
+    expect(area.get_by_role("button", name="Direction")).to_be_visible()
+    area.locator("[data-part=clear]").click()
+
+
 def test_novel_gets_an_editable_cast(studio: Served, open_page: Open) -> None:
     screen, area = import_novel(studio, open_page)
     expect(area.get_by_label("Voice of Eleanor")).to_have_value("bert")
     area.get_by_label("Voice of Eleanor").select_option("anna")
     assert serious_violations(screen) == []
-    area.get_by_role("button", name="Parts", exact=True).click()
-    area.locator("[data-part=filter]").select_option(label="Eleanor (2)")
+    read_as_prose(screen, area)
+    area.locator("[data-part=filter]").select_option(label="Eleanor (3)")
     rows = area.locator(".long-parts > li")
-    expect(rows).to_have_count(2)
+    expect(rows).to_have_count(3)
     expect(rows.first).to_contain_text("Eleanor")
     expect(rows.first.get_by_label("Voice of part 1")).to_have_value("anna")
     area.get_by_role("checkbox", name="Select all").check()
@@ -76,6 +103,71 @@ def test_novel_gets_an_editable_cast(studio: Served, open_page: Open) -> None:
     expect(area.locator(".cast-list > li")).to_have_count(3)
 
 
+SERIES = (
+    "“Come in,” said Eleanor Ashby. “She is waiting.”\n\n“Thank you,” said Miss Ashby.\n\n"
+    "“Then I wait,” said Mr Thornton.\n\n“So do I,” said Gregory."
+)
+
+
+def test_people_are_edited_before_the_import_and_known_in_the_next_book(studio: Served, open_page: Open) -> None:
+    screen = open_page(studio).ready()
+    area = area_of(screen)
+    people = area.locator("[data-part=people] .cast-list > li")
+
+    def show(title: str) -> None:
+        document = {"name": f"{title}.txt", "mimeType": "text/plain", "buffer": SERIES.encode()}
+        area.get_by_label("Choose a document").set_input_files(document)  # type: ignore[arg-type]
+        expect(area.get_by_label("Find the speakers")).to_be_visible()  # it may still be checked for the last document
+        area.get_by_label("Find the speakers").check()
+        expect(people).to_have_count(3)
+
+    def card(name: str) -> Locator:
+        return people.filter(has=screen.page.get_by_label(f"Name of {name}", exact=True))
+
+    show("First")
+    expect(card("Gregory")).to_contain_text("“So do I,”")
+    card("Gregory").locator(".cast-face").drag_to(card("Mr Thornton"))
+    expect(people).to_have_count(2)
+    expect(card("Mr Thornton")).to_contain_text("Gregory")
+    expect(card("Mr Thornton")).to_contain_text("2 lines")
+    screen.page.get_by_role("button", name="Undo").click()
+    expect(people).to_have_count(3)
+    card("Gregory").get_by_label("More for Gregory").click()
+    card("Gregory").get_by_label("Merge into").select_option("Mr Thornton")
+    expect(people).to_have_count(2)
+    card("Mr Thornton").get_by_label("More for Mr Thornton").click()
+    card("Mr Thornton").get_by_role("button", name="“Gregory” is someone else").click()
+    expect(people).to_have_count(3)
+    name = card("Mr Thornton").get_by_label("Name of Mr Thornton")
+    name.fill("Thornton the Elder")
+    name.press("Tab")
+    card("Gregory").get_by_label("Gender of Gregory").select_option("neutral")
+    card("Gregory").get_by_label("Voice of Gregory").select_option("anna")
+    assert serious_violations(screen) == []
+    import_it(area)
+    id = screen.page.url.rpartition("/")[2]
+    with studio.client() as client:
+        cast = client.get(f"/v1/projects/{id}/cast").json()["data"]
+        words = {"phrase": "Ashby", "said": "Ashbee", "project": id}
+        assert client.post("/v1/pronunciations", json=words).status_code == 201
+    known = {one["name"]: (one["aliases"], one["gender"], one["voice"]) for one in cast}
+    assert known["Gregory"] == ([], "neutral", "anna")
+    assert known["Thornton the Elder"][:2] == (["Mr Thornton"], "male")
+
+    area.get_by_role("button", name="All projects").click()
+    show("Second")
+    area.get_by_role("button", name="Use the cast of “First”: 3 people match").click()
+    expect(card("Thornton the Elder")).to_contain_text("Mr Thornton")
+    expect(card("Gregory").get_by_label("Voice of Gregory")).to_have_value("anna")
+    import_it(area)
+    second = screen.page.url.rpartition("/")[2]
+    with studio.client() as client:
+        cast = client.get(f"/v1/projects/{second}/cast").json()["data"]
+        [entry] = client.get("/v1/pronunciations", params={"project": second}).json()["data"]
+    assert second != id and {one["name"] for one in cast} == known.keys()
+    assert (entry["phrase"], entry["said"]) == ("Ashby", "Ashbee")
+
+
 def test_unsure_lines_are_decided_by_single_keys(studio: Served, open_page: Open) -> None:
     screen, area = import_novel(studio, open_page)
     area.get_by_role("button", name="Decide 2 unsure lines").click()
@@ -84,7 +176,7 @@ def test_unsure_lines_are_decided_by_single_keys(studio: Served, open_page: Open
     expect(lines.first).to_be_focused()
     press = screen.page.keyboard.press
     press("1")
-    expect(lines.nth(0)).to_contain_text("Decided: Mr Thornton")
+    expect(lines.nth(0)).to_contain_text("Decided: Eleanor")
     expect(lines.nth(1)).to_be_focused()
     press("u")
     expect(lines.nth(0)).to_contain_text("Probably")
@@ -102,14 +194,23 @@ def test_proposals_of_a_chat_endpoint_are_shown_and_accepted_or_rejected(steered
     screen, area = import_novel(served, open_page)
 
     def propose(route: Route) -> None:
-        part = (route.request.post_data_json or {})["ids"][0]
+        body = route.request.post_data_json or {}
+        part = body["ids"][0]
+        if body["estimate"]:
+            route.continue_()
+            return
         route.fulfill(json={"data": [{"part": part, "character": None, "name": "The Cook", "tags": []}]})
 
     area.get_by_role("button", name="Decide 2 unsure lines").click()
-    area.get_by_role("button", name="Ask tiny").click()
+    ask = area.get_by_role("button", name="Ask tiny")
+    ask.click()
+    expect(ask).to_contain_text("question")  # the cost, before anything is asked
+    ask.click()
     expect(area.locator(".cast-panel [role=status]")).to_contain_text("it cannot be reached")
     screen.page.route("**/cast/proposals", propose)
-    area.get_by_role("button", name="Ask tiny").click()
+    ask.click()
+    expect(ask).to_contain_text("question")
+    ask.click()
     lines = area.locator(".cast-lines > li")
     expect(lines.first).to_contain_text("tiny proposes: The Cook")
     expect(lines.first).to_be_focused()

@@ -10,13 +10,13 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from engine import EngineConfig
-from studio.voices.hearing.recogniser_download import MODEL
+from studio.voices.recogniser_download import MODEL
 from tests.browser.projects.test_longform import area_of, import_file, table
 from tests.browser.screen import Screen
 from tests.browser.test_looks import serious_violations
+from tests.longform.script import RECOGNISER, scripted
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.models.hub import serve_hub
-from tests.studio.projects.proof.script import RECOGNISER, scripted
 from tests.studio.server import Served
 from tests.studio.voices.whisper import write_model
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from playwright.sync_api import Route, expect
+from playwright.sync_api import Locator, Route, expect
 
 from tests.browser.projects.test_longform import area_of, downloaded, import_file, table
 from tests.browser.screen import Screen
@@ -89,18 +89,10 @@ def test_project_files_follow_their_settings_and_one_sentence_is_regenerated(stu
     area.get_by_role("button", name="Files").click()
     expect(area.locator("[data-panel=files]").get_by_label("Author")).to_have_value("Ann")
     expect(area.get_by_role("img", name="Cover")).to_be_visible()
-    area.get_by_label("Loudness").select_option("podcast")
-    area.get_by_role("button", name="Measure loudness").click()
-    expect(area.locator("[data-part=measured]")).to_contain_text("In the files: −16.")
-    area.get_by_label("Choose a cover").set_input_files(
-        {"name": "x.png", "mimeType": "image/png", "buffer": b"no picture"}
-    )
-    expect(area.locator("[data-part=told]")).to_contain_text("not a readable JPEG or PNG")
-    assert not serious_violations(screen)
-    area.get_by_role("button", name="Remove the cover").click()
-    expect(area.get_by_role("img", name="Cover")).to_be_hidden()
+    mend_what_it_lacks(screen, area)
     for name, file_name in (("MP3 by chapter", "A Book mp3.zip"), ("EPUB to read along", "A Book.epub")):
         assert downloaded(screen, area, name) == file_name
+    make_a_feed_and_revoke_it(screen, area)
     area.get_by_role("button", name="All projects").click()
 
     import_file(area, table("text,voice\n🙂 One two. Three four. Five.,anna\n"))
@@ -120,9 +112,9 @@ def test_project_files_follow_their_settings_and_one_sentence_is_regenerated(stu
     expect(row).to_contain_text("First put the cursor in the sentence")
     row.get_by_label("Text of part 1").evaluate("box => { box.focus(); box.setSelectionRange(14, 18); }")
     held: list[Route] = []
-    screen.page.route("**/mend", lambda route: held.append(route))
+    screen.page.route("**/regenerate", lambda route: held.append(route))
     menu.click()
-    with screen.page.expect_request("**/mend") as mending:
+    with screen.page.expect_request("**/regenerate") as mending:
         again.click()
     sent = mending.value.post_data_json or {}
     assert (sent["start"], sent["end"]) == (13, 17)  # an emoji is one character
@@ -134,3 +126,50 @@ def test_project_files_follow_their_settings_and_one_sentence_is_regenerated(stu
     expect(row.get_by_label("Take of part 1").locator("option")).to_have_count(2)
     expect(row).to_contain_text("Done")
     assert serious_violations(screen) == []
+
+
+def mend_what_it_lacks(screen: Screen, area: Locator) -> None:
+    lacks = area.get_by_role("list", name="Ready to publish?")
+    lacks.get_by_role("button", name="no loudness standard is chosen").press("Enter")
+    expect(area.get_by_label("Loudness")).to_be_focused()
+    area.get_by_label("Loudness").select_option("podcast")
+    expect(lacks).to_contain_text("the cover has 8 × 8 pixels; a square of at least 1,400 is expected")
+    lacks.get_by_role("button", name="peaks, loudness and silences are not measured").press("Enter")
+    expect(area.get_by_role("button", name="Measure loudness")).to_be_focused()
+    screen.page.keyboard.press("Enter")
+    expect(area.locator("[data-part=measured]")).to_contain_text("In the files: −16.")
+    expect(lacks).not_to_contain_text("measured")
+    area.get_by_label("Choose a cover").set_input_files(
+        {"name": "x.png", "mimeType": "image/png", "buffer": b"no picture"}
+    )
+    expect(area.locator("[data-part=told]")).to_contain_text("not a readable JPEG or PNG")
+    assert not serious_violations(screen)
+    drawing = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 20"><circle r="9"/></svg>'
+    area.get_by_label("Choose a cover").set_input_files(
+        {"name": "x.svg", "mimeType": "image/svg+xml", "buffer": drawing}
+    )
+    expect(lacks).not_to_contain_text("cover")  # it was drawn large enough
+    area.get_by_role("button", name="Remove the cover").click()
+    expect(area.get_by_role("img", name="Cover")).to_be_hidden()
+
+
+def make_a_feed_and_revoke_it(screen: Screen, area: Locator) -> None:
+    button = area.get_by_role("button", name="Podcast feed")
+    button.focus()
+    screen.page.keyboard.press("Enter")
+    dialog = screen.page.get_by_role("dialog", name="Podcast feed")
+    dialog.get_by_label("Expires after").select_option("30 days")
+    dialog.get_by_role("button", name="Make an address").click()
+    expect(dialog.get_by_role("button", name="Copy")).to_be_focused()
+    link = dialog.get_by_label("Addresses of this feed").get_by_role("link")
+    expect(dialog.get_by_label("Episodes").get_by_role("listitem")).to_have_text("One · 1 s")
+    expect(dialog).to_contain_text("This address works on this machine only")
+    feed = str(link.get_attribute("href"))
+    assert screen.page.request.get(feed).headers["content-type"] == "application/rss+xml"
+    assert serious_violations(screen) == []
+    dialog.get_by_role("button", name="Revoke").click()
+    expect(link).to_have_count(0)
+    expect(dialog.get_by_label("Episodes")).to_be_hidden()
+    assert screen.page.request.get(feed).status == 404
+    screen.page.keyboard.press("Escape")
+    expect(button).to_be_focused()

@@ -26,16 +26,16 @@ def test_lines_are_counted_in_the_selected_chapters(studio: Served, open_page: O
     file: FilePayload = {"name": "late.epub", "mimeType": "application/epub+zip", "buffer": book}
     area.get_by_label("Choose a document").set_input_files(file)
     area.get_by_label("Find the speakers").check()
-    names, every = area.locator("[data-part=names] label"), area.locator("[data-part=import-all]")
-    expect(names.locator("small")).to_have_text(["4 lines", "2 lines"])
+    names, every = area.locator("[data-part=people] .cast-list > li"), area.locator("[data-part=import-all]")
+    expect(names.locator(".cast-figures")).to_have_text(["4 lines", "2 lines"])
     expect(area.get_by_text("Read footnotes and endnotes")).to_be_hidden()
     area.get_by_label("One", exact=False).uncheck()
-    expect(names.locator("small")).to_have_text(["2 lines", "2 lines"])
+    expect(names.locator(".cast-figures")).to_have_text(["2 lines", "2 lines"])
     area.get_by_label("Three", exact=False).uncheck()
-    expect(names.locator("small")).to_have_text(["2 lines"])
+    expect(names.locator(".cast-figures")).to_have_text(["2 lines"])
     every.uncheck()
     every.check()
-    expect(names.locator("small")).to_have_text(["4 lines", "2 lines"])
+    expect(names.locator(".cast-figures")).to_have_text(["4 lines", "2 lines"])
 
 
 def test_pasted_text_and_its_preview_are_restored(studio: Served, open_page: Open) -> None:

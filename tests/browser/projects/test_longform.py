@@ -37,7 +37,7 @@ def downloaded(screen: Screen, area: Locator, name: str) -> str:
     """The file name of a download from the menu of an open project."""
     area.get_by_role("button", name="Download", exact=True).click()
     with screen.page.expect_download() as download:
-        screen.page.get_by_role("menuitem", name=name, exact=True).click()
+        screen.page.get_by_role("menuitem", name=re.compile(rf"^{re.escape(name)}( about|$)")).click()
     return download.value.suggested_filename
 
 
@@ -132,6 +132,7 @@ def test_document_is_spoken_corrected_and_played(studio: Served, open_page: Open
     screen.page.wait_for_function(
         "() => window.studio.heard.rendered === Math.round(window.studio.current.seconds * 44100)"
     )
+    hear_it_on_from_where_it_stopped(screen, area)
     area.get_by_role("button", name="Files").click()
     assert downloaded(screen, area, "WAV") == "My table.wav"
     assert serious_violations(screen) == []
@@ -140,12 +141,39 @@ def test_document_is_spoken_corrected_and_played(studio: Served, open_page: Open
     assert serious_violations(screen) == []
 
 
+def hear_it_on_from_where_it_stopped(screen: Screen, area: Locator) -> None:
+    screen.page.evaluate(
+        """studio.nowPlaying.addEventListener("moved", function stop({ detail: { take, position } }) {
+            if (take.of.position !== 1 || position < 0.1) return;
+            studio.nowPlaying.removeEventListener("moved", stop);
+            studio.nowPlaying.pause();
+        })"""
+    )
+    area.get_by_role("button", name="Play all").click()
+    expect(screen.page.locator("#dock")).to_have_attribute("data-state", "paused")
+    screen.page.reload()
+    screen.ready()
+    screen.page.evaluate(
+        """window.marked = []; window.studio.nowPlaying.addEventListener("show", ({ detail }) =>
+        marked.push(detail.take.of.position))"""
+    )
+    area.get_by_role("button", name="Continue listening").click()  # where it stopped, also after a reload
+    screen.page.wait_for_function("marked[0] === 1")
+    screen.page.get_by_role("button", name="Chapters").click()
+    screen.page.get_by_role("menuitem", name="From the beginning").click()
+    screen.page.wait_for_function("marked.includes(0)")
+    expect(screen.page.locator("#dock")).to_have_attribute("data-state", "over")
+    expect(area.get_by_role("button", name="Play all")).to_be_visible()  # heard to the end
+    assert screen.page.evaluate("navigator.mediaSession.metadata.title").startswith("My table, part")
+
+
 def test_project_stores_its_setting_for_reading_numbers(steered: Steer, open_page: Open) -> None:
     studio = steered(with_card(ModelCard(normalize=True)))
     engine = studio.app.state.studio.speech.host.engine()
     screen = open_page(studio).ready()
     area = area_of(screen)
     import_file(area, table("text\nMeet me at 5 pm.\n"))
+    area.get_by_role("button", name="Voice, speed and pauses").click()
     reading = area.get_by_label("Numbers and dates")
     expect(reading).to_have_value("null")
     area.get_by_role("button", name="Speak all parts").click()

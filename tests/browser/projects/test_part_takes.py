@@ -99,6 +99,7 @@ def test_switching_takes_continues_at_the_same_word(steered: Steer, open_page: O
     area.get_by_role("button", name="Speak all parts").click()
     row = area.locator(".long-parts > li").first
     expect(row).to_contain_text("Done")
+    area.get_by_role("button", name="Voice, speed and pauses").click()
     area.locator("[data-part=speed]").fill("0.5")
     area.locator("[data-part=speed]").press("Tab")
     expect(row).to_contain_text("Changed")

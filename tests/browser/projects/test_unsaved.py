@@ -115,9 +115,9 @@ def test_text_typed_offline_is_marked_kept_and_sent_after_reconnecting(studio: S
 def test_project_shows_the_offline_message_only_until_the_studio_answers(studio: Served, open_page: Open) -> None:
     _, page, area = open_project(studio, open_page)
     page.route("**/v1/projects/proj_*", lambda route: route.abort())
-    expect(area.locator("[data-part=told]")).to_have_text("The studio is not responding.", timeout=15_000)
+    expect(area.locator("[data-part=told]")).to_have_text("The studio is not responding.")
     page.unroute_all()
-    expect(area.locator("[data-part=told]")).to_have_text("", timeout=15_000)
+    expect(area.locator("[data-part=told]")).to_have_text("")
 
 
 @pytest.mark.parametrize("is_mine", [True, False])

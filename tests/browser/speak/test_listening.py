@@ -41,6 +41,43 @@ def test_sample_of_the_selected_voice_plays_and_the_level_meter_moves_during_a_t
     expect(level).to_have_attribute("aria-valuenow", "0")
 
 
+def test_listener_sets_the_speed_skips_repeats_and_lets_it_stop(served: Served, open_page: Open) -> None:
+    screen = open_page(served).ready()
+    page, dock = screen.page, screen.page.locator("#dock")
+    screen.cut_after(2)
+    screen.speak.click()
+    screen.until_over()
+    whole = screen.heard()["rendered"]
+
+    def choose(name: str) -> None:
+        dock.get_by_role("button", name="Playback speed").click()
+        page.get_by_role("menuitemradio", name=name, exact=True).click()
+
+    choose("2×")
+    choose("Stop in 15 minutes")
+    expect(dock.locator("[data-part=rate]")).to_have_text("2×")
+    page.locator("#takes").get_by_role("button", name="Play").first.click()
+    page.wait_for_function(
+        """(whole) => document.querySelector("#dock").dataset.state === "over"
+            && Math.abs(window.studio.heard.rendered / whole - 0.5) < 0.1""",
+        arg=whole,
+    )
+    page.locator("#takes h2").click()  # the focus leaves the fields
+    page.keyboard.press("j")
+    page.wait_for_function("window.studio.position === 0")
+    dock.get_by_role("button", name="Forward 10 seconds").click()
+    page.wait_for_function("window.studio.position > 1")
+    choose("Repeat this")
+    page.keyboard.press("j")
+    page.wait_for_function("window.studio.position === 0")
+    page.keyboard.press("k")
+    page.wait_for_function("(whole) => window.studio.heard.rendered > 2 * whole", arg=whole)  # it began again
+    page.keyboard.press("k")
+    expect(dock).to_have_attribute("data-state", "paused")
+    page.reload()
+    expect(dock.locator("[data-part=rate]")).to_have_text("2×")
+
+
 def test_space_plays_a_take_and_focus_moves_to_stop_and_back(steered: Steer, open_page: Open) -> None:
     studio = steered()
     engine = studio.app.state.studio.speech.host.engine()

@@ -218,6 +218,11 @@ def test_missing_clip_is_requested_and_an_unusable_one_refused_with_a_message(
     expect(card).to_contain_text("out of 100")
     expect(message).to_be_empty()
     expect(screen.card).to_be_hidden()
+    card.get_by_label(WORDS).fill("")
+    screen.speak.click()
+    expect(screen.card).to_contain_text("The transcript is missing.")
+    expect(card.get_by_label(WORDS)).to_be_focused()
+    expect(card.get_by_label(WORDS)).to_have_attribute("aria-invalid", "true")
 
 
 def test_playback_stops_for_a_recording(served: Served, open_page: Open) -> None:

@@ -84,7 +84,7 @@ def test_sentence_is_regenerated_and_the_previous_take_stays(steered: Steer, ope
     page.evaluate("document.getSelection().collapseToEnd()")
     expect(meant).to_have_text(["Five six."])
     page.evaluate(SELECT, [2, 2])
-    with page.expect_request(re.compile("/mend$")) as mending:
+    with page.expect_request(re.compile("/regenerate$")) as mending:
         page.keyboard.press("Enter")
     assert mending.value.post_data_json == {"start": 11, "end": 16}
     expect(facts).to_have_count(2)
@@ -108,7 +108,7 @@ def test_sentence_is_regenerated_and_the_previous_take_stays(steered: Steer, ope
     again.click()
     expect(rows).to_have_count(3)
     assert not serious_violations(screen)
-    page.route(re.compile("/mend$"), lambda route: route.abort())
+    page.route(re.compile("/regenerate$"), lambda route: route.abort())
     screen.until_over()
     again.click()
     expect(selection).to_contain_text("is not responding")
@@ -142,7 +142,7 @@ def test_sentence_is_edited_in_place_and_undone(steered: Steer, open_page: Open)
     expect(field).to_have_text("[whisper] “Three four.”")
     page.keyboard.press("ArrowLeft")
     page.keyboard.type(" hundred")
-    page.route(re.compile("/mend$"), lambda route: route.abort())
+    page.route(re.compile("/regenerate$"), lambda route: route.abort())
     page.keyboard.press("Enter")
     expect(dock.locator(".read-along-said")).to_contain_text("is not responding")
     expect(field).to_have_text("[whisper] “Three four. hundred”")
@@ -150,7 +150,7 @@ def test_sentence_is_edited_in_place_and_undone(steered: Steer, open_page: Open)
     page.unroute_all()
     page.keyboard.press("Control+a")
     page.keyboard.type("[whisper] “Three hundred.”")
-    with page.expect_request(re.compile("/mend$")) as mending:
+    with page.expect_request(re.compile("/regenerate$")) as mending:
         page.keyboard.press("Enter")
     assert mending.value.post_data_json == {"start": 26, "end": 30, "replacement": "hundred"}
     expect(text).to_have_text("One two. [whisper] “Three hundred.” Five six.")

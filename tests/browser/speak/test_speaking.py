@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 from playwright.sync_api import expect
 
-from tests.browser.screen import Screen, posted
+from tests.browser.screen import Held, Screen, posted
 from tests.studio.server import Served
 
 FRAME = 2048
@@ -30,7 +30,7 @@ def test_take_is_played_seeked_replayed_and_saved(served: Served, open_page: Ope
     assert record["frames"] == round(2 * RATE / FRAME)
     whole = screen.heard()["rendered"]
     assert whole == record["frames"] * FRAME
-    expect(screen.takes).to_contain_text("Cut off before its end")
+    expect(screen.takes).to_contain_text("Cut off before the end")
     expect(screen.takes).to_contain_text("Press Continue to hear the rest")
 
     server = int(screen.figure("Server").removesuffix(" ms"))
@@ -106,12 +106,15 @@ def test_kept_seed_repeats_a_take_and_an_unkept_one_is_blank(served: Served, ope
     screen.until_over()
     seed = screen.figure("Seed")
     screen.script.fill("Other words.")
+    voices = Held(screen.page, "**/v1/audio/voices")  # fetched by Reuse
     screen.takes.first.get_by_role("button", name="Reuse").click()
     expect(screen.script).to_have_value("The first words.")
     chip = screen.page.locator("#kept-seed")
     expect(chip).to_be_hidden()
     screen.takes.first.get_by_role("button", name="Keep seed").click()
     expect(screen.page.locator("#seed input")).to_have_value(seed)
+    voices.answer(0)
+    screen.page.unroute("**/v1/audio/voices")
     with screen.page.expect_request("**/v1/audio/speech") as request:
         screen.speak.click()
     assert posted(request.value)["seed"] == int(seed)
@@ -129,8 +132,8 @@ def test_kept_seed_repeats_a_take_and_an_unkept_one_is_blank(served: Served, ope
         screen.page.locator("#seed input").fill(seed)
     # a seed of an old draft that was not kept is blank
     for draft, shown in (
-        ({"seed": 0, "keepSeed": False}, ""),
-        ({"seed": 7, "keepSeed": True}, "7"),
+        ({"seed": None}, ""),
+        ({"seed": 7}, "7"),
         ({"seed": 0}, "0"),
     ):
         screen.reopen_with(draft)

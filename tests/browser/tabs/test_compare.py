@@ -134,20 +134,29 @@ def test_blind_candidates_have_no_name_until_they_are_voted_on(compare: Screen) 
     expect(rows.first).to_contain_text(winner)
 
 
-def test_settings_of_one_voice_are_compared_and_the_winner_is_used_in_the_studio(compare: Screen) -> None:
+def test_auditions_are_played_in_a_row_and_the_winner_is_used_in_the_studio_or_kept_as_a_voice(compare: Screen) -> None:
     area(compare).get_by_role("button", name="Settings").click()
-    area(compare).get_by_role("combobox", name="Voice").select_option("Bert")
-    area(compare).get_by_role("button", name="Seeds").click()
+    area(compare).get_by_role("combobox", name="Voice").select_option("random")
+    area(compare).get_by_role("button", name="Auditions").click()
     area(compare).get_by_label("Temperature of row 2").fill("0.35")
-    area(compare).get_by_role("button", name="Remove row 4").click()
+    for row in (5, 4):
+        area(compare).get_by_role("button", name=f"Remove row {row}").click()
     requests = speak_all(compare)
-    assert sorted((body["seed"], body["temperature"]) for body in requests) == [(1, 0.8), (2, 0.35), (3, 0.8)]
-    assert {body["voice"] for body in requests} == {"bert"}
+    seeds = [int(field.input_value()) for field in area(compare).get_by_label("Seed of row").all()]
+    expected = zip(seeds, (0.8, 0.35, 0.8), strict=True)
+    assert sorted((body["seed"], body["temperature"]) for body in requests) == sorted(expected) and len(set(seeds)) == 3
+    assert {body["voice"] for body in requests} == {"random"}
+    area(compare).get_by_role("button", name="Play in a row").click()
+    for name in "AB":
+        expect(cell(compare, name)).to_have_attribute("aria-current", "")
     cell(compare, "B").get_by_role("button", name="Use B").click()
-    expect(compare.page.get_by_label("Choose a voice")).to_have_value("Bert")
     compare.page.wait_for_function(
-        "[window.studio.fields.values.temperature, window.studio.fields.values.seed].join() === '0.35,2'"
+        f"[window.studio.fields.values.temperature, window.studio.fields.values.seed].join() === '0.35,{seeds[1]}'"
     )
+    go(compare.page, "Compare")
+    cell(compare, "B").get_by_role("button", name="Keep this voice").click()
+    compare.page.get_by_role("button", name="Transcript").click()
+    expect(compare.page.get_by_role("textbox", name="Transcript")).to_have_value(requests[0]["input"])
 
 
 def test_a_dialogue_is_compared_with_its_cast(compare: Screen) -> None:

@@ -85,7 +85,7 @@ def test_new_browser_starts_with_an_empty_list_and_finds_takes_in_the_history(se
     screen = open_page(served).ready()
     expect(screen.takes).to_have_count(0)
     row = history(screen, "from elsewhere")
-    for fact in ("Bert@1", "seed 11", "0:00.9", "Cut off before its end", "RTF", "first audio"):
+    for fact in ("Bert@1", "seed 11", "0:00.9", "Cut off before the end", "RTF", "first audio"):
         expect(row).to_contain_text(fact)
     row.get_by_role("button", name="Play").click()
     screen.until_over()
@@ -203,6 +203,15 @@ def test_takes_that_could_not_be_saved_are_reported(
     go(screen.page, "History")
     line = screen.page.get_by_text("3 takes or their audio could not be saved: the disk was full or too slow.")
     expect(line).to_be_visible()
+
+
+def test_take_that_the_retention_removes_next_is_shown(open_page: Open, steered: Callable[..., Served]) -> None:
+    served = steered(keep_takes=1)
+    speak(served, "The next one removes me.")
+    screen = open_page(served).ready()
+    go(screen.page, "History")
+    line = screen.page.get_by_text("Removed next: “The next one removes me.”")
+    expect(line).to_contain_text("Star a take to keep it.")
 
 
 def test_state_of_a_take_is_updated_in_the_studios_list(served: Served, open_page: Open) -> None:

@@ -85,7 +85,7 @@ def test_model_is_downloaded_switched_to_and_used(studio: Served, hub: Hub, open
     expect(dialog.get_by_role("status")).to_contain_text("STUDIO_MODEL is set")
     dialog.get_by_role("button", name="Close").click()
 
-    expect(screen.page.locator("#pill")).to_contain_text("Audio8/Audio8-TTS-Preview-0.6b")
+    expect(screen.page.locator("#pill")).to_contain_text("Edge0/Audio8-TTS-Preview-0.6b")
     show(screen, "studio")
     screen.cut_after(1)
     screen.script.fill("Hello.")
@@ -107,7 +107,7 @@ def test_folder_is_looked_up_and_a_broken_model_falls_back(
     dialog = open_dialog(screen)
     dialog.get_by_label("A folder or file").fill(missing := str(tmp_path / "missing"))
     dialog.get_by_role("button", name="Check").click()
-    nowhere = dialog.get_by_role("listitem").filter(has_text=f"not found: {missing}")
+    nowhere = dialog.get_by_role("listitem").filter(has_text=f"not found: '{missing}'")
     expect(nowhere.locator("dt")).to_have_text(["On this machine"])
     dialog.get_by_label("A folder or file").fill(str(large))
     dialog.get_by_role("button", name="Check").click()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 
 from playwright.sync_api import expect
@@ -128,7 +129,7 @@ def speak_by_dictionary(screen: Screen) -> None:
     screen.script.fill("A GIF.")
     expect(screen.page.locator("#reading")).to_contain_text("Will be read as: A ghif.")
     go(screen.page, "Voices")
-    screen.page.get_by_role("button", name="Inspect Anna", exact=True).click()
+    screen.page.get_by_role("button", name=re.compile(r"^Anna\b")).click()
     inspector = screen.page.locator("#inspector")
     inspector.get_by_text("Pronunciation", exact=True).click()
     inspector.get_by_label("Word or phrase").fill("gif")

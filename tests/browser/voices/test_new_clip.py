@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from studio.voices.hearing import denoiser
-from studio.voices.hearing.recogniser_download import MODEL
+from studio.voices import denoiser
+from studio.voices.recogniser_download import MODEL
 from tests.browser.screen import Held
 from tests.browser.test_looks import PHONE, serious_violations
 from tests.browser.voices.test_new_voice import Open, Steer, area, bring, new_voice, press, save
@@ -97,16 +97,15 @@ def test_noise_reduction_is_previewed_and_rated_before_saving(steered: Steer, op
     expect(switch).not_to_be_checked()
 
 
-@pytest.mark.parametrize("device", ["desktop", "phone"])
 def test_recogniser_is_downloaded_by_a_click_and_transcribes_the_clip(
-    steered: Steer, open_page: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str
+    steered: Steer, open_page: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     weights = tmp_path / "base"
     write_model(weights, ["A", "steady", "tone."], 1.0)
     with serve_hub(weights, MODEL) as hub:
         monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
         monkeypatch.setattr(denoiser, "PACKAGE", "a_package_that_is_not_there")
-        screen = open_page(steered(), **(PHONE if device == "phone" else {})).ready()
+        screen = open_page(steered()).ready()
         steps = new_voice(screen)
         bring(screen, tmp_path, tone(3))
         expect(steps.locator("[data-part=advice]")).to_contain_text("out of 100")
@@ -129,3 +128,28 @@ def test_recogniser_is_downloaded_by_a_click_and_transcribes_the_clip(
         expect(steps.get_by_label("Transcript")).to_have_value("A steady tone.")
         expect(offer).to_be_hidden()
         expect(steps.get_by_role("button", name="Transcribe", exact=True)).to_be_visible()
+
+
+def test_studio_offers_the_recogniser_for_a_clip_without_a_transcript(
+    steered: Steer, open_page: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights = tmp_path / "base"
+    write_model(weights, ["A", "steady", "tone."], 1.0)
+    (tmp_path / "me.wav").write_bytes(wav(tone(6)))
+    with serve_hub(weights, MODEL) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        screen = open_page(steered(), **PHONE).ready()
+        screen.bring_clip(tmp_path / "me.wav")
+        card, words = screen.own_clip, screen.own_clip.get_by_label("Transcript of the clip")
+        expect(card.locator(".recogniser")).to_contain_text("148 MB, licence MIT")
+        assert serious_violations(screen) == []
+        assert screen.page.evaluate("document.documentElement.scrollWidth") <= screen.width()
+        words.fill("Typed.")
+        expect(card.locator(".recogniser")).to_be_hidden()
+        words.fill("")
+        card.get_by_role("button", name="Download a speech recogniser").click()
+        expect(words).to_have_value("A steady tone.")
+        words.fill("")
+        card.get_by_role("button", name="Transcribe", exact=True).click()
+        expect(words).to_have_value("A steady tone.")
+        expect(card.get_by_role("button", name="Transcribe", exact=True)).to_be_hidden()

@@ -331,7 +331,7 @@ def test_clip_from_the_studio_enters_at_the_second_step(studio: Served, open_pag
     screen.page.once("dialog", stay)
     with screen.page.expect_event("dialog"):
         screen.page.get_by_role("button", name="Keep this voice …").click()
-    assert "has not been saved yet" in questions[0]
+    assert "unsaved voice" in questions[0]
     press(screen, "Start over")
     go(screen.page, "Studio")
     screen.page.get_by_label("Transcript of the clip").fill("A steady tone.")

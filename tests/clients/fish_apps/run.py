@@ -15,7 +15,9 @@ from pathlib import Path
 
 APPS = {
     "livekit_plugin": "livekit-plugins-fishaudio==1.8.9",
+    "livekit_elevenlabs": "livekit-plugins-elevenlabs==1.8.9",
     "pipecat_service": "pipecat-ai[fish]==1.14.0",
+    "pipecat_elevenlabs": "pipecat-ai[elevenlabs]==1.14.0",
     "vision_agents_plugin": "vision-agents-plugins-fish==0.6.9",
 }
 SECONDS = 300

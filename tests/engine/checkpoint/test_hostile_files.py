@@ -20,10 +20,12 @@ from typing import Any
 import pytest
 import torch
 import yaml
+from huggingface_hub.errors import LocalEntryNotFoundError
 
 from engine import CheckpointError, EngineConfig, check_files, survey_model
 from engine.checkpoint import find, load, open_source
-from studio.paths import ROOT
+from engine.files import open_regular
+from studio import ROOT
 from tests.engine.checkpoint.layouts import AUDIO8, write_dual_ar, write_flat
 from tests.tiny import FEW_LAYERS, TinyCodec, write_checkpoint
 
@@ -161,10 +163,15 @@ def test_expanded_tensor_with_a_huge_shape_is_refused(folder: Path) -> None:
     assert "1000000000000" in refusal(folder, "model.pth")
 
 
-def test_leftover_tensors_of_a_merge_are_ignored(folder: Path) -> None:
-    extra = {"model.layers.0.attention.wqkv.lora_A": torch.zeros(2, 64), "model.freqs_cis": torch.zeros(3)}
-    save(folder, lambda tensors: tensors.update(extra))
+def test_computed_tables_are_ignored(folder: Path) -> None:
+    save(folder, lambda tensors: tensors.update({"model.freqs_cis": torch.zeros(3)}))
     load(folder, CPU, CPU, torch.float32)
+
+
+@pytest.mark.parametrize("name", ["lora_A", "lora_B", "lora_A.weight", "lora_embedding_A"])
+def test_a_lora_is_refused_with_a_remedy(folder: Path, name: str) -> None:
+    save(folder, lambda tensors: tensors.update({f"model.layers.0.attention.wqkv.{name}": torch.zeros(2, 64)}))
+    assert f"wqkv.{name}" in (why := refusal(folder, "model.pth")) and "merge_lora.py" in why
 
 
 def test_merged_lora_without_a_codec_is_refused_with_a_remedy(folder: Path) -> None:
@@ -205,6 +212,7 @@ def test_published_sizes_must_be_objects(tmp_path: Path) -> None:
     assert "must be objects" in refusal(tmp_path, "config.json")
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("name", ["config.json", "card.json", "codec.yaml"])
 def test_device_or_folder_in_place_of_a_file_is_not_read(folder: Path, name: str) -> None:
     (folder / name).unlink(missing_ok=True)
@@ -231,7 +239,6 @@ def test_oversized_nested_or_invalid_card_and_codec_yaml_are_refused(folder: Pat
         ("encoder_transformer_layers", [10**9]),
         ("quantizer pre_module config n_layer", 10**9), ("quantizer post_module config head_dim", 0),
         ("quantizer pre_module config rope_base", math.nan), ("transformer_general_config norm_eps", -1),
-        ("timbre", {"dim": 4, "width": 4, "n_layer": 10**9, "bands": 4}),
         ("encoder_rates", [2.5, 4]), ("quantizer input_dim", 8.5),
     ],
 )  # fmt: skip
@@ -266,7 +273,7 @@ for name in sys.argv[2:]:
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="a file's mode does not stop its owner from reading there")
+@pytest.mark.posix
 def test_file_without_read_permission_is_named(merged: Path) -> None:
     names = ["config.json", "codec.pth", "model.pth", "tokenizer.json", "README.md"]
     with tempfile.TemporaryDirectory() as parent:
@@ -375,12 +382,92 @@ def test_only_required_files_of_a_repository_are_downloaded(tmp_path: Path, monk
     assert "*.gguf" not in calls[-1] and "model.pth" in calls[-1]
 
 
+def test_a_proxy_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def snapshot_download(repository: str, allow_patterns: list[str]) -> str:
+        raise ImportError("Using SOCKS proxy, but the 'socksio' package is not installed.")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
+    with pytest.raises(CheckpointError, match=r"because the proxy in ALL_PROXY, HTTPS_PROXY or HTTP_PROXY cannot be"):
+        find("owner/name")
+
+
+@pytest.mark.parametrize(
+    ("cause", "remedy"),
+    [
+        ("[SSL: CERTIFICATE_VERIFY_FAILED] self-signed", "set SSL_CERT_FILE"),
+        ("no\nroute", "no route; check the connection"),
+    ],
+)
+def test_an_unreachable_hub_is_reported_in_one_line_with_the_remedy(
+    cause: str, remedy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def snapshot_download(repository: str, allow_patterns: list[str]) -> str:
+        raise LocalEntryNotFoundError("Got: an error.\nPlease try again.") from OSError(cause)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
+    with pytest.raises(CheckpointError, match=rf"could not be downloaded from the hub: .*{remedy}"):
+        find("owner/name")
+
+
 def test_path_of_a_weights_file_finds_its_folder(merged: Path) -> None:
-    assert find(str(merged / "model.pth")) == merged == find(str(merged))
+    assert open_source(find(str(merged / "model.pth"))).folder == merged == find(str(merged))
+    assert find(str(merged / "config.json")) == merged
 
 
-def test_a_folder_with_two_sets_of_weights_is_refused(folder: Path) -> None:
+def test_a_folder_with_two_sets_of_weights_is_refused_unless_one_is_named(folder: Path) -> None:
     (folder / "model-00001-of-00002.safetensors").touch()
-    for path in (folder, folder / "model.pth"):
-        with pytest.raises(CheckpointError, match=r"both model\.pth and model-00001-of-00002\.safetensors; move away"):
-            find(str(path))
+    with pytest.raises(CheckpointError, match=r"both model\.pth and model-00001-of-00002\.safetensors; move away"):
+        find(str(folder))
+    load(find(str(folder / "model.pth")), CPU, CPU, torch.float32)
+
+
+def test_the_named_file_is_loaded_and_not_the_one_of_its_folder(tmp_path: Path, merged: Path) -> None:
+    folder = shutil.copytree(merged, tmp_path / "merged")
+    plain = load(find(str(folder)), CPU, CPU, torch.float32).fingerprint
+    save(folder, lambda tensors: tensors["model.norm.weight"].mul_(2))
+    (folder / "model.pth").rename(folder / "step_500.pth")
+    shutil.copy(merged / "model.pth", folder)
+    assert load(find(str(folder / "step_500.pth")), CPU, CPU, torch.float32).fingerprint != plain
+    assert load(find(str(folder)), CPU, CPU, torch.float32).fingerprint == plain
+    write_checkpoint(tmp_path / "b", FEW_LAYERS, CODEC)
+    (tmp_path / "b" / "my-tune.safetensors").write_bytes(b"damaged")
+    assert "my-tune.safetensors (7 bytes) cannot be read" in refusal(find(str(tmp_path / "b" / "my-tune.safetensors")))
+    with pytest.raises(CheckpointError, match="holds no weights of a speech model"):
+        find(str(folder / "codec.pth"))
+
+
+def test_a_named_shard_stands_for_all_shards_of_its_index(tmp_path: Path) -> None:
+    write_checkpoint(tmp_path, FEW_LAYERS, CODEC, shards=2)
+    shard = min(tmp_path.glob("model-*.safetensors"))
+    assert find(str(shard)) == tmp_path
+    shutil.copy(shard, other := tmp_path / "other-00001-of-00002.safetensors")
+    assert find(str(other)) == other
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["config.json", "model.pth", "codec.pth", "codec.yaml", "tokenizer.json", "card.json"],
+)
+def test_a_pointer_of_git_lfs_is_named_as_one(folder: Path, name: str) -> None:
+    pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 4096000000\n"
+    (folder / name).write_text(pointer)
+    assert f"{name} is only a pointer of Git LFS" in (why := survey_refusal(folder)) and "git lfs pull" in why
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("name", ["x.gguf", "X.GGUF"])
+def test_a_pipe_named_gguf_is_refused_without_opening_it(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(CheckpointError, match=r"is not a file but a named pipe"):
+        check_files(str(tmp_path))
+    with pytest.raises(CheckpointError, match=r"is not a file but a named pipe"):
+        survey_model(EngineConfig(str(tmp_path), "cpu"))
+
+
+@pytest.mark.posix
+def test_a_pipe_that_replaces_a_checked_file_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "card.json"
+    os.mkfifo(file)
+    monkeypatch.setattr(Path, "stat", lambda path: os.stat(__file__))
+    with pytest.raises(OSError, match="named pipe"):
+        open_regular(file)

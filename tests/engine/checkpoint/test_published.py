@@ -88,6 +88,20 @@ def refusal(folder: Path) -> str:
     return str(caught.value)
 
 
+def test_tables_stay_as_short_as_in_the_file_and_are_read_in_the_models_type(tmp_path: Path) -> None:
+    write_checkpoint(tmp_path, SMALL)
+    model = load_folder(tmp_path).model
+    tokens, codes = (
+        torch.tensor([[3, model.config.semantic_start]]),
+        torch.ones(1, model.config.num_codebooks, 2).long(),
+    )
+    text, audio = model.slow.embeddings.weight, model.codebook_embeddings.weight
+    assert text.dtype == audio.dtype == torch.bfloat16 and model.head().dtype == torch.float32
+    embedded = model.embed(tokens, codes)
+    model.slow.embeddings.weight.data, model.codebook_embeddings.weight.data = text.float(), audio.float()
+    assert embedded.dtype == torch.float32 and torch.equal(embedded, model.embed(tokens, codes))
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return write_checkpoint(tmp_path, SMALL)

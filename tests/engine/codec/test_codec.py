@@ -13,6 +13,7 @@ import yaml
 from torch import Tensor
 
 from engine.codec import Codec, CodecConfig, StreamState, fingerprint, load_codec
+from engine.codec import model as codec_model
 from engine.engine_errors import CheckpointError
 from tests import upstream
 from tests.tiny import Nesting, TinyCodec, write_codec
@@ -160,6 +161,19 @@ def test_codes_of_a_prefix_equal_the_prefix_of_the_codes(codec: Codec, sizes: Ti
     whole = codec.encode(pcm[None, None])
     part = codec.encode(pcm[None, None, : sizes.frame_samples * 7])
     assert torch.equal(part, whole[:, :, :7])
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("frames", [1, 3, 16])
+def test_pieces_of_any_size_give_the_codes_of_the_whole_clip(
+    codec: Codec, sizes: TinyCodec, frames: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clips = torch.stack([noise(sizes.frame_samples * 37 + 5, seed) for seed in (1, 2)])[:, None]
+    one_frame = len(clips) * codec.config.encoder_dim * sizes.frame_samples
+    monkeypatch.setattr(codec_model, "PIECE_VALUES", 100 * one_frame)
+    whole = codec.encode(clips)
+    monkeypatch.setattr(codec_model, "PIECE_VALUES", frames * one_frame)
+    assert torch.equal(codec.encode(clips), whole)
 
 
 def test_default_sizes_without_a_codec_yaml_are_s2_pros() -> None:

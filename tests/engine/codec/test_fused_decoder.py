@@ -9,8 +9,8 @@ from engine.codec import ONLY_ENCODES, TransformerConfig, part_on
 from tests.engine.codec.small_codec import random_codec, transformer
 from tests.engine.kernels.interpreter import DEVICE
 
-fused = pytest.importorskip("engine.codec.fused.decoder")
-layers = pytest.importorskip("engine.codec.fused.layer")
+fused = pytest.importorskip("engine.fused.codec_decoder")
+layers = pytest.importorskip("engine.fused.codec_layer")
 
 
 CHUNKS = (

@@ -13,12 +13,12 @@ from torch import Tensor
 
 from engine.codec import Codec
 from engine.engine_errors import EngineFull, EngineStopped
-from engine.runtime.clip_encoder import SECONDS_AT_ONCE, ClipEncoder, EncodedClip
+from engine.runtime.clip_encoder import SECONDS_AT_ONCE, ClipEncoder
 from tests.engine.codec.small_codec import random_codec, transformer
 from tests.engine.kernels.interpreter import DEVICE
 
-fused = pytest.importorskip("engine.codec.fused.encoder")
-on_demand = pytest.importorskip("engine.codec.fused.on_demand")
+fused = pytest.importorskip("engine.fused.codec_encoder")
+on_demand = pytest.importorskip("engine.fused.codec_encoder")
 
 
 def with_transformers(*layers: int) -> Codec:
@@ -92,7 +92,7 @@ def clip(mark: int, seconds: float) -> tuple[np.ndarray, int]:
 
 async def start_clips(
     encode: GatedEncoder, clips: ClipEncoder, others: list[tuple[np.ndarray, int]]
-) -> list[asyncio.Task[EncodedClip]]:
+) -> list[asyncio.Task[np.ndarray]]:
     """Start one clip, which is encoded until `encode` may continue, and others that wait behind it."""
     first = asyncio.create_task(clips.encode(*clip(1, 0.1)))
     await asyncio.to_thread(encode.started.wait, 30)
@@ -105,7 +105,7 @@ def test_waiting_clips_are_batched_and_each_gets_its_own_codes() -> None:
     encode = GatedEncoder()
     clips = ClipEncoder(encode, CONFIG, torch.device("cpu"), 3, lambda: encode.stop_reason)
 
-    async def encode_clips() -> list[EncodedClip | BaseException]:
+    async def encode_clips() -> list[np.ndarray | BaseException]:
         others = [clip(2, 0.2), clip(3, 0.01), clip(4, 0.1), clip(5, 0.1), clip(6, SECONDS_AT_ONCE), clip(7, 0.1)]
         tasks = await start_clips(encode, clips, others)
         tasks[3].cancel()
@@ -116,7 +116,7 @@ def test_waiting_clips_are_batched_and_each_gets_its_own_codes() -> None:
     got = asyncio.run(encode_clips())
     clips.stop()
     assert isinstance(got[3], asyncio.CancelledError)
-    codes_by_mark = {int(encoded.codes[0, 0]): encoded.codes for encoded in got if isinstance(encoded, EncodedClip)}
+    codes_by_mark = {int(encoded[0, 0]): encoded for encoded in got if isinstance(encoded, np.ndarray)}
     assert sorted(codes_by_mark) == [1, 2, 3, 5, 6, 7]
     assert codes_by_mark[3].shape == (3, -(-441 // CONFIG.frame_samples))
     assert encode.together == [1, 3, 1, 1]  # 2, 3 and 5 (4 was cancelled), then 6, too long for a batch, then 7
@@ -144,7 +144,7 @@ def test_error_reaches_its_caller_and_later_clips_are_encoded() -> None:
     clips = ClipEncoder(encode, CONFIG, torch.device("cpu"), 3, lambda: encode.stop_reason)
 
     async def encode_clips(mark: int) -> np.ndarray:
-        return (await clips.encode(*clip(mark, 0.1))).codes
+        return await clips.encode(*clip(mark, 0.1))
 
     with pytest.raises(RuntimeError, match="broken"):
         asyncio.run(encode_clips(-1))
@@ -159,14 +159,14 @@ def test_error_in_one_clip_does_not_fail_others_in_its_batch() -> None:
     encode = GatedEncoder()
     clips = ClipEncoder(encode, CONFIG, torch.device("cpu"), 3, lambda: encode.stop_reason)
 
-    async def encode_clips() -> list[EncodedClip | BaseException]:
+    async def encode_clips() -> list[np.ndarray | BaseException]:
         tasks = await start_clips(encode, clips, [clip(mark, 0.1) for mark in (2, -3, 4)])
         encode.gate.set()
         return await asyncio.gather(*tasks, return_exceptions=True)
 
     got = asyncio.run(encode_clips())
     clips.stop()
-    assert [int(encoded.codes[0, 0]) for encoded in got if isinstance(encoded, EncodedClip)] == [1, 2, 4]
+    assert [int(encoded[0, 0]) for encoded in got if isinstance(encoded, np.ndarray)] == [1, 2, 4]
     assert str(got[2]) == "broken"
     assert encode.together == [1, 3, 1, 1, 1]
 
@@ -184,10 +184,10 @@ def test_clip_that_runs_out_of_memory_is_retried_once_then_refused() -> None:
 
     clips = ClipEncoder(short_of_memory, CONFIG, torch.device("cpu"), 3, lambda: None)
     limit = 1
-    assert asyncio.run(clips.encode(*clip(5, 0.1))).codes[0, 0] == 5
+    assert asyncio.run(clips.encode(*clip(5, 0.1)))[0, 0] == 5
     failures.clear()
     limit = 2
     with pytest.raises(EngineFull, match="too little memory left to encode this clip; try again later"):
         asyncio.run(clips.encode(*clip(6, 0.1)))
-    assert asyncio.run(clips.encode(*clip(7, 0.1))).codes[0, 0] == 7
+    assert asyncio.run(clips.encode(*clip(7, 0.1)))[0, 0] == 7
     clips.stop()

@@ -16,6 +16,7 @@ from engine.checkpoint import Checkpoint, load
 from engine.config import Weights
 from engine.model.dual_ar import DualAR
 from engine.model.prompt import build_prompt
+from engine.runtime.plain_frame import PlainFrame
 from engine.runtime.row import Row
 from engine.runtime.runner import Runner
 from engine.types import Sampling, Utterance
@@ -39,7 +40,7 @@ def round_to_twelve_bits(model: DualAR) -> None:
     """Round the plain model's weights to values that twelve bits can represent."""
     for weight in model.parameters():
         if weight.ndim == 2:
-            weight.data = fused.Packed12.of(weight).unpacked()
+            weight.data = fused.kernels.Packed12.of(weight).unpacked()
 
 
 @pytest.mark.parametrize(
@@ -96,7 +97,7 @@ def test_frames_with_twelve_bit_weights_equal_the_plain_ones(tmp_path: Path) -> 
 
 @torch.inference_mode()
 def test_rehearsal_launches_every_kernel_of_a_frame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    compiling = importlib.import_module("engine.kernels.compilation.compiling")
+    compiling = importlib.import_module("engine.kernels.compilation")
     launched: list[Any] = []
     for name, module in list(sys.modules.items()):
         if name.startswith("engine.kernels.") and hasattr(module, "launch") and name != "engine.kernels.launch":
@@ -116,7 +117,7 @@ def test_rehearsal_launches_every_kernel_of_a_frame(tmp_path: Path, monkeypatch:
     folder = write_checkpoint(tmp_path, sizes, TinyCodec(num_codebooks=3))
     checkpoint = load(folder, torch.device(DEVICE), torch.device(DEVICE), torch.float32)
     runner = Runner(checkpoint.model, 3, 256)
-    step = fused.FusedFrame(checkpoint.model, runner._cache, runner._slots, 3, 256, True)
+    step = fused.FusedFrame(checkpoint.model, runner._cache, runner._slots, True)
     for rows in (1, 3):
         slots, results = torch.arange(rows, device=DEVICE), []
         for how in (compiling.rehearsing, nullcontext):
@@ -142,9 +143,10 @@ def draw_frames(checkpoint: Checkpoint, turns: tuple[slice, ...], **how: Any) ->
             while not runner.prefill([row]):
                 pass
         if path == "plain":
+            runner._frame = PlainFrame(checkpoint.model, runner._cache, runner._slots)
             codes = [[codes for _, codes, _ in runner.launch(rows[part]).read()] for part in turns]
         else:
-            step = fused.FusedFrame(checkpoint.model, runner._cache, runner._slots, 3, 256, **how)
+            step = fused.FusedFrame(checkpoint.model, runner._cache, runner._slots, **how)
             slots = torch.arange(3, device=DEVICE)
             codes = [step(slots[part])[:, :-1].cpu().numpy() for part in turns]
         frames.append(np.concatenate(codes))

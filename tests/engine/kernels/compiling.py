@@ -5,8 +5,9 @@ processes as at an engine's first start. Runs in a process of its own, as Triton
 Ends with an error if a kernel does not compile or needs more shared memory than available, or if another process
 would compile something else from its description.
 
-Triton generates the same PTX for 80, 86 and 89, so 80 assembles it for all three; an error reports PTX that
-differs.
+For 90 every combination of arguments is compiled that an engine uses. For the others each type and flag is, and each
+combination of sizes, since these decide how much shared memory a kernel needs. Triton generates the same PTX for 80,
+86 and 89, so 80 stands for all three; an error reports PTX that differs.
 """
 
 from __future__ import annotations
@@ -26,21 +27,18 @@ from torch import Tensor
 from triton import knobs
 from triton.backends.compiler import GPUTarget
 from triton.compiler import compile as compile_kernel
-from triton.compiler import make_backend
 from triton.runtime.driver import driver
 
 from engine.codec.codec_config import Precision
-from engine.codec.fused.decoder import FusedDecoder
-from engine.codec.fused.encoder import FusedEncoder
 from engine.config import ModelConfig, TransformerSizes, Weights
+from engine.fused.codec_decoder import FusedDecoder
+from engine.fused.codec_encoder import FusedEncoder
 from engine.fused.frame import FusedFrame, FusedPrefill
-from engine.kernels.codec.conv import ConvWeights
-from engine.kernels.codec.conv_tiles import ConvTiles, UnitTiles, pick_tiles, pick_unit_tiles
-from engine.kernels.compilation.compiling import compiling
-from engine.kernels.compilation.process import CompilingDriver
-from engine.kernels.compilation.processes import CompilerProcesses, Specialisation, cached_kernels
+from engine.kernels.compilation import CompilerProcesses, CompilingDriver, Specialisation, cached_kernels, compiling
+from engine.kernels.conv import ConvWeights
+from engine.kernels.conv_tiles import ConvTiles, UnitTiles, pick_tiles, pick_unit_tiles
 from engine.kernels.linear import CUBLAS_ROWS
-from engine.kernels.packed12 import PACKED12_ROWS
+from engine.kernels.packed_gemm import PACKED12_ROWS
 from engine.kernels.rms_norm import rms_norm
 from engine.model.dual_ar import DualAR
 from engine.model.kv_cache import KVCache
@@ -50,12 +48,14 @@ from tests.engine.codec.small_codec import random_codec, transformer
 COMPANY: dict[Precision, int] = {"float32": 8, "tf32": 8, "bfloat16": 1}
 """Rows, and frames of each, to compile decoders for: one uses the tiles for few steps, eight the tiles for many. No
 branch of a kernel depends on its tiles, so each precision has either."""
+EVERY = 90
+"""The capability for which every combination is compiled."""
 SHARED = {80: 166912, 86: 101376, 89: 101376, 90: 232448, 120: 101376}
 """Bytes of shared memory available to a program, by capability."""
 ALIKE = {80: (86, 89)}
-"""Capabilities for which Triton generates the same PTX, which is assembled for each."""
+"""Capabilities for which Triton generates the same PTX."""
 CHECKED = "conv_kernel", "_split_k_gemm", "_gemv"
-"""Kernels compiled once for every capability in `ALIKE`, to verify that the PTX is the same."""
+"""Kernels compiled for every capability in `ALIKE`, to verify that the PTX is the same."""
 DEPTH, FUSED_CHANNELS = 16, 48
 """Depth of the codec's 16-bit tiles: unrolled products compile slowly, and equal depths result in fewer kernels.
 Residual units with more channels are compiled as two launches."""
@@ -77,61 +77,27 @@ def unit_tiles_of_a_gpu(shared: int, x: Tensor) -> UnitTiles | None:
 def be_on(capability: int, shared: int) -> None:
     """Start kernels early and pick tiles as on a GPU with this capability and shared memory."""
     is_hopper = capability >= 90
-    pdl = {"launch_pdl": True} if is_hopper else {}
-    products = "gemv", "gemm", "packed12.packed_gemv", "packed12.packed_gemm", "swiglu"
-    attention = (f"attention.{name}" for name in ("rope", "decode_attention", "prefill_attention", "short_attention"))
-    for name in (*products, *attention, "rms_norm", "sample", "frame_ends"):
+    for name in ("launch", "frame_ends"):
         module: Any = sys.modules[f"engine.kernels.{name}"]
-        module.supports_pdl, module.pdl_launch = lambda device: is_hopper, lambda device: pdl
+        module.is_hopper = lambda device: is_hopper
     sys.modules["engine.kernels.gemv"].converts_by_ptx = lambda device: True  # type: ignore[attr-defined]
     module = sys.modules["engine.kernels.gemm"]
     module.converts_by_ptx = lambda device: True
     module.has_tma, module.shared_memory = lambda device: is_hopper, lambda device: shared
-    module = sys.modules["engine.kernels.codec.sound_conv"]
+    module = sys.modules["engine.kernels.sound_conv"]
     module._samples = lambda x: 32
-    module = sys.modules["engine.kernels.codec.conv"]
+    module = sys.modules["engine.kernels.conv"]
     module._tiles = functools.partial(tiles_of_a_gpu, shared)
-    module = sys.modules["engine.codec.fused.layer"]
+    module = sys.modules["engine.fused.codec_layer"]
     module.unit_tiles = functools.partial(unit_tiles_of_a_gpu, shared)
-
-
-def compile_frames(processes: CompilerProcesses) -> None:
-    """Compile the kernels of a frame and a prefill."""
-    sizes = TransformerSizes(400, 1, 128, 8, 2, 16, 256, True, 1e6, 1e-6)
-    fast = replace(sizes, vocab_size=64, qk_norm=False)
-    config = ModelConfig(sizes, fast, 4, 64, 256, True, eos_token=299, semantic_start=300, semantic_end=363)
-    for weights in get_args(Weights):
-        model = DualAR(config).bfloat16().quantised_as(weights)
-        device, dtype = torch.device("cpu"), torch.bfloat16
-        cache, slots = KVCache(sizes, 2, 256, device, dtype, spare=True), Slots(config, 2, 256, device, dtype)
-        frame = FusedFrame(model, cache, slots, 2, 256, True, twelve_bits="tiles")
-        read = FusedPrefill(model, frame.slow, cache)
-        with compiling(processes):
-            frame(torch.arange(1))
-            frame(torch.arange(2))
-            for size in (PACKED12_ROWS, 16, CUBLAS_ROWS, CUBLAS_ROWS + 1):
-                lines = torch.zeros(size, dtype=torch.int64)
-                read(torch.zeros(size, sizes.dim, dtype=dtype), lines, lines.repeat(4, 1), lines, lines)
-
-
-def compile_codecs(processes: CompilerProcesses) -> None:
-    """Compile the kernels of decoders and an encoder with channels in multiples of 16, as in every published codec."""
-    assert set(COMPANY) == set(get_args(Precision))
-    part = transformer(input_dim=48, dim=48, head_dim=16, intermediate_size=48)
-    sizes: dict[str, Any] = {"latent_dim": 48, "downsample_dims": (48,), "pre_module": part}
-    for precision, size in COMPANY.items():
-        decoder = FusedDecoder(random_codec(part, decoder_dim=4 * FUSED_CHANNELS, **sizes), 7, precision)
-        with torch.inference_mode(), compiling(processes):
-            decoder(torch.zeros(size, decoder.num_codebooks, size).long(), torch.arange(size))
-    encoder = FusedEncoder(random_codec(part, encoder_dim=16, **sizes), 2)
-    with compiling(processes):
-        encoder(torch.zeros(1, 1, 2048))
 
 
 class Requests(CompilerProcesses):
     """Records requests to compiler processes; this process compiles them."""
 
-    def __init__(self) -> None:
+    def __init__(self, every: bool) -> None:
+        self._every = every
+        self._seen = set[tuple[object, ...]]()
         self.all: list[Specialisation] = []
 
     def __len__(self) -> int:
@@ -140,14 +106,68 @@ class Requests(CompilerProcesses):
     def compile(self, specialisation: Specialisation) -> None:
         self.all.append(specialisation)
 
+    @contextmanager
+    def compiled(self) -> Iterator[None]:
+        """Launches in this context compile their kernels; unless every one is wanted, only those with something new."""
+        with compiling(self):
+            note = knobs.runtime.jit_cache_hook
+            assert note
+
+            def is_known(*, fn: Any, compile: dict[str, Any], **about: Any) -> bool:
+                constants = compile["constants"].items()
+                arguments = [*compile["signature"].items(), *compile["configs"][0].items(), *constants]
+                sizes = [pair for pair in constants if type(pair[1]) is int]
+                all_sizes = repr((compile["num_warps"], compile["num_stages"], sizes))
+                values = {(fn.name, repr(argument)) for argument in arguments} | {(fn.name, all_sizes)}
+                if not self._every and values <= self._seen:
+                    return True
+                self._seen |= values
+                return bool(note(fn=fn, compile=compile, **about))
+
+            knobs.runtime.jit_cache_hook = is_known
+            yield
+
+
+def compile_frames(requests: Requests) -> None:
+    """Compile the kernels of a frame and a prefill."""
+    sizes = TransformerSizes(400, 1, 128, 8, 2, 16, 256, True, 1e6, 1e-6)
+    fast = replace(sizes, vocab_size=64, qk_norm=False)
+    config = ModelConfig(sizes, fast, 4, 64, 256, True, eos_token=299, semantic_start=300, semantic_end=363)
+    for weights in get_args(Weights):
+        model = DualAR(config).bfloat16().quantised_as(weights)
+        device, dtype = torch.device("cpu"), torch.bfloat16
+        cache, slots = KVCache(sizes, 2, 256, device, dtype, spare=True), Slots(config, 2, 256, device, dtype)
+        frame = FusedFrame(model, cache, slots, True, twelve_bits="tiles")
+        read = FusedPrefill(model, frame.slow, cache)
+        with requests.compiled():
+            frame(torch.arange(1))
+            frame(torch.arange(2))
+            for size in (PACKED12_ROWS, 16, CUBLAS_ROWS, CUBLAS_ROWS + 1):
+                lines = torch.zeros(size, dtype=torch.int64)
+                read(torch.zeros(size, sizes.dim, dtype=dtype), lines, lines.repeat(4, 1), lines, lines)
+
+
+def compile_codecs(requests: Requests) -> None:
+    """Compile the kernels of decoders and an encoder with channels in multiples of 16, as in every published codec."""
+    assert set(COMPANY) == set(get_args(Precision))
+    part = transformer(input_dim=48, dim=48, head_dim=16, intermediate_size=48)
+    sizes: dict[str, Any] = {"latent_dim": 48, "downsample_dims": (48,), "pre_module": part}
+    for precision, size in COMPANY.items():
+        decoder = FusedDecoder(random_codec(part, decoder_dim=4 * FUSED_CHANNELS, **sizes), 7, precision)
+        with torch.inference_mode(), requests.compiled():
+            decoder(torch.zeros(size, decoder.num_codebooks, size).long(), torch.arange(size))
+    encoder = FusedEncoder(random_codec(part, encoder_dim=16, **sizes), 2)
+    with requests.compiled():
+        encoder(torch.zeros(1, 1, 2048))
+
 
 def compile_here(capability: int) -> int:
     """Compile every kernel, and each again as a compiler process would; return their number."""
-    requests, alike, unchecked = Requests(), ALIKE.get(capability, ()), set(CHECKED)
+    requests, alike, unchecked = Requests(capability == EVERY), ALIKE.get(capability, ()), set(CHECKED)
     # The smallest first: kernels that fit into it are not compiled again for larger ones.
     for shared in sorted({SHARED[one] for one in (capability, *alike)}):
         be_on(capability, shared)
-        with watched(capability, shared, functools.partial(assemble_alike, alike, unchecked)):
+        with watched(capability, shared, functools.partial(compile_alike, alike, unchecked)):
             compile_frames(requests)
             compile_codecs(requests)
     with watched(capability, SHARED[capability]) as compiled:
@@ -157,18 +177,15 @@ def compile_here(capability: int) -> int:
     return len(requests.all)
 
 
-def assemble_alike(alike: tuple[int, ...], unchecked: set[str], src: Any, ptx: str, options: dict[str, Any]) -> None:
-    """Assemble the PTX of a kernel for other capabilities; compile it for them if its name is in `unchecked`."""
-    is_checked = src.name in unchecked
-    unchecked.discard(src.name)
+def compile_alike(alike: tuple[int, ...], unchecked: set[str], src: Any, ptx: str, options: dict[str, Any]) -> None:
+    """Compile a kernel for other capabilities if its name is in `unchecked`; the PTX has to be the same."""
+    if src.name not in unchecked:
+        return
+    unchecked.remove(src.name)
     for capability in alike:
-        target, own = GPUTarget("cuda", capability, 32), re.sub(r"\.target sm_\d+", f".target sm_{capability}", ptx)
-        if is_checked:
-            compiled = compile_kernel(src, target, options).asm["ptx"]
-            assert compiled == own, f"{src.name} differs on {capability}, which cannot be in ALIKE"
-        else:
-            backend = make_backend(target)
-            backend.make_cubin(own, {}, backend.parse_options(options), capability)
+        own = re.sub(r"\.target sm_\d+", f".target sm_{capability}", ptx)
+        compiled = compile_kernel(src, GPUTarget("cuda", capability, 32), options).asm["ptx"]
+        assert compiled == own, f"{src.name} differs on {capability}, which cannot be in ALIKE"
 
 
 def compile_elsewhere(capability: int, target: dict[str, object]) -> None:
@@ -207,7 +224,7 @@ def watched(
         if not cache_hit:
             compiled.append(src.name)
             options = {name: value for name, value in metadata.items() if name != "arch"}
-            then(src, Path(metadata_group[f"{src.name}.ptx"]).read_text(), options)
+            then(src, Path(metadata_group[f"{src.name}.ptx"]).read_text(encoding="utf-8"), options)
 
     knobs.compilation.listener = note
     yield compiled

@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from tests.engine.kernels.interpreter import DEVICE
-from tests.engine.kernels.test_kernels import close, kernels, random
+from tests.engine.kernels.test_kernels import close, kernels, random, twins
 
-conv = pytest.importorskip("engine.kernels.codec.conv")
-units = pytest.importorskip("engine.kernels.codec.residual_unit")
-products = pytest.importorskip("engine.codec.fused.products")
+conv = pytest.importorskip("engine.kernels.conv")
+units = pytest.importorskip("engine.kernels.residual_unit")
+products = pytest.importorskip("engine.fused.codec_products")
 
 UNIT_TILES = units.UnitTiles(64, 16, 16, 4, 2, 168)
 SLOTS, TURNS = [4, 0, 2], [1, 0, 0, 0, 2]
@@ -45,7 +45,7 @@ def test_convolution_with_snake_and_residual_and_its_state_match_the_plain_one(
     bias = random(outputs, seed=5)
     more = {"dilation": dilation, "residual": residual, "out": torch.float32}
     got = kernels.conv(x, weights, bias, mine, snake=snake, **more)
-    expected = kernels.conv_twin(x, weights, bias, plain, snake=snake, **more)
+    expected = twins.conv_twin(x, weights, bias, plain, snake=snake, **more)
     assert all(close(a, b) for a, b in zip(got, expected, strict=True))
     assert torch.equal(mine.columns, plain.columns)
 
@@ -55,7 +55,7 @@ def test_last_convolution_and_its_state_match_the_plain_one() -> None:
         x, weight, bias = random(rows, steps, channels, seed=1), random(7, channels, scale=0.1, seed=2), random(1)
         mine = state(rows, 6, channels)
         plain = copy_of(mine)
-        assert close(kernels.sound_conv(x, weight, bias, mine), kernels.sound_conv_twin(x, weight, bias, plain))
+        assert close(kernels.sound_conv(x, weight, bias, mine), twins.sound_conv_twin(x, weight, bias, plain))
         assert torch.equal(mine.columns, plain.columns)
 
 
@@ -86,7 +86,7 @@ def test_residual_unit_and_its_state_match_the_plain_one(
     for tiles in (UNIT_TILES, units.UnitTiles(128, 16, 16, 8, 2, 128)):
         now = copy_of(mine)
         got = kernels.residual_unit(x, unit, residual, now, out, tiles)
-        expected = kernels.residual_unit_twin(x, unit, residual, plain, out)
+        expected = twins.residual_unit_twin(x, unit, residual, plain, out)
         limit = 1e-5 if dtype == torch.float32 else 1e-3  # values in between are float16; the last bit may differ
         for a, b in zip(got, expected, strict=True):
             assert (a is None) == (b is None)
@@ -137,7 +137,7 @@ def test_linear_layer_with_norm_and_activation_matches_the_plain_one(activation:
     weights = conv.ConvWeights(random(50, 1, 48, scale=0.2, seed=2))
     how = {"norm_eps": 1e-5, "activation": activation, "out": torch.float32}
     bias = random(50, seed=3)
-    assert close(kernels.conv(x, weights, bias, **how)[0], kernels.conv_twin(x, weights, bias, **how)[0])
+    assert close(kernels.conv(x, weights, bias, **how)[0], twins.conv_twin(x, weights, bias, **how)[0])
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 300.0])
@@ -155,7 +155,7 @@ def test_depthwise_convolution_with_norm_matches_the_plain_one() -> None:
         plain = copy_of(mine)
         how = random(7, 40, seed=2), random(40, seed=3), random(40, seed=4), random(40, seed=5), 1e-6
         got = kernels.depthwise_norm(x, *how, mine, torch.float32)
-        assert close(got, kernels.depthwise_norm_twin(x, *how, plain, torch.float32))
+        assert close(got, twins.depthwise_norm_twin(x, *how, plain, torch.float32))
         assert torch.equal(mine.columns, plain.columns)
 
 
@@ -168,7 +168,7 @@ def test_window_attention_and_its_ring_match_the_plain_one(steps: int, heads: in
     slots, positions = torch.tensor(SLOTS, device=DEVICE), torch.tensor([3, 0, 1000, 0, 70_000], device=DEVICE)
     qkv = random(3, steps, 3, heads, head_dim, seed=3)
     got = kernels.window_attention(qkv, frequencies, keys, values, slots, positions, window)
-    plain = kernels.window_attention_twin(qkv, frequencies, plain_keys, plain_values, slots, positions, window)
+    plain = twins.window_attention_twin(qkv, frequencies, plain_keys, plain_values, slots, positions, window)
     assert close(got, plain) and close(keys, plain_keys) and torch.equal(values, plain_values)
 
 
@@ -176,10 +176,10 @@ def test_code_lookup_and_clock_advance_match_the_plain_ones() -> None:
     table = random(16 + 8 + 8, 40)
     starts, sizes = torch.tensor([0, 16, 24], device=DEVICE), torch.tensor([16, 8, 8], device=DEVICE)
     codes = torch.randint(0, 12, (2, 3, 5), generator=torch.Generator().manual_seed(0)).to(DEVICE)
-    assert close(kernels.look_up(codes, table, starts, sizes), kernels.look_up_twin(codes, table, starts, sizes))
+    assert close(kernels.look_up(codes, table, starts, sizes), twins.look_up_twin(codes, table, starts, sizes))
     clocks = [torch.arange(5, device=DEVICE) for _ in range(4)]
     kernels.advance(torch.tensor(SLOTS, device=DEVICE), clocks[0], clocks[1], 8)
-    kernels.advance_twin(torch.tensor(SLOTS, device=DEVICE), clocks[2], clocks[3], 8)
+    twins.advance_twin(torch.tensor(SLOTS, device=DEVICE), clocks[2], clocks[3], 8)
     assert torch.equal(clocks[0], clocks[2]) and torch.equal(clocks[1], clocks[3])
     assert clocks[0].tolist() == [8, 1, 10, 3, 12] and clocks[1].tolist() == [1, 1, 3, 3, 5]
 

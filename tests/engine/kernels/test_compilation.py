@@ -60,7 +60,7 @@ def test_every_kernel_compiles_for_a_gpu(tmp_path: Path, capability: int) -> Non
     marker = MARKERS / f"sm_{capability}-{sources()}"
     if marker.exists():
         return
-    assert int(compile_kernels(tmp_path, "here", capability)) > 100
+    assert int(compile_kernels(tmp_path, "here", capability)) > 80
     MARKERS.mkdir(parents=True, exist_ok=True)
     marker.touch()
     for old in sorted(MARKERS.iterdir(), key=lambda path: path.stat().st_mtime)[:-MAX_MARKERS]:

@@ -7,10 +7,12 @@ import torch
 from torch import Tensor
 
 from engine.model.layers import rope_angles
+from engine.model.slots import Slots
 from engine.model.stored_weight import StoredWeight
 from tests.engine.kernels.interpreter import DEVICE
 
 kernels = pytest.importorskip("engine.kernels")
+twins = pytest.importorskip("tests.engine.kernels.twins")
 
 DTYPES = [torch.float32] + ([torch.bfloat16] if DEVICE == "cuda" else [])  # interpreted bfloat16 dots are not real
 
@@ -19,6 +21,13 @@ def close(a: Tensor, b: Tensor) -> bool:
     """Whether the relative error of the whole is within the type's rounding."""
     limit = 1e-5 if a.dtype == torch.float32 else 1e-2
     return bool((a.double() - b.double()).norm() <= limit * b.double().norm())
+
+
+def state_of(**tensors: Tensor) -> Slots:
+    """A state that has only these tensors."""
+    state = object.__new__(Slots)
+    vars(state).update(tensors)
+    return state
 
 
 def random(*shape: int, dtype: torch.dtype = torch.float32, scale: float = 1.0, seed: int = 0) -> Tensor:
@@ -39,12 +48,12 @@ def test_product_with_norm_gate_and_residual_matches_the_plain_one(
     double = StoredWeight(random(2 * columns, depth, dtype=dtype, scale=depth**-0.5, seed=3))
     gains = (1 + random(depth, scale=0.1, seed=4)).to(dtype)
     residual = random(rows, columns, dtype=dtype, seed=5)
-    assert close(kernels.linear(x, weight), kernels.linear_twin(x, weight))
-    assert close(kernels.linear(x, weight, gains, 1e-6), kernels.linear_twin(x, weight, gains, 1e-6))
-    summed = kernels.linear_twin(x, weight, residual=residual)
+    assert close(kernels.linear(x, weight), twins.linear_twin(x, weight))
+    assert close(kernels.linear(x, weight, gains, 1e-6), twins.linear_twin(x, weight, gains, 1e-6))
+    summed = twins.linear_twin(x, weight, residual=residual)
     for preload in (False, True):
         assert close(kernels.linear(x, weight, residual=residual.clone(), preload=preload), summed)
-    gated = kernels.linear_twin(x, double, gains, 1e-6, gated=True)
+    gated = twins.linear_twin(x, double, gains, 1e-6, gated=True)
     assert close(kernels.linear(x, double, gains, 1e-6, gated=True), gated)
 
 
@@ -61,7 +70,7 @@ def test_product_and_the_norm_of_its_sum_match_the_plain_ones(
     weight = StoredWeight.of(random(columns, depth, dtype=dtype, scale=depth**-0.5, seed=3), bits).paired()
     gains = (1 + random(columns, scale=0.1, seed=4)).to(dtype)
     both = kernels.linear_norm(x, weight, residual.clone(), gains, 1e-6)
-    plain = kernels.linear_norm_twin(x, weight, residual, gains, 1e-6)
+    plain = twins.linear_norm_twin(x, weight, residual, gains, 1e-6)
     assert all(close(a, b) for a, b in zip(both, plain, strict=True))
     invariant = kernels.linear_norm(x, weight, residual.clone(), gains, 1e-6, batch_invariant=True)
     total = kernels.linear(x, weight, residual=residual.clone(), batch_invariant=True)
@@ -76,9 +85,9 @@ def test_product_with_quantised_weights_matches_the_dequantised_ones(rows: int, 
     weight = StoredWeight.of(random(80, 192, seed=2), bits).paired()
     gains = 1 + random(192, scale=0.1, seed=4)
     how = x, weight, gains, 1e-6, True
-    assert close(kernels.linear(*how), kernels.linear_twin(*how))
+    assert close(kernels.linear(*how), twins.linear_twin(*how))
     half, _ = weight.halves()
-    plain = kernels.linear_twin(x, half, residual=residual)
+    plain = twins.linear_twin(x, half, residual=residual)
     for preload in (False, True):
         assert close(kernels.linear(x, half, residual=residual.clone(), preload=preload), plain)
 
@@ -103,15 +112,15 @@ def test_product_with_twelve_bit_weights_matches_the_unpacked_ones(columns: int,
     weight = StoredWeight(random(columns, 640, seed=2))
     packed12 = kernels.Packed12.of(weight.values)
     plain = StoredWeight(packed12.unpacked())
-    assert close(kernels.linear(x, weight, gains, 1e-6, packed12=packed12), kernels.linear_twin(x, plain, gains, 1e-6))
+    assert close(kernels.linear(x, weight, gains, 1e-6, packed12=packed12), twins.linear_twin(x, plain, gains, 1e-6))
     for preload in (False, True):
         product = kernels.linear(x, weight, residual=residual.clone(), packed12=packed12, preload=preload)
-        assert close(product, kernels.linear_twin(x, plain, residual=residual))
+        assert close(product, twins.linear_twin(x, plain, residual=residual))
     if columns % 8 == 0:
         gated = kernels.linear(x, weight, gains, 1e-6, gated=True, packed12=packed12)
-        assert close(gated, kernels.linear_twin(x, plain, gains, 1e-6, gated=True))
+        assert close(gated, twins.linear_twin(x, plain, gains, 1e-6, gated=True))
     small = kernels.linear(1e-6 * x, weight, packed12=packed12)
-    assert close(small, kernels.linear_twin(1e-6 * x, plain))
+    assert close(small, twins.linear_twin(1e-6 * x, plain))
 
 
 @pytest.mark.parametrize("rows", [3, 8])
@@ -126,7 +135,7 @@ def test_tiled_twelve_bit_gates_match_the_unpacked_weights(rows: int, dtype: tor
     packed12 = kernels.Packed12.of(weight, tiled=True)
     assert packed12.tiles is not None and packed12.tiles.nbytes == packed12.words.nbytes
     how = x, StoredWeight(packed12.unpacked().to(dtype)), gains, 1e-6, True
-    assert close(kernels.linear(*how, packed12=packed12), kernels.linear_twin(*how))
+    assert close(kernels.linear(*how, packed12=packed12), twins.linear_twin(*how))
     assert kernels.Packed12.of(weight[:96], tiled=True).tiles is None  # 48 gates do not fill whole tiles
 
 
@@ -166,13 +175,13 @@ def test_rotation_and_attention_over_slots_match_plain_torch(
     keys, values = (random(layers, slots, context, kv_heads, head_dim, dtype=dtype, seed=s) for s in (3, 4))
     plain_keys, plain_values = keys.clone(), values.clone()
     where = torch.tensor([2, 0, 3], device=DEVICE), torch.tensor([0, 131, 299], device=DEVICE)
-    q = kernels.rope(qkv, gains, 1e-6, table, *where, keys[1], values[1])
-    plain = kernels.rope_twin(qkv, gains, 1e-6, table, *where, plain_keys[1], plain_values[1])
+    how = qkv, gains, 1e-6, table
+    q = kernels.rope(kernels.HeadInputs(*how, keys[1], values[1], *where))
+    plain = twins.rope_twin(kernels.HeadInputs(*how, plain_keys[1], plain_values[1], *where))
     assert close(q, plain) and close(keys, plain_keys) and torch.equal(values, plain_values)
     keys, values = plain_keys.clone(), plain_values.clone()
-    how = qkv, gains, 1e-6, table
-    y = kernels.decode_attention(*how, keys[0], values[0], *where)
-    assert close(y, kernels.decode_attention_twin(*how, plain_keys[0], plain_values[0], *where))
+    y = kernels.decode_attention(kernels.HeadInputs(*how, keys[0], values[0], *where))
+    assert close(y, twins.decode_attention_twin(kernels.HeadInputs(*how, plain_keys[0], plain_values[0], *where)))
     assert close(keys, plain_keys) and torch.equal(values, plain_values)
 
 
@@ -191,8 +200,8 @@ def test_attention_over_few_keys_matches_the_plain_one(
     at = [[2, 0, 3, 2, 0, 3], [0, 0, 0, 1, 1, 1]] if pairs else [[2, 0, 3], [0, 4, 9]]
     where = torch.tensor(at[0], device=DEVICE), torch.tensor(at[1], device=DEVICE)
     how = random(len(at[0]), (heads + 2 * kv_heads) * head_dim, dtype=dtype), gains, 1e-6, table
-    y = kernels.short_attention(*how, keys, values, *where, pairs)
-    assert close(y, kernels.decode_attention_twin(*how, plain_keys, plain_values, *where))
+    y = kernels.short_attention(kernels.HeadInputs(*how, keys, values, *where), pairs)
+    assert close(y, twins.decode_attention_twin(kernels.HeadInputs(*how, plain_keys, plain_values, *where)))
     assert close(keys, plain_keys) and torch.equal(values, plain_values)
 
 
@@ -208,12 +217,13 @@ def test_prompts_in_a_batch_attend_as_each_does_alone(heads: int, kv_heads: int,
     positions = torch.cat([torch.arange(start, start + count) for _, start, count in runs]).to(DEVICE)
     qkv = random(len(slots), (heads + 2 * kv_heads) * head_dim, dtype=dtype)
     plain_keys, plain_values = keys.clone(), values.clone()
-    y = kernels.prefill_attention(qkv, gains, 1e-6, table, keys, values, slots, positions)
-    plain = kernels.decode_attention_twin(qkv, gains, 1e-6, table, plain_keys, plain_values, slots, positions)
+    how = gains, 1e-6, table
+    y = kernels.prefill_attention(kernels.HeadInputs(qkv, *how, keys, values, slots, positions))
+    plain = twins.decode_attention_twin(kernels.HeadInputs(qkv, *how, plain_keys, plain_values, slots, positions))
     assert close(y, plain) and close(keys, plain_keys) and torch.equal(values, plain_values)
     alone = slice(20, 23)  # a prompt alone has the same result
     where = slots[alone], positions[alone]
-    by_itself = kernels.prefill_attention(qkv[alone], gains, 1e-6, table, keys, values, *where)
+    by_itself = kernels.prefill_attention(kernels.HeadInputs(qkv[alone], *how, keys, values, *where))
     # Bit-equal with tensor cores; in the interpreter, numpy's rounding may depend on a row's place.
     assert torch.equal(y[alone], by_itself) if DEVICE == "cuda" else close(y[alone], by_itself)
 
@@ -234,20 +244,20 @@ def test_sampled_tokens_equal_the_plain_ones() -> None:
         seed = torch.randint(0, 2**63 - 1, (rows,), generator=generator).to(DEVICE)
         frame = torch.randint(0, 5000, (rows,), generator=generator).to(DEVICE)
         recent = torch.randint(-1, columns, (rows, 10), generator=generator).to(DEVICE)
-        how = slots, temperature, top_p, top_k, seed, frame
-        assert torch.equal(kernels.sample(logits, *how, 3), kernels.sample_twin(logits, *how, 3))
+        state = state_of(temperature=temperature, top_p=top_p, top_k=top_k, seed=seed, frame=frame, recent=recent)
+        assert torch.equal(kernels.sample(logits, slots, state, 3), twins.sample_twin(logits, slots, state, 3))
         drawn = []
-        for draw in (kernels.sample, kernels.sample_twin):
+        for draw in (kernels.sample, twins.sample_twin):
             codes, x = torch.full((rows, 3), -1, device=DEVICE), torch.empty(rows, 70, device=DEVICE)
-            token = draw(logits, *how, 0, recent, kernels.EmbedOut(codes[:, 1], table, x))
+            token = draw(logits, slots, state, 0, True, kernels.EmbedOut(codes[:, 1], table, x))
             drawn.append((token, codes, x))
         assert all(torch.equal(a, b) for a, b in zip(*drawn, strict=True))
 
 
 def test_begin_frame_equals_the_plain_one() -> None:
     slots, positions = torch.tensor([3, 0, 3], device=DEVICE), torch.tensor([5, 6, 7, 98], device=DEVICE)
-    how = slots, random(4, 1100), positions
-    both = zip(kernels.begin_frame(*how), kernels.begin_frame_twin(*how), strict=True)
+    state = state_of(input=random(4, 1100), position=positions)
+    both = zip(kernels.begin_frame(slots, state), twins.begin_frame_twin(slots, state), strict=True)
     assert all(torch.equal(a, b) for a, b in both)
 
 
@@ -256,12 +266,13 @@ def test_end_frame_matches_the_plain_one() -> None:
     text, audio = random(35, width), random(books * size, width, seed=1)
     slots, codes = torch.tensor([3, 0], device=DEVICE), torch.tensor([[4, 10, 0], [0, 3, 7]], device=DEVICE)
     states = []
-    for end_frame in (kernels.end_frame, kernels.end_frame_twin):
+    for end_frame in (kernels.end_frame, twins.end_frame_twin):
         inputs, recent = random(4, width, seed=2), torch.arange(40, device=DEVICE).view(4, 10)
         positions, frames = torch.tensor([0, 6, 7, 98], device=DEVICE), torch.arange(4, device=DEVICE)
         last = torch.tensor([0, 99, 99, 99], device=DEVICE)
         drawn = torch.tensor([17, 0], device=DEVICE)  # 17 stops
-        host = end_frame(slots, codes, drawn, 17, text, audio, 2.5, inputs, positions, frames, recent, last)
+        state = state_of(input=inputs, position=positions, frame=frames, recent=recent, last_position=last)
+        host = end_frame(slots, codes, drawn, 17, text, audio, 2.5, state)
         states.append((inputs, recent, positions, frames, host))
     assert close(states[0][0], states[1][0])
     assert all(torch.equal(a, b) for a, b in zip(states[0][1:], states[1][1:], strict=True))

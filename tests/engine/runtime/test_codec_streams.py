@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -10,14 +12,15 @@ import torch
 from torch import Tensor
 
 from engine.codec import Codec, StreamState, load_codec
-from engine.runtime.codec_streams import GraphStreams, PlainStreams
+from engine.runtime.codec_streams import CodecStreams, GraphStreams, NativeStreams, PlainStreams
 from engine.runtime.graphs import capture
 
 
-def test_reopened_name_starts_a_new_stream(tiny_checkpoint: Path) -> None:
+@pytest.mark.parametrize("kind", [PlainStreams, lambda codec: NativeStreams(codec, 1)], ids=["plain", "native"])
+def test_reopened_name_starts_a_new_stream(tiny_checkpoint: Path, kind: Callable[[Codec], CodecStreams]) -> None:
     codec = load_codec(tiny_checkpoint, "cpu")
     codes = np.ones((codec.config.num_codebooks, 3), np.int16)
-    streams = PlainStreams(codec)
+    streams = kind(codec)
     assert streams.open("a")
     first = streams.decode([("a", codes)])[0]
     assert not np.allclose(streams.decode([("a", codes)])[0], first)
@@ -27,8 +30,16 @@ def test_reopened_name_starts_a_new_stream(tiny_checkpoint: Path) -> None:
     assert np.array_equal(streams.decode([("a", codes)])[0], first)
 
 
+def test_native_streams_take_no_more_than_they_have_room_for(tiny_checkpoint: Path) -> None:
+    streams = NativeStreams(load_codec(tiny_checkpoint, "cpu"), 2)
+    assert [streams.open(name) for name in ("a", "b", "a", "c")] == [True, True, True, False]
+    assert set(streams.names()) == {"a", "b"}
+    streams.close("a")
+    assert streams.open("c")
+
+
 class PlainBatches:
-    """A BatchDecoder in plain torch: each slot has its own state."""
+    """A decoder of batches in plain torch: each slot has its own state."""
 
     def __init__(self, codec: Codec) -> None:
         self._codec, self.num_codebooks, self.device = codec, codec.config.num_codebooks, torch.device("cpu")
@@ -45,7 +56,7 @@ class PlainBatches:
 @pytest.mark.usefixtures("eager_graphs")
 def test_batched_pieces_of_any_length_equal_unbatched_ones(tiny_checkpoint: Path) -> None:
     codec = load_codec(tiny_checkpoint, "cpu")
-    plain, batched = PlainStreams(codec), GraphStreams(PlainBatches(codec), 3)
+    plain, batched = PlainStreams(codec), GraphStreams(cast(Any, PlainBatches(codec)), 3)
     capture(*batched.graphs)
     codes = np.random.default_rng(0).integers(0, 16, (4, codec.config.num_codebooks, 40)).astype(np.int16)
     names = ["a", "b", "c", "d"]

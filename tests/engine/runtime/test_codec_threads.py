@@ -36,7 +36,7 @@ class Streams:
             assert self.release.wait(60)
         return [np.zeros(codes.shape[1], np.float32) for _, codes in pieces]
 
-    def open(self, name: Hashable, timbre: np.ndarray | None = None) -> bool:
+    def open(self, name: Hashable) -> bool:
         self._open.add(name)
         return True
 

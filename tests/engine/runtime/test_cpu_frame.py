@@ -20,6 +20,7 @@ from engine.model.host_sampling import NOISE_FRAMES
 from engine.model.kv_cache import KVCache
 from engine.model.prompt import build_prompt
 from engine.model.stored_weight import QuantisedLinear, weight_of
+from engine.native import transformer
 from engine.runtime.cpu_frame import CpuFrame, CpuTransformer, SlotKeys
 from engine.runtime.plain_frame import PlainFrame
 from engine.runtime.row import Row
@@ -44,11 +45,20 @@ HOW = (
 )
 
 
-def frames(folder: Path, count: int, plain: bool) -> tuple[Tensor, list[int]]:
+@pytest.fixture(params=[True, False], ids=["native", "torch"])
+def is_native(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether frames use the native library; otherwise as if it could not be loaded."""
+    if not request.param:
+        monkeypatch.setattr(transformer, "library", lambda: None)
+    return bool(request.param)
+
+
+def frames(folder: Path, count: int, plain: bool, is_native: bool = True) -> tuple[Tensor, list[int]]:
     """Frames of four rows with prompts of different lengths, two of which end early, and operators per frame."""
     checkpoint = load(folder, CPU, CPU, torch.float32)
     runner = Runner(checkpoint.model, len(HOW), 512)
     assert isinstance(runner._frame, CpuFrame)
+    assert plain or runner._frame.is_native == is_native
     if plain:
         runner._frame = PlainFrame(checkpoint.model, runner._cache, runner._slots)
     rows = []
@@ -85,7 +95,9 @@ class Counter(TorchDispatchMode):
 
 
 @pytest.mark.parametrize("name", [*CHECKPOINTS, "S1", "Audio8"])
-def test_cpu_frames_equal_the_plain_ones_with_less_than_half_the_operators(name: str, tmp_path: Path) -> None:
+def test_cpu_frames_equal_the_plain_ones_with_less_than_half_the_operators(
+    name: str, tmp_path: Path, is_native: bool
+) -> None:
     folder = tmp_path
     if name == "S1":
         write_dual_ar(folder, TinyCodec(num_codebooks=4))
@@ -95,7 +107,7 @@ def test_cpu_frames_equal_the_plain_ones_with_less_than_half_the_operators(name:
         write_checkpoint(folder, *CHECKPOINTS[name], seed=12)
     count = 2 * NOISE_FRAMES + 3
     expected, before = frames(folder, count, plain=True)
-    actual, after = frames(folder, count, plain=False)
+    actual, after = frames(folder, count, plain=False, is_native=is_native)
     assert torch.equal(actual, expected)
     assert len(actual[:, 1, 0].unique()) > 8, "the takes must vary for this test to mean anything"
     assert 2 * sum(after) < sum(before)
@@ -118,8 +130,23 @@ def test_int8_steps_match_the_dequantised_model(tmp_path: Path) -> None:
         assert (actual - expected[:, step]).norm() <= 0.01 * expected[:, step].norm()
 
 
-@pytest.mark.parametrize("size", [64, 300, 1024])
-def test_numpy_samples_like_torch_even_for_equal_logits(size: int) -> None:
+@torch.inference_mode()
+def test_heads_of_an_int8_model_are_read_in_eight_bits(tmp_path: Path, is_native: bool) -> None:
+    write_flat(tmp_path, TinyCodec(num_codebooks=4), **AUDIO8, fast_intermediate_size=96)
+    model = load(tmp_path, CPU, CPU, torch.float32, weights="int8").model
+    runner = Runner(model, 3, 256)
+    assert isinstance(runner._frame, CpuFrame) and runner._frame.is_native == is_native
+    x = torch.randn(3, model.config.slow.dim, generator=torch.Generator().manual_seed(5))
+    normed, logits = runner._frame._slow(x, [0, 1, 2], [0, 0, 0])
+    exact = normed @ model.head().t()
+    assert not torch.equal(logits, exact)
+    assert (logits - exact).norm() <= 0.01 * exact.norm()
+    runner._frame.read(0, 1, torch.randn(2, model.config.slow.dim))  # as when a take is resumed: without logits
+
+
+@pytest.mark.parametrize("size", [64, 300, 1021])
+@pytest.mark.parametrize("draw", [host_sampling.draw, transformer.draw], ids=["numpy", "native"])
+def test_samples_are_torchs_even_for_equal_logits(draw: host_sampling.Draw, size: int) -> None:
     rng = np.random.default_rng(size)
     for trial in range(150):
         logits = (rng.standard_normal(size) * rng.choice([0.5, 3, 10])).astype(np.float32)
@@ -133,14 +160,15 @@ def test_numpy_samples_like_torch_even_for_equal_logits(size: int) -> None:
         torch_how = torch.tensor([temperature]), torch.tensor([top_p]), torch.tensor([top_k])
         given = torch.from_numpy(logits)[None]
         expected = sampling.draw(given, *torch_how, noise[:, 0])
-        assert host_sampling.draw(logits, temperature, top_p, top_k, noise[0, 0].numpy()) == int(expected)
+        assert draw(logits, temperature, top_p, top_k, noise[0, 0].numpy()) == int(expected)
         stop = size - 1
         spoken = sampling.draw_semantic(given, *torch_how, noise, torch.from_numpy(recent)[None], stop)
-        drawn = host_sampling.draw_semantic(logits, temperature, top_p, top_k, noise[0].numpy(), recent, stop)
+        drawn = host_sampling.draw_semantic(logits, temperature, top_p, top_k, noise[0].numpy(), recent, stop, draw)
         assert drawn == int(spoken)
 
 
 def test_nan_logits_still_yield_a_valid_token() -> None:
     noise = np.ones(30, np.float32)
     for logits in (np.full(64, np.nan, np.float32), np.array([1.0, np.nan, 2.0] * 20, np.float32)):
-        assert 0 <= host_sampling.draw(logits, np.float32(0.8), np.float32(0.9), 30, noise) < len(logits)
+        for draw in (host_sampling.draw, transformer.draw):
+            assert 0 <= draw(logits, np.float32(0.8), np.float32(0.9), 30, noise) < len(logits)

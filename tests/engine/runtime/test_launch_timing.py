@@ -136,7 +136,7 @@ class NoSound:
     def close(self, name: Hashable) -> None:
         """Nothing to release."""
 
-    def open(self, name: Hashable, timbre: np.ndarray | None = None) -> bool:
+    def open(self, name: Hashable) -> bool:
         return True
 
     def names(self) -> list[Hashable]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -301,9 +302,11 @@ def test_a_folder_without_a_checkpoint_is_refused(tmp_path: Path) -> None:
         Engine.start(EngineConfig(str(tmp_path), device="cpu"))
 
 
-def test_a_missing_gpu_is_a_config_error(folder: Path) -> None:
-    with pytest.raises(ConfigError, match="cuda"):
-        Engine.start(EngineConfig(str(folder), device="cuda:99"))
+@pytest.mark.parametrize("name", ["cuda:99", "xla", "abacus"] + ["mps"] * (sys.platform != "darwin"))
+def test_a_missing_device_is_refused_in_one_sentence(folder: Path, name: str) -> None:
+    with pytest.raises(ConfigError, match=f"^device '{name}' cannot be used here(: .*)?; usable are cpu.*$") as refused:
+        Engine.start(EngineConfig(str(folder), device=name))
+    assert "\n" not in str(refused.value) and len(str(refused.value)) < 200
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,11 @@ import threading
 import weakref
 from pathlib import Path
 
+import pytest
 import torch
 
 from engine import release_memory
-from engine.runtime.memory import free_memory
+from engine.runtime.memory import drop_file_pages, free_memory
 
 ROOT = Path(__file__).parents[3]
 ENCODE = """
@@ -41,12 +42,30 @@ print(before, resident(), looked_at, len(gc.get_objects()), int("torch._dynamo" 
 """
 
 
+@pytest.mark.linux
 def test_clip_encoding_releases_memory_and_freeze_heap_leaves_gc_little_to_scan() -> None:
     done = subprocess.run([sys.executable, "-c", ENCODE], cwd=ROOT, check=True, capture_output=True, text=True)
     before, after, scanned, still_scanned, compiler = map(int, done.stdout.split())
     assert after < before + 150
     assert still_scanned < scanned / 100
     assert not compiler, "torch's compiler was imported: 140 MiB and seconds of an engine's start"
+
+
+def resident() -> int:
+    """MiB."""
+    return int(Path("/proc/self/status").read_text("utf-8").partition("VmRSS:")[2].split()[0]) // 1024
+
+
+@pytest.mark.linux
+def test_pages_of_a_file_leave_the_process_and_return_when_read(tmp_path: Path) -> None:
+    torch.save({"weight": torch.full((2**25,), 3.0)}, tmp_path / "weights.pth")
+    state = torch.load(tmp_path / "weights.pth", mmap=True)
+    own = torch.full((2**20,), 5.0)
+    assert state["weight"].sum() == 3 * 2**25
+    before = resident()
+    drop_file_pages([own, state["weight"][2**24 :]])
+    assert resident() < before - 100
+    assert state["weight"].sum() == 3 * 2**25 and own.sum() == 5 * 2**20
 
 
 class Cycle:

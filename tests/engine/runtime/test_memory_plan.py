@@ -29,6 +29,7 @@ from engine.runtime.memory_plan import (
     weights_on_cpu,
 )
 from engine.runtime.runner import Runner
+from engine.runtime.setup import Place, Sizing
 from tests.engine.kernels.interpreter import DEVICE
 from tests.tiny import TinyModel, write_checkpoint
 
@@ -100,7 +101,7 @@ def test_twelve_bit_weights_take_the_planned_memory(tmp_path: Path) -> None:
     config, codec = open_source(folder).config, CodecConfig.of(folder)
     model = DualAR(config).to(DEVICE, BFLOAT16)
     runner = Runner(model, 1, 64)
-    frame = fused.FusedFrame(model, runner._cache, runner._slots, 1, 64, True, twelve_bits="tiles")
+    frame = fused.FusedFrame(model, runner._cache, runner._slots, True, twelve_bits="tiles")
     layers = [getattr(layer, name) for part in (frame.slow, frame._fast) for layer in part._layers for name in PRODUCTS]
     weights = [*layers, frame._head, frame._fast_head]
     packed = [weight.packed12 for weight in weights if weight.packed12]
@@ -130,6 +131,26 @@ def test_unset_sizes_are_chosen_by_available_memory(s2_pro: ModelConfig, free: f
     spare = UNPLANNED_COMPACT if size.compact else UNPLANNED
     assert size == expected and memory.fits(int(free * GIB), spare=spare)
     assert free < 5 or memory.fits(int(free * GIB), spare=memory.on_demand)
+
+
+def test_size_after_one_that_ran_out_of_memory_is_the_next_one(s2_pro: ModelConfig) -> None:
+    cuda = torch.device("cuda")
+    sizing = Sizing(EngineConfig(""), Place(cuda, cuda, BFLOAT16, None), s2_pro, CodecConfig())
+    size, memory = sizing.largest(int(7.4 * GIB))
+    for expected in [(2, 4096, "int8"), (3, 2048, "int8"), (2, 2048, "int8"), (1, 2048, "int6"), (1, 1024, "int6")]:
+        size, memory = sizing.largest(int(7.4 * GIB), memory)
+        assert size == (*expected, True)
+    with pytest.raises(ConfigError, match="no smaller size"):
+        sizing.largest(int(7.4 * GIB), memory)
+    assert sizing.largest(int(5.2 * GIB), sizing.largest(int(7.4 * GIB))[1])[0].weights == "int6", "with less free now"
+
+
+def test_a_budget_beyond_the_free_memory_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (6 * GIB, 24 * GIB))
+    budgets = [
+        setup._budget(EngineConfig("", memory_bytes=size), torch.device("cuda")) for size in (None, GIB, 8 * GIB)
+    ]
+    assert budgets == [6 * GIB, GIB, 6 * GIB]
 
 
 def test_explicit_sizes_are_kept(s2_pro: ModelConfig) -> None:

@@ -30,7 +30,7 @@ class OneStream:
     def decode(self, pieces: Sequence[StreamCodes]) -> list[np.ndarray]:
         return [np.zeros(codes.shape[1], np.float32) for _, codes in pieces]
 
-    def open(self, name: Hashable, timbre: np.ndarray | None = None) -> bool:
+    def open(self, name: Hashable) -> bool:
         if not self._open:
             self._open.append(name)
         return name in self._open

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from studio.api_key import read_keys
-from studio.settings import Settings
+from studio.settings import Settings, read_keys
 from tests.fleet.frontends.engines import held
 from tests.fleet.frontends.several import Several, several
 from tests.studio.sounds import tone, wav

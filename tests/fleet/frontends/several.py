@@ -14,12 +14,12 @@ import httpx
 import pytest
 
 from fleet.frontends.speech_processes import SpeechProcesses
+from launch.startup import create_app
 from studio.engine_host import StartEngine, engine_config
-from studio.serving.public_port import PublicPort
-from studio.serving.server import StudioServer, config_of
+from studio.public_port import PublicPort
+from studio.server import StudioServer, config_of
 from studio.settings import Settings
 from studio.speech.speech_service import SpeechService
-from studio.start.startup import create_app
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import NO_TLS
 from tests.waiting import wait_until_true
@@ -50,16 +50,16 @@ class Several:
 
     def active_takes(self, number: int) -> set[str]:
         """The ids of a process's active takes."""
-        return set(self.processes._processes[number]._takes._takes)
+        return set(self.processes._processes[number]._takes)
 
     def ready(self, count: int) -> None:
         """Wait until this many accept connections."""
-        wait_until_true(lambda: (self.service.register.speech_processes or (0, 0))[0] == count)
+        wait_until_true(lambda: self.service.health.get("speech_processes", {}).get("ready", 0) == count)
 
 
 def _has_connection(pid: int, port: int) -> bool:
     """Whether a process has the connection from a port of this machine."""
-    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text(encoding="utf-8").splitlines()[1:]]
     sockets = {f"socket:[{row[9]}]" for row in rows if int(row[2].partition(":")[2], 16) == port}
     return any(
         os.readlink(descriptor) in sockets

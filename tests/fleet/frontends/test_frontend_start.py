@@ -20,12 +20,13 @@ from engine import EngineConfig, EngineStats
 from fleet.frontends.messages import StartArguments
 from fleet.frontends.speech_process import SpeechProcess
 from fleet.frontends.speech_processes import speech_process_count
+from longform.library.project_repository import ProjectLibrary
+from studio import ROOT
 from studio.engine_host import EngineHost
 from studio.errors import SettingsError
 from studio.library import Library
-from studio.paths import ROOT
-from studio.serving.public_port import PublicPort
-from studio.serving.server import ListeningServer
+from studio.public_port import PublicPort
+from studio.server import Connection, ListeningServer
 from studio.settings import Settings
 from studio.speech.speech_service import SpeechService
 from studio.voices.resolver import VoiceResolver
@@ -70,11 +71,11 @@ def test_several_sockets_share_a_port_that_other_programs_cannot_use() -> None:
     PublicPort(HERE.model_copy(update={"port": port})).close()
 
 
-async def test_written_data_is_sent_immediately() -> None:
+async def test_written_data_is_sent_immediately(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waiting for the acknowledgement of earlier data would cost 40 ms on a persistent connection."""
     transports: asyncio.Queue[asyncio.Transport] = asyncio.Queue()
 
-    class RecordingProtocol(H11Protocol):
+    class RecordingConnection(Connection):
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             transports.put_nowait(transport)
             super().connection_made(transport)
@@ -82,7 +83,8 @@ async def test_written_data_is_sent_immediately() -> None:
     async def nothing(scope: object, receive: object, send: object) -> None:
         """Receives no request."""
 
-    public, server = PublicPort(HERE), ListeningServer(uvicorn.Config(nothing, http=RecordingProtocol, lifespan="off"))
+    monkeypatch.setattr("studio.server.Connection", RecordingConnection)
+    public, server = PublicPort(HERE), ListeningServer(uvicorn.Config(nothing, http=H11Protocol, lifespan="off"))
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
     listening = [await server.listen(sockets) for sockets in public.several(2)]
@@ -102,25 +104,27 @@ async def test_process_that_cannot_start_reports_the_reason(tmp_path: Path) -> N
     settings = HERE.model_copy(update={"home": str(tmp_path), "voices": str(tmp_path)})
     host = EngineHost(EngineConfig("test"), FakeEngine.start)
     service = SpeechService(host, VoiceResolver(Library(tmp_path)))
-    arguments = StartArguments(settings, EngineConfig("test"), broken, str(tmp_path / "private" / "http"))
+    arguments = StartArguments(
+        settings, EngineConfig("test"), broken, str(tmp_path / "private" / "http"), ProjectLibrary
+    )
     public = PublicPort(settings)
     process = SpeechProcess("speech process 1", arguments, public.first, service)
     await process.start()
-    assert await process.ended() == "it could not start: the engines are elsewhere"
+    assert await process.ended() == "the process could not start: the engines are elsewhere"
     public.close()
 
 
 async def test_process_stopped_during_its_start_ends(tmp_path: Path) -> None:
     settings = HERE.model_copy(update={"home": str(tmp_path), "voices": str(tmp_path)})
     service = SpeechService(EngineHost(EngineConfig("test"), FakeEngine.start), VoiceResolver(Library(tmp_path)))
-    arguments = StartArguments(settings, EngineConfig("test"), held, str(tmp_path / "private" / "http"))
+    arguments = StartArguments(settings, EngineConfig("test"), held, str(tmp_path / "private" / "http"), ProjectLibrary)
     public = PublicPort(settings)
     process = SpeechProcess("speech process 1", arguments, public.first, service)
     starting = asyncio.create_task(process.start())
     await asyncio.sleep(0)  # until it has begun
     process.stop()
     await starting
-    assert await asyncio.wait_for(process.ended(), 60) == "it ended with code 0"
+    assert await asyncio.wait_for(process.ended(), 60) == "the process ended with code 0"
     public.close()
 
 

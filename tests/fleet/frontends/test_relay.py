@@ -14,7 +14,7 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from fleet.frontends.relay import CALLER, ForwardedClient, Relay
-from studio.serving.server import QuietServer, config_of
+from studio.server import QuietServer, config_of
 from studio.settings import Settings
 
 SOUND = "/own"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import json
 import os
 import signal
 from collections.abc import Iterator
@@ -17,7 +19,7 @@ from websockets.sync.client import connect
 from fleet.frontends import speech_process
 from fleet.frontends.messages import Message
 from fleet.frontends.speech_process import SpeechProcess
-from studio.api.fish.message_pack import pack, unpack
+from protocols.fish.message_pack import pack, unpack
 from studio.settings import Settings
 from tests.fleet.frontends.conftest import KEYS
 from tests.fleet.frontends.engines import reluctant
@@ -64,7 +66,7 @@ def test_concurrent_requests_of_a_caller_are_limited_across_processes(studio: Se
             with studio.client_at(number, headers=bearer(key)) as client:
                 refused = client.post(SPEECH, json=speech_body())
             assert refused.status_code == 429, "wherever the next one comes to"
-            assert "you have 2 active requests; at most 2" in refused.json()["error"]["message"]
+            assert "2 of your requests are active; at most 2" in refused.json()["error"]["message"]
             assert refused.headers["retry-after"] == "1"
         with studio.client_at(0, headers=bearer("key-0")) as client:
             assert client.post(SPEECH, json=speech_body()).status_code == 200, "another caller has a share of their own"
@@ -171,6 +173,23 @@ def test_fish_audios_routes_answer_in_every_process(studio: Several, key: str) -
             while (message := unpack(socket.recv(60, decode=False)))["event"] == "audio":
                 pass
             assert message["reason"] == "error" and "cancelled" in message["message"]
+
+
+def test_elevenlabs_routes_answer_in_every_process_and_at_the_root(studio: Several, key: str) -> None:
+    head = {"xi-api-key": key}
+    with studio.client_at(0, headers=head) as one, studio.client_at(1, headers=head) as other:
+        for client in (one, other):
+            assert set(client.get("/v1/voices").json()) == {"voices"}
+            for root in ("", "/elevenlabs"):
+                path = f"{root}/v1/text-to-speech/random"
+                with client.stream("POST", f"{path}?output_format=wav_8000", json={"text": "hello"}) as answer:
+                    assert "x-queue-ms" in answer.headers and next(answer.iter_raw())[:4] == b"RIFF"
+                assert set(client.post(path, json={"text": " "}).json()) == {"detail"}
+        wait_until_true(lambda: not studio.active_takes(0) | studio.active_takes(1))
+    url = studio.url.replace("http", "ws") + "/v1/text-to-speech/random/stream-input?output_format=wav_8000"
+    with connect(url, proxy=None) as socket:
+        socket.send(json.dumps({"text": "hello", "flush": True, "xi_api_key": key}))
+        assert base64.b64decode(json.loads(socket.recv(60))["audio"])[:4] == b"RIFF"
 
 
 def test_sign_in_is_valid_in_every_process_until_sign_out(studio: Several, key: str) -> None:

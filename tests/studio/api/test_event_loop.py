@@ -12,22 +12,28 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi import FastAPI
 from websockets.sync.client import connect
 
-import studio.api.routes.voices.voice_routes
-import studio.ui.endpoints.voice_endpoints
+import studio.api.routes.voice_routes
+import studio.ui.voice_endpoints
 import studio.voices.clip_service
 from engine import EngineConfig
-from studio.api.fish.fish_body import MESSAGE_PACK, URL_ENCODED
-from studio.api.fish.message_pack import MAX_VALUES, pack, unpack
-from studio.api.http.body import MAX_BODY
+from longform.library.project_records import NewPart, ProjectSettings
+from longform.worker import ProjectWorker
+from manuscript.passages import MAX_PARTS
+from protocols.fish.fish_body import MESSAGE_PACK, URL_ENCODED
+from protocols.fish.message_pack import MAX_VALUES, pack, unpack
+from studio.api.body import MAX_BODY
 from studio.library.checks import MAX_TEXT
-from studio.projects.worker import ProjectWorker
+from studio.library.take import NewTake, Take
+from studio.library.take_rows import insert_take
 from studio.settings import Settings
 from studio.speech.request import MAX_INPUT
 from tests.studio.fake_engine import FakeEngine
@@ -94,7 +100,7 @@ def served(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
     home = str(tmp_path_factory.mktemp("loop"))
     settings = Settings(model="test/model", voices=str(voices_folder), home=home)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("studio.services.ProjectWorker", partial(ProjectWorker, rows=0))
+        patch.setattr("longform.extension.ProjectWorker", partial(ProjectWorker, rows=0))
         with serve(settings, start) as served:
             yield served
 
@@ -118,8 +124,8 @@ def blocked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", watched(ssl.SSLContext.load_verify_locations))
     monkeypatch.setattr(Path, "open", watched(Path.open))
     for module in (
-        studio.api.routes.voices.voice_routes,
-        studio.ui.endpoints.voice_endpoints,
+        studio.api.routes.voice_routes,
+        studio.ui.voice_endpoints,
         studio.voices.clip_service,
     ):
         for name in ("compare", "take_in", "suggest_span", "export_voice", "import_pack"):
@@ -247,10 +253,50 @@ def largest_of_fish(clip: bytes) -> dict[str, tuple[str, str, dict[str, Any]]]:
             as_packed({"title": "Loop", "voices": [clip] * 7, "texts": [same] * 7, "description": blank}),
         ),
         "model, a long title": ("PATCH", "/model/anna", as_packed({"title": "\u0301\u0323" * 4_000_000})),
-        "model, list": ("GET", "/model?title=a&page_size=1000", {}),
+        "model, list": ("GET", "/model?title=a&page_size=100", {}),
         "asr": ("POST", "/v1/asr", as_packed({"audio": clip})),
         "references, add": ("POST", "/v1/references/add", as_packed({"id": "Loop", "audio": clip, "text": same})),
     }
+
+
+def longest_book(served: Served) -> tuple[str, list[str]]:
+    """The id of a project of the most parts, all with audio, and the ids of its parts."""
+    library, text = served.app.state.studio.speech.voices.library, "a b. " * 10
+    book = library.projects.create("", "Book", "txt", [NewPart(text)] * MAX_PARTS, ProjectSettings())
+    take = Take("take_0", 1.0, "anna", 1, recipe=ProjectSettings().recipe(text, None), seconds=0.01, sample_rate=44_100)
+    with library.store.adding([[wav(tone(0.01))]]) as (db, [digest]):
+        ids = [part_id for [part_id] in db.execute("select id from parts where project_id = ?", [book.id]).fetchall()]
+        insert_take(db, NewTake(replace(take, media_type="audio/wav", part_id=ids[0])), digest)
+        [row] = db.execute("select * from takes where id = 'take_0'").fetchall()
+        names = [column for _, column, *_ in db.execute("pragma table_info(takes)").fetchall()]
+        copies = [dict(zip(names, row, strict=True)) | {"n": None, "id": f"take_{p}", "part_id": p} for p in ids]
+        marks = ", ".join(f":{name}" for name in names)
+        db.conn.executemany(f"insert into takes ({', '.join(names)}) values ({marks})", copies)
+        db.execute("update all_parts set chosen = 'take_' || id, state = 'done' where project_id = ?", [book.id])
+    return book.id, ids
+
+
+def requests_of_a_project(app: FastAPI, book_id: str, ids: list[str]) -> dict[str, tuple[str, str, dict[str, Any]]]:
+    """A request to every route that reads a whole project, and to those that change many parts at once."""
+    paths = [path for path, operations in app.openapi()["paths"].items() if "get" in operations]
+    addresses = [path for path in paths if path.startswith(PROJECT) and path.count("{") == 1 and path not in SLOW]
+    reads = {f"GET {path}": ("GET", path.format(project_id=book_id), dict[str, Any]()) for path in sorted(addresses)}
+    assert len(reads) > 12
+    project, some = f"/v1/projects/{book_id}", {"ids": ids[1:]}
+    return reads | {
+        "parts, all": ("GET", f"{project}/parts/ids", {}),
+        "parts, changed": ("PATCH", f"{project}/parts", as_json(some | {"pause": 1})),
+        "parts, moved": ("POST", f"{project}/parts/move", as_json(some | {"position": 0})),
+        "parts, deleted": ("POST", f"{project}/parts/delete", as_json(some)),
+        "parts, restored": ("POST", f"{project}/parts/restore", as_json(some)),
+        "parts, queued": ("POST", f"{project}/speak", as_json({"parts": ids})),
+        "words, counted": ("POST", f"{project}/replace", as_json({"find": "a", "dry_run": True})),
+    }
+
+
+PROJECT = "/v1/projects/{project_id}"
+SLOW = {f"{PROJECT}/epub", f"{PROJECT}/loudness"}
+"""They work for minutes before they answer, in a queue of their own; `test_long_work` has them."""
 
 
 @pytest.mark.alone
@@ -266,7 +312,8 @@ def test_event_loop_stays_responsive_during_the_largest_requests(
     with served.client() as client:
         items = [{"input": "a b. " * 50}] * 20_000  # the longest project allowed
         book_id = client.post("/v1/projects", json={"items": items}).json()["id"]
-        for what, (method, path, request) in (largest(clip, book_id) | largest_of_fish(clip)).items():
+        of_project = requests_of_a_project(served.app, *longest_book(served))
+        for what, (method, path, request) in (largest(clip, book_id) | largest_of_fish(clip) | of_project).items():
             with watch.during(what), client.stream(method, path, **request) as answer:
                 if answer.headers["content-type"] == "application/json":
                     answer.read()

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import shutil
 import socket
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Generator
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from studio.api_key import read_keys
+from studio.settings import read_keys
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
+from tests.studio.library.test_former_library import DATA, addresses
 from tests.waiting import wait_until
 
 SPEECH = "/v1/audio/speech"
@@ -274,7 +278,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_model_is_accepted_under_each_of_its_names(steered: Steer, model: str) -> None:
+def test_model_has_several_names_and_speech_accepts_any(steered: Steer, model: str) -> None:
     served, _ = steered(model=model)
     with served.client() as client:
         ids = [model["id"] for model in client.get("/v1/models").json()["data"]]
@@ -282,8 +286,11 @@ def test_model_is_accepted_under_each_of_its_names(steered: Steer, model: str) -
         for name in (*MODELS[model], "TTS-1", "gpt-4o-mini-TTS", " tts-1 "):
             assert client.post(SPEECH, json={"input": "a", "model": name}).status_code == 200, name
         assert client.get(f"/v1/models/{MODELS[model][1]}").json()["id"] == ids[0]
-        for other in ("s2", "s2-pro-mini", "other/tts-2", "fishaudio", "0123abcd"):
-            assert client.post(SPEECH, json={"input": "a", "model": other}).status_code == 404, other
+        for other in ("s2", "s2-pro-mini", "other/tts-2", "kokoro", "0123abcd"):
+            spoken = client.post(SPEECH, json={"input": "a", "model": other, "voice": "bert"})
+            assert (spoken.status_code, spoken.headers["x-model"], spoken.headers["x-voice"]) == (200, ids[0], "bert")
+            assert client.get(f"/v1/models/{other}").status_code == 404, other
+        assert client.post(SPEECH, json={"input": "a", "model": "bert"}).headers["x-voice"] == "bert"
 
 
 def test_json_body_is_accepted_in_utf_8_and_utf_16(steered: Steer) -> None:
@@ -293,3 +300,33 @@ def test_json_body_is_accepted_in_utf_8_and_utf_16(steered: Steer) -> None:
             body = json.dumps({"input": "Grüße"}, ensure_ascii=False).encode(encoding)
             answer = client.post(SPEECH, content=body, headers={"Content-Type": "application/json"})
             assert answer.status_code == 200, encoding
+
+
+def test_head_has_the_status_length_and_type_of_every_readable_address(steered: Steer, tmp_path: Path) -> None:
+    shutil.unpack_archive(DATA / "library.zip", tmp_path / "home")
+    served, _ = steered(home=str(tmp_path / "home"), share_days=30)
+    with served.client() as client:
+        for address in addresses(client):
+            whole, head = client.get(address), client.head(address)
+            assert (head.status_code, head.content) == (whole.status_code, b""), address
+            for name in ("content-type", "content-length", "etag", "accept-ranges", "content-disposition"):
+                assert head.headers.get(name) == whole.headers.get(name), (address, name)
+
+
+def test_head_of_an_export_does_not_write_it(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
+    served, _ = steered()
+    closed = threading.Event()
+
+    def endless(*_: object) -> Generator[bytes, None, None]:
+        try:
+            while True:
+                yield b"piece"
+        finally:
+            closed.set()
+
+    monkeypatch.setattr("studio.api.routes.take_routes.zipped", endless)
+    with served.client() as client:
+        client.post(SPEECH, json={"input": "Two words."})
+        head = client.head("/v1/takes/export")
+        assert (head.status_code, head.headers["content-type"]) == (200, "application/zip")
+        assert closed.wait(60)

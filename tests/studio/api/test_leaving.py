@@ -8,44 +8,43 @@ import socket
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import pytest
 from fastapi import Request
 from starlette.requests import ClientDisconnect
-from starlette.types import Message
+from starlette.responses import PlainTextResponse
+from starlette.types import Message, Receive, Scope, Send
 
+import studio.server
 from engine import EngineConfig
-from studio.api.http.hangup import until_hangup
-from studio.projects.exports.concatenation import CHUNK_BYTES, Concatenation
+from launch.startup import create_app
+from longform.render import CHUNK_BYTES, Concatenation
+from studio.api.sending import until_hangup
+from studio.public_port import PublicPort
+from studio.server import StudioServer, config_of
 from studio.settings import Settings
-from studio.speech.delivery import Delivery
-from studio.speech.speech_service import Speech, SpeechService
-from studio.start.startup import create_app
+from studio.speech.delivery import Speech
+from studio.speech.speech_service import SpeechService
 from tests.engine import speaking
+from tests.longform.test_projects import create_project, until
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine
-from tests.studio.projects.test_projects import create_project, until
 from tests.waiting import wait_until_true
 
 
-class Held:
-    """The resources of a speech, held until it is closed."""
+class Held(Speech):
+    """A speech whose resources are held until it is closed."""
 
     is_made = is_closed = False
 
-    @property
-    def body(self) -> Held:
-        return self
+    def __init__(self) -> None:
+        """Needs nothing."""
 
     async def aclose(self) -> None:
         self.is_closed = True
-
-
-def speech_that(held: Held) -> Speech:
-    nothing = cast(Any, None)
-    return Speech("req_1", "audio/wav", 44_100, 1, "anna", 1, cast(Delivery, held), nothing, nothing, nothing)
 
 
 @pytest.mark.parametrize("ticks", range(6))
@@ -56,7 +55,7 @@ async def test_speech_ready_as_its_caller_disconnects_is_closed_or_delivered(how
     async def work() -> Speech:
         await is_ready.wait()
         held.is_made = True
-        return speech_that(held)
+        return held
 
     async def receive() -> Message:
         await has_left.wait()
@@ -84,8 +83,8 @@ async def test_speech_ready_as_its_caller_disconnects_is_closed_or_delivered(how
 async def test_caller_that_never_reads_releases_its_slot(
     voices_folder: Path, monkeypatch: pytest.MonkeyPatch, stream_format: str
 ) -> None:
-    monkeypatch.setattr("studio.api.http.sse.PING_SECONDS", 0.02)
-    monkeypatch.setattr("studio.api.http.middleware.SEND_SECONDS", 0.05)
+    monkeypatch.setattr("studio.api.sse.PING_SECONDS", 0.02)
+    monkeypatch.setattr("studio.api.middleware.SEND_SECONDS", 0.05)
     engine = FakeEngine(EngineConfig("test/model"))
     engine.first_frame_gate.clear()
     settings = Settings(model="test/model", voices=str(voices_folder), page=False)
@@ -164,3 +163,46 @@ def test_audiobook_exports_leave_room_for_speech_and_stop_on_disconnect(
         caller.close()
     wait_until_true(lambda: all(book.closed for book in endless))
     assert len(endless) <= 4, "those who waited for the first two have left too"
+
+
+@pytest.fixture
+def listening(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int, float], tuple[str, int]]]:
+    """Starts a studio's server for a number of connections, each with so many seconds for its first request."""
+    with ExitStack() as stack:
+
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            await PlainTextResponse("Hello.")(scope, receive, send)
+
+        def listen(most: int, seconds: float) -> tuple[str, int]:
+            monkeypatch.setattr(studio.server, "most_connections", lambda: most)
+            monkeypatch.setattr(studio.server, "HEAD_SECONDS", seconds)
+            settings = Settings(host="127.0.0.1", port=0)
+            port = PublicPort(settings)
+            serving = threading.Event()
+            server = StudioServer(config_of(answer, settings, lifespan="off"), port, serving)
+            thread = threading.Thread(target=server.run, daemon=True)
+            stack.callback(port.close)
+            stack.callback(thread.join, 30)
+            stack.callback(setattr, server, "should_exit", True)
+            thread.start()
+            assert serving.wait(30)
+            return port.first[0].getsockname()[:2]
+
+        yield listen
+
+
+def test_connections_that_never_send_make_room_for_others(listening: Callable[[int, float], tuple[str, int]]) -> None:
+    address = listening(3, 60.0)
+    with ExitStack() as stack:
+        silent = [stack.enter_context(socket.create_connection(address)) for _ in range(3)]
+        with socket.create_connection(address) as client:
+            client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert client.recv(12) == b"HTTP/1.1 200"
+            silent[0].settimeout(30)
+            assert not silent[0].recv(1)
+
+
+def test_a_connection_without_a_request_ends_in_time(listening: Callable[[int, float], tuple[str, int]]) -> None:
+    with socket.create_connection(listening(3, 0.1), 30) as client:
+        client.sendall(b"GET / HTTP/1.1\r\nHost:")
+        assert not client.recv(1)

@@ -11,9 +11,8 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin
 
-from studio.api_key import read_keys
 from studio.errors import SettingsError
-from studio.settings import Settings
+from studio.settings import Settings, read_keys
 from tests.studio.answers import assert_envelope
 from tests.studio.api.test_access import basic
 from tests.studio.conftest import Steered

@@ -8,9 +8,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from studio.api_key import read_keys
+from longform.library.project_records import NewPart, ProjectSettings
 from studio.library import VoiceFields
-from studio.library.projects.project_records import NewPart, ProjectSettings
+from studio.settings import read_keys
 from tests.studio.answers import assert_envelope
 from tests.studio.clips import new_sample
 from tests.studio.conftest import Steered

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import base64
+import errno
+import os
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
 from pathlib import Path
 
 import httpx
@@ -11,7 +16,9 @@ import pytest
 import websockets.sync.client
 from websockets.exceptions import WebSocketException
 
-from studio.api_key import read_keys
+from studio.api import sessions
+from studio.api.sessions import LIFETIME_SECONDS, Sessions
+from studio.settings import read_keys
 from tests.studio.conftest import Steered
 
 Steer = Callable[..., Steered]
@@ -115,8 +122,8 @@ def test_sign_in_survives_a_restart_but_not_a_key_change(steered: Steer, tmp_pat
     with first.client() as client:
         sign_in(client, "schlüssel")
         cookies = dict(client.cookies)
-    sessions = (tmp_path / "home" / "sessions.json").read_text("utf-8")
-    assert not any(value in sessions for value in cookies.values())
+    [session] = (tmp_path / "home" / "sessions").iterdir()
+    assert not any(value in session.name + session.read_text("utf-8") for value in cookies.values())
     again, _ = steered(api_keys=KEYS, **home)
     with again.client(cookies=cookies) as client:
         assert client.get("/v1/takes").status_code == 200
@@ -125,14 +132,56 @@ def test_sign_in_survives_a_restart_but_not_a_key_change(steered: Steer, tmp_pat
         assert client.get("/v1/takes").status_code == 401
 
 
-@pytest.mark.parametrize("kept", ["", "[]", '{"a": 1}', '{"a": ["b"]}', "\x00"])
-def test_damaged_session_file_ends_sessions_but_allows_a_new_sign_in(steered: Steer, tmp_path: Path, kept: str) -> None:
-    (tmp_path / "sessions.json").write_text(kept)
-    served, _ = steered(api_keys=KEYS, home=str(tmp_path))
-    with served.client() as client:
-        assert client.get("/v1/takes").status_code == 401
-        sign_in(client, "schlüssel")
-        assert client.get("/v1/takes").status_code == 200
+@pytest.mark.parametrize("kept", ["", "[]", "{}", "a b", f"{KEYS[0].digest.hex()} never", "\x00"])
+def test_damaged_session_ends_alone_and_a_new_sign_in_is_possible(tmp_path: Path, kept: str) -> None:
+    sessions = Sessions(tmp_path, [KEYS[0].digest])
+    damaged, other = sessions.begin(KEYS[0].digest), sessions.begin(KEYS[0].digest)
+    next(path for path in tmp_path.iterdir() if path.name == sha256(damaged.encode()).hexdigest()).write_text(kept)
+    assert sessions.key_of(damaged) is None
+    assert sessions.key_of(other) == sessions.key_of(sessions.begin(KEYS[0].digest)) == KEYS[0].digest
+
+
+def test_sign_ins_in_several_processes_are_all_known(tmp_path: Path) -> None:
+    studios = [Sessions(tmp_path, [KEYS[0].digest]) for _ in range(2)]  # threads share nothing else, as processes
+    with ThreadPoolExecutor(2) as pool:
+        tokens = list(pool.map(lambda n: studios[n % 2].begin(KEYS[0].digest), range(60)))
+    for studio in studios:
+        assert [studio.key_of(token) for token in tokens] == [KEYS[0].digest] * 60
+    studios[0].end(tokens[0])
+    assert studios[1].key_of(tokens[0]) is None
+
+
+def test_oldest_and_expired_sign_ins_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "MAX_SESSIONS", 3)
+    studio = Sessions(tmp_path, [KEYS[0].digest])
+    tokens = [studio.begin(KEYS[0].digest) for _ in range(3)]
+    for age, token in zip((3, 2, 1), tokens, strict=True):
+        begun = time.time() - age
+        os.utime(tmp_path / sha256(token.encode()).hexdigest(), (begun, begun))
+    tokens.append(studio.begin(KEYS[0].digest))
+    assert [studio.key_of(token) is not None for token in tokens] == [False, True, True, True]
+    for path in tmp_path.iterdir():
+        os.utime(path, (0, 0))
+    tokens.append(studio.begin(KEYS[0].digest))
+    assert len(list(tmp_path.iterdir())) == 1, "long expired ones are removed"
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + LIFETIME_SECONDS + 1)
+    assert studio.key_of(tokens[4]) is None
+
+
+def test_sign_in_works_without_room_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    studio = Sessions(tmp_path, [KEYS[0].digest])
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(sessions, "write_whole", refuse)
+    token = studio.begin(KEYS[0].digest)
+    assert studio.key_of(token) == KEYS[0].digest and "lost on a restart" in caplog.text
+    studio.end(token)
+    assert studio.key_of(token) is None
 
 
 def test_sign_in_from_another_site_and_the_cookie_on_a_socket_are_refused(steered: Steer) -> None:

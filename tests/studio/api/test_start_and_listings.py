@@ -88,6 +88,10 @@ def test_models_are_listed_with_their_aliases(steered: Steer) -> None:
         assert (model["id"], model["object"]) == ("fishaudio/s2-pro", "model")
         missing = client.get("/v1/models/other")
         assert (missing.status_code, missing.json()["error"]["code"]) == (404, "model_not_found")
+        assert client.get("/v1/test").json() == {"status": "ok"}  # clients that look for Kokoro-FastAPI find all voices
+        assert (
+            client.get("/v1/readyz").status_code == 404
+        )  # LocalAI's, whose clients would offer only its name as a voice
         assert client.post("/v1/audio/speech", json={"input": "a", "model": "fishaudio/s2-pro"}).status_code == 200
 
 
@@ -128,7 +132,7 @@ def test_only_listed_origins_may_call_from_a_browser(steered: Steer) -> None:
 def test_every_error_of_engine_and_studio_has_an_http_status() -> None:
     import engine.engine_errors
     import studio.errors
-    from studio.api.http.error_responses import describe
+    from studio.api.error_responses import describe
 
     for module in (engine.engine_errors, studio.errors):
         for kind in vars(module).values():

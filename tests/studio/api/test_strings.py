@@ -18,11 +18,11 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from engine import EngineConfig
-from studio.api.fish.fish_body import MESSAGE_PACK, URL_ENCODED
-from studio.api.fish.message_pack import pack, unpack
-from studio.api.http.body import MAX_BODY, MAX_SIGNS
+from protocols.fish.fish_body import MESSAGE_PACK, URL_ENCODED
+from protocols.fish.message_pack import pack, unpack
+from speechtext.characters import normalize
+from studio.api.body import MAX_BODY, MAX_SIGNS
 from studio.settings import Settings
-from studio.unicode_text import normalize
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine

@@ -10,11 +10,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from studio.api_key import read_keys
+from launch.startup import create_app
 from studio.errors import SettingsError
 from studio.library import Library, VoiceFields
-from studio.settings import Settings
-from studio.start.startup import create_app
+from studio.settings import Settings, read_keys
 from studio.voices.bundled import import_bundled
 from tests.studio.answers import assert_envelope
 from tests.studio.clips import new_sample

@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from studio.api.fish.fish_body import MESSAGE_PACK
-from studio.api.fish.message_pack import pack
+from protocols.fish.fish_body import MESSAGE_PACK
+from protocols.fish.message_pack import pack
 from studio.library import Library, client_files
 from studio.library.store import named_files
 from studio.settings import Settings
@@ -63,6 +63,7 @@ def known_ids(client: httpx.Client) -> dict[str, str]:
         "revision": "1",
         "consent_id": consent,
         "take_id": take,
+        "history_item_id": take,
         "project_id": project["id"],
         "part_id": part["id"],
         "preview_id": client.post("/v1/projects/preview", json={"input": WORDS}).json()["id"],
@@ -73,6 +74,7 @@ def known_ids(client: httpx.Client) -> dict[str, str]:
         "token": client.post(f"/v1/takes/{take}/shares", json={}).json()["token"],
         "pronunciation_id": client.post("/v1/pronunciations", json={"phrase": "GIF", "said": "jif"}).json()["id"],
         "model_id": "test/model",
+        "job_id": f"project-{project['id']}",
         "user_id": "self",
     }
 

@@ -9,17 +9,19 @@ from typing import Any
 
 import pytest
 
-from studio.library import Library, TakeFilter
-from studio.library.projects.project_records import MAX_PART_TEXT, NewPart, Project, ProjectSettings
-from studio.library.pronunciations.entries import DictionaryScope, Pronunciation
-from studio.library.sqlite import Database
-from studio.library.takes.take import NewTake, Take
-from studio.library.takes.take_rows import insert_take
+from longform.library.project_records import NewPart, Project, ProjectSettings
+from longform.library.project_repository import ProjectLibrary
+from manuscript.passages import MAX_PART_TEXT
+from studio.library import TakeFilter
+from studio.library.entries import DictionaryScope, Pronunciation
+from studio.library.schema import Database
+from studio.library.take import NewTake, Take
+from studio.library.take_rows import insert_take
 from tests.growth import TIMES, check, end_of, least
 
 
 def test_search_time_does_not_grow_with_the_query(tmp_path: Path) -> None:
-    library = Library(tmp_path)
+    library = ProjectLibrary(tmp_path)
     words = "the same few words again and again " * 400
     for number in range(20):
         library.takes.add(Take(f"req_{number}", float(number), "random", 1, text=words))
@@ -27,23 +29,23 @@ def test_search_time_does_not_grow_with_the_query(tmp_path: Path) -> None:
         check(lambda query: library.takes.page(TakeFilter(query)), end_of(sought), 1024)
 
 
-def project_of(library: Library, parts: int, text: str) -> Project:
+def project_of(library: ProjectLibrary, parts: int, text: str) -> Project:
     """A project whose parts have all been spoken; their rows are inserted directly."""
     settings = ProjectSettings()
     project = library.projects.create("", "Book", "txt", [NewPart(text)] * parts, settings)
     with library.store.writing() as db:
-        ids = [row["id"] for row in db.table("parts").rows_where("project_id = ?", [project.id])]
+        ids = [row[0] for row in db.execute("select id from parts where project_id = ?", [project.id]).fetchall()]
         take = Take("", 1.0, "anna", 1, audio="0" * 64, recipe=settings.recipe(text, None), seconds=1.0, sample_rate=1)
         insert_take(db, NewTake(take), None)
         [row] = db.table("takes").rows_where("id = ''")
         db.table("takes").insert_all(row | {"n": None, "id": f"take_of_{part}", "part_id": part} for part in ids)
         db.execute("delete from takes where id = ''")
-        db.execute("update parts set chosen = 'take_of_' || id, state = 'done' where project_id = ?", [project.id])
+        db.execute("update all_parts set chosen = 'take_of_' || id, state = 'done' where project_id = ?", [project.id])
     return library.projects.get(project.id, None)
 
 
 def test_polling_a_project_does_not_read_its_texts(tmp_path: Path) -> None:
-    library = Library(tmp_path)
+    library = ProjectLibrary(tmp_path)
     short, long = (project_of(library, 1000, "a" * size).id for size in (10, MAX_PART_TEXT))
     assert library.projects.get(long, None).characters == 1000 * MAX_PART_TEXT
     costs = [least(partial(library.projects.get, project, None)) for project in (short, long)]
@@ -51,7 +53,7 @@ def test_polling_a_project_does_not_read_its_texts(tmp_path: Path) -> None:
 
 
 def test_number_of_statements_of_a_project_list_is_constant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    library, statements = Library(tmp_path), list[str]()
+    library, statements = ProjectLibrary(tmp_path), list[str]()
     execute = Database.execute
 
     def counted(self: Database, sql: str, *values: Any) -> Any:
@@ -72,7 +74,7 @@ def test_number_of_statements_of_a_project_list_is_constant(tmp_path: Path, monk
 
 @pytest.mark.parametrize("phrase", ["in no part", "words"])
 def test_cost_of_a_pronunciation_does_not_grow_with_its_dictionary(tmp_path: Path, phrase: str) -> None:
-    library = Library(tmp_path)
+    library = ProjectLibrary(tmp_path)
     project = project_of(library, 1000, "Some words of a book, as long as they are. " * 5)
     scope, costs = DictionaryScope("project", project.id), []
 
@@ -87,7 +89,7 @@ def test_cost_of_a_pronunciation_does_not_grow_with_its_dictionary(tmp_path: Pat
 
 
 def test_changing_settings_without_effect_on_parts_reads_no_part(tmp_path: Path) -> None:
-    library = Library(tmp_path)
+    library = ProjectLibrary(tmp_path)
     projects, costs = [project_of(library, count, "Some words. " * 20) for count in (10, 2000)], []
     for project in projects:
         for at in (0.1, 0.2, 0.3):  # a different value each time

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import io
 import os
 import stat
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from studio.cli import main
+from launch.library_command import main
 from studio.library import Backup, Library, VoiceFields
-from studio.library.audio_files import write_whole
 from studio.settings import Settings
 from tests.studio.clips import WORDS, new_sample, spoken
 from tests.studio.fake_engine import FakeEngine
@@ -23,7 +20,7 @@ from tests.studio.library.worker import stored_take
 from tests.studio.server import serve
 from tests.studio.sounds import tone, wav
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such permissions")
+pytestmark = pytest.mark.posix
 
 
 @pytest.fixture(params=[0o022, 0o000], ids=["umask 022", "umask 000"], autouse=True)
@@ -83,7 +80,8 @@ def test_readable_library_becomes_private_when_opened(tmp_path: Path, caplog: py
     library = create_library(home)  # still open, so that SQLite's log and its index exist too
     (home / "library.db.old").write_bytes(b"a copy")
     (home / "library.db.older").mkdir()
-    (home / "sessions.json").write_text("{}")
+    (home / "sessions").mkdir()
+    (home / "sessions" / "digest").write_text("key")
     (home / "models" / "whisper").mkdir(parents=True)
     make_readable(home)
     again = Library(home)
@@ -92,13 +90,6 @@ def test_readable_library_becomes_private_when_opened(tmp_path: Path, caplog: py
     assert mode(home / "models" / "whisper") == 0o755, "a published model is nobody's secret"
     assert again.voices.get("anna") == library.voices.get("anna")
     assert warnings(caplog) == []
-
-
-def test_unfinished_file_of_a_crash_does_not_pass_on_its_permissions(tmp_path: Path) -> None:
-    (tmp_path / "audio.part").write_bytes(b"unfinished")
-    (tmp_path / "audio.part").chmod(0o644)
-    write_whole(tmp_path / "audio", io.BytesIO(b"whole"))
-    assert mode(tmp_path / "audio") == 0o600
 
 
 def test_folder_with_other_files_keeps_its_permissions_with_one_warning(

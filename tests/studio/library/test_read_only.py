@@ -7,7 +7,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from studio.paths import ROOT
+import pytest
+
+from studio import ROOT
 
 PROGRAM = """
 import contextlib, os, sys
@@ -30,6 +32,7 @@ print(*[take.id for take in library.takes.page()])
 """
 
 
+@pytest.mark.posix
 def test_take_is_stored_once_the_library_is_writable_again() -> None:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o777)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import sqlite3
 from pathlib import Path
 
 import pytest
 
+from longform.library.project_records import NewPart, PartChanges, Project, ProjectSettings
+from longform.library.project_repository import ProjectLibrary
+from longform.library.replacements import TextReplacement
+from manuscript.passages import NewCharacter
 from studio.errors import InvalidRequest, LibraryUnavailable, NameTaken, NotFound
-from studio.library import Library, TakeFilter, Voice, VoiceFields
-from studio.library.migrations.schema import MIGRATIONS
-from studio.library.projects.project_records import NewCharacter, NewPart, PartChanges, Project, ProjectSettings
-from studio.library.projects.replacements import TextReplacement
-from studio.library.sqlite import Database
-from studio.library.takes.take import NewTake, Take
-from studio.library.trash import TABLES, TrashItem
+from studio.library import TakeFilter, Voice, VoiceFields
+from studio.library.take import NewTake, Take
+from studio.library.trash import TrashItem
 from tests.studio.clips import new_sample
 from tests.studio.library.worker import stored_take
 
@@ -24,19 +22,19 @@ DAY = 86_400
 
 
 @pytest.fixture
-def library(tmp_path: Path) -> Library:
-    return Library(tmp_path)
+def library(tmp_path: Path) -> ProjectLibrary:
+    return ProjectLibrary(tmp_path)
 
 
-def files(library: Library) -> set[str]:
+def files(library: ProjectLibrary) -> set[str]:
     return {name for name, _ in library.files.everything()}
 
 
-def take(library: Library, take_id: str, caller: str = "me") -> None:
+def take(library: ProjectLibrary, take_id: str, caller: str = "me") -> None:
     library.takes.add(dataclasses.replace(stored_take(take_id, f"words {take_id}", "anna"), caller=caller), b"take")
 
 
-def project(library: Library, owner: str, *texts: str, takes: int = 0) -> Project:
+def project(library: ProjectLibrary, owner: str, *texts: str, takes: int = 0) -> Project:
     """Create a project whose first part has this many takes."""
     new_project = library.projects.create(owner, "A book", "txt", [NewPart(text) for text in texts], ProjectSettings())
     for number in range(takes):
@@ -48,7 +46,7 @@ def project(library: Library, owner: str, *texts: str, takes: int = 0) -> Projec
             1.0,
             "anna",
             1,
-            part_id=claimed.part_id,
+            part_id=claimed.part.id,
             recipe=claimed.recipe,
             work_s=1.0,
         )
@@ -56,7 +54,7 @@ def project(library: Library, owner: str, *texts: str, takes: int = 0) -> Projec
     return library.projects.get(new_project.id, owner)
 
 
-def one_of_each(library: Library) -> tuple[Voice, Project]:
+def one_of_each(library: ProjectLibrary) -> tuple[Voice, Project]:
     """Put a take, voice, project, part, replacement and character into the trash, in this order."""
     take(library, "req_1")
     library.takes.delete(TakeFilter(ids=("req_1",)))
@@ -66,7 +64,7 @@ def one_of_each(library: Library) -> tuple[Voice, Project]:
     library.projects.delete(gone.id, "me")
     kept = project(library, "me", "Cat.", "Cats.", "Dog.")
     [*_, dog] = library.projects.parts(kept.id, "me")
-    library.arrangement.delete(kept.id, "me", dog.id)
+    library.arrangement.delete(kept.id, "me", [dog.id])
     library.replacements.replace(kept.id, "me", TextReplacement("cat", "cow"))
     ann = library.cast.add(kept.id, "me", NewCharacter("Ann"))
     library.projects.edit_parts(
@@ -76,14 +74,14 @@ def one_of_each(library: Library) -> tuple[Voice, Project]:
     return voice, kept
 
 
-def age_trash(library: Library, seconds: float) -> None:
+def age_trash(library: ProjectLibrary, seconds: float) -> None:
     """Make everything in the trash look deleted this much earlier."""
     with library.store.writing() as db:
-        for table in set(TABLES.values()):
+        for table in {kept.table for kept in library.trash.kinds.values()}:
             db.execute(f"update {table} set deleted = deleted - ?", [seconds])
 
 
-def all_items(library: Library, owner_filter: str | None = None) -> list[TrashItem]:
+def all_items(library: ProjectLibrary, owner_filter: str | None = None) -> list[TrashItem]:
     """All items, fetched in pages of two."""
     items: list[TrashItem] = []
     while page := library.trash.page(owner_filter, 2, items[-1].id if items else None):
@@ -91,7 +89,7 @@ def all_items(library: Library, owner_filter: str | None = None) -> list[TrashIt
     return items
 
 
-def test_deleted_items_are_listed_and_restored_together_unchanged(library: Library) -> None:
+def test_deleted_items_are_listed_and_restored_together_unchanged(library: ProjectLibrary) -> None:
     voice, kept = one_of_each(library)
     items = all_items(library)
     assert [item.kind for item in items] == ["character", "replacement", "part", "project", "voice", "take"]
@@ -102,7 +100,7 @@ def test_deleted_items_are_listed_and_restored_together_unchanged(library: Libra
     with pytest.raises(NotFound, match="not in the trash"):
         library.trash.page(None, after="req_none")
     restored = library.trash.restore([(item.kind, item.id) for item in items], "me")
-    assert sorted(kind for kind, _ in restored) == sorted(TABLES) and all_items(library) == []
+    assert sorted(kind for kind, _ in restored) == sorted(library.trash.kinds) and all_items(library) == []
     assert library.takes.get("req_1", "me").deleted is None
     assert library.voices.get("anna").samples == voice.samples
     assert [part.text for part in library.projects.parts(kept.id, "me")] == ["Cat.", "Cats.", "Dog."]
@@ -111,7 +109,7 @@ def test_deleted_items_are_listed_and_restored_together_unchanged(library: Libra
     assert library.trash.restore([(item.kind, item.id) for item in items], "me") == []
 
 
-def test_trash_of_another_owner_cannot_be_listed_restored_or_emptied(library: Library) -> None:
+def test_trash_of_another_owner_cannot_be_listed_restored_or_emptied(library: ProjectLibrary) -> None:
     one_of_each(library)
     items = all_items(library)
     assert all_items(library, "you") == []
@@ -122,7 +120,7 @@ def test_trash_of_another_owner_cannot_be_listed_restored_or_emptied(library: Li
     assert all_items(library) == [] and files(library) == set()
 
 
-def test_emptying_the_trash_deletes_all_data_of_an_item(library: Library) -> None:
+def test_emptying_the_trash_deletes_all_data_of_an_item(library: ProjectLibrary) -> None:
     one_of_each(library)
     take(library, "req_2")
     [_, replacement, part, book, _, _] = all_items(library)
@@ -136,11 +134,20 @@ def test_emptying_the_trash_deletes_all_data_of_an_item(library: Library) -> Non
     assert library.trash.empty(None) == 0
 
 
-def test_emptying_a_project_from_the_trash_deletes_its_parts_and_replacements(library: Library) -> None:
+def test_audio_that_is_being_played_does_not_prevent_its_deletion(library: ProjectLibrary) -> None:
+    take(library, "req_1")
+    library.takes.delete(TakeFilter(ids=("req_1",)))
+    [(_, path)] = library.store.files.everything()
+    with path.open("rb") as played:
+        assert library.trash.empty(None) == 1
+        assert played.read() == b"take" and all_items(library) == []
+
+
+def test_emptying_a_project_from_the_trash_deletes_its_parts_and_replacements(library: ProjectLibrary) -> None:
     book = project(library, "me", "Cat.", "Dog.", takes=2)
     [cat, _] = library.projects.parts(book.id, "me")
     library.replacements.replace(book.id, "me", TextReplacement("dog", "cow"))
-    library.arrangement.delete(book.id, "me", cat.id)
+    library.arrangement.delete(book.id, "me", [cat.id])
     library.projects.delete(book.id, "me")
     with pytest.raises(NotFound, match="restore the project first"):
         library.trash.restore([("part", cat.id)], "me")
@@ -148,9 +155,11 @@ def test_emptying_a_project_from_the_trash_deletes_its_parts_and_replacements(li
     assert all_items(library) == [] and files(library) == set()
 
 
-def test_trash_larger_than_the_removal_batch_is_emptied(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trash_larger_than_the_removal_batch_is_emptied(
+    library: ProjectLibrary, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("studio.library.trash.REMOVED_AT_ONCE", 2)
-    monkeypatch.setattr("studio.library.trash._PARTS_AT_ONCE", 2)
+    monkeypatch.setattr("longform.library.project_repository._PARTS_AT_ONCE", 2)
     monkeypatch.setattr("studio.library.trash._MARKED_AT_ONCE", 2)
     for number in range(5):
         take(library, f"req_{number}")
@@ -161,12 +170,12 @@ def test_trash_larger_than_the_removal_batch_is_emptied(library: Library, monkey
     assert len(all_items(library)) == 11
     assert library.trash.empty(None) == 11
     with library.store.reading() as db:
-        tables = ("takes", "voices", "samples", "projects", "parts")
+        tables = ("takes", "voices", "samples", "projects", "all_parts")
         assert [db.table(table).count for table in tables] == [0] * 5
     assert files(library) == set()
 
 
-def test_trash_expires_after_its_days_or_at_once_if_zero(library: Library) -> None:
+def test_trash_expires_after_its_days_or_at_once_if_zero(library: ProjectLibrary) -> None:
     one_of_each(library)
     age_trash(library, 7 * DAY - 60)
     library.trash.expire()
@@ -177,13 +186,13 @@ def test_trash_expires_after_its_days_or_at_once_if_zero(library: Library) -> No
     assert library.voices.page(deleted=True) == [] and files(library)
     library.trash.expire()
     assert files(library) == set()
-    at_once = Library(library.home, trash_days=0)
+    at_once = ProjectLibrary(library.home, trash_days=0)
     one_of_each(at_once)
     assert all_items(at_once) == [] and all_items(library) == [] and files(library) == set()
 
 
 def test_deletion_succeeds_even_if_expired_items_cannot_be_removed(
-    library: Library, monkeypatch: pytest.MonkeyPatch
+    library: ProjectLibrary, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def locked() -> None:
         raise LibraryUnavailable("the library is locked")
@@ -193,14 +202,14 @@ def test_deletion_succeeds_even_if_expired_items_cannot_be_removed(
     assert library.takes.delete(TakeFilter()) == ["req_1"] and len(all_items(library)) == 1
 
 
-def test_reading_the_library_does_not_empty_its_trash(library: Library) -> None:
+def test_reading_the_library_does_not_empty_its_trash(library: ProjectLibrary) -> None:
     one_of_each(library)
     age_trash(library, DAY)
-    other = Library(library.home, trash_days=0.5)
+    other = ProjectLibrary(library.home, trash_days=0.5)
     assert all_items(other) == [] and len(all_items(library)) == 6
 
 
-def test_restoring_a_taken_name_is_refused_and_restores_nothing(library: Library) -> None:
+def test_restoring_a_taken_name_is_refused_and_restores_nothing(library: ProjectLibrary) -> None:
     one_of_each(library)
     items = [(item.kind, item.id) for item in all_items(library)]
     library.voices.create(VoiceFields(name="ANNA"), [new_sample()])
@@ -210,7 +219,7 @@ def test_restoring_a_taken_name_is_refused_and_restores_nothing(library: Library
 
 
 def test_restored_project_is_paused_and_refused_beyond_the_project_limit(
-    library: Library, monkeypatch: pytest.MonkeyPatch
+    library: ProjectLibrary, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     book = project(library, "me", "One.")
     library.projects.queue_parts(book.id, "me", "all")
@@ -221,13 +230,13 @@ def test_restored_project_is_paused_and_refused_beyond_the_project_limit(
     library.projects.pause(book.id, "me", False)
     assert library.part_queue.claim() is not None
     library.projects.delete(book.id, "me")
-    monkeypatch.setattr("studio.library.projects.project_repository.MAX_PROJECTS", 1)
+    monkeypatch.setattr("longform.library.project_repository.MAX_PROJECTS", 1)
     project(library, "me", "Two.")
     with pytest.raises(InvalidRequest, match="delete some first"):
         library.trash.restore([("project", book.id)], "me")
 
 
-def test_replacements_are_undone_newest_first_or_individually(library: Library) -> None:
+def test_replacements_are_undone_newest_first_or_individually(library: ProjectLibrary) -> None:
     book = project(library, "me", "Cat.", "Dog.")
     for find, replace in (("cat", "Cow"), ("dog", "Pig"), ("pig", "Hen")):
         library.replacements.replace(book.id, "me", TextReplacement(find, replace))
@@ -245,20 +254,3 @@ def test_replacements_are_undone_newest_first_or_individually(library: Library) 
     assert texts() == ["Cat.", "Dog."]
     with pytest.raises(NotFound, match="no replacement to undo"):
         library.replacements.undo(book.id, "me")
-
-
-def test_last_replacement_of_an_older_library_can_be_undone(tmp_path: Path) -> None:
-    with contextlib.closing(sqlite3.connect(tmp_path / "library.db")) as connection:
-        db = Database(connection)
-        MIGRATIONS.apply(db, stop_before="m026_replaced_texts")
-        now = {"created": 1.0, "changed": 1.0, "settings": "{}", "paused": 0, "served": 0.0}
-        db.table("projects").insert({"id": "proj_1", "owner": "me", "title": "A book", "kind": "txt"} | now)
-        part = {"id": "part_1", "project_id": "proj_1", "position": 0, "chapter": "", "text": "Cow."}
-        db.table("parts").insert(part | {"state": "new", "attempts": 0})
-        db.table("replacements").insert({"project_id": "proj_1", "parts": '[["part_1", "Cat.", "Cow."]]'})
-        connection.commit()
-    library = Library(tmp_path)
-    [item] = all_items(library)
-    assert (item.kind, item.title, item.parts, item.project_id) == ("replacement", "A book", 1, "proj_1")
-    library.replacements.undo("proj_1", "me")
-    assert [part.text for part in library.projects.parts("proj_1", "me")] == ["Cat."]

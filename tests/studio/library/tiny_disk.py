@@ -32,7 +32,7 @@ def can_mount() -> bool:
 def fill(folder: Path) -> Path:
     """Write until no space is free; the file that occupies it."""
     path = folder / "something else"
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     with contextlib.suppress(OSError):
         while True:
             os.write(handle, bytes(4096))

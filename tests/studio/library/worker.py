@@ -14,16 +14,21 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 
+from longform.library.project_repository import ProjectLibrary
 from studio.errors import EditConflict, InvalidRequest, NotFound
 from studio.library import Backup, Library, NewConsent, TakeFilter, Voice, VoiceFields
 from studio.library.records import NewSample, Sample
-from studio.library.takes.take import Take
-from studio.takes.recorder import Recorder, Retention
-from studio.voices.packs.pack import export_voice, import_pack
+from studio.library.take import Take
+from studio.speech.active_take import ActiveTake
+from studio.speech.metrics import Metrics
+from studio.speech.recorder import Recorder, Retention
+from studio.speech.register import Limits, Register
+from studio.voices.pack import export_voice, import_pack
 from tests.studio.clips import new_sample, spoken
 from tests.studio.sounds import tone, wav
 
@@ -43,7 +48,7 @@ def begin(task: Callable[..., None], *arguments: Any) -> tuple[BaseProcess, Conn
 
 def work(home: Path, seed: int, count: int, names: int, progress: Connection) -> None:
     """Do ``count`` mixed operations on voices shared with other processes; sends each before starting it."""
-    library, chance = Library(home), random.Random(seed)
+    library, chance = ProjectLibrary(home), random.Random(seed)
     for step in range(count):
         name = f"voice {chance.randrange(names)}"
         verb = chance.choice(VERBS)
@@ -56,7 +61,7 @@ def work(home: Path, seed: int, count: int, names: int, progress: Connection) ->
 
 def copy_voice_by_voice(home: Path, bucket: Path, progress: Connection) -> None:
     """Take a snapshot after each new voice, and then send the voice's number."""
-    library, backup = Library(home), Backup(home, bucket)
+    library, backup = ProjectLibrary(home), Backup(home, bucket)
     backup.restore()
     for number in range(1000):
         sound = wav(tone(0.3, hertz=200 + number))
@@ -91,9 +96,9 @@ def operate(library: Library, verb: str, name: str, chance: random.Random, uniqu
         library.takes.add(stored_take(f"req_{unique}", unique, name), clip(chance, unique))
     elif verb == "record":
         take = stored_take(f"rec_{unique}", unique, name)
-        recording = recorder(library).open(take, "a model")
-        recording.write(np.full(chance.randint(1, 50_000), 0.1, np.float32))
-        recording.close(take, 44_100)  # written during the next operations
+        active = active_take(take, recorder(library))
+        active.write(np.full(chance.randint(1, 50_000), 0.1, np.float32))
+        active.end()  # written during the next operations
     elif verb == "untake":
         ids = library.takes.delete(TakeFilter(query=unique[:2]))
         library.trash.restore([("take", take_id) for take_id in ids[1:]], None)
@@ -106,6 +111,16 @@ def stored_take(take_id: str, text: str, voice: str) -> Take:
     return Take(take_id, 1.0, voice, 1, "finished", text=text, finish_reason="stop", frames=1, seconds=1.0)
 
 
+def active_take(take: Take, recorder: Recorder) -> ActiveTake:
+    """A take that is generated, as if by a request."""
+    return ActiveTake(take, "a model", 44_100, quiet_register(), recorder)
+
+
+def quiet_register() -> Register:
+    """A register without limits, which counts nothing."""
+    return Register(Limits(None, None), cast(Metrics, SimpleNamespace(count_take=lambda take: None)))
+
+
 @functools.cache
 def recorder(library: Library) -> Recorder:
     return Recorder(library, Retention(5, 200_000), lambda take_id, outcome: None)
@@ -115,7 +130,7 @@ def recorder(library: Library) -> Recorder:
 def some_pack() -> bytes:
     """A voice with a consent and codes, packed."""
     with tempfile.TemporaryDirectory() as folder:
-        library = Library(Path(folder))
+        library = ProjectLibrary(Path(folder))
         consent = NewConsent("Somebody", "en", "Yes.", spoken(), "audio/wav")
         voice = library.voices.create(VoiceFields(name="packed"), [new_sample()], consent=consent)
         library.codes.put(voice.samples[0].cut_key, "codec", np.zeros((10, 90), np.int16))

@@ -44,7 +44,7 @@ def hub(quick_checkpoint: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.fixture
 def snapshot(cache: Path) -> Path:
     """The folder of the downloaded model's files."""
-    return cache / "models--Audio8--Audio8-TTS-Preview-0.6b" / "snapshots" / COMMIT
+    return cache / "models--Edge0--Audio8-TTS-Preview-0.6b" / "snapshots" / COMMIT
 
 
 @dataclass

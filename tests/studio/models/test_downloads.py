@@ -52,22 +52,29 @@ def test_two_requests_share_one_download_which_counts_only_once_complete(
     assert sum(path.endswith(f"resolve/{COMMIT}/{LARGE}") for path in hub.paths) == 1
 
 
-def test_cancelled_download_leaves_no_partial_files(hub: Hub, snapshot: Path, studio_of: StudioOf) -> None:
+def test_paused_download_keeps_its_files_and_a_cancelled_one_leaves_none(
+    hub: Hub, snapshot: Path, studio_of: StudioOf
+) -> None:
     hub.gate.clear()
     with studio_of(model="test/model").served.client() as client:
         client.post(DOWNLOAD)
         until_half(client, snapshot)
-        assert (snapshot / f".{LARGE}.part").exists()
+        [job] = client.get("/v1/jobs").json()["data"]
+        assert job["id"] == f"model:{AUDIO8}" and 0 < job["done"] < job["total"]
+        paused = client.delete(DOWNLOAD, params={"keep": True}).json()["downloads"][AUDIO8]
+        assert (paused["running"], paused["error"]) == (False, None) and 0 < paused["bytes"] < paused["total"]
+        assert (snapshot / f".{LARGE}.part").exists() and client.get("/v1/jobs").json()["data"] == []
         assert client.delete(DOWNLOAD).json()["downloads"][AUDIO8]["error"] is None
         assert not list(snapshot.glob(".*")) and installed_folder(MODEL) is None
         assert client.delete(DOWNLOAD).status_code == 200  # cancelling again has no effect
         assert client.post(f"{LIST}/bundled/download").status_code == 404
 
 
+@pytest.mark.posix
 def test_download_of_a_killed_program_is_resumed(hub: Hub, snapshot: Path, cache: Path, studio_of: StudioOf) -> None:
     """The killed program is `fish-voice-studio models download`; while it runs, a studio does not download too."""
     hub.gate.clear()
-    command = [sys.executable, "-m", "studio", "models", "download", AUDIO8]
+    command = [sys.executable, "app.py", "models", "download", AUDIO8]
     environment = os.environ | {"HF_HUB_CACHE": str(cache), "PYTHONPATH": "."}
     with (
         studio_of(model="test/model").served.client() as client,
@@ -164,6 +171,20 @@ def test_unreachable_hub_is_reported_with_an_alternative(cache: Path, studio_of:
     assert "127.0.0.1 cannot be reached" in error and "copy the model into a folder" in error
 
 
+def test_unknown_certificate_is_reported_with_the_setting(
+    cache: Path, studio_of: StudioOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Proxied(httpx.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            raise httpx.ConnectError("[SSL: CERTIFICATE_VERIFY_FAILED] unable to get local issuer certificate")
+
+    client = httpx.AsyncClient(transport=Proxied(), base_url="https://hub.test")
+    monkeypatch.setattr(hub_download, "_client", lambda: client)
+    with studio_of(model="test/model").served.client() as caller:
+        caller.post(DOWNLOAD)
+        assert "set SSL_CERT_FILE to a file with the certificate" in downloaded(caller)["error"]
+
+
 @pytest.mark.parametrize(
     ("variable", "value", "message"),
     [
@@ -191,6 +212,44 @@ def test_response_other_than_a_list_of_files_is_refused(hub: Hub, studio_of: Stu
     with studio_of(model="test/model").served.client() as client:
         client.post(DOWNLOAD)
         assert downloaded(client)["error"] == "127.0.0.1 did not answer with a list of files"
+
+
+@pytest.mark.posix
+def test_links_and_pipes_in_the_cache_are_neither_followed_nor_waited_for(
+    hub: Hub, snapshot: Path, studio_of: StudioOf, tmp_path: Path
+) -> None:
+    """Another program may write in the cache; what it puts there must not become a way out of it."""
+    precious = tmp_path / "precious"
+    precious.write_text("keep")
+    snapshot.mkdir(parents=True)
+    (snapshot.parents[1] / "refs").mkdir()
+    for link in (snapshot / ".config.json.part", snapshot / ".lock", snapshot.parents[1] / "refs" / "main"):
+        link.symlink_to(precious)
+    os.mkfifo(snapshot / f".{LARGE}.part")
+    os.mkfifo(snapshot / "model.safetensors.index.json")
+    with studio_of(model="test/model").served.client() as client:
+        client.post(DOWNLOAD)
+        assert downloaded(client)["error"] is None
+        assert client.get(LIST).status_code == 200
+    assert precious.read_text() == "keep" and installed_folder(MODEL) is None, "not with a pipe for its index"
+    assert (snapshot.parents[1] / "refs/main").read_text() == COMMIT
+    (snapshot / "model.safetensors.index.json").unlink()
+    assert installed_folder(MODEL) == snapshot
+
+
+@pytest.mark.posix
+def test_a_lock_that_its_owner_has_just_removed_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of three programs, the second would lock a file that the first has removed, and the third a new one."""
+    fcntl = pytest.importorskip("fcntl")
+    flock = fcntl.flock
+
+    def late(lock: Any, how: int) -> None:
+        (tmp_path / ".lock").unlink()  # as the first program ends its download
+        flock(lock, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with pytest.raises(ValueError, match="another program"), hub_download._locked(tmp_path, "a/b"):
+        pass
 
 
 def test_partial_files_of_an_earlier_commit_are_removed(hub: Hub, snapshot: Path, studio_of: StudioOf) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import shutil
 import threading
 import weakref
@@ -11,12 +13,15 @@ from pathlib import Path
 
 import httpx
 import pytest
+from websockets.sync.client import connect
 
 from engine import CheckpointError, Engine
-from studio.api_key import read_keys
+from protocols.fish.message_pack import pack
 from studio.models.catalogue import BUNDLED_FOLDER, TREES
 from studio.models.model_choice import write_choice
-from studio.settings import Settings
+from studio.settings import Settings, read_keys
+from tests.longform.test_projects import create_project, parts_of
+from tests.longform.test_projects import until as until_project
 from tests.studio.api.test_ownership import asking
 from tests.studio.models.conftest import (
     AUDIO8,
@@ -31,10 +36,9 @@ from tests.studio.models.conftest import (
     until,
 )
 from tests.studio.models.hub import Hub
-from tests.studio.projects.test_projects import create_project, parts_of
-from tests.studio.projects.test_projects import until as until_project
 from tests.studio.server import serve
 from tests.tiny import damage_values
+from tests.waiting import wait_until_true
 
 StudioOf = Callable[..., Studio]
 
@@ -59,7 +63,7 @@ def test_downloaded_model_can_be_used_and_is_loaded_at_the_next_start(
         answer = put(client, AUDIO8)
         assert answer.status_code == 202 and answer.json()["fixed_by_setting"] is False
         state = switched(client)
-        assert state["model"] == "Audio8/Audio8-TTS-Preview-0.6b" and state["error"] is None
+        assert state["model"] == "Edge0/Audio8-TTS-Preview-0.6b" and state["error"] is None
         assert say(client).status_code == 200
         assert client.get("/health").json()["engine"]["model"] == state["model"]
         assert client.get("/v1/models").json()["data"][0]["id"] == state["model"]
@@ -82,7 +86,7 @@ def test_switch_waits_for_running_takes_and_refuses_new_ones_meanwhile(
         speaking.start()
         studio.served.until(running=1)
         assert put(client, quick_checkpoint).status_code == 202
-        until(client, lambda state: state["doing"] == "waiting for 1 requests to end")
+        until(client, lambda state: state["doing"].startswith("waiting for 1 requests to end, for streams "))
         refused = say(client)
         assert refused.status_code == 503 and refused.headers["Retry-After"] and "waiting for 1" in why(refused)
         assert put(client, quick_checkpoint).status_code == 409
@@ -96,6 +100,80 @@ def test_switch_waits_for_running_takes_and_refuses_new_ones_meanwhile(
         assert switched(client)["model"] == quick_checkpoint.name
         assert client.delete(STATE).status_code == 404
     assert engine.stopped and studio.models == [BUNDLED_FOLDER, str(quick_checkpoint)]
+
+
+LONG = "word " * 2900
+
+
+def listen(studio: Studio, protocol: str, stack: contextlib.ExitStack) -> None:
+    """Begin a long stream, and read nothing of it."""
+    if protocol in SOCKETS:
+        address = studio.served.url.replace("http", "ws") + SOCKETS[protocol]
+        socket = stack.enter_context(connect(address, proxy=None, max_queue=1, close_timeout=0))
+        stack.callback(socket.socket.close)
+        for message in MESSAGES[protocol]:
+            socket.send(message)
+        return
+    client = stack.enter_context(studio.served.client())
+    path = "/v1/tts" if protocol == "tts" else "/v1/audio/speech"
+    body = {"text": LONG, "format": "wav"} if protocol == "tts" else {"input": LONG, "response_format": "wav"}
+    answer = client.stream("POST", path, json=body | ({"stream_format": "sse"} if protocol == "sse" else {}))
+    assert stack.enter_context(answer).status_code == 200
+
+
+SOCKETS = {"socket": "/v1/audio/speech/stream", "live": "/v1/tts/live"}
+MESSAGES: dict[str, list[str | bytes]] = {
+    "socket": [
+        json.dumps({"type": "session.config", "response_format": "pcm"}),
+        json.dumps({"type": "input.text", "text": LONG}),
+        json.dumps({"type": "input.flush"}),
+    ],
+    "live": [pack({"event": "start", "request": {"text": LONG, "format": "wav"}}), pack({"event": "flush"})],
+}
+
+
+@pytest.mark.parametrize("protocol", ["audio", "sse", "tts", "socket", "live"])
+def test_switch_ends_the_streams_of_listeners_who_do_not_read(
+    studio_of: StudioOf, quick_checkpoint: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, protocol: str
+) -> None:
+    monkeypatch.setattr("studio.models.model_service.STREAM_SECONDS", 0.2)
+    studio = studio_of(home=str(tmp_path / "home"))
+    with contextlib.ExitStack() as stack, studio.served.client() as client:
+        listen(studio, protocol, stack)
+        studio.served.until(running=1)
+        assert put(client, quick_checkpoint).status_code == 202
+        assert switched(client)["model"] == quick_checkpoint.name, "while the listener is still connected"
+        assert say(client).status_code == 200
+        take = client.get("/v1/takes").json()["data"][1]
+        assert take["state"] == "cancelled" and take["audio_s"] > 0
+    assert studio.engines[0].cancelled == 1
+
+
+@pytest.mark.parametrize("protocol", ["socket", "live"])
+def test_a_conversation_forgets_the_codes_of_another_models_codec(
+    studio_of: StudioOf, quick_checkpoint: Path, protocol: str
+) -> None:
+    studio = studio_of()
+    address = studio.served.url.replace("http", "ws") + SOCKETS[protocol]
+    with studio.served.client() as client, connect(address, proxy=None) as writer:
+        if protocol == "live":
+            writer.send(pack({"event": "start", "request": {"text": "", "format": "pcm"}}))
+
+        def history_of(words: str, number: int) -> list[str]:
+            if protocol == "live":
+                writer.send(pack({"event": "text", "text": words}))
+                writer.send(pack({"event": "flush"}))
+            else:
+                writer.send(json.dumps({"type": "input.text", "text": words}))
+                writer.send(json.dumps({"type": "input.flush"}))
+            engine = studio.engines[-1]
+            wait_until_true(lambda: len(engine.utterances) == number)
+            studio.served.until(running=0)
+            return [turn.text for turn in engine.utterances[-1].history]
+
+        assert history_of("One.", 1) == [] and history_of("Two.", 2) == ["One."]
+        assert put(client, quick_checkpoint).status_code == 202 and switched(client)["error"] is None
+        assert history_of("Three.", 1) == [] and history_of("Four.", 2) == ["Three."]
 
 
 def test_a_project_pauses_for_a_switch_and_continues_with_the_new_model(
@@ -203,7 +281,7 @@ def test_unsuitable_model_is_refused_before_the_old_one_stops(
     with studio.served.client() as client:
         answer = put(client, large)
         assert answer.status_code == 400 and answer.json()["error"]["code"] == "model_does_not_fit"
-        assert "does not fit: it needs at least" in why(answer) and "1.0 GiB can be used" in why(answer)
+        assert "does not fit: it needs at least" in why(answer) and "1.1 GB can be used" in why(answer)
         for wrong in (tmp_path, cut, "nowhere", "~nobody/x", "a\0b", "x" * 5000, "s2-pro"):
             assert put(client, wrong).status_code == 400, wrong
         assert client.put(STATE, json={"model": "bundled", "weights": "int4"}).status_code == 400
@@ -214,7 +292,7 @@ def test_unsuitable_model_is_refused_before_the_old_one_stops(
         assert needs["bf16"] > needs["int8"] > needs["int6"] > 2**32
         assert all(need["real_time_factor"] > 1 for need in listed["s2-pro"]["needs"])
         nowhere = client.get(LIST, params={"path": str(tmp_path / "nowhere")}).json()["data"][-1]
-        assert nowhere["error"].startswith(f"not found: {tmp_path / 'nowhere'};") and nowhere["fits"] is None
+        assert nowhere["error"].startswith(f"not found: '{tmp_path / 'nowhere'}';") and nowhere["fits"] is None
     assert len(studio.engines) == 1 and not studio.engines[0].stopped
 
 
@@ -247,3 +325,11 @@ def test_switching_needs_the_owner_and_a_fleet_explains_the_alternative(studio_o
     with studio_of(engines=2).served.client() as client:
         assert "several engines" in client.get(STATE).json()["cannot_switch"]
         assert put(client, "bundled").status_code == 501
+
+
+@pytest.mark.posix
+def test_path_of_a_pipe_is_refused_with_its_kind(studio_of: StudioOf, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with studio_of().served.client() as client:
+        answer = put(client, tmp_path / "pipe")
+    assert answer.status_code == 400 and "is not a file but a named pipe" in why(answer)

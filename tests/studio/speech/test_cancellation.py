@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from studio.speech.cancellation import CancelToken
+from studio.work import CancelToken
 
 
 class Ended(Exception):

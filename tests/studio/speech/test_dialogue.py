@@ -9,8 +9,8 @@ import httpx
 import numpy as np
 import pytest
 
-from studio.errors import InvalidRequest
-from studio.speech.dialogue import read_turns
+from speechtext import TextError
+from speechtext.turns import read_turns
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import tone
@@ -43,7 +43,7 @@ def test_name_and_colon_at_line_start_begin_a_turn() -> None:
     ]
     assert [turn.speaker for turn in read_turns("小明：你好。\n小红：你好！")] == ["小明", "小红"]
     assert [turn.speaker for turn in read_turns("See https://example.org\nAnd one two three four five: six")] == [None]
-    with pytest.raises(InvalidRequest, match="line 2: there is no text after “Bert:”"):
+    with pytest.raises(TextError, match="line 2: there is no text after “Bert:”"):
         read_turns("Anna: Hi.\nBert:\nAnna: Well?")
 
 

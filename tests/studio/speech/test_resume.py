@@ -12,8 +12,8 @@ import httpx
 import numpy as np
 import pytest
 
-from studio.api_key import read_keys
 from studio.library import Library
+from studio.settings import read_keys
 from studio.speech import resume
 from studio.speech.resume import Beginning
 from studio.speech.script_stream import Sound

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from engine import EngineConfig, Reference, Sampling, Utterance
+from speechtext.script import read_script
 from studio.speech.script_stream import ScriptStream
-from studio.speech.text import read_script
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine

@@ -13,6 +13,7 @@ from websockets.sync.client import ClientConnection, connect
 from tests.studio.conftest import Steered
 from tests.studio.server import Served
 from tests.studio.sounds import frames_of
+from tests.waiting import wait_until_true
 
 Steer = Callable[..., Steered]
 
@@ -214,7 +215,7 @@ def test_pending_text_is_limited_in_characters_and_freed_once_spoken(steered: St
 
 
 def test_only_known_keys_and_origins_are_admitted(steered: Steer) -> None:
-    from studio.api_key import read_keys
+    from studio.settings import read_keys
 
     served, _ = steered(api_keys=read_keys("first"), cors_origins=("https://good.example",))
     with pytest.raises(InvalidStatus) as refused:
@@ -227,3 +228,42 @@ def test_only_known_keys_and_origins_are_admitted(steered: Steer) -> None:
         with open_socket(served, additional_headers=key, origin=origin) as socket:
             send(socket, "input.done")
             assert json.loads(socket.recv(60)) == {"type": "session.done", "total_sentences": 0}
+
+
+@pytest.mark.parametrize("path", ["/v1/audio/speech/stream", "/v1/tts/live"])
+def test_silent_sockets_are_limited_in_number_and_time(
+    steered: Steer, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    def closing_words(socket: ClientConnection) -> str:
+        words = str(socket.recv(60))
+        with pytest.raises(ConnectionClosed) as closed:
+            socket.recv(60)
+        assert closed.value.rcvd and closed.value.rcvd.code == 1008
+        return words
+
+    monkeypatch.setattr("studio.api.text_socket.MAX_SILENT", 2)
+    served, _ = steered()
+    url = served.url.replace("http://", "ws://") + path
+    speech = served.app.state.studio.speech
+    with connect(url, proxy=None), connect(url, proxy=None):
+        wait_until_true(lambda: speech.silent_sockets.total() == 2)
+        with connect(url, proxy=None) as third:
+            assert "2 sockets wait for their first message" in closing_words(third)
+    wait_until_true(lambda: not speech.silent_sockets)
+    monkeypatch.setattr("studio.api.text_socket.FIRST_SECONDS", 0.01)
+    with connect(url, proxy=None) as late:
+        assert "no message came within 0.01 s" in closing_words(late)
+
+
+def test_socket_is_closed_if_nothing_is_said_in_either_direction(
+    steered: Steer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served, _ = steered()
+    with open_socket(served) as socket:
+        send(socket, "input.text", text="One.")
+        send(socket, "input.flush")
+        sentence(socket)
+        monkeypatch.setattr("studio.api.text_socket.IDLE_SECONDS", 0.01)
+        send(socket, "input.text", text="Two.")
+        error = json.loads(socket.recv(60))["error"]
+        assert "no message came within 0.01 s" in error["message"]

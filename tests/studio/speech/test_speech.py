@@ -230,9 +230,9 @@ def test_retry_time_grows_with_the_queue(steered: Steer) -> None:
     with served.client() as client:
         for _ in range(2):
             client.post(SPEECH, json={"input": "a"})
-        takes = served.app.state.studio.speech.takes
-        for take in takes.list():
-            takes.put(replace(take, generation_s=7.2))
+        register = served.app.state.studio.speech.register
+        for take in register.recent():
+            register.remember(replace(take, generation_s=7.2))
         engine.first_frame_gate.clear()
         with ThreadPoolExecutor(1) as pool:
             speaking = pool.submit(client.post, SPEECH, json={"input": "a"})

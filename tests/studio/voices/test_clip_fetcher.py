@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from studio.errors import InvalidClip
+from audio import InvalidClip
 from studio.voices import clip_fetcher
 from studio.voices.clip_fetcher import ClipFetcher, is_public
 from tests.studio.clips import WORDS, spoken
@@ -117,7 +117,7 @@ async def test_private_addresses_are_unreachable_in_any_notation(
 @pytest.mark.parametrize(
     "address",
     ["127.0.0.1", "0.0.0.0", "10.1.2.3", "100.64.0.1", "169.254.169.254", "172.31.0.1", "192.168.0.1", "192.0.0.1",
-     "198.18.0.1", "224.0.0.1", "240.0.0.1", "255.255.255.255", "::", "::1", "fe80::1", "fc00::1", "ff02::1",
+     "198.18.0.1", "224.0.0.1", "240.0.0.1", "255.255.255.255", "::", "::1", "fe80::1", "fc00::1", "fec0::1", "ff02::1",
      "::ffff:10.0.0.1", "::ffff:169.254.169.254", "::7f00:1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::1", "2002:7f00:1::1",
      "2002:a9fe:a9fe::", "2002:101:101::1", "2001:0:a9fe:a9fe::1", "2001:db8::1", "::ffff:0:127.0.0.1"],
 )  # fmt: skip
@@ -174,6 +174,7 @@ async def test_all_failed_downloads_get_the_same_message(site: Site, monkeypatch
     assert len({await refusal(fetcher, url) for url in urls}) == 1
 
 
+@pytest.mark.posix
 async def test_files_are_read_only_from_the_reference_folder(tmp_path: Path) -> None:
     folder = tmp_path / "clips"
     folder.mkdir()

@@ -11,17 +11,17 @@ import httpx
 import numpy as np
 import pytest
 
+from audio.voiceprint import Voiceprints
 from studio.library import Library, VoiceFields
 from studio.voices.bundled import import_bundled
-from studio.voices.hearing.voiceprint import Voiceprints
 from studio.voices.intake import take_in
 from studio.voices.library_prints import LibraryPrints
+from tests.audio.test_voiceprint import VOICES
 from tests.studio.answers import assert_envelope
 from tests.studio.clips import file_of, samples_of
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served
 from tests.studio.sounds import tone
-from tests.studio.voices.hearing.test_voiceprint import VOICES
 from tests.studio.voices.test_intake import whispered
 
 Steer = Callable[..., tuple[Served, FakeEngine]]

@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 import soundfile
 
-from studio.errors import InvalidClip
-from studio.library import Cut
-from studio.paths import ROOT
+from audio import Cut, InvalidClip
+from studio import ROOT
 from studio.voices.intake import Intake, sound_of, suggest_span, take_in
 from tests.studio.clips import CLIPS, WORDS, file_of, samples_of, spoken
-from tests.studio.sounds import container
+from tests.studio.sounds import container, tone, wav
 
 LONGER = f"{WORDS} {WORDS}"
 DULL = {"bandwidth"}
@@ -182,7 +181,7 @@ def test_long_file_gets_a_suggested_span_between_pauses() -> None:
 @pytest.mark.parametrize("rate", [11_025, 44_100])
 def test_file_one_sample_over_the_limit_is_cut_and_one_at_the_limit_is_not(rate: int) -> None:
     pcm, own_rate = speech()
-    long = np.resize(pcm[:: own_rate // rate], 30 * rate + 1)
+    long = np.resize(pcm[:: own_rate // rate], int(30.5 * rate) + 1)
     assert suggest_span(file_of(long[:-1], rate)) == Cut()
     cut = suggest_span(file_of(long, rate))
     assert cut.end is not None and cut.end - cut.start <= 15.01
@@ -239,7 +238,7 @@ def test_file_without_audible_sound_is_refused(rate: int, level: float, loudness
 _READ = """
 import sys
 from pathlib import Path
-from studio.errors import InvalidClip
+from audio import InvalidClip
 from studio.voices.intake import suggest_span, take_in
 data = Path(sys.argv[1]).read_bytes()
 try:
@@ -252,6 +251,7 @@ print(int(status.partition("VmHWM:")[2].split()[0]) // 1024)
 """
 
 
+@pytest.mark.linux
 def test_file_that_decodes_to_gigabytes_is_refused_within_200_megabytes(tmp_path: Path) -> None:
     bomb = tmp_path / "bomb.flac"
     with soundfile.SoundFile(bomb, "w", 96_000, 8, "PCM_16", format="FLAC") as file:
@@ -264,3 +264,18 @@ def test_file_that_decodes_to_gigabytes_is_refused_within_200_megabytes(tmp_path
     refusal, megabytes = done.stdout.splitlines()
     assert "longer than 30 s" in refusal
     assert int(megabytes) < 200
+
+
+@pytest.mark.parametrize("cut", [Cut(), Cut(0, 30.4), Cut(0, 30)])
+def test_clip_that_is_too_long_by_less_than_half_a_second_loses_its_end(cut: Cut) -> None:
+    data = wav(tone(30.45, 8_000), 8_000)
+    assert len(sound_of(data, cut).pcm) == 30 * 8_000
+    intake = take_in(data, WORDS, cut)
+    assert (intake.clip.seconds, intake.cut) == (30, cut) and intake.sample(WORDS).seconds == 30
+    assert suggest_span(data) == Cut(), "it need not be cut otherwise"
+
+
+@pytest.mark.parametrize("cut", [Cut(), Cut(0, 30.55)])
+def test_clip_that_is_too_long_by_more_is_refused(cut: Cut) -> None:
+    with pytest.raises(InvalidClip, match="30 s"):
+        sound_of(wav(tone(30.6, 8_000), 8_000), cut)

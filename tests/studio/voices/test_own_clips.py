@@ -13,8 +13,7 @@ from engine import Reference, SpeechEngine
 from studio.errors import QueueFull
 from studio.voices.clip_fetcher import ClipFetcher
 from studio.voices.references import References
-from studio.work.work_queue import WorkQueue
-from studio.work.work_queues import downloads, encodings
+from studio.work import WorkQueue, downloads, encodings
 from tests.studio.sounds import tone, wav
 
 CLIP = wav(tone(1.5))
@@ -72,7 +71,7 @@ async def until_begun(encoder: Encoder, number: int) -> None:
 
 
 async def until_shared(references: References) -> None:
-    while all(encoding.waiters < 2 for encoding in references._encodings.values()):
+    while all(encoding.waiters < 2 for encoding in references._encodings._running.values()):
         await asyncio.sleep(0.001)
 
 

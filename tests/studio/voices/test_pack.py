@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import io
 import itertools
 import json
@@ -16,13 +15,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from studio.audio.encode import wav_header
-from studio.audio.read import MAX_BYTES
+from audio import Cut
+from audio.encode import wav_header
+from audio.read import MAX_BYTES
 from studio.errors import InvalidPack, InvalidRequest, NameTaken, NotFound
-from studio.library import Cut, Library, NewConsent, NewSample, Voice, VoiceFields
+from studio.library import Library, NewConsent, NewSample, Voice, VoiceFields
 from studio.library.checks import MAX_SAMPLES
 from studio.voices.intake import take_in
-from studio.voices.packs.pack import MAX_PACK, export_voice, import_pack, read_pack
+from studio.voices.pack import MAX_PACK, export_voice, import_pack, read_pack
 from tests.studio.clips import WORDS, spoken
 from tests.studio.documents import spoilt
 from tests.studio.fake_engine import FakeEngine
@@ -184,7 +184,7 @@ def test_bad_pack_is_refused_and_nothing_is_stored(library: Library, other: Libr
     with pytest.raises(InvalidPack):
         import_pack(other, bad)
     assert other.voices.count() == 0 and other.consents.page() == []
-    assert list(other.files.everything()) == [] and other.audit.verify() == 0
+    assert list(other.files.everything()) == [] and other.audit.entries() == []
 
 
 def fields_of(value_of_json: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
@@ -228,42 +228,6 @@ def test_paths_in_a_pack_are_never_written_to(library: Library, other: Library, 
         assert other.voices.count() == 0
     assert {path for path in tmp_path.rglob("*") if path.name == "clip.wav"} == before
     assert {len(stored) for stored, _ in other.files.everything()} <= {64}
-
-
-def with_codes(pack: bytes) -> bytes:
-    """The pack as written by earlier versions: with codes for each clip, which cannot be trusted."""
-    entries = entries_of(pack)
-    manifest, foreign = json.loads(entries["manifest.json"]), bytes(120)
-    for number, sample in enumerate(manifest["samples"]):
-        name = f"codes/{number}-fake.i16"
-        file = {"name": name, "size": 120, "sha256": hashlib.sha256(foreign).hexdigest()}
-        sample["codes"].append({"file": file, "codec": "fake", "shape": [10, 6]})
-        entries[name] = foreign
-    return zipped(entries | {"manifest.json": json.dumps(manifest).encode()})
-
-
-def test_codes_of_a_pack_are_never_used(steered: Callable[..., tuple[Served, FakeEngine]], library: Library) -> None:
-    make(library)
-    served, engine = steered()
-    pack = with_codes(export_voice(library, "eve"))
-    with served.client() as client:
-        assert client.post("/v1/voices/import", files={"file": pack}).status_code == 200
-    assert [words for *_, words in engine.encoded[-2:]] == [WORDS, "Another one says more words."]
-    shelf = served.app.state.studio.speech.voices.library
-    codes = [shelf.codes.get(sample.cut_key, "fake") for sample in shelf.voices.get("eve").samples]
-    assert [array is not None and array.shape for array in codes] == [(10, 5), (10, 5)], "those of the engine"
-
-
-def test_codes_imported_from_packs_by_earlier_versions_are_deleted(library: Library) -> None:
-    own = make(library).samples[0].cut_key
-    clip = spoken(2)
-    library.voices.create(VoiceFields(name="Fay"), [take_in(clip, WORDS).sample(WORDS)], "voice.import")
-    foreign = library.voices.get("fay").samples[0].cut_key
-    library.codes.put(foreign, "fake", np.zeros((10, 6), np.int16))
-    with library.store.writing() as db:
-        db.execute("delete from _sqlite_migrations where name = 'm011_codes_of_packs'")
-    again = Library(library.home)
-    assert again.codes.get(foreign, "fake") is None and again.codes.get(own, "0123456789abcdef") is not None
 
 
 def test_largest_voice_is_imported_from_its_pack(library: Library, other: Library) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
@@ -12,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from studio.cli import main
+from launch.library_command import main
 from studio.errors import InvalidPack, TooCostly
 from studio.library import Library
+from studio.voices import reference_folder
 from studio.voices.intake import Intake, take_in
-from studio.voices.packs import reference_folder
-from studio.voices.packs.reference_folder import import_archive, import_references
+from studio.voices.reference_folder import import_archive, import_references
 from tests.studio.clips import WORDS, spoken
 from tests.studio.conftest import Steered
 from tests.studio.sounds import tone, wav
@@ -49,10 +50,10 @@ BAD = {
 WHY = {
     "Cleo/3.mp3": "audio",
     "Cleo/4.wav": "30 s",
-    "Cleo/5.wav": "its transcript is missing: 5.lab",
+    "Cleo/5.wav": "the transcript is missing: 5.lab",
     "Cleo/6.wav": "blank",
     "Cleo/7.wav": "UTF-8",
-    "Dora/1.wav": "its transcript is missing: 1.lab",
+    "Dora/1.wav": "the transcript is missing: 1.lab",
     "Dora": "none of its recordings",
     "anna": "already exists",
     "default": "reserved",
@@ -112,9 +113,11 @@ def run(home: Path, *arguments: str) -> tuple[int, str, str]:
     return status, out.getvalue(), err.getvalue()
 
 
+@pytest.mark.posix
 def test_command_line_reads_a_folder_of_one_or_many_voices(tmp_path: Path) -> None:
     folder = written(tmp_path / "references", GOOD | BAD | LEFT_ALONE)
     (folder / "anna").rename(folder / "cleo")  # another voice of that name
+    os.mkfifo(folder / "Cleo" / "pipe.wav")
     status, out, err = run(tmp_path / "home", str(folder))
     assert status == 0 and [voice["name"] for voice in json.loads(out)] == ["Cleo"]
     assert len(err.splitlines()) == len(WHY) and "references/cleo: a voice named 'cleo' already exists" in err

@@ -11,16 +11,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from audio import Cut
+from audio.measure import SPEECH_DB, speech_level
 from engine import Engine
-from studio.library import Cut, Library, NewSample, VoiceFields
+from studio.errors import LibraryFull
+from studio.library import Library, NewSample, VoiceFields
+from studio.library.library import Codes
 from studio.settings import Settings
 from studio.voices.intake import take_in
-from studio.voices.levelling import SPEECH_DB
-from studio.voices.measure import speech_level
 from tests.studio.clips import WORDS, file_of, samples_of, spoken
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve
 from tests.tiny import FEW_CODEBOOKS
+from tests.waiting import wait_until_true
 
 SPEECH = "/v1/audio/speech"
 Steered = tuple[Served, FakeEngine]
@@ -64,6 +67,23 @@ def test_sample_is_encoded_once_and_an_edited_transcript_is_used(steered: Callab
     speak(served, "eve@1")
     assert texts(engine) == [WORDS]
     assert len(encodings(engine)) == 1
+
+
+def test_full_disk_does_not_keep_a_voice_from_speaking(
+    steered: Callable[..., Steered], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*arguments: object) -> None:
+        raise LibraryFull("the library has no room left on its disk")
+
+    monkeypatch.setattr(Codes, "put", full)
+    served, engine = steered()
+    library_of(served).voices.create(VoiceFields(name="Eve"), [sample()])
+    speak(served, "eve")
+    speak(served, "eve")
+    assert texts(engine) == [WORDS] and len(encodings(engine)) == 1, "the codes are kept in memory"
+    wait_until_true(lambda: len(engine.encoded) == 3)
+    with served.client() as client:
+        assert client.get("/health").json()["background"]["warming"]["ok"]
 
 
 def test_another_cut_of_the_same_clip_is_encoded_separately(steered: Callable[..., Steered]) -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from studio.errors import InvalidRequest, SettingsError
 from studio.voices.transcript import compare
-from studio.work.work_queues import TRANSCRIBING
+from studio.work import TRANSCRIBING
 from tests.studio.clips import spoken
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served
@@ -231,7 +231,7 @@ def test_missing_recogniser_is_reported_and_an_unusable_setting_stops_the_start(
     assert answer.status_code == 501
     error = answer.json()["error"]
     assert error["code"] == "not_offered" and "type the transcript" in error["message"]
-    with pytest.raises(SettingsError, match="it must be faster-whisper:MODEL"):
+    with pytest.raises(SettingsError, match="the name must be faster-whisper:MODEL"):
         steered(transcriber="parrot")
     monkeypatch.setitem(sys.modules, "faster_whisper", None)
     with pytest.raises(SettingsError, match="not installed"):

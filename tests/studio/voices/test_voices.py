@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import sqlite3
 import wave
 from collections.abc import Callable, Iterator
@@ -338,8 +339,8 @@ def test_locked_library_is_reported_with_a_remedy_and_logged_with_its_path(
             refused = create(client)
             assert code_of(refused) == (503, "library_unavailable")
             message = refused.json()["error"]["message"]
-            assert "locked by another program" in message and str(path.parent) not in message
-            assert f"{path} is locked by another program" in caplog.text
+            assert "another program has locked it" in message and str(path.parent) not in message
+            assert f"{path} is busy" in caplog.text
         assert create(client).status_code == 200
 
 
@@ -384,3 +385,44 @@ def test_deleted_voice_is_restored_by_the_id_in_the_response(client: httpx.Clien
     answer = client.delete("/v1/voices/bert").json()
     assert client.post(f"/v1/voices/{answer['id']}/restore").json()["slug"] == "bert"
     assert code_of(client.post("/v1/voices/bert/restore")) == (404, "voice_not_found")
+
+
+@pytest.mark.parametrize("name", ["UTF-8''na%C3%AFve.wav", "iso-8859-1'en'na%EFve.wav"])
+def test_file_with_only_an_extended_name_is_accepted(client: httpx.Client, name: str) -> None:
+    def post(path: str, files: Upload, **fields: str) -> httpx.Response:
+        request = client.build_request("POST", path, data=fields, files=files)
+        body = re.sub(rb'filename="[^"]*"', f"filename*={name}".encode(), request.read())
+        return client.post(path, content=body, headers={"Content-Type": request.headers["content-type"]})
+
+    assert post(VOICES, clip(), name="Eve", ref_text=WORDS).status_code == 200
+    project = post("/v1/projects", {"file": ("a.txt", b"Hello.", "text/plain")})
+    assert project.status_code == 400 and "'naïve.wav' cannot be read" in project.json()["error"]["message"]
+
+
+def test_a_take_without_a_reference_becomes_a_voice_that_other_takes_can_use(client: httpx.Client) -> None:
+    def speak(voice: str, **fields: object) -> str:
+        body = {"input": "[whisper] Hello there, all of you.", "voice": voice, "response_format": "wav"} | fields
+        return client.post(SPEECH, json=body).raise_for_status().headers["x-request-id"]
+
+    def keep(files: Upload | None = None, **fields: str) -> httpx.Response:
+        form: dict[str, Any] = {name: (None, text) for name, text in fields.items()}
+        return client.post(VOICES, files=form | (files or {}))
+
+    take = speak("random", seed=7)
+    kept = keep(name="Kept", take_id=take, gender="female").raise_for_status().json()
+    assert kept["id"] == "kept" and client.get("/v1/voices/kept").json()["gender"] == "female"
+    [sample] = client.get("/v1/voices/kept/samples").json()["data"]
+    assert sample["text"] == "Hello there, all of you."
+    audio = client.get(f"/v1/takes/{take}/audio").content
+    assert client.get(f"/v1/voices/kept/samples/{sample['id']}/audio").content == audio
+    again = client.get(f"/v1/takes/{speak('kept')}").json()
+    assert again["voice"] == "kept"
+    for fields, files, field in (
+        ({"take_id": speak("anna")}, None, "take_id"),
+        ({"take_id": speak("random", max_new_tokens=20)}, None, "take_id"),
+        ({"take_id": take}, clip(), "audio_sample"),
+        ({"take_id": take, "ref_text": "Hello"}, None, "ref_text"),
+    ):
+        answer = keep(files, name="Other", **fields)
+        assert (answer.status_code, answer.json()["error"]["param"]) == (400, field), answer.text
+    assert keep(name="Other", take_id="nothing").status_code == 404

@@ -17,7 +17,7 @@ def hang(*values: object) -> None:
 
 def hang_in_another(*values: object) -> None:
     """Sleep for ever, beside a child process that does the same."""
-    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", "studio.work.child"])
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", "studio.work"])
     hang()
 
 
@@ -31,6 +31,6 @@ def children(parent: int | None = None) -> list[int]:
             continue
         above = int(status.rpartition(")")[2].split()[1])
         is_zombie = status.rpartition(")")[2].split()[0] == "Z"
-        if b"studio.work.child" in command and above == (parent or os.getpid()) and not is_zombie:
+        if b"studio.work" in command and above == (parent or os.getpid()) and not is_zombie:
             pids += [int(folder.name), *children(int(folder.name))]
     return pids

@@ -8,9 +8,9 @@ from collections.abc import Generator
 
 import pytest
 
+from speechtext.errors import check_job
 from studio.errors import QueueFull, TooCostly, TooManyRequests
-from studio.work.job import check_job
-from studio.work.work_queue import QueueKind, WorkQueue
+from studio.work import QueueKind, WorkQueue
 from tests.engine.speaking import until
 
 

@@ -1,0 +1,1 @@
+"""Tests of the native code for CPUs, against torch and against itself."""

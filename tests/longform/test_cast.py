@@ -1,0 +1,252 @@
+"""The cast of a project over HTTP: stored, recast, merged, split, confirmed and restored."""
+
+from __future__ import annotations
+
+import csv
+import io
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from longform.library.cast_repository import CharacterChanges
+from longform.library.project_records import NewPart, ProjectSettings
+from longform.library.project_repository import ProjectLibrary
+from manuscript.passages import NewCharacter
+from tests.longform.test_projects import PROJECTS, Json, Steer, create_project, parts_of, until
+from tests.studio.answers import assert_envelope
+from tests.studio.server import Served
+
+NOVEL = (
+    "“Come in,” said Eleanor. “She is waiting.”\n\n"
+    "Mr Thornton wiped his boots. “Is she angry?” he asked.\n\n"
+    "“Very.”\n\n"
+    "“Then I wait, too,” said Mr Thornton.\n\n"
+    "The rain went on. It had rained for a week, and for another.\n\n"
+    "It went on.\n\n* * *\n\nThe kitchen was dark.\n\n"
+    "“Somebody is here.”"
+)
+
+
+def novel(served: Served, **body: Any) -> tuple[Json, str, dict[str, Json]]:
+    """The project, its address, and its characters by name."""
+    cast = {"Eleanor": "bert"}
+    project = create_project(served, input=NOVEL, speakers=True, cast=cast, voice="anna", **body)
+    return project, f"{PROJECTS}/{project['id']}", cast_of(served, project)
+
+
+def cast_of(served: Served, project: Json) -> dict[str, Json]:
+    with served.client() as client:
+        answer = client.get(f"{PROJECTS}/{project['id']}/cast").json()
+    return {one["name"]: one for one in [answer["narrator"], *answer["data"]]}
+
+
+def voices_and_states(served: Served, project: Json) -> dict[str, tuple[str | None, str]]:
+    """Voice and state of each part, by its text."""
+    return {part["text"]: (part["voice"], part["state"]) for part in parts_of(served, project)}
+
+
+def test_changing_a_characters_voice_makes_only_its_lines_stale(steered: Steer) -> None:
+    served, _ = steered()
+    project, at, cast = novel(served, start=True)
+    until(served, project, "done")
+    eleanor = cast["Eleanor"]
+    assert (eleanor["voice"], eleanor["lines"], eleanor["words"], cast["Mr Thornton"]["gender"]) == (
+        "bert",
+        4,
+        9,
+        "male",
+    )
+    first, *_ = parts_of(served, project)
+    assert (first["character"], first["reason"], first["confirmed"]) == (eleanor["id"], "tag", False)
+    with served.client() as client:
+        assert_envelope(client.patch(f"{at}/cast/{eleanor['id']}", json={"voice": "nobody"}), 400, "voice")
+        own = next(part for part in parts_of(served, project) if part["text"] == "“Very.”")
+        client.patch(f"{at}/parts/{own['id']}", json={"voice": "alloy"})
+        renamed = client.patch(
+            f"{at}/cast/{eleanor['id']}",
+            json={"name": "Miss Ashby", "aliases": ["Eleanor"], "gender": "female", "voice": "anna"},
+        ).json()
+    assert (renamed["name"], renamed["aliases"], renamed["voice"]) == ("Miss Ashby", ["Eleanor"], "anna")
+    now = voices_and_states(served, project)
+    assert now["“Come in,”"] == ("anna", "stale") and now["said Eleanor."] == (None, "done")
+    assert now["“Very.”"] == ("alloy", "stale"), "a line with a voice of its own keeps it"
+    sample = cast_of(served, project)[""]["sample"]
+    assert sample["take"] and "rain" in sample["text"]
+
+
+def test_merged_characters_share_their_lines_until_the_merge_is_undone(steered: Steer) -> None:
+    served, _ = steered()
+    project, at, cast = novel(served)
+    thornton, eleanor = cast["Mr Thornton"]["id"], cast["Eleanor"]["id"]
+    before = voices_and_states(served, project)
+    with served.client() as client:
+        assert_envelope(client.post(f"{at}/cast/{thornton}/merge", json={"into": thornton}), 400, "into")
+        assert_envelope(client.post(f"{at}/cast/{thornton}/merge", json={"into": "char_x"}), 404, "character")
+        merged = client.post(f"{at}/cast/{thornton}/merge", json={"into": eleanor}).json()
+        assert (merged["aliases"], merged["lines"]) == (["Mr Thornton"], 6)
+        assert voices_and_states(served, project)["“Is she angry?”"] == ("bert", "new")
+        [item] = client.get("/v1/trash").json()["data"]
+        assert (item["kind"], item["title"], item["parts"]) == ("character", "Mr Thornton", 2)
+        body = {"items": [{"kind": "character", "id": thornton}]}
+        assert client.post("/v1/trash/restore", json=body).status_code == 200
+        assert client.post("/v1/trash/restore", json=body).status_code == 404
+    assert voices_and_states(served, project) == before and cast_of(served, project)["Eleanor"]["aliases"] == []
+    with served.client() as client:
+        assert client.delete(f"{at}/cast/{eleanor}").json()["deleted"] is True
+        assert voices_and_states(served, project)["“Very.”"] == (None, "new")
+        added = client.post(f"{at}/cast", json={"name": "Eleanor"})
+        assert added.status_code == 201
+        body["items"][0]["id"] = eleanor
+        assert_envelope(client.post("/v1/trash/restore", json=body), 400, "name")
+        client.patch(f"{at}/cast/{added.json()['id']}", json={"name": "Another"})
+        assert client.post("/v1/trash/restore", json=body).status_code == 200
+        client.delete(at)
+        assert_envelope(client.get(f"{at}/cast"), 404, "project")
+    assert before["“Very.”"] == ("bert", "new")
+
+
+def test_unsure_lines_are_listed_until_confirmed(steered: Steer) -> None:
+    served, _ = steered()
+    _, at, cast = novel(served)
+    with served.client() as client:
+        listed = client.get(f"{at}/cast/lines?unsure=true").json()
+        [line] = listed["data"]
+        assert (line["text"], listed["total"]) == ("“Somebody is here.”", 1)
+        assert line["before"].endswith("The kitchen was dark.") and line["people"]
+        parts, eleanor = f"{at}/parts", cast["Eleanor"]["id"]
+        assert client.patch(parts, json={"ids": [line["id"]], "character": eleanor}).json()["count"] == 1
+        assert client.get(f"{at}/cast/lines?unsure=true").json()["total"] == 0
+        undone = {"ids": [line["id"]], "character": line["character"] or "", "confirmed": False}
+        assert client.patch(parts, json=undone).status_code == 200
+        assert client.get(f"{at}/cast/lines?unsure=true").json()["data"] == [line]
+        client.patch(parts, json={"ids": [line["id"]], "confirmed": True})
+        assert client.get(f"{at}/cast").json()["unsure"] == 0
+
+
+def test_a_decision_decides_its_scene_again(steered: Steer) -> None:
+    served, _ = steered()
+    spoken = ["“Come,” said Anna.", "“Why?” said Ben.", "“It is late.”", "“Not yet.”", "“It is.”", "“Is it?”", "“Yes.”"]
+    project = create_project(served, input="\n\n".join(spoken), speakers=True, cast={"Anna": "anna", "Ben": "bert"})
+    at = f"{PROJECTS}/{project['id']}"
+    ids = {one["name"]: one["id"] for one in cast_of(served, project).values()}
+    who = {part["text"]: (part["character"], part["voice"]) for part in parts_of(served, project)}
+    anna, ben = (ids["Anna"], "anna"), (ids["Ben"], "bert")
+    assert [who[text] for text in spoken[2:]] == [anna, ben, anna, ben, anna]
+    part = {part["text"]: part["id"] for part in parts_of(served, project)}
+    with served.client() as client:
+        client.patch(f"{at}/parts", json={"ids": [part["“It is late.”"]], "confirmed": True})
+        body = {"ids": [part["“It is.”"]], "character": ids["Ben"]}
+        followed = client.patch(f"{at}/parts", json=body).json()["followed"]
+    assert {one["part"]: one["character"] for one in followed}[part["“Is it?”"]] == ids["Anna"]
+    who = {part["text"]: (part["character"], part["voice"]) for part in parts_of(served, project)}
+    assert [who[text] for text in spoken[4:]] == [ben, anna, ben] and who["“It is late.”"] == anna
+
+
+def test_range_of_lines_is_assigned_to_a_new_character_and_all_are_recast(steered: Steer) -> None:
+    served, _ = steered()
+    project, at, _ = novel(served)
+    listed = parts_of(served, project)
+    with served.client() as client:
+        new = client.post(f"{at}/cast", json={"name": "The Cook", "voice": "bert"}).json()
+        ends = {"first": listed[-1]["id"], "last": listed[-2]["id"]}
+        assert client.patch(f"{at}/parts", json=ends | {"character": new["id"]}).json()["count"] == 2
+        assert [part["voice"] for part in parts_of(served, project)[-2:]] == ["bert", "bert"]
+        for character in (new["id"], ""):
+            wanted = [part["id"] for part in parts_of(served, project) if (part["character"] or "") == character]
+            assert client.get(f"{at}/parts/ids", params={"character": character}).json()["data"] == wanted
+        assert_envelope(client.patch(f"{at}/parts", json=ends | {"character": "char_x"}), 404, "character")
+        assert_envelope(client.patch(f"{at}/parts", json={"ids": ["part_x"], "pause": 1}), 404, "part")
+        assert_envelope(client.patch(f"{at}/parts", json={"pause": 1}), 400, "ids")
+        assert_envelope(client.post(f"{at}/cast", json={"name": "the cook"}), 400, "name")
+        assert_envelope(client.post(f"{at}/cast", json={"name": "x" * 201}), 400, "name")
+        narrated = client.patch(f"{at}/cast/{new['id']}", json={"narrator": True}).json()
+        assert (narrated["narrator"], narrated["voice"]) == (True, None)
+        assert_envelope(client.patch(f"{at}/cast/{new['id']}", json={"narrator": True, "voice": "bert"}), 400, "voice")
+        recast = client.post(f"{at}/cast/recast", json={"missing": True}).json()["data"]
+    assert {one["name"]: one["voice"] for one in recast} == {"Eleanor": "bert", "Mr Thornton": "bert", "The Cook": None}
+
+
+def test_manifest_of_the_zip_has_the_cast_and_recreates_the_project(steered: Steer) -> None:
+    served, _ = steered()
+    project, at, _ = novel(served, start=True, scene_pause=2)
+    until(served, project, "done")
+    with served.client() as client:
+        archive = zipfile.ZipFile(io.BytesIO(client.get(f"{at}/zip").content))
+        manifest = archive.read("manifest.csv")
+        again = client.post(PROJECTS, files={"file": ("manifest.csv", manifest)}).json()
+    assert [row["character"] for row in csv.DictReader(io.StringIO(manifest.decode()))][:2] == ["Eleanor", ""]
+    names = [{one["id"]: one["name"] for one in cast_of(served, book).values()} for book in (project, again)]
+    same = [
+        [(part["text"], part["voice"], part["pause"], part["scene"], own.get(part["character"])) for part in parts]
+        for own, parts in zip(names, (parts_of(served, project), parts_of(served, again)), strict=True)
+    ]
+    assert same[0] == same[1] and any(part[3] for part in same[0])
+    assert cast_of(served, again)["Eleanor"]["voice"] == "bert"
+
+
+def test_split_parts_keep_their_character_which_other_projects_cannot_use(steered: Steer) -> None:
+    served, _ = steered()
+    project, at, cast = novel(served)
+    part = next(row for row in parts_of(served, project) if row["text"] == "“She is waiting.”")
+    other = create_project(served, items=[{"input": "One.", "character": "Ann"}, {"input": "Two."}])
+    with served.client() as client:
+        halves = client.post(f"{at}/parts/{part['id']}/split", json={"text": part["text"], "at": 4}).json()["data"]
+        assert [half["character"] for half in halves] == [cast["Eleanor"]["id"]] * 2
+        foreign = {"character": cast["Eleanor"]["id"]}
+        assert_envelope(
+            client.patch(f"{PROJECTS}/{other['id']}/cast/{foreign['character']}", json={"voice": ""}), 404, "character"
+        )
+        [first, _] = parts_of(served, other)
+        assert_envelope(client.patch(f"{PROJECTS}/{other['id']}/parts/{first['id']}", json=foreign), 404, "character")
+    assert list(cast_of(served, other)) == ["", "Ann"]
+
+
+def test_undoing_a_merge_of_characters_keeps_what_the_other_had_before_or_got_since(tmp_path: Path) -> None:
+    library = ProjectLibrary(tmp_path)
+    tom, other = (
+        NewCharacter("Tom Reed", ("Tom",), voice="anna"),
+        NewCharacter("Thomas", ("Tom", "Tommy"), "male", "bert"),
+    )
+    parts = [NewPart("One.", character=other.id, voice="bert"), NewPart("Two.", character=other.id, voice="anna")]
+    project = library.projects.create("me", "Mine", "txt", parts, ProjectSettings(), cast=[tom, other]).id
+
+    def survivor() -> tuple[tuple[str, ...], str]:
+        [member] = [one for one in library.cast.members(project, "me") if one.id == tom.id]
+        return member.aliases, member.gender
+
+    def merge_and_undo(changes: CharacterChanges) -> tuple[tuple[str, ...], str]:
+        library.cast.merge(project, "me", other.id, tom.id)
+        assert survivor() == (("Tom", "Thomas", "Tommy"), "male")
+        library.cast.edit(project, "me", tom.id, changes)
+        library.trash.restore([("character", other.id)], "me")
+        return survivor()
+
+    assert merge_and_undo(CharacterChanges()) == (("Tom",), "")
+    assert [part.voice for part in library.projects.parts(project, "me")] == ["bert", "anna"]
+    changed = merge_and_undo(CharacterChanges(gender="female", aliases=["Tom", "Mr Reed", "Tommy"]))
+    assert changed == (("Tom", "Mr Reed"), "female")
+
+
+def test_characters_merged_one_after_the_other_are_restored_in_any_order(tmp_path: Path) -> None:
+    library = ProjectLibrary(tmp_path)
+    cast = [NewCharacter(name, voice=name.lower()) for name in ("Ann", "Ben", "Carl")]
+    parts = [NewPart(f"{one.name} spoke.", character=one.id, voice=one.voice) for one in cast]
+    project = library.projects.create("me", "Mine", "txt", parts, ProjectSettings(), cast=cast).id
+    ann, ben, carl = (one.id for one in cast)
+
+    def now() -> tuple[dict[str, tuple[str, ...]], list[tuple[str | None, str | None]]]:
+        members = {one.name: one.aliases for one in library.cast.members(project, "me") if one.id}
+        return members, [(part.character, part.voice) for part in library.projects.parts(project, "me")]
+
+    before = now()
+    for order in ((carl, ben), (ben, carl)):
+        library.cast.merge(project, "me", carl, ben)
+        library.cast.merge(project, "me", ben, ann)
+        for character in order:
+            library.trash.restore([("character", character)], "me")
+        assert now() == before
+    library.cast.merge(project, "me", ben, ann)
+    library.cast.merge(project, "me", ann, None)
+    for character in (ben, ann):
+        library.trash.restore([("character", character)], "me")
+    assert now() == before

@@ -1,0 +1,143 @@
+"""Opening and closing credits: parts like all others, written from templates."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import av
+import pytest
+
+from tests.longform.test_arrangement import post
+from tests.longform.test_files import fetch
+from tests.longform.test_finished import settings
+from tests.longform.test_projects import PROJECTS, Json, change, create_project, parts_of, post_verb, until
+from tests.studio.answers import assert_envelope
+from tests.studio.conftest import Steered
+from tests.studio.server import Served
+
+Steer = Callable[..., Steered]
+OPENING, CLOSING = "{title}, by {author}. Read by {narrator}.", "The end. © {year} {author}."
+
+
+def texts(served: Served, project: Json) -> list[tuple[str, str]]:
+    return [(part["chapter"], part["text"]) for part in parts_of(served, project)]
+
+
+def test_credits_are_parts_and_follow_the_project_metadata(steered: Steer) -> None:
+    served, _ = steered()
+    about = {"author": "Ann", "opening_credits": OPENING, "closing_credits": CLOSING}
+    project = create_project(
+        served, items=[{"input": "Hello."}, {"input": "Bye."}], title="A Book", start=True, **about
+    )
+    until(served, project, "done", done=4)
+    assert texts(served, project) == [
+        ("Opening credits", "A Book, by Ann."),
+        ("A Book", "Hello."),
+        ("", "Bye."),
+        ("Closing credits", "The end."),
+    ]
+    settings(served, project, narrator="Zoë", year=2026)
+    opening, *_, closing = parts_of(served, project)
+    assert (opening["text"], opening["state"]) == ("A Book, by Ann. Read by Zoë.", "stale")
+    assert (closing["text"], closing["state"]) == ("The end. © 2026 Ann.", "stale")
+    settings(served, project, title="Another")
+    assert texts(served, project)[0][1] == "Another, by Ann. Read by Zoë."
+    assert len(parts_of(served, project)) == 4
+    post_verb(served, project, "speak")
+    until(served, project, "done")
+    with av.open(io.BytesIO(fetch(served, project, "audio?format=m4b")), "r") as file:
+        names = [chapter["metadata"]["title"] for chapter in file.chapters()]
+        assert names == ["Opening credits", "A Book", "Closing credits"]
+        assert (file.metadata["composer"], file.metadata["date"]) == ("Zoë", "2026")
+    with av.open(io.BytesIO(fetch(served, project, "audio?format=mp3")), "r") as file:
+        assert (file.metadata["composer"], file.metadata["date"]) == ("Zoë", "2026")
+
+
+def test_edited_credits_stay_until_their_template_is_changed_or_cleared(steered: Steer) -> None:
+    served, _ = steered()
+    project = create_project(served, items=[{"input": "Hallo.", "chapter": "Eins"}], title="Buch", language="de")
+    settings(served, project, opening_credits="{title}.")
+    assert texts(served, project) == [("Vorspann", "Buch."), ("Eins", "Hallo.")]
+    change(served, project, parts_of(served, project)[0], text="By hand.").raise_for_status()
+    settings(served, project, pause=2, closing_credits="Ende.")
+    assert texts(served, project) == [("Vorspann", "By hand."), ("Eins", "Hallo."), ("Abspann", "Ende.")]
+    settings(served, project, opening_credits="")
+    assert texts(served, project) == [("Eins", "Hallo."), ("Abspann", "Ende.")]
+    with served.client() as client:
+        closing = parts_of(served, project)[1]
+        client.delete(f"{PROJECTS}/{project['id']}/parts/{closing['id']}").raise_for_status()
+    settings(served, project, opening_credits="Again: {title}.", author="Eva")  # what somebody deleted stays so
+    assert texts(served, project) == [("Vorspann", "Again: Buch."), ("Eins", "Hallo.")]
+    settings(served, project, closing_credits="Aus.")
+    opening, body, closing = parts_of(served, project)
+    assert closing["text"] == "Aus."
+    with served.client() as client:  # nor is what was merged into credits overwritten or deleted with them
+        merge = f"{PROJECTS}/{project['id']}/parts/{opening['id']}/merge"
+        client.post(merge, json={"following": body["id"]}).raise_for_status()
+    settings(served, project, opening_credits="{title} by {author}.")
+    assert parts_of(served, project)[0]["text"].split() == ["Buch", "by", "Eva.", "Hallo."]
+    settings(served, project, opening_credits="")
+    assert [part["text"] for part in parts_of(served, project)] == ["Hallo.", "Aus."]
+
+
+def test_credits_that_were_split_say_nothing_twice(steered: Steer) -> None:
+    served, _ = steered()
+    about = {"author": "Ann", "narrator": "Zoë", "opening_credits": OPENING}
+    project = create_project(served, items=[{"input": "Hello."}], title="A Book", **about)
+
+    def spoken() -> list[str]:
+        return [part["text"] for part in parts_of(served, project)]
+
+    def split() -> None:
+        first = parts_of(served, project)[0]
+        at = first["text"].index("Read")
+        post(served, project, f"parts/{first['id']}/split", text=first["text"], at=at).raise_for_status()
+
+    split()
+    assert spoken() == ["A Book, by Ann.", "Read by Zoë.", "Hello."]
+    settings(served, project, author="Eva")
+    assert spoken() == ["A Book, by Eva.", "Read by Zoë.", "Hello."]
+    settings(served, project, narrator="Tom")
+    assert spoken() == ["A Book, by Eva. Read by Tom.", "Hello."]
+    split()
+    settings(served, project, opening_credits="")
+    assert spoken() == ["Hello."]
+
+
+@pytest.mark.parametrize("template", ["{titel}.", "{", "By {author", "{title}}", "x" * 1001])
+def test_invalid_template_is_refused(steered: Steer, template: str) -> None:
+    served, _ = steered()
+    project = create_project(served, items=[{"input": "Hello."}])
+    with served.client() as client:
+        url = f"{PROJECTS}/{project['id']}"
+        assert_envelope(client.patch(url, json={"opening_credits": template}), 400, "opening_credits")
+        assert_envelope(client.patch(url, json={"year": 0}), 400, "year")
+    assert texts(served, project) == [("", "Hello.")]
+
+
+def test_too_long_credits_are_refused_and_nothing_changes(steered: Steer) -> None:
+    served, _ = steered()
+    long, items = {"title": "x" * 200, "opening_credits": "{title}. " * 30}, [{"input": "Hello."}]
+    with served.client() as client:
+        assert_envelope(client.post(PROJECTS, json={"items": items} | long), 400, "opening_credits")
+        assert client.get(PROJECTS).json()["data"] == []
+    project = create_project(served, items=items, title="A Book", opening_credits=long["opening_credits"])
+    with served.client() as client:
+        url = f"{PROJECTS}/{project['id']}"
+        assert_envelope(client.patch(url, json={"title": long["title"]}), 400, "opening_credits")
+        assert client.get(url).json()["title"] == "A Book"
+
+
+def test_concurrent_settings_changes_are_all_kept(steered: Steer) -> None:
+    served, _ = steered()
+    project = create_project(
+        served, items=[{"input": "Hello."}], title="A Book", opening_credits="{title}, {author}, {narrator}, {year}."
+    )
+    changes = {"author": "Ann", "narrator": "Zoë", "year": 2026, "bitrate": 192, "loudness": "acx", "language": "en"}
+    with ThreadPoolExecutor(len(changes)) as pool:
+        list(pool.map(lambda name: settings(served, project, **{name: changes[name]}), changes))
+    updated = settings(served, project)
+    assert {name: updated["settings"][name] for name in changes} == changes
+    assert texts(served, project)[0][1] == "A Book, Ann, Zoë, 2026."

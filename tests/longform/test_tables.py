@@ -1,0 +1,261 @@
+"""A table as a project: its columns, ids as file names, a new version of it, and zips of changed lines."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from manuscript.documents import read_document
+from manuscript.passages import InvalidDocument
+from tests.longform.test_projects import PROJECTS, Json, parts_of, until
+from tests.studio.conftest import Steered
+from tests.studio.server import Served
+
+LINES = """Key,Speaker,Dialogue,Emotion,Sex,Notes
+mira_01,Mira,Who goes there?,whisper,f,=1+1
+bren/02,Old Bren,Only me.,,m,door
+mira_03,Mira,Come in.,,,
+bren_04,Old Bren,Cold night.,,,"""
+
+
+def import_table(served: Served, text: str, **fields: str) -> Json:
+    with served.client() as client:
+        answer = client.post(PROJECTS, files={"file": ("lines.csv", text)}, data=fields)
+    assert answer.status_code == 201, answer.text
+    return dict(answer.json())
+
+
+def update(served: Served, project: Json, text: str, apply: bool) -> Json:
+    with served.client() as client:
+        data = {"apply": str(apply).lower()}
+        answer = client.post(f"{PROJECTS}/{project['id']}/update", files={"file": ("lines.csv", text)}, data=data)
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json())
+
+
+def unzipped(served: Served, project: Json, query: str = "") -> tuple[list[str], list[dict[str, str]]]:
+    """The names of the sounds in a zip, and the rows of its manifest."""
+    with served.client() as client:
+        answer = client.get(f"{PROJECTS}/{project['id']}/zip{query}")
+    assert answer.status_code == 200, answer.text
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+        names = [name for name in archive.namelist() if name.endswith(".wav")]
+        return names, list(csv.DictReader(io.StringIO(archive.read("manifest.csv").decode())))
+
+
+def test_a_changed_line_keeps_all_names_and_is_exported_alone(steered: Callable[..., Steered]) -> None:
+    served, _ = steered()
+    project = import_table(served, LINES, start="true")
+    until(served, project, "done")
+    parts = parts_of(served, project)
+    assert [part["name"] for part in parts] == ["mira_01", "bren/02", "mira_03", "bren_04"]
+    assert parts[0]["columns"] == {"Notes": "=1+1"}
+    with served.client() as client:
+        cast = client.get(f"{PROJECTS}/{project['id']}/cast").json()["data"]
+    assert {member["name"]: member["gender"] for member in cast if member["id"]} == {
+        "Mira": "female",
+        "Old Bren": "male",
+    }
+    files, rows = unzipped(served, project)
+    assert files == ["mira_01.wav", "bren 02.wav", "mira_03.wav", "bren_04.wav"]
+    assert (rows[0]["id"], rows[0]["Notes"], rows[0]["Emotion"]) == ("mira_01", "'=1+1", "whisper")
+
+    with served.client() as client:  # an edit here, of a line of which the new table says the same
+        client.patch(f"{PROJECTS}/{project['id']}/parts/{parts[2]['id']}", json={"speed": 1.5})
+    lines = LINES.splitlines()
+    new = "\n".join([lines[0], "new_00,Anna,Hush.,,,", lines[3], lines[1].replace("goes", "is"), lines[2]])
+    plan = update(served, project, new, apply=False)
+    expected = {"same": 2, "added": 1, "changed": 1, "gone": 1, "applied": False}
+    assert {name: plan[name] for name in expected} == expected
+    assert [(line["name"], line["change"], line["columns"]) for line in plan["lines"]] == [
+        ("new_00", "added", []),
+        ("mira_01", "changed", ["text"]),
+        ("bren_04", "gone", []),
+    ]
+    assert parts_of(served, project)[0]["text"] == parts[0]["text"]  # nothing has changed yet
+    assert update(served, project, new, apply=True)["applied"]
+    after = parts_of(served, project)
+    assert [part["name"] for part in after] == ["new_00", "mira_03", "mira_01", "bren/02"]
+    assert [part["state"] for part in after] == ["new", "stale", "stale", "done"]
+    assert after[1]["speed"] == 1.5
+    assert update(served, project, new, apply=False)["same"] == 4
+
+    with served.client() as client:
+        client.post(f"{PROJECTS}/{project['id']}/speak", json={})
+    until(served, project, "done")
+    files, rows = unzipped(served, project, "?changed=true")
+    assert files == ["new_00.wav", "mira_03.wav", "mira_01.wav"]
+    assert [row["file"] for row in rows] == [*files, ""]
+    with served.client() as client:
+        refused = client.get(f"{PROJECTS}/{project['id']}/zip?changed=true")
+        assert (refused.status_code, refused.json()["error"]["param"]) == (400, "changed")
+    # An exported manifest, edited in a spreadsheet, is a new version of the table too.
+    with served.client() as client:
+        answer = client.get(f"{PROJECTS}/{project['id']}/zip")
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+        manifest = archive.read("manifest.csv").decode().replace("Hush.", "Hush now.")
+    plan = update(served, project, manifest, apply=True)
+    assert [(line["name"], line["after"]) for line in plan["lines"]] == [("new_00", "Hush now.")]
+
+
+def test_a_line_that_is_gone_is_put_back_with_its_takes(steered: Callable[..., Steered]) -> None:
+    served, _ = steered()
+    project = import_table(served, LINES, start="true")
+    until(served, project, "done")
+    gone = parts_of(served, project)[1]
+    update(served, project, "\n".join(line for line in LINES.splitlines() if "bren/02" not in line), apply=True)
+    with served.client() as client:
+        assert client.post(f"{PROJECTS}/{project['id']}/parts/restore", json={"ids": [gone["id"]]}).status_code == 200
+    assert parts_of(served, project)[1] == gone
+
+
+def test_columns_get_the_roles_that_the_request_says(steered: Callable[..., Steered]) -> None:
+    served, _ = steered()
+    table = "what,who says,number\nHello.,Mira,7\nGoodbye.,Bren,8\n"
+    with served.client() as client:
+        refused = client.post(PROJECTS + "/preview", files={"file": ("t.csv", table)})
+        assert refused.json()["error"]["param"] == "columns"
+        assert "what, who says, number" in refused.json()["error"]["message"]
+        roles = {"what": "text", "who says": "character", "number": "file"}
+        data = {"columns": json.dumps(roles)}
+        preview = client.post(PROJECTS + "/preview", files={"file": ("t.csv", table)}, data=data).json()
+        assert {column["name"]: column["role"] for column in preview["columns"]} == roles
+        assert (preview["rows"], preview["columns"][0]["sample"]) == (2, ["Hello.", "Goodbye."])
+        project = client.post(PROJECTS, json={"preview": preview["id"], "start": True}).json()
+    until(served, project, "done")
+    assert unzipped(served, project)[0] == ["7.wav", "8.wav"]
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ("id,text\na,One\nA,Two\n", "the id 'A' is already that of line 2"),
+        ("id,text\n" + ",".join("x" * 200) + "\n", "this row has 200 fields"),
+        (",".join(f"c{n}" for n in range(200)) + "\nx\n", "at most 100"),
+    ],
+)
+def test_bad_tables_are_refused_with_the_line(table: str, words: str) -> None:
+    with pytest.raises(InvalidDocument, match=words.replace("(", r"\(")):
+        read_document(table.encode(), "csv", columns={"id": "id", "text": "text"})
+
+
+def test_guessed_ids_that_repeat_are_no_ids() -> None:
+    document = read_document(b"id,text\n1,One\n1,Two\n", "csv")
+    assert [passage.name for passage in document.passages] == ["", ""]
+    assert [column.role for column in document.columns] == ["", "text"]
+
+
+def test_a_direction_becomes_a_tag_once(steered: Callable[..., Steered]) -> None:
+    served, _ = steered()
+    rows: list[dict[str, Any]] = parts_of(served, import_table(served, "text,emotion\nHello there. Come in.,whisper\n"))
+    assert rows[0]["text"].startswith("[whisper] Hello there.")
+    manifest = io.StringIO()
+    csv.writer(manifest).writerows([("text", "emotion"), (rows[0]["text"], "whisper")])
+    assert parts_of(served, import_table(served, manifest.getvalue()))[0]["text"] == rows[0]["text"]
+
+
+TABLE = """id,text,character,voice,pause,scene,direction,chapter
+a,Alpha one. Alpha two.,Anna,,1,,,One
+b,Beta one.,Ben,,,,,One
+c,Gamma one.,Anna,,,,,Two
+d,Delta one.,,,,,,Two
+"""
+
+
+def send(served: Served, method: str, project: Json, path: str, **body: object) -> Json:
+    with served.client() as client:
+        answer = client.request(method, f"{PROJECTS}/{project['id']}/{path}", json=body or None)
+    assert answer.status_code in (200, 201), answer.text
+    return dict(answer.json())
+
+
+def texts(served: Served, project: Json) -> list[str]:
+    return [part["text"] for part in parts_of(served, project)]
+
+
+def manifest_of(served: Served, project: Json) -> str:
+    with served.client() as client:
+        answer = client.get(f"{PROJECTS}/{project['id']}/zip?partial=true")
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+        return archive.read("manifest.csv").decode()
+
+
+def test_what_was_deleted_merged_split_or_moved_here_stays_so(steered: Callable[..., Steered]) -> None:
+    served, _ = steered()
+    project = import_table(served, TABLE, start="true", closing_credits="The end.")
+    until(served, project, "done")
+    a, b, c, d, end = (part["id"] for part in parts_of(served, project))
+    send(served, "POST", project, f"parts/{a}/split", text="Alpha one. Alpha two.", at=11)
+    send(served, "POST", project, f"parts/{b}/merge", following=c)
+    send(served, "POST", project, "parts/move", ids=[d], position=0)
+    send(served, "PATCH", project, f"parts/{b}", text="Beta one. And gamma one.")
+    here = texts(served, project)
+    assert here == ["Delta one.", "Alpha one.", "Alpha two.", "Beta one. And gamma one.", "The end."]
+    assert update(served, project, manifest_of(served, project), apply=False)["lines"] == []
+    assert (update(served, project, TABLE, apply=True)["lines"], texts(served, project)) == ([], here)
+    # What the table itself changes applies to the whole row, and a row at its end comes before the closing credits.
+    new = TABLE.replace("Alpha two.", "Alpha three.").replace("Gamma one.", "Gamma two.") + "e,Epsilon.,,,,,,Two\n"
+    lines = update(served, project, new, apply=True)["lines"]
+    assert [(line["name"], line["change"], line["before"]) for line in lines] == [
+        ("a", "changed", "Alpha one. Alpha two."), ("c", "added", ""), ("e", "added", ""),
+    ]  # fmt: skip
+    expected = [
+        "Delta one.",
+        "Epsilon.",
+        "Alpha one. Alpha three.",
+        "Beta one. And gamma one.",
+        "Gamma two.",
+        "The end.",
+    ]
+    assert texts(served, project) == expected
+    parts = parts_of(served, project)
+    assert (parts[4]["id"], len(parts[4]["takes"]), parts[-1]["id"]) == (c, 1, end)
+
+
+def test_titles_voices_pauses_and_texts_given_here_survive_other_cells(steered: Callable[..., Steered]) -> None:
+    served, _ = steered()
+    project = import_table(served, TABLE, opening_credits="{title}.")
+    opening, a, b, c, _ = (part["id"] for part in parts_of(served, project))
+    send(served, "PATCH", project, f"parts/{c}", chapter="Zwei", text="Gamma edited.")
+    send(served, "PATCH", project, f"parts/{a}", pause=5, voice="bert")
+    new = TABLE.replace("two.,Anna,,1,,,", "two.,Ben,,1,1,,").replace("one.,Anna,,,,,", "one.,Anna,,,,whisper,")
+    new = new.replace("\na,", "\nz,Zeta.,,,,,,One\na,") + "e,Epsilon.,,,,,,Two\n"
+    columns = {line["name"]: line["columns"] for line in update(served, project, new, apply=True)["lines"]}
+    assert columns == {"z": [], "a": ["character", "scene"], "c": ["direction"], "e": []}
+    parts = {part["name"] or part["id"]: part for part in parts_of(served, project)}
+    assert [*parts] == [opening, "z", "a", "b", "c", "d", "e"]
+    assert [(part["chapter"]) for part in parts.values()][1:] == ["One", "", "", "Zwei", "", ""]
+    assert (parts["a"]["voice"], parts["a"]["pause"], parts["a"]["character"]) == ("bert", 5, parts["b"]["character"])
+    assert parts["c"]["text"] == "[whisper] Gamma edited."
+    assert parts["b"]["id"] == b
+
+
+def test_the_cast_of_unchanged_rows_is_not_added_again(steered: Callable[..., Steered]) -> None:
+    served, _ = steered()
+    project = import_table(served, TABLE)
+    cast = {member["name"]: member["id"] for member in send(served, "GET", project, "cast")["data"] if member["id"]}
+    send(served, "PATCH", project, f"cast/{cast['Anna']}", name="Annabel")
+    send(served, "DELETE", project, f"cast/{cast['Ben']}")
+    update(served, project, TABLE + "e,Epsilon.,Anna,,,,,Two\n", apply=True)
+    members = {
+        member["name"]: member["lines"] for member in send(served, "GET", project, "cast")["data"] if member["id"]
+    }
+    assert members == {"Annabel": 3}
+    with served.client() as client:
+        items = {"items": [{"kind": "character", "id": cast["Ben"]}]}
+        assert client.post("/v1/trash/restore", json=items).status_code == 200
+
+
+def test_table_with_an_id_twice_is_refused_with_the_id(steered: Callable[..., Steered]) -> None:
+    served, _ = steered()
+    project = import_table(served, TABLE)
+    with served.client() as client:
+        files = {"file": ("lines.csv", TABLE + "A,Again.,,,,,,\n")}
+        refused = client.post(f"{PROJECTS}/{project['id']}/update", files=files)
+    assert refused.status_code == 400 and "the id 'A' is already that of line 2" in refused.json()["error"]["message"]

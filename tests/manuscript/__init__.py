@@ -1,0 +1,1 @@
+"""The library of documents, by itself; tests of formats and casting through a studio are in tests/longform."""

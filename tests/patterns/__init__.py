@@ -1,0 +1,1 @@
+"""A check of every regular expression of the product."""

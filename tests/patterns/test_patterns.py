@@ -1,0 +1,120 @@
+"""Every regular expression of the product takes linear time on hostile strings derived from it."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import deque
+from typing import Any
+
+import pytest
+
+from manuscript.headings import MAX_HEADING
+from tests.patterns.hostile_strings import Hostile, Make
+from tests.patterns.product_patterns import METHODS, Product, Use
+
+ANCHORED = {"match", "fullmatch"}
+"""Methods that try one start only; one of the others stands for all of them."""
+LARGE, LARGER = 1000, 4000
+SIZES = (16, 20, 24, 100, LARGE)
+"""The first are small enough for exponential growth to end."""
+SUSPICIOUS = 8
+"""Times the cost for four times the characters: linear is 4, quadratic 16."""
+LEAST = 0.000025
+"""Seconds for LARGE characters below which quadratic growth is harmless: 10 ms for 20,000, 1 s for 200,000."""
+ENDLESS = 0.025
+"""Seconds for LARGE characters: linear growth takes a twentieth of it."""
+TRIES = 3
+BOUNDED = {
+    "_DECORATED": MAX_HEADING,
+    "_WANTED": 255,  # names of files
+}
+"""Patterns that only meet short strings, by name, with the most characters of these."""
+QUICK = 0.002
+"""Seconds that these may take for one string."""
+SHARES = 4
+
+
+@pytest.fixture(scope="module")
+def uses() -> list[Use]:
+    return Product().patterns()
+
+
+def _cost(pattern: re.Pattern[Any], method: str, text: str | bytes) -> float:
+    started = time.thread_time()
+    if method in ANCHORED:
+        getattr(pattern, method)(text)
+    else:
+        deque(pattern.finditer(text), maxlen=0)
+    return time.thread_time() - started
+
+
+def _growth(pattern: re.Pattern[Any], method: str, make: Make) -> str:
+    """A description of growth that is faster than linear; blank if it is not."""
+
+    def cost(size: int) -> float:
+        text = make(size)
+        return _cost(pattern, method, text.encode("latin-1", "replace") if isinstance(pattern.pattern, bytes) else text)
+
+    large = 0.0
+    for size in SIZES:
+        large = cost(size)
+        if large > ENDLESS and min(cost(size) for _ in range(TRIES)) > ENDLESS:
+            return f"{size} characters: {1000 * large:.1f} ms"
+    if large < LEAST or large < SUSPICIOUS * cost(LARGE // 4):
+        return ""
+    for _ in range(TRIES):
+        large, larger = cost(LARGE), cost(LARGER)
+        if larger < SUSPICIOUS * large:
+            return ""
+    return f"{LARGE} characters: {1000 * large:.1f} ms; {LARGER}: {1000 * larger:.1f} ms"
+
+
+def _is_quick(pattern: re.Pattern[Any], bound: int) -> bool:
+    texts = [make(bound) for make in Hostile(pattern)]
+    return all(
+        min(_cost(pattern, method, text) for _ in range(TRIES)) < QUICK for text in texts for method in sorted(METHODS)
+    )
+
+
+def _slow(pattern: re.Pattern[Any], methods: set[str]) -> str:
+    tried = (methods & {"fullmatch"}) | ({"finditer"} if methods - ANCHORED else methods)
+    for make in Hostile(pattern):
+        for method in sorted(tried):
+            if growth := _growth(pattern, method, make):
+                return f"{method} of {make(60)[:200]!r}, {growth}"
+    return ""
+
+
+@pytest.mark.parametrize("share", range(SHARES))
+def test_no_pattern_takes_more_than_linear_time(uses: list[Use], share: int) -> None:
+    slow = list[str]()
+    for use in uses[share::SHARES]:
+        bound = BOUNDED.get(use.place.rpartition(".")[2])
+        if bound is None and (found := _slow(use.pattern, use.methods)):
+            slow.append(f"{use.place}: {found}\n    {use.pattern.pattern[:200]!r}")
+        assert bound is None or _is_quick(use.pattern, bound), use.place
+    assert not slow, "\n".join(slow)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"(?m)^[ \t]*(?:`{3,}|~{3,})[ \t]*[\w+-]*[ \t]*$",
+        r"\s+$",
+        r"(a|ab)*c",
+        r"(?:\w+\s?)*!",
+        r"<[^>]*>",
+        r"x*y",
+        r"(?s)\{.*\}",
+        r"(?s)(.)\1*\d",
+        rb"\s*<meta",
+    ],
+)
+def test_patterns_that_are_not_linear_are_found(pattern: str | bytes) -> None:
+    assert _slow(re.compile(pattern), set(METHODS))
+
+
+@pytest.mark.parametrize("pattern", [r"\s++(?!x)", r"(?<!\s)\s+$", r"<[^<>]*>", r"(?<!b)(?:ab)*+c", r"[a-z]*\d?"])
+def test_linear_patterns_are_not_suspected(pattern: str) -> None:
+    assert not _slow(re.compile(pattern), set(METHODS))

@@ -1,0 +1,1 @@
+"""ElevenLabs' protocol over real connections, with the real SDK."""

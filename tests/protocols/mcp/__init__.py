@@ -1,0 +1,1 @@
+"""MCP's own client against the real app."""

@@ -1,0 +1,1 @@
+"""Text libraries: what is said, and how it is cut."""

@@ -1,1 +1,0 @@
-"""The basis of every route: keys, frames, and logging of requests."""

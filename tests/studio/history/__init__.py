@@ -1,1 +1,0 @@
-"""Kept takes over HTTP: lists, shares, exports, word times, regenerated sentences."""

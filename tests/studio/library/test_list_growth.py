@@ -1,0 +1,296 @@
+"""Every method of the library that takes a list: twice the list, in a project of twice the parts, costs twice as much.
+
+The cost is CPU time and rows written. Methods are found by their signatures, so that a new one is missed here.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sqlite3
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longform.library.project_records import NewPart, PartChanges, ProjectSettings
+from longform.library.project_repository import PartFilter, ProjectLibrary
+from manuscript.passages import NewCharacter
+from studio.library import TakeFilter
+from studio.library.entries import DictionaryScope, Pronunciation
+from studio.library.take import NewTake, Take
+from tests.growth import LEAST, TIMES, TRIES, cost
+from tests.studio.library.test_library_growth import project_of
+
+COUNT = 300
+"""Items in the shorter list; the project has twice as many parts."""
+LISTS = re.compile(r"\b(Sequence|Collection|Iterable|list|dict)\[|\b(PartFilter|TakeFilter|PartSelection)\b")
+NO_LISTS_OF_ITEMS = {
+    ("takes", "add"): "words of one take",
+    ("takes", "keep_word_times"): "words of one take",
+    ("voices", "create"): "at most 32 samples",
+    ("voices", "page"): "tags that a voice must have",
+}
+Work = Callable[[], object]
+
+
+@dataclass
+class World:
+    """A library with a project of ``2 * count`` parts, all with audio, and the ids of half of them, scattered."""
+
+    library: ProjectLibrary
+    count: int
+    project: str = ""
+    ids: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.project = project_of(self.library, 2 * self.count, "Some words of a book.").id
+        self.ids = self.library.projects.part_ids(self.project, None)[::2]
+
+    def delete_parts(self) -> None:
+        self.library.arrangement.delete(self.project, None, self.ids)
+
+    def add_takes(self) -> list[str]:
+        takes = [Take(f"req_{n}", 1.0, "anna", 1, "finished", text="Hi.") for n in range(self.count)]
+        self.library.takes.add_all([NewTake(take) for take in takes])
+        return [take.id for take in takes]
+
+    def add_characters(self) -> dict[str, str | None]:
+        characters = [NewCharacter(f"Name {n}") for n in range(self.count)]
+        parts = [NewPart("Hi.", character=one.id) for one in characters]
+        settings = ProjectSettings()
+        self.project = self.library.projects.create("", "Cast", "txt", parts, settings, cast=characters).id
+        return {one.id: "anna" for one in characters}
+
+
+def restored(world: World) -> Work:
+    world.delete_parts()
+    return lambda: world.library.arrangement.restore(world.project, None, world.ids)
+
+
+def restored_from_trash(world: World) -> Work:
+    world.delete_parts()
+    return lambda: world.library.trash.restore([("part", part_id) for part_id in world.ids], None)
+
+
+def emptied(world: World) -> Work:
+    world.delete_parts()
+    return lambda: world.library.trash.empty(None, "part", world.ids)
+
+
+def renewed(world: World) -> Work:
+    queue, leases = world.library.part_queue, world.ids
+    with world.library.store.writing() as db:
+        rows = [(lease, lease) for lease in leases]
+        db.conn.executemany("update all_parts set state = 'speaking', lease = ?, leased_until = 9e9 where id = ?", rows)
+    return lambda: queue.renew(leases)
+
+
+def recovered(world: World) -> Work:
+    renewed(world)
+    return lambda: world.library.part_queue.recover(world.ids)
+
+
+def takes_deleted(world: World) -> Work:
+    ids = world.add_takes()
+    return lambda: world.library.takes.delete(TakeFilter(ids=tuple(ids)))
+
+
+def takes_read(method: str) -> Callable[[World], Work]:
+    def prepared(world: World) -> Work:
+        ids = world.add_takes()
+        given: Any = ids if method in ("numbers", "word_times") else TakeFilter(ids=tuple(ids))
+        return lambda: getattr(world.library.takes, method)(given)
+
+    return prepared
+
+
+def recast(world: World) -> Work:
+    voices = world.add_characters()
+    return lambda: world.library.cast.recast(world.project, None, voices)
+
+
+def created(world: World) -> Work:
+    parts = [NewPart("Some words.", f"Chapter {number}") for number in range(world.count)]
+    return lambda: world.library.projects.create("", "Book", "txt", parts, ProjectSettings())
+
+
+def merged(world: World) -> Work:
+    entries = [Pronunciation(f"word{number}", "said") for number in range(world.count)]
+    return lambda: world.library.pronunciations.merge(DictionaryScope("project", world.project), entries, False)
+
+
+def on_parts(repository: str, method: str, *more: object) -> Callable[[World], Work]:
+    return lambda world: partial(
+        getattr(getattr(world.library, repository), method), world.project, None, world.ids, *more
+    )
+
+
+def filtered(method: str) -> Callable[[World], Work]:
+    return lambda world: partial(
+        getattr(world.library.projects, method), world.project, None, filters=PartFilter(ids=world.ids)
+    )
+
+
+CASES: dict[tuple[str, str], Callable[[World], Work]] = {
+    ("arrangement", "delete"): on_parts("arrangement", "delete"),
+    ("arrangement", "move"): on_parts("arrangement", "move", 7),
+    ("arrangement", "restore"): restored,
+    ("cast", "neighbours"): lambda world: partial(world.library.cast.neighbours, world.ids, 6),
+    ("cast", "recast"): recast,
+    ("cast", "with_names"): lambda world: partial(
+        world.library.cast.with_names, [f"Name {number}" for number in range(world.count)], None
+    ),
+    ("part_queue", "recover"): recovered,
+    ("part_queue", "renew"): renewed,
+    ("projects", "count_parts"): filtered("count_parts"),
+    ("projects", "create"): created,
+    ("projects", "edit_parts"): on_parts("projects", "edit_parts", PartChanges(voice="bert")),
+    ("projects", "part_ids"): filtered("part_ids"),
+    ("projects", "parts"): filtered("parts"),
+    ("projects", "queue_parts"): on_parts("projects", "queue_parts"),
+    ("pronunciations", "merge"): merged,
+    ("takes", "add_all"): lambda world: world.add_takes,
+    ("takes", "count"): takes_read("count"),
+    ("takes", "delete"): takes_deleted,
+    ("takes", "numbers"): takes_read("numbers"),
+    ("takes", "page"): takes_read("page"),
+    ("takes", "word_times"): takes_read("word_times"),
+    ("trash", "empty"): emptied,
+    ("trash", "restore"): restored_from_trash,
+}
+
+
+def methods_with_lists(library: ProjectLibrary) -> Iterator[tuple[str, str]]:
+    for name, repository in vars(library).items():
+        if name in ("store", "files") or not type(repository).__module__.startswith(
+            ("studio.library", "longform.library")
+        ):
+            continue
+        for method, function in inspect.getmembers(type(repository), inspect.isfunction):
+            parameters = inspect.signature(function).parameters.values()
+            if not method.startswith("_") and any(LISTS.search(str(one.annotation)) for one in parameters):
+                yield name, method
+
+
+def test_every_method_that_takes_a_list_is_measured(tmp_path: Path) -> None:
+    assert set(methods_with_lists(ProjectLibrary(tmp_path))) == CASES.keys() | NO_LISTS_OF_ITEMS.keys()
+
+
+@pytest.fixture
+def connections(monkeypatch: pytest.MonkeyPatch) -> list[sqlite3.Connection]:
+    """All connections opened since."""
+    opened: list[sqlite3.Connection] = []
+    connect = sqlite3.connect
+
+    def noted(*values: Any, **named: Any) -> sqlite3.Connection:
+        opened.append(connect(*values, **named))
+        return opened[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", noted)
+    return opened
+
+
+def rows_written(connections: list[sqlite3.Connection]) -> int:
+    return sum(connection.total_changes for connection in connections if is_open(connection))
+
+
+def is_open(connection: sqlite3.Connection) -> bool:
+    try:
+        return connection.total_changes >= 0
+    except sqlite3.ProgrammingError:
+        return False
+
+
+@pytest.mark.parametrize("case", CASES, ids=".".join)
+def test_twice_as_many_items_cost_twice_as_much(
+    tmp_path: Path, connections: list[sqlite3.Connection], case: tuple[str, str]
+) -> None:
+    figures = []
+    for attempt in range(TRIES):
+        seconds, rows = list[float](), list[int]()
+        for count in (COUNT, 2 * COUNT):
+            connections.clear()
+            work = CASES[case](World(ProjectLibrary(tmp_path / f"{attempt}-{count}"), count))
+            before = rows_written(connections)
+            seconds.append(cost(lambda _, work=work: work(), ""))  # type: ignore[misc]
+            rows.append(rows_written(connections) - before)
+        assert rows[1] <= 2.2 * max(rows[0], 10), rows
+        figures.append(seconds)
+        if seconds[1] <= TIMES * max(seconds[0], LEAST):
+            return
+    raise AssertionError(figures)
+
+
+def whole_project_methods(library: ProjectLibrary) -> dict[str, Callable[[str, None], object]]:
+    """Methods that need nothing but a project and an owner filter."""
+    methods: dict[str, Callable[[str, None], object]] = {}
+    for name, repository in vars(library).items():
+        for method, function in inspect.getmembers(repository, inspect.ismethod):
+            parameters = inspect.signature(function).parameters.values()
+            needed = [one.name for one in parameters if one.default is inspect.Parameter.empty]
+            if needed == ["project_id", "owner_filter"] and not method.startswith("_"):
+                methods[f"{name}.{method}"] = function
+    return methods
+
+
+def test_whole_project_of_twice_the_parts_costs_twice_as_much(tmp_path: Path) -> None:
+    best: dict[str, list[float]] = {}
+    for count in (1000, 2000):
+        library = ProjectLibrary(tmp_path / str(count))
+        project = project_of(library, count, "Some words of a book.").id
+        with library.store.writing() as db:
+            columns = 'id, take, kind, weight, start, "end", first, last, heard'
+            db.execute(f"insert into findings ({columns}) select id, n, 'changed', 50, 0, 1, 0, 4, '' from takes")
+            columns = "take, version, recogniser, words, wrong, speech_s, checked"
+            db.execute(f"insert into checked_takes ({columns}) select n, 1, '', 5, 0, 1.0, 1.0 from takes")
+        methods = whole_project_methods(library)
+        methods["proofs.figures"] = lambda project, owner: library.proofs.figures(project, owner, 1)  # noqa: B023
+        methods["proofs.settle_drift"] = lambda project, _: library.proofs.settle_drift(project, {})  # noqa: B023
+        for name, method in sorted(methods.items(), key=lambda entry: entry[0] == "projects.delete"):  # that one last
+            times = [cost(lambda _, method=method: method(project, None), "") for _ in range(3)]  # type: ignore[misc]  # noqa: B023
+            best.setdefault(name, []).append(min(times))
+    assert {"projects.get", "projects.parts", "projects.chapters", "cast.members", "proofs.spots"} <= best.keys()
+    assert not {name: figures for name, figures in best.items() if figures[1] > TIMES * max(figures[0], LEAST)}
+
+
+ONE: dict[str, Callable[[ProjectLibrary, str, list[str]], object]] = {
+    "delete": lambda library, project, ids: library.arrangement.delete(project, None, ids[3:4]),
+    "restore": lambda library, project, ids: library.arrangement.restore(project, None, ids[3:4]),
+    "insert first": lambda library, project, ids: library.arrangement.insert(project, None, NewPart("Hi."), None),
+    "insert": lambda library, project, ids: library.arrangement.insert(project, None, NewPart("Hi."), ids[1]),
+    "move to the end": lambda library, project, ids: library.arrangement.move(project, None, ids[:1], len(ids)),
+    "move to the beginning": lambda library, project, ids: library.arrangement.move(project, None, ids[-1:], 0),
+    "split": lambda library, project, ids: library.arrangement.split(project, None, ids[5], "Some words.", 5),
+    "merge": lambda library, project, ids: library.arrangement.merge(project, None, ids[7], ids[8]),
+}
+
+
+def test_rows_written_for_one_part_do_not_grow_with_the_project(
+    tmp_path: Path, connections: list[sqlite3.Connection]
+) -> None:
+    written: list[dict[str, int]] = []
+    for count in (20, 400):
+        connections.clear()
+        library = ProjectLibrary(tmp_path / str(count))
+        project = library.projects.create("", "Book", "txt", [NewPart("Some words.")] * count, ProjectSettings()).id
+        ids = library.projects.part_ids(project, None)
+        written.append({})
+        for name, change in ONE.items():
+            before = rows_written(connections)
+            change(library, project, ids)
+            written[-1][name] = rows_written(connections) - before
+    assert written[0] == written[1] and max(written[0].values()) < 15
+
+
+def test_parts_inserted_at_one_place_move_few_others(tmp_path: Path, connections: list[sqlite3.Connection]) -> None:
+    library = ProjectLibrary(tmp_path)
+    project = library.projects.create("", "Book", "txt", [NewPart("Some words.")] * 400, ProjectSettings()).id
+    [first] = library.projects.part_ids(project, None, limit=1)
+    before = rows_written(connections)
+    inserted = [library.arrangement.insert(project, None, NewPart(f"Part {n}."), first).id for n in range(200)]
+    assert rows_written(connections) - before < 200 * 15
+    assert library.projects.part_ids(project, None, offset=1, limit=200) == inserted[::-1]

@@ -1,1 +1,0 @@
-"""Tests of the attribution of speech in prose."""

@@ -1,1 +1,0 @@
-"""Exports of projects, read back: read-along books, tracks, samples, credits."""

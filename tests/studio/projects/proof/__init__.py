@@ -1,1 +1,0 @@
-"""The check of a project's audio."""

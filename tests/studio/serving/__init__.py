@@ -1,1 +1,0 @@
-"""Tests of the port, the server and the log."""

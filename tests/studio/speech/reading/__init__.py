@@ -1,1 +1,0 @@
-"""Written forms, and how they are read."""

@@ -1,1 +1,0 @@
-"""A script before the model: cleaning, tags, and agreement of all routes."""

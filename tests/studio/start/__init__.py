@@ -1,1 +1,0 @@
-"""Tests of studio/start."""

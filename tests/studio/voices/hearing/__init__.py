@@ -1,1 +1,0 @@
-"""Speech recognition, noise reduction and voiceprints."""
