@@ -19,13 +19,13 @@ from torch import Tensor
 
 from benchmarks.gpu import DEVICE, FRAME_SECONDS, graphed_ms
 from engine.codec import Codec, CodecConfig, Precision, load_codec
-from engine.codec.fused.decoder import FusedDecoder
-from engine.codec.fused.layer import ACTIVATION_DTYPES
-from engine.codec.fused.products import conv_weights
-from engine.kernels.codec.conv import SnakeGains, conv
-from engine.kernels.codec.conv_state import ConvState
-from engine.kernels.codec.conv_tiles import ConvTiles, pick_tiles
-from engine.kernels.compilation.compiling import compiling
+from engine.fused.codec_decoder import FusedDecoder
+from engine.fused.codec_layer import ACTIVATION_DTYPES
+from engine.fused.codec_products import conv_weights
+from engine.kernels.compilation import compiling
+from engine.kernels.conv import SnakeGains, conv
+from engine.kernels.conv_state import ConvState
+from engine.kernels.conv_tiles import ConvTiles, pick_tiles
 from engine.kernels.launch import shared_memory
 
 SIZES = ((64, 8), (32, 8), (32, 4), (8, 1), (1, 8), (1, 1))

@@ -27,8 +27,7 @@ from benchmarks.common.report import Report
 from engine.checkpoint import open_source, published_key
 from engine.codec import Codec
 from engine.config import ModelConfig
-from engine.model.dual_ar import DualAR
-from engine.model.shapes import only_shapes
+from engine.model.dual_ar import DualAR, only_shapes
 from studio.models.catalogue import TREES
 
 S2_PRO = TREES["s2-pro"]

@@ -23,8 +23,8 @@ from benchmarks.engine.model import DEVICE, FRAME_SECONDS, S2_PRO, join, random_
 from benchmarks.engine.resume import check_resume
 from engine import kernels
 from engine.codec import Codec, CodecConfig, Precision
-from engine.codec.fused.decoder import FusedDecoder
 from engine.config import TwelveBits, Weights
+from engine.fused.codec_decoder import FusedDecoder
 from engine.model.dual_ar import DualAR
 from engine.model.stored_weight import StoredWeight
 from engine.runtime.codec_streams import GraphStreams

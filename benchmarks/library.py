@@ -21,13 +21,13 @@ from typing import Any
 
 import numpy as np
 
+from audio import Cut
+from audio.encode import pcm16, wav_header
+from audio.read import read_clip
 from engine import Engine, EngineConfig
-from studio.audio.encode import pcm16, wav_header
-from studio.audio.read import read_clip
 from studio.engine_host import EngineHost
 from studio.library import Library, NewSample, TakeFilter, Voice, VoiceFields
-from studio.library.records import Cut
-from studio.library.takes.take import Take
+from studio.library.take import Take
 from studio.speech.request import OwnClip, SpeechRequest
 from studio.speech.speech_service import SpeechService
 from studio.voices.intake import take_in

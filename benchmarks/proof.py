@@ -20,16 +20,17 @@ from pathlib import Path
 import httpx
 import numpy as np
 
+from audio.encode import WAV_HEADER, floats, pcm16
 from benchmarks.proofing.faults import FAULTS, OF_LENGTH, Planted, Spoken
 from benchmarks.proofing.sentences import SENTENCES
 from benchmarks.proofing.varied_texts import VARIED
 from benchmarks.serving.api_server import StudioProcess
-from studio.audio.encode import WAV_HEADER, floats, pcm16
-from studio.library.projects.proof_records import Checked, ProofFinding
-from studio.library.takes.take import Take, Timed
-from studio.projects.proof.part_check import check_take
-from studio.speech.reading import normalised
-from studio.voices.hearing.recogniser import FasterWhisper
+from longform.library.proof_records import Checked, ProofFinding
+from longform.proof.part_check import check_take
+from speechtext.reading import normalised
+from speechtext.word_times import Timed
+from studio.library.take import Take
+from studio.voices.recogniser import Recogniser
 
 RATE = 44_100
 VOICES = ("Clara", "Otto", "Nora", "Alan")
@@ -79,7 +80,7 @@ def _generate(folder: Path, texts: Sequence[str]) -> None:
             studio.stop()
 
 
-def check(recogniser: FasterWhisper | None, text: str, pcm: np.ndarray) -> Checked:
+def check(recogniser: Recogniser | None, text: str, pcm: np.ndarray) -> Checked:
     """As a project checks a take."""
     samples = np.frombuffer(pcm16(pcm), "<i2")
     parameters = {"read_as": normalised(text)}
@@ -107,7 +108,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         texts = (VARIED if wanted.varied else SENTENCES)[: wanted.count]
         sentences = spoken_texts(wanted.audio or Path(scratch), texts)
-    recogniser = FasterWhisper(wanted.recogniser) if wanted.recogniser else None
+    recogniser = Recogniser(wanted.recogniser) if wanted.recogniser else None
     detected, planted, alarms, words = Counter[str](), Counter[str](), 0, 0
     begun, cpu = time.perf_counter(), time.process_time()
     for sentence in sentences:

@@ -34,13 +34,13 @@ from pathlib import Path
 
 import httpx
 
+from audio.formats import FORMATS
 from benchmarks.common.material import clip, data_url, sentence
 from benchmarks.common.report import Report, percentile, table
 from benchmarks.serving.api_server import StudioProcess
 from benchmarks.serving.listener import Address
 from benchmarks.serving.loads import CLIP_WORDS
 from benchmarks.serving.recording import Recorded, record
-from studio.audio.formats import FORMATS
 
 HANG_UPS = 0.25
 CHARACTERS = (10, 120)

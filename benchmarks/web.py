@@ -1,6 +1,7 @@
 """The web layer alone: first byte and CPU time of requests with an engine that takes no time. python -m benchmarks.web
 
-Also the time to first sound through Fish Audio's routes, compared with our own.
+Also the time to first sound through other services' routes and sockets, compared with our own, in turns; --at URL
+--wyoming PORT measures only this, of a running studio.
 
 A stub instead of the engine delivers ready chunks in real time, on the same event loop; server and client are
 two processes on one machine. Prints a table for people and one line of JSON last.
@@ -28,12 +29,15 @@ import uvicorn
 from websockets.asyncio.client import connect
 
 from engine import AudioChunk, EngineConfig, EngineInfo, EngineStats, Timing, Utterance
+from launch.startup import create_app
 from studio.settings import Settings
-from studio.start.startup import create_app
 
 RATE, FRAME, CHUNK = 44_100, 2048, 4
 SPEECH = "/v1/audio/speech"
 LIVE = "/v1/tts/live"
+TEXT_SOCKET = "/v1/audio/speech/stream"
+MULTI = "/elevenlabs/v1/text-to-speech/default/multi-stream-input"
+TEXT = "Hello, it is good to hear you."
 PACKED = "application/msgpack"
 COMPARED = 30
 """Requests per route."""
@@ -68,7 +72,7 @@ class StubEngine:
         pass
 
 
-def serve(port: int, ready: Event) -> None:
+def serve(port: int, wyoming: int, ready: Event) -> None:
     """The studio without its page, on the stub."""
 
     def start(config: EngineConfig, progress: Callable[[str, float], None]) -> StubEngine:
@@ -76,7 +80,8 @@ def serve(port: int, ready: Event) -> None:
         return StubEngine(config)
 
     with tempfile.TemporaryDirectory() as empty:
-        settings = Settings(page=False, voices=empty, home=empty, keep_takes=0)
+        address = f"tcp://127.0.0.1:{wyoming}"
+        settings = Settings(page=False, voices=empty, home=empty, keep_takes=0, wyoming=address)
         app = create_app(settings, start)  # type: ignore[arg-type]
         uvicorn.run(app, host="127.0.0.1", port=port, log_level="critical")
 
@@ -112,9 +117,48 @@ async def first_live_sound(url: str, text: str) -> float:
         return time.perf_counter() - began
 
 
-async def compare(url: str) -> dict[str, float]:
-    """Median milliseconds to the first sound by each route, in turns."""
-    text = "Hello, it is good to hear you."
+async def first_of_text_socket(url: str) -> float:
+    """The same from a sentence on our text socket, which is already configured."""
+    async with connect(url.replace("http", "ws") + TEXT_SOCKET, proxy=None) as socket:
+        await socket.send(json.dumps({"type": "session.config", "response_format": "pcm", "sample_rate": RATE}))
+        began = time.perf_counter()
+        await socket.send(json.dumps({"type": "input.text", "text": TEXT}))
+        await socket.send(json.dumps({"type": "input.flush"}))
+        while isinstance(await socket.recv(), str):
+            pass
+        return time.perf_counter() - began
+
+
+async def first_of_multi_socket(url: str) -> float:
+    """The same from a sentence on ElevenLabs' socket, whose context is already open."""
+    async with connect(f"{url.replace('http', 'ws')}{MULTI}?output_format=pcm_44100", proxy=None) as socket:
+        await socket.send(json.dumps({"text": " ", "context_id": "a"}))
+        began = time.perf_counter()
+        await socket.send(json.dumps({"text": TEXT + " ", "context_id": "a", "flush": True}))
+        while not json.loads(await socket.recv()).get("audio"):
+            pass
+        return time.perf_counter() - began
+
+
+async def first_of_wyoming(port: int) -> float:
+    """The same from a sentence on a connection of Wyoming, whose text has already begun."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        writer.write(b'{"type": "synthesize-start"}\n')
+        began = time.perf_counter()
+        chunk = {"type": "synthesize-chunk", "data": {"text": TEXT}}
+        writer.write(json.dumps(chunk).encode() + b'\n{"type": "synthesize-stop"}\n')
+        while (event := json.loads(await reader.readline()))["type"] != "audio-chunk":
+            await reader.readexactly(event.get("data_length", 0))
+        await reader.readexactly(event["data_length"] + event["payload_length"])
+        return time.perf_counter() - began
+    finally:
+        writer.close()
+
+
+async def compare(url: str, wyoming: int) -> dict[str, float]:
+    """Median milliseconds to the first sound by each route, in turns, each while nothing else runs."""
+    text = TEXT
     packed = {"content": ormsgpack.packb({"text": text, "format": "pcm"}), "headers": {"Content-Type": PACKED}}
     ours = {"input": text, "response_format": "pcm", "sample_rate": RATE}
     firsts: dict[str, list[float]] = {}
@@ -125,9 +169,14 @@ async def compare(url: str) -> dict[str, float]:
                 "/v1/tts, JSON": first_sound(client, "/v1/tts", json={"text": text, "format": "pcm"}),
                 "/v1/tts, MessagePack": first_sound(client, "/v1/tts", **packed),
                 LIVE: first_live_sound(url, text),
+                TEXT_SOCKET: first_of_text_socket(url),
+                "multi-stream-input": first_of_multi_socket(url),
+                "Wyoming": first_of_wyoming(wyoming),
             }
             for way, asking in ways.items():
                 firsts.setdefault(way, []).append(await asking)
+                while (await client.get("/health")).json()["load"]["running"]:
+                    pass  # the cancelled take still holds its row
     return {way: round(1000 * statistics.median(seconds), 2) for way, seconds in firsts.items()}
 
 
@@ -158,7 +207,7 @@ async def measure(url: str, server: int, streams: int, format_name: str, seconds
 
 def cpu_seconds(process: int) -> float:
     """CPU seconds that a process has used, over all its threads."""
-    with open(f"/proc/{process}/stat") as file:
+    with open(f"/proc/{process}/stat", encoding="utf-8") as file:
         fields = file.read().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -168,13 +217,19 @@ def main() -> None:
     parser.add_argument("--streams", type=int, nargs="+", default=[1, 64, 256])
     parser.add_argument("--formats", nargs="+", default=["pcm", "wav", "mp3", "opus"])
     parser.add_argument("--seconds", type=float, default=6.0)
+    parser.add_argument("--at")
+    parser.add_argument("--wyoming", type=int, default=10_200)
     options = parser.parse_args()
-    with socket.socket() as probe:
+    if options.at:
+        print(json.dumps({"first_sound_ms": asyncio.run(compare(options.at, options.wyoming))}))
+        return
+    with socket.socket() as probe, socket.socket() as other:
         probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+        other.bind(("127.0.0.1", 0))
+        port, wyoming = probe.getsockname()[1], other.getsockname()[1]
     context = multiprocessing.get_context("spawn")
     ready = context.Event()
-    server = context.Process(target=serve, args=(port, ready), daemon=True)
+    server = context.Process(target=serve, args=(port, wyoming, ready), daemon=True)
     server.start()
     assert server.pid and ready.wait(60)
     url = f"http://127.0.0.1:{port}"
@@ -188,7 +243,7 @@ def main() -> None:
                 f"{format_name:>6} {streams:>7} {row['first_byte_ms_p50']:>11} ms {row['first_byte_ms_p95']:>6} ms"
                 f" {row['core_percent_a_stream']:>11} % {row['server_core_percent']:>5} %"
             )
-    ways = asyncio.run(compare(url))
+    ways = asyncio.run(compare(url, wyoming))
     for way, milliseconds in ways.items():
         print(f"{way:>22} {milliseconds:>7} ms to the first sound")
     server.terminate()

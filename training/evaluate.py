@@ -240,10 +240,7 @@ async def say(engine: Engine, text: str, reference: Reference | None, seed: int)
 @torch.inference_mode()
 def decoded(codec: Codec, reference: Reference) -> np.ndarray:
     """A reference's codes as audio, in its own voice."""
-    colours = None
-    if codec.timbre is not None and reference.timbre is not None:
-        colours = codec.timbre.colours(torch.from_numpy(reference.timbre)[None])
-    return codec.decode(torch.from_numpy(reference.codes)[None].long(), None, colours)[0, 0].numpy()
+    return codec.decode(torch.from_numpy(reference.codes)[None].long())[0, 0].numpy()
 
 
 async def clones_of_people(

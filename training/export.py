@@ -2,10 +2,9 @@
 
     python -m training.export WORK assets/fry
 
-Reads WORK/codes.pt, WORK/decoder.pt and WORK/speech.pt; WORK/timbre.pt, if it exists, replaces the decoder,
-and the folder's clip of the default voice gives the vector of takes without a reference. The codec is written in half
-precision: the tensors that affect codes were rounded to it before the corpus was encoded, so the file gives the codes
-that the language model was trained on.
+Reads WORK/codes.pt, WORK/decoder.pt and WORK/speech.pt. The codec is written in half precision: the tensors that affect
+codes were rounded to it before the corpus was encoded, so the file gives the codes that the language model was trained
+on.
 """
 
 from __future__ import annotations
@@ -25,14 +24,9 @@ from torch import Tensor
 from engine import ModelCard
 from engine.checkpoint import published_key
 from engine.codec.codec_config import CodecConfig, TransformerConfig
-from engine.codec.timbre import TimbreEncoder
 from engine.config import TransformerSizes
-from training.judging.measures import read_wave
-from training.sizes import CODEC, MODEL, WITH_TIMBRE
+from training.sizes import CODEC, MODEL
 from training.speech.vocabulary import token_id, write_tokenizer
-from training.teacher.voices import DEFAULT
-
-_ENCODER = "timbre.encoder."
 
 
 def codec_tensors(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -52,18 +46,6 @@ def codec_tensors(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
         out[stem + names[0]] = value.float().flatten(1).norm(dim=1).view(-1, *[1] * (value.dim() - 1))
         out[stem + names[1]] = value.contiguous()
     return out
-
-
-def with_default_voice(timbre: Path, clip: Path) -> dict[str, Tensor]:
-    """The tensors of a timbre.pt, with the vector of a clip, a 16-bit mono WAV file, for the default voice."""
-    assert WITH_TIMBRE.timbre is not None
-    state: dict[str, Tensor] = torch.load(timbre, map_location="cpu")
-    encoder = TimbreEncoder(WITH_TIMBRE.timbre, WITH_TIMBRE.sample_rate)
-    own = {k.removeprefix(_ENCODER): v.float() for k, v in state.items() if k.startswith(_ENCODER)}
-    encoder.load_state_dict(own)
-    with torch.no_grad():
-        state["timbre.default"] = encoder(torch.from_numpy(read_wave(clip))[None])[0].half()
-    return state
 
 
 def codec_yaml(config: CodecConfig) -> dict[str, Any]:
@@ -108,7 +90,7 @@ def codec_yaml(config: CodecConfig) -> dict[str, Any]:
             "pre_module": transformer(config.pre_module),
             "post_module": transformer(config.post_module),
         },
-    } | ({"timbre": asdict(config.timbre)} if config.timbre else {})
+    }
 
 
 def model_config() -> dict[str, Any]:
@@ -158,13 +140,9 @@ def main() -> None:
     speech = torch.load(work / "speech.pt", map_location="cpu")
     tensors = {published_key(k): v.bfloat16().contiguous() for k, v in speech.items()}
     save_file(tensors, out / "model.safetensors", metadata={"format": "pt"})
-    config, decode_side = CODEC, torch.load(work / "decoder.pt", map_location="cpu")
-    if (work / "timbre.pt").exists():
-        clip = out / "voices" / f"{DEFAULT.name}.wav"
-        config, decode_side = WITH_TIMBRE, with_default_voice(work / "timbre.pt", clip)
-    codes = torch.load(work / "codes.pt", map_location="cpu")
-    torch.save(codec_tensors(codes | decode_side), out / "codec.pth")
-    (out / "codec.yaml").write_text(yaml.safe_dump(codec_yaml(config), sort_keys=False))
+    codes, decoder = (torch.load(work / name, map_location="cpu") for name in ("codes.pt", "decoder.pt"))
+    torch.save(codec_tensors(codes | decoder), out / "codec.pth")
+    (out / "codec.yaml").write_text(yaml.safe_dump(codec_yaml(CODEC), sort_keys=False))
     (out / "card.json").write_text(json.dumps(asdict(CARD), indent=1) + "\n")
     (out / "config.json").write_text(json.dumps(model_config(), indent=1) + "\n")
     write_tokenizer(out)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from engine.codec.codec_config import CodecConfig, TimbreConfig, TransformerConfig
+from engine.codec.codec_config import CodecConfig, TransformerConfig
 from engine.config import ModelConfig, TransformerSizes
 
 CODEBOOK_SIZE = 1024
@@ -27,13 +25,6 @@ CODEC = CodecConfig(
     pre_module=TransformerConfig(**_TRANSFORMER, n_layer=2),
     post_module=TransformerConfig(**_TRANSFORMER, n_layer=3),
 )
-
-WITH_TIMBRE = replace(
-    CODEC,
-    post_module=replace(CODEC.post_module, n_layer=6),
-    timbre=TimbreConfig(dim=192, width=256, n_layer=6, bands=80),
-)
-"""The same codes, and a decoder that a timbre vector colours."""
 
 
 def _transformer(vocab_size: int, n_layer: int, intermediate_size: int, qk_norm: bool) -> TransformerSizes:

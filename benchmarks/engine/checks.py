@@ -15,16 +15,18 @@ import torch
 from benchmarks.engine.model import DEVICE, S2_PRO, error, join, row
 from engine import Engine, EngineConfig, Sampling, Utterance, kernels
 from engine.checkpoint import load
-from engine.codec.fused.decoder import FusedDecoder
 from engine.config import TwelveBits
+from engine.fused.codec_decoder import FusedDecoder
 from engine.fused.frame import FusedTransformer, Sharing, Weight
 from engine.model.dual_ar import Causal, DualAR, Transformer
 from engine.model.kv_cache import KVCache
 from engine.model.layers import rope_angles
+from engine.model.slots import Slots
 from engine.model.stored_weight import BITS, StoredWeight
 from engine.runtime.codec_streams import GraphStreams, PlainStreams
 from engine.runtime.graphs import capture
 from engine.runtime.runner import Runner
+from tests.engine.kernels import twins
 
 
 def check_kernels() -> dict[str, float]:
@@ -40,13 +42,14 @@ def check_kernels() -> dict[str, float]:
         for bits in (16, 8, 6):
             weight = StoredWeight.of(w, bits)
             wide = StoredWeight(weight.dequantised(torch.float32))
+            weight = weight.paired() if bits == 8 else weight
             key = f"linear {bits} bits {rows_}x{columns}x{depth}"
-            out[key] = error(kernels.linear(x, weight), kernels.linear_twin(fx, wide))
-            out[key + " norm"] = error(kernels.linear(x, weight, g, 1e-6), kernels.linear_twin(fx, wide, fg, 1e-6))
+            out[key] = error(kernels.linear(x, weight), twins.linear_twin(fx, wide))
+            out[key + " norm"] = error(kernels.linear(x, weight, g, 1e-6), twins.linear_twin(fx, wide, fg, 1e-6))
             summed = kernels.linear(x, weight, residual=r.clone())
-            out[key + " residual"] = error(summed, kernels.linear_twin(fx, wide, residual=fr))
+            out[key + " residual"] = error(summed, twins.linear_twin(fx, wide, residual=fr))
             gated = kernels.linear(x, weight, g, 1e-6, gated=True)
-            out[key + " gated"] = error(gated, kernels.linear_twin(fx, wide, fg, 1e-6, gated=True))
+            out[key + " gated"] = error(gated, twins.linear_twin(fx, wide, fg, 1e-6, gated=True))
     keys, values = (torch.randn(9, 2048, 8, 128, device=DEVICE).bfloat16() for _ in range(2))
     slots, positions = torch.tensor([3, 0, 8], device=DEVICE), torch.tensor([0, 600, 2047], device=DEVICE)
     table = rope_angles(torch.arange(2048, device=DEVICE), 128, 1e6)
@@ -54,27 +57,21 @@ def check_kernels() -> dict[str, float]:
     gains = [(1 + 0.1 * torch.randn(128, device=DEVICE)).bfloat16() for _ in range(2)]
     norms = (gains[0], gains[1])
     k2, v2 = keys.clone(), values.clone()
-    q = kernels.rope(qkv, norms, 1e-6, table, slots, positions, keys, values)
-    out["rotate"] = error(q, kernels.rope_twin(qkv, norms, 1e-6, table, slots, positions, k2, v2))
+    inputs = kernels.HeadInputs(qkv, norms, 1e-6, table, keys, values, slots, positions)
+    plain_inputs = inputs._replace(keys=k2, values=v2)
+    out["rotate"] = error(kernels.rope(inputs), twins.rope_twin(plain_inputs))
     out["rotate keys"] = error(keys, k2)
-    how = qkv, norms, 1e-6, table
-    y = kernels.decode_attention(*how, keys, values, slots, positions)
-    out["attention"] = error(y, kernels.decode_attention_twin(*how, k2, v2, slots, positions))
+    out["attention"] = error(kernels.decode_attention(inputs), twins.decode_attention_twin(plain_inputs))
     out["attention keys"] = error(keys, k2)
     logits = torch.randn(64, 4097, device=DEVICE) * 3
-    drawing = (
-        torch.randperm(64, device=DEVICE),
-        torch.rand(64, device=DEVICE) * 1.5,
-        torch.rand(64, device=DEVICE),
-        torch.randint(1, 200, (64,), device=DEVICE),
-        torch.randint(0, 2**62, (64,), device=DEVICE),
-        torch.randint(0, 2000, (64,), device=DEVICE),
-    )
-    recent = torch.randint(-1, 4097, (64, 10), device=DEVICE)
+    drawing, state = torch.randperm(64, device=DEVICE), Slots(S2_PRO, 63, 2048, DEVICE, torch.bfloat16)
+    state.temperature[:], state.top_p[:] = torch.rand(64) * 1.5, torch.rand(64)
+    state.top_k[:], state.seed[:] = torch.randint(1, 200, (64,)), torch.randint(0, 2**62, (64,))
+    state.frame[:], state.recent[:] = torch.randint(0, 2000, (64,)), torch.randint(-1, 4097, (64, 10))
     out["sample mismatches of 64"] = float(
-        (kernels.sample(logits, *drawing, 3) != kernels.sample_twin(logits, *drawing, 3)).sum()
+        (kernels.sample(logits, drawing, state, 3) != twins.sample_twin(logits, drawing, state, 3)).sum()
     )
-    mine, twin = (f(logits, *drawing, 0, recent) for f in (kernels.sample, kernels.sample_twin))
+    mine, twin = (f(logits, drawing, state, 0, True) for f in (kernels.sample, twins.sample_twin))
     out["semantic mismatches of 64"] = float((mine != twin).sum())
     return out
 

@@ -13,8 +13,8 @@ from benchmarks.common.material import noise
 from benchmarks.common.report import spread
 from benchmarks.engine.model import DEVICE, FRAME_SECONDS, S2_PRO, row
 from engine.codec import Codec
-from engine.codec.fused.decoder import FusedDecoder
-from engine.codec.fused.encoder import FusedEncoder
+from engine.fused.codec_decoder import FusedDecoder
+from engine.fused.codec_encoder import FusedEncoder
 from engine.model.dual_ar import DualAR
 from engine.runtime.clip_encoder import AT_ONCE, ClipEncoder
 from engine.runtime.codec_streams import GraphStreams

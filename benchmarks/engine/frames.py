@@ -21,7 +21,7 @@ from benchmarks.common.report import Report, table
 from benchmarks.engine.model import DEVICE, S2_PRO, random_model
 from benchmarks.gpu import floor, median_ms
 from engine.fused.frame import FusedFrame, FusedPrefill
-from engine.kernels.compilation.compiling import compiling
+from engine.kernels.compilation import compiling
 from engine.model.dual_ar import DualAR
 from engine.model.kv_cache import KVCache
 from engine.model.slots import Slots
@@ -61,7 +61,7 @@ def measure(model: DualAR, sizes: Sequence[int]) -> dict[str, dict[int, float]]:
     for filled in (cache.keys, cache.values, slots.input):
         filled.normal_()
     slots.seed.random_(2**62)
-    frame = FusedFrame(model, cache, slots, most, CONTEXT, True, twelve_bits="tiles")
+    frame = FusedFrame(model, cache, slots, True, twelve_bits="tiles")
     graphs = {rows: frame_graph(frame, slots, rows) for rows in sizes}
     read = FusedPrefill(model, frame.slow, cache)
     return {

@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from engine.config import ModelConfig, TransformerSizes
-from engine.model.dual_ar import DualAR
+from engine.model.dual_ar import DualAR, only_shapes
 from engine.model.prompt import Prompt
-from engine.model.shapes import only_shapes
 from engine.runtime.row import Row
 from engine.runtime.runner import Runner
 from engine.types import Sampling

@@ -9,7 +9,7 @@ from typing import Any
 
 from fleet import start
 from fleet.frontends import speech_processes
-from studio.start.startup import main as serve
+from launch.startup import main as serve
 
 
 def main() -> int:
@@ -17,9 +17,9 @@ def main() -> int:
 
     def deploy_paced(*arguments: Any) -> None:
         from benchmarks.fleet.paced import PacedDeployment  # not before Ray's settings are set, which it reads at once
-        from fleet import deployment
+        from fleet import ray_serve
 
-        deployment.EngineDeployment = PacedDeployment  # type: ignore[misc]
+        ray_serve.EngineDeployment = PacedDeployment  # type: ignore[misc]
         deploy(*arguments)
 
     count = int(os.environ["PACED_PROCESSES"])

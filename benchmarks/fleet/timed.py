@@ -14,7 +14,7 @@ import numpy as np
 from engine import EngineFull, EngineInfo, EngineStats, Utterance
 from fleet.membership import ReplicaLost
 from fleet.replica import HEARTBEAT_SECONDS, Item
-from fleet.routing import voice_of
+from fleet.routed_utterance import voice_of
 
 CODEBOOKS = 10
 FRAME_SECONDS = 2048 / 44100

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from studio.library.takes.take import Timed
+from speechtext.word_times import Timed
 
 FADE = 0.005
 """Seconds, at each joint: a click would be heard as a sound of its own."""

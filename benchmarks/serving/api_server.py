@@ -28,7 +28,7 @@ class StudioProcess:
             probe.bind(("127.0.0.1", 0))
             self.port: int = probe.getsockname()[1]
         self._started = time.perf_counter()
-        self._output = tempfile.TemporaryFile("w+")  # noqa: SIM115  (it lives as long as the process)
+        self._output = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115  (it lives as long as the process)
         self._process = subprocess.Popen(
             [sys.executable, *(program or ("app.py",))],
             cwd=ROOT,

@@ -16,9 +16,9 @@ from benchmarks.common.material import sentence
 from engine import AudioChunk, EngineConfig, EngineInfo, EngineStats, Reference, SpeechEngine, Timing, Utterance
 from studio.engine_host import EngineHost
 from studio.library import Library
+from studio.speech.recorder import Retention
 from studio.speech.request import SpeechRequest
 from studio.speech.speech_service import SpeechService
-from studio.takes.recorder import Retention
 from studio.voices.resolver import VoiceResolver
 
 RATE, FRAME, CODEBOOKS, CHUNK = 44_100, 2048, 10, 8

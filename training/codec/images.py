@@ -6,28 +6,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.codec.codec_layers import CausalConv1d, CausalConvTranspose1d, ResidualUnit, Snake
+from engine.codec.codec_layers import CausalConv1d, CausalConvTranspose1d, ResidualUnit, Snake, Stack
 from engine.codec.model import Decoder, DecoderBlock, Encoder, EncoderBlock
-from engine.codec.stream import Stack
-from engine.codec.timbre import Colours, coloured
 
 
-def through_images(stack: Encoder | Decoder, x: Tensor, colours: Colours | None = None) -> Tensor:
-    """The result of stack(x), for x (rows, channels, steps); a decoder also uses the remaining colours."""
-    y = x.unsqueeze(2).contiguous(memory_format=torch.channels_last)
-    if colours is None:
-        return _run(stack, y).squeeze(2)
-    assert isinstance(stack, Decoder)
-    left = iter(colours)
-    first, *blocks, snake, last, limit = stack.model
-    y = coloured(_run(first, y), left)
-    for block in blocks:
-        assert isinstance(block, DecoderBlock)
-        begin, *layers = block.block
-        y = _run(begin, y)
-        for layer in layers:
-            y = coloured(_run(layer, y), left)
-    return _run(limit, _run(last, _run(snake, y))).squeeze(2)
+def through_images(stack: Encoder | Decoder, x: Tensor) -> Tensor:
+    """The result of stack(x), for x (rows, channels, steps)."""
+    return _run(stack, x.unsqueeze(2).contiguous(memory_format=torch.channels_last)).squeeze(2)
 
 
 def _run(module: nn.Module, x: Tensor) -> Tensor:

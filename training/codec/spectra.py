@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-
-from engine.codec.timbre import mel_filters
 
 SAMPLE_RATE = 44100
 HOP = 256
@@ -17,6 +16,18 @@ HOP = 256
 @lru_cache(maxsize=32)
 def _window(size: int, device: torch.device) -> Tensor:
     return torch.hann_window(size, device=device)
+
+
+@lru_cache(maxsize=32)
+def mel_filters(size: int, bands: int, top: float, device: torch.device) -> Tensor:
+    """Triangular filters (bands, size / 2 + 1), each with sum one, evenly spaced in mel up to `top` Hz."""
+    bins = torch.linspace(0, SAMPLE_RATE / 2, size // 2 + 1)
+    edges = torch.linspace(0, 2595 * math.log10(1 + top / 700), bands + 2)
+    hertz = 700 * (10 ** (edges / 2595) - 1)
+    rising = (bins - hertz[:-2, None]) / (hertz[1:-1] - hertz[:-2])[:, None]
+    falling = (hertz[2:, None] - bins) / (hertz[2:] - hertz[1:-1])[:, None]
+    filters = torch.minimum(rising, falling).clamp(min=0)
+    return (filters / (filters.sum(1, keepdim=True) + 1e-8)).to(device)
 
 
 def magnitudes(audio: Tensor, size: int, hop: int) -> Tensor:
@@ -28,7 +39,7 @@ def magnitudes(audio: Tensor, size: int, hop: int) -> Tensor:
 
 def log_mel(audio: Tensor, size: int = 1024, bands: int = 80, top: float = 8000.0) -> Tensor:
     """log10 of mel magnitudes (rows, bands, samples / 256), of twice the signal, with a floor of 0.01."""
-    filters = mel_filters(size, bands, top, audio.device, SAMPLE_RATE)
+    filters = mel_filters(size, bands, top, audio.device)
     return (filters @ magnitudes(2 * audio, size, HOP) + 1e-2).log10()
 
 
@@ -48,20 +59,6 @@ def _half_band(device: torch.device) -> Tensor:
 def halved(audio: Tensor) -> Tensor:
     """Audio (rows, 1, samples) at 44.1 kHz → (rows, 1, samples / 2) at 22.05: the full band of the teacher's voices."""
     return F.conv1d(audio, _half_band(audio.device), stride=2, padding=47)
-
-
-@lru_cache(maxsize=4)
-def _narrow_band(device: torch.device) -> Tensor:
-    """A low-pass filter at 7.4 kHz for signals at 22.05 kHz, (1, 1, 95)."""
-    steps = torch.arange(-47, 48, dtype=torch.float64)
-    share = 2 * 7400 / (SAMPLE_RATE / 2)
-    taps = share * torch.sinc(share * steps) * torch.kaiser_window(95, periodic=False, beta=8.0, dtype=torch.float64)
-    return (taps / taps.sum()).float()[None, None].to(device)
-
-
-def low_passed(audio: Tensor) -> Tensor:
-    """Audio (rows, 1, samples) at 22.05 kHz, limited to the band of a recording at 16 kHz."""
-    return F.conv1d(audio, _narrow_band(audio.device), padding=47)
 
 
 _SCALES = ((1024, 128), (512, 96), (256, 64), (128, 32), (64, 16))

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -37,15 +39,24 @@ def encode_corpus(codec: Codec, corpus: Corpus) -> Tensor:
     return codes
 
 
+@contextmanager
+def as_the_engine() -> Iterator[None]:
+    """Encode in float32 without TF32, as the engine does; and without tuning, which every new length would repeat."""
+    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+    before = matmul.allow_tf32, cudnn.allow_tf32, cudnn.benchmark
+    matmul.allow_tf32 = cudnn.allow_tf32 = cudnn.benchmark = False
+    try:
+        yield
+    finally:
+        matmul.allow_tf32, cudnn.allow_tf32, cudnn.benchmark = before
+
+
 @torch.no_grad()
 def encode_utterances(codec: Codec, audio: Tensor, starts: np.ndarray, frames: np.ndarray, codes: Tensor) -> None:
     """Fill codes (frames, codebooks) for utterances of a signal (samples,) int16, each this many frames from its start.
 
-    In float32 without TF32, as in the engine; batches have similar lengths.
+    Batches have similar lengths.
     """
-    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
-    before = matmul.allow_tf32, cudnn.allow_tf32, cudnn.benchmark
-    matmul.allow_tf32 = cudnn.allow_tf32 = cudnn.benchmark = False  # else every new length would be tuned again
     by_length = np.argsort(frames, kind="stable")
     first = 0
     while first < len(by_length):
@@ -53,9 +64,9 @@ def encode_utterances(codec: Codec, audio: Tensor, starts: np.ndarray, frames: n
         while last < len(by_length) and frames[by_length[last]] * (last - first + 1) <= BATCH_FRAMES:
             last += 1
         chosen = by_length[first:last]
-        _encode_batch(codec, audio, starts[chosen], frames[chosen], codes)
+        with as_the_engine():
+            _encode_batch(codec, audio, starts[chosen], frames[chosen], codes)
         first = last
-    matmul.allow_tf32, cudnn.allow_tf32, cudnn.benchmark = before
 
 
 def _encode_batch(codec: Codec, audio: Tensor, starts: np.ndarray, frames: np.ndarray, codes: Tensor) -> None:

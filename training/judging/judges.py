@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from engine.codec.resample import resample
+from engine.runtime.clip_encoder import resample
 from training.codec.spectra import SAMPLE_RATE
 
 RATE = 16000
@@ -80,7 +80,6 @@ class Naturalness:
     """Distill-MOS (Microsoft): a mean opinion score from 1 to 5."""
 
     def __init__(self) -> None:
-        resample(torch.zeros(1, RATE), SAMPLE_RATE, RATE)  # the engine can import torchaudio with any torch
         import distillmos
 
         self._model = distillmos.ConvTransformerSQAModel().eval()

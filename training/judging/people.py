@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from engine import Reference
-from engine.codec.resample import resample
+from engine.runtime.clip_encoder import resample
 from training.codec.spectra import SAMPLE_RATE
 from training.judging.judges import VoiceJudge
 from training.judging.measures import interval, median_pitch
