@@ -5,6 +5,7 @@
 VENV ?= .venv
 PY := $(VENV)/bin/python
 NODE := $(VENV)/bin/node
+SHIPPED := audio engine fleet launch longform manuscript protocols speechtext studio app.py
 export PYTHON VENV
 
 .PHONY: all run fleet test lint types docs bench bench-gpu soak release clean
@@ -22,12 +23,13 @@ lint:
 	@scripts/prepare checks
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
-	$(NODE) node_modules/eslint/bin/eslint.js assets/page tests/page eslint.config.js
+	$(NODE) node_modules/eslint/bin/eslint.js assets/page tests/page eslint.config.mjs pinokio.js
 
-# Page scripts that do not use the DOM are checked more strictly.
+# The second run of mypy finds what Windows lacks. Page scripts that do not use the DOM are checked more strictly.
 types:
 	@scripts/prepare checks
 	$(PY) -m mypy
+	$(PY) -m mypy --platform win32 --cache-dir .mypy_cache/win32 $(SHIPPED)
 	$(NODE) node_modules/typescript/bin/tsc
 	$(NODE) node_modules/typescript/bin/tsc --project tsconfig.strict.json
 
@@ -56,10 +58,10 @@ soak:
 	@scripts/prepare run
 	@$(PY) -m benchmarks.soak
 
-# Builds and checks the wheel and the source archive of a version, and prints the commands that publish it.
+# Builds and checks the wheel and the source archive of a version, and prints the tag that publishes them.
 release:
 	@scripts/prepare test
-	@scripts/release
+	@scripts/release $(TAG)
 
 clean:
 	rm -rf $(VENV) node_modules site dist .pytest_cache .ruff_cache .mypy_cache

@@ -7,7 +7,7 @@ import numpy as np
 import soundfile
 
 from engine import Engine, EngineConfig, Sampling, Utterance
-from studio.paths import ASSETS
+from studio import ASSETS
 
 
 async def main(clip: str, words: str, text: str, path: str) -> None:

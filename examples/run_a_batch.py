@@ -8,7 +8,7 @@ import numpy as np
 import soundfile
 
 from engine import Engine, EngineConfig, Sampling, Utterance
-from studio.paths import ASSETS
+from studio import ASSETS
 
 
 async def main(lines: Path, folder: Path) -> None:

@@ -7,7 +7,7 @@ from contextlib import aclosing
 import soundfile
 
 from engine import Engine, EngineConfig, Sampling, Utterance
-from studio.paths import ASSETS
+from studio import ASSETS
 
 
 async def main(text: str, path: str) -> None:

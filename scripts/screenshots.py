@@ -112,7 +112,7 @@ def longform(page: Page) -> None:
     document = {"name": "lighthouse.md", "mimeType": "text/markdown", "buffer": STORY.encode()}
     page.get_by_label("Choose a document").set_input_files(document)  # type: ignore[arg-type]
     page.get_by_label("Find the speakers").check()
-    page.locator("#area-longform [data-part=names] label").first.wait_for()
+    page.locator("#area-longform .long-cast .cast-list > li").first.wait_for()
     page.click("#area-longform [data-part=make]")
     page.click("#area-longform [data-part=speak]")
     page.wait_for_function("document.querySelector('#area-longform [data-part=progress]').value === 1")
