@@ -25,6 +25,8 @@ export class PartRow extends EventTarget {
   base = "";
   /** @type {import("../unsaved.js").Entry | undefined} */
   #unsaved;
+  /** @type {RegExp | null} */
+  #found = null;
 
   constructor(voices) {
     super();
@@ -46,6 +48,8 @@ export class PartRow extends EventTarget {
     this.chapter = element("strong");
     this.cue = element("span", { className: "long-cue quiet" });
     this.text = element("textarea", { rows: 1, spellcheck: false, dir: "auto", onfocus: () => this.#enter(), onblur: () => this.#fillText(), oninput: () => tell("type", { text: this.text.value }), onchange: () => tell("change", { text: this.text.value }) });
+    this.marks = element("div", { className: "long-marks", dir: "auto", hidden: true });
+    this.marks.setAttribute("aria-hidden", "true");
     this.error = element("p", { className: "long-error" });
     this.voice = element("select", { onchange: () => tell("change", { voice: this.voice.value }) });
     this.take = element("select", { onchange: () => tell("change", { take: this.take.value }) });
@@ -60,7 +64,7 @@ export class PartRow extends EventTarget {
     this.element = element("li", {}, [
       element("div", { className: "long-which" }, [this.box, this.handle]),
       element("div", { className: "long-text" }, [
-        this.cue, this.chapter, this.text, this.error, this.note.element,
+        this.cue, this.chapter, element("div", { className: "long-words" }, [this.marks, this.text]), this.error, this.note.element,
         element("div", { className: "long-facts" }, [this.state, this.directed, this.speech, this.voice, this.length, this.take, this.compare, this.line]),
         this.tools.element,
       ]),
@@ -76,6 +80,25 @@ export class PartRow extends EventTarget {
   set isSelected(isSelected) {
     this.box.checked = isSelected;
     this.element.toggleAttribute("data-selected", isSelected);
+  }
+
+  /** The pattern whose matches are marked in the text; null: none. */
+  get found() {
+    return this.#found;
+  }
+
+  set found(pattern) {
+    if (String(pattern) === String(this.#found)) return;
+    this.#found = pattern;
+    this.#markWords();
+    if (!pattern) this.element.removeAttribute("data-found");
+  }
+
+  /** Focus the text with its first match selected, so that typing replaces it. */
+  enter() {
+    const [match] = this.#found ? this.text.value.matchAll(this.#found) : [];
+    this.text.focus({ preventScroll: true });
+    if (match) this.text.setSelectionRange(match.index, match.index + match[0].length);
   }
 
   /** Name of the character that speaks; blank: none. */
@@ -164,6 +187,20 @@ export class PartRow extends EventTarget {
     this.base = this.part.text;
     const text = this.#unsaved?.changes.text ?? this.base;
     if (this.text.value !== text) this.text.value = text;
+    if (this.#found) this.#markWords();
+  }
+
+  /** Mark the matches on a copy of the text behind the field, whose own text cannot be marked. */
+  #markWords() {
+    const text = this.text.value;
+    const pieces = [];
+    let end = 0;
+    for (const match of this.#found ? text.matchAll(this.#found) : []) {
+      pieces.push(text.slice(end, match.index), element("mark", { textContent: match[0] }));
+      end = match.index + match[0].length;
+    }
+    this.marks.hidden = !pieces.length;
+    this.marks.replaceChildren(...pieces, text.slice(end));
   }
 
   /** Called once, as a row shows many parts in turn. */
