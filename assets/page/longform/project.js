@@ -230,6 +230,7 @@ export class Project extends EventTarget {
     this.part("pause").hidden = this.part("cancel").hidden = !isUnderWay;
     showPlaying(this.part("pause"), state !== "paused", phrase(state === "paused" ? "project.resume" : "project.pause"));
     this.part("play-all").hidden = !parts.done;
+    this.part("play-all").classList.toggle("long-main", !missing);
   }
 
   /** Make the button that plays all parts pause and resume them, so that a second click does not restart. */
