@@ -8,9 +8,9 @@ from fastapi import APIRouter
 
 from protocols.elevenlabs.account_routes import AccountRoutes
 from protocols.elevenlabs.eleven_names import PREFIX, for_eleven_client
+from protocols.elevenlabs.eleven_speech import ElevenSpeechRoutes
+from protocols.elevenlabs.eleven_voices import ElevenVoiceRoutes
 from protocols.elevenlabs.sockets import eleven_sockets
-from protocols.elevenlabs.speech_routes import ElevenSpeechRoutes
-from protocols.elevenlabs.voice_routes import ElevenVoiceRoutes
 from studio.api.error_responses import ApiError, Protocol, add_protocol
 from studio.services import Studio
 from studio.speech.speech_service import SpeechService

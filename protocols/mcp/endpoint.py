@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import nullcontext
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -72,18 +74,12 @@ class McpEndpoint:
         await self._manager.handle_request(scope, receive, noting)
 
     def _made(self) -> Any:
-        from mcp.server.mcpserver import Context
         from mcp.server.transport_security import TransportSecuritySettings
 
-        from protocols.mcp.project_tools import build_server
-        from protocols.mcp.studio_client import StudioClient, client_of
+        from protocols.mcp.studio_client import client_of
+        from protocols.mcp.tools import build_server
 
-        def studio_of(context: Context) -> StudioClient:
-            request = context.request_context.request
-            assert request is not None, "every call comes in a request"
-            return client_of(request, self._root_path)
-
-        server = build_server(studio_of)
+        server = build_server(lambda _: nullcontext(partial(client_of, self._root_path)))
         server.streamable_http_app(
             streamable_http_path=PATH,
             max_request_body_size=MAX_BODY,

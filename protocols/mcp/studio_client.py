@@ -5,22 +5,27 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import anyio
 import httpx
+from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from starlette.requests import Request
 
 from audio.read import MAX_BYTES
 from engine import open_regular
 from studio.api.sending import until_hangup
+from studio.supervisor import end_tasks
 
 MAX_DOCUMENT = 32 * 2**20
 """Bytes, as of POST /v1/projects."""
+TICK_SECONDS = 1.0
 TIMEOUT = httpx.Timeout(None, connect=10.0)
 """Speech may wait in a queue for minutes; cancelling a call closes its connection, which frees the row."""
 
@@ -36,14 +41,18 @@ class StudioClient:
     """Whether the caller is this machine's user, so that tools may read and write its files."""
     ready: asyncio.Task[str] | None = None
     """Ends when the studio has started, with its problem or blank."""
-    request: Request | None = None
-    """The request over HTTP that called the tool. A client that hangs up cannot fetch the answer any more."""
+    context: Context | None = None
+    """The call's, whose request over HTTP ends if the client hangs up, which cannot fetch the answer any more."""
 
     async def get(self, path: str, **query: Any) -> dict[str, Any]:
         return _object(await self.send("GET", path, params={name: v for name, v in query.items() if v is not None}))
 
     async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         return _object(await self.send("POST", path, json=dict(body)))
+
+    async def upload(self, path: str, fields: Mapping[str, Any], **file: tuple[str, bytes]) -> dict[str, Any]:
+        """``file``: the field of a file, with its name and contents."""
+        return _object(await self.send("POST", path, data=dict(fields), files=file))
 
     async def patch(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         return _object(await self.send("PATCH", path, json=dict(body)))
@@ -54,12 +63,31 @@ class StudioClient:
             raise ToolError(problem)
         try:
             calling = self.client.request(method, path, **request)
-            answer = await (until_hangup(self.request, calling) if self.request is not None else calling)
+            asked: Request | None = self.context.request_context.request if self.context else None
+            answer = await (until_hangup(asked, calling) if asked is not None else calling)
         except httpx.HTTPError as error:
             raise ToolError(f"the studio at {self.address} does not answer: {error or type(error).__name__}") from error
         if answer.is_error:
             raise ToolError(_message(answer))
         return answer
+
+    @asynccontextmanager
+    async def reporting(self, message: str) -> AsyncIterator[None]:
+        """Report the seconds that work takes, if the client asked for progress; this also keeps its time limit away."""
+        assert self.context is not None
+        report = self.context.report_progress
+
+        async def tick() -> None:
+            for seconds in count(TICK_SECONDS):
+                await asyncio.sleep(TICK_SECONDS)
+                await report(seconds, None, message)
+
+        await report(0, None, message)
+        ticking = asyncio.create_task(tick())
+        try:
+            yield
+        finally:
+            await end_tasks(ticking)
 
     async def file_of(self, path: str | None, encoded: str | None, field_name: str, limit: int = MAX_BYTES) -> bytes:
         """The contents of a file, given by its path or in base64. Raises ToolError."""
@@ -108,14 +136,16 @@ class StudioClient:
             raise ToolError(f"{path[:200]} begins with an unknown user's name") from error
 
 
-def client_of(request: Request, root_path: str) -> StudioClient:
-    """Calls the app that received this request, as its sender: with its key, address and host name."""
+def client_of(root_path: str, context: Context) -> StudioClient:
+    """Calls the app that received the call's request, as its sender: with its key, address and host name."""
+    request = context.request_context.request
+    assert request is not None, "every call comes in a request"
     headers = {name: value for name in ("authorization", "host") if (value := request.headers.get(name))}
     address = (request.client.host, request.client.port) if request.client else ("unknown", 0)
     transport = httpx.ASGITransport(request.scope["app"], raise_app_exceptions=False, client=address)
     base = f"{request.url.scheme}://{request.headers.get('host') or 'localhost'}"
     client = httpx.AsyncClient(transport=transport, base_url=base, headers=headers, timeout=TIMEOUT)
-    return StudioClient(client, base + root_path, False, request=request)
+    return StudioClient(client, base + root_path, False, context=context)
 
 
 def _read(path: Path, most: int) -> bytes:
