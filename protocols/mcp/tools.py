@@ -15,8 +15,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import AudioContent, CallToolResult, ContentBlock, ResourceLink, TextContent, ToolAnnotations
 from pydantic import AfterValidator, BaseModel, Field
 
-from audio.formats import MEDIA_TYPES
-from protocols.mcp.studio_client import MAX_DOCUMENT, StudioClient
+from protocols.mcp.studio_client import StudioClient
 from studio import __version__
 
 INSTRUCTIONS = (
@@ -81,6 +80,7 @@ async def speak(
     studio: Studio,
     text: Text,
     voice: Voice = "default",
+    cast: Annotated[dict[str, str] | None, Field(max_length=32, description="Names and the voice of each.")] = None,
     speed: Annotated[float, Field(ge=0.25, le=4)] = 1.0,
     seed: Annotated[int | None, Field(ge=0)] = None,
     format: Literal["mp3", "wav", "flac", "opus", "aac"] = "mp3",
@@ -89,18 +89,18 @@ async def speak(
     """Speak a text. Answers with the audio (up to a minute), a link to it and the take's id.
 
     Longer texts than 16,384 characters are for make_audiobook. Tags such as [whisper] or [pause:1s] may be in the
-    text. save_as: also write a new file.
+    text. With a cast the text is a dialogue, each turn a line such as "Anna: Hello.". save_as: also write a new file.
     """
     file = None if save_as is None else await studio.new_file(save_as)
-    body = {"input": text, "voice": voice, "speed": speed, "seed": seed, "response_format": format, "live": True}
+    body = {"input": text, "voice": voice, "cast": cast, "speed": speed, "seed": seed, "response_format": format}
     async with studio.reporting("speaking"):
-        answer = await studio.send("POST", "/v1/audio/speech", json=body)
+        answer = await studio.send("POST", "/v1/audio/speech", json=body | {"live": True})
     take = answer.headers["x-request-id"]
     facts: dict[str, Any] = {"take": take, "bytes": len(answer.content)}
     facts |= {name: answer.headers.get(f"x-{name}", "") for name in ("voice", "seed")}
     if file is not None:
         facts["path"] = await studio.save(file, answer.content)
-    kind = MEDIA_TYPES[format]
+    kind = answer.headers["content-type"]
     link = f"{studio.address}/v1/takes/{take}/audio?format={format}"
     blocks: list[ContentBlock] = [
         TextContent(text=", ".join(f"{name}: {value}" for name, value in facts.items())),
@@ -213,7 +213,7 @@ async def make_audiobook(
                 raise ToolError("send one of text, path and document_base64")
             project = await studio.post("/v1/projects", options | {"input": text, "kind": "md"})
         else:
-            data = await studio.file_of(path, document_base64, "document_base64", MAX_DOCUMENT)
+            data = await studio.file_of(path, document_base64, "document_base64")
             name = (path or file_name).replace("\\", "/").rpartition("/")[2] or "document.txt"
             fields = {key: value for key, value in options.items() if value is not None}  # httpx writes true and false
             project = await studio.upload("/v1/projects", fields, file=(name, data))
