@@ -7,10 +7,18 @@ from typing import Annotated, Any, Literal
 
 from anyio import to_thread
 from fastapi import APIRouter, Depends, Query, Request
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 
 from audio.read import MAX_BYTES, MEDIA_TYPES
-from protocols.elevenlabs.eleven_names import PREFIX, stability_of, temperature_of, voice_of
+from protocols.elevenlabs.eleven_names import (
+    PREFIX,
+    WELL_KNOWN,
+    eleven_id,
+    reference_of,
+    stability_of,
+    temperature_of,
+    voice_of,
+)
 from protocols.elevenlabs.eleven_speech import VoiceSettings
 from protocols.new_voices import NewVoices
 from studio.api.body import JsonBody, parse_object
@@ -70,7 +78,7 @@ class Search:
 
 
 class ElevenVoiceRoutes:
-    """A voice is named by its id, slug or name."""
+    """A voice is named by its id, slug or name; an id here is the library's without its prefix."""
 
     def __init__(self, studio: Studio) -> None:
         self._studio = studio
@@ -89,8 +97,7 @@ class ElevenVoiceRoutes:
         routes.get(f"{voice}/settings")(self.settings)
         routes.post(f"{voice}/settings/edit")(self.edit_settings)
         routes.post(f"{voice}/edit", openapi_extra=CHANGES)(self.edit)
-        clip = "/v1/voices/{reference}/samples/{sample_id}/audio"
-        routes.get(clip, **sends(*MEDIA_TYPES.values()))(self._own_routes.get_clip)
+        routes.get(f"{voice}/samples/{{sample_id}}/audio", **sends(*MEDIA_TYPES.values()))(self.clip)
         return routes
 
     async def search(self, request: Request, query: Annotated[Search, Depends()]) -> JSONResponse:
@@ -137,7 +144,7 @@ class ElevenVoiceRoutes:
         """Create a voice from recordings, whose words are transcribed, which needs a recogniser."""
         form = await read_form(request, LIMIT, "files", MAX_FILES)
         voice = await until_hangup(request, self._create(form, request.state.caller))
-        return JSONResponse({"voice_id": voice.id, "requires_verification": False})
+        return JSONResponse({"voice_id": eleven_id(voice.id), "requires_verification": False})
 
     async def _create(self, form: Form, caller: str) -> Voice:
         fields, samples = VoiceFields(**fields_in(form)), await self._samples(form, caller)
@@ -166,23 +173,27 @@ class ElevenVoiceRoutes:
 
     async def delete(self, voice_id: str, request: Request) -> JSONResponse:
         """Delete a voice; POST /v1/voices/{reference}/restore undoes it for a while."""
-        await write(self._library_of(request).voices.delete, voice_id)
+        await write(self._library_of(request).voices.delete, reference_of(voice_id))
         return JSONResponse({"status": "ok"})
+
+    def clip(self, voice_id: str, sample_id: str, request: Request) -> Response:
+        """The clip of a sample as uploaded, or a range of it."""
+        return self._own_routes.get_clip(reference_of(voice_id), sample_id, request)
 
     def _library_of(self, request: Request) -> Library:
         return self._studio.library.seen_by(request.state.owner_filter)
 
     async def _find(self, request: Request, voice_id: str) -> Voice:
         """A voice to read: a well-known id means the default voice. Raises NotFound."""
-        if (reference := voice_of(voice_id)) != voice_id:
+        if voice_id in WELL_KNOWN:
             voices = self._studio.speech.voices.seen_by(request.state.owner_filter)
-            if (voice := await to_thread.run_sync(voices.find, reference)) is not None:
+            if (voice := await to_thread.run_sync(voices.find, voice_of(voice_id))) is not None:
                 return voice
         return await self._own(request, voice_id)
 
     async def _own(self, request: Request, voice_id: str) -> Voice:
         """A voice to change. Raises NotFound."""
-        return await to_thread.run_sync(self._library_of(request).voices.get, voice_id)
+        return await to_thread.run_sync(self._library_of(request).voices.get, reference_of(voice_id))
 
     async def _edit(self, request: Request, voice: Voice, changes: VoiceFields) -> None:
         await write(self._library_of(request).voices.edit, voice.id, changes)
@@ -194,9 +205,9 @@ class ElevenVoiceRoutes:
 
 def eleven_voice(voice: Voice, studio: str) -> dict[str, Any]:
     """A voice. ``studio``: address of the studio."""
-    samples = f"{studio}{PREFIX}/v1/voices/{voice.id}/samples"
+    samples = f"{studio}{PREFIX}/v1/voices/{eleven_id(voice.id)}/samples"
     return {
-        "voice_id": voice.id,
+        "voice_id": eleven_id(voice.id),
         "name": voice.name,
         "category": "premade" if voice.bundled else "cloned",
         "description": voice.description,

@@ -17,7 +17,6 @@ import httpx
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 
-from engine import open_regular
 from studio.supervisor import end_tasks
 
 MAX_FILE = 32 * 2**20
@@ -135,6 +134,8 @@ class StudioClient:
 
 
 def _read(path: Path, most: int) -> bytes:
+    from engine import open_regular  # only for files, as it takes as long as half of a start
+
     with open_regular(path) as file:
         return file.read(most)
 
