@@ -51,17 +51,6 @@ ELEVENLABS = Protocol(
     name="ElevenLabsError",
     paths=re.compile(rf"{PREFIX}(/|$)"),
     error=_error,
-    error_schema={
-        "type": "object",
-        "required": ["detail"],
-        "properties": {
-            "detail": {
-                "type": "object",
-                "required": ["status", "message"],
-                "properties": {"status": {"type": "string"}, "message": {"type": "string"}},
-            }
-        },
-    },
     description="ElevenLabs' form.",
     not_offered={PREFIX + path: text for path, text in _LACKING.items()},
     not_offered_status=501,

@@ -43,11 +43,6 @@ FISH_AUDIO = Protocol(
         r"//?(model|wallet|v1/(tts|asr|references|health|vqgan|chat|voice-design|audio/infill|agent)|compat)(/|$)"
     ),
     error=_error,
-    error_schema={
-        "type": "object",
-        "required": ["status", "message"],
-        "properties": {"status": {"type": "integer"}, "message": {"type": "string"}},
-    },
     description="Fish Audio's form.",
     not_offered=NOT_OFFERED,
 )

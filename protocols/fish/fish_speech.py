@@ -39,19 +39,6 @@ AUTOMATIC = -1000
 """Value of opus_bitrate for the encoder's default."""
 OF_THE_SERVER = ("seed", "streaming", "use_memory_cache")
 """Fields that only fish-speech's own server knows; its default format is wav."""
-IGNORED = {
-    "latency": "speech is always streamed from its first frame",
-    "max_new_tokens": "the whole text is always spoken; in fish-speech it limits each chunk",
-    "repetition_penalty": "repetition-aware sampling takes its place",
-    "min_chunk_length": "text is cut at sentence ends",
-    "condition_on_previous_chunks": "it always is",
-    "early_stop_threshold": "the model decides when it has finished",
-    "features": "quality is always checked",
-    "streaming": "the answer is always streamed",
-    "use_memory_cache": "clips are always cached by their content",
-    "prosody.normalize_loudness": "all voices already have the same loudness",
-}
-"""Known fields without effect; unknown fields and the header `model` are ignored too."""
 MAX_SPEAKERS = 32
 VoiceName = Annotated[str, Field(max_length=256)]
 _SPEAKER = re.compile(r"<\|speaker:(\d{1,3})\|>")
@@ -93,7 +80,8 @@ def _by_speaker(value: Any) -> Any:
 
 
 class FishSpeech(BaseModel):
-    """A text and the options of its speech. Unknown fields are ignored, null means absent."""
+    """A text and the options of its speech. Other fields are ignored, also those known to have no effect here; null
+    means absent."""
 
     text: str = ""
     format: Annotated[Literal["wav", "pcm", "mp3", "opus", "flac"], LOWER_CASE] | None = None
