@@ -277,7 +277,8 @@ class WyomingConnection:
     async def _speak(self) -> None:
         while True:
             text = await self._texts.get()
-            form, size = {"rate": text.rate, "width": WIDTH, "channels": 1, "timestamp": 0}, -1
+            form: dict[str, Any] = {"rate": text.rate, "width": WIDTH, "channels": 1, "timestamp": 0}
+            size = -1
             async with aclosing(text.speech.pieces()) as pieces:
                 async for piece in pieces:
                     if size < 0:

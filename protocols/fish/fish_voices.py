@@ -51,14 +51,11 @@ _ID = re.compile(r"[a-zA-Z0-9\-_ ]{1,255}")
 
 
 class _Routes:
-    """What both have."""
+    """Voices of the library, and new ones."""
 
     def __init__(self, studio: Studio) -> None:
         self._studio = studio
         self._new = NewVoices(studio, "voices", "texts", "title", NO_WORDS)
-
-    def _library_of(self, request: Request) -> Library:
-        return self._studio.library.seen_by(request.state.owner_filter)
 
     def _library_of(self, request: Request) -> Library:
         return self._studio.library.seen_by(request.state.owner_filter)

@@ -42,7 +42,8 @@ EXPORTS = {
 
 def studio_of(context: Context) -> StudioClient:
     """The studio that a call is for: the server's lifespan yields the function that finds it."""
-    found: StudioClient = context.request_context.lifespan_context(context)
+    find: Any = context.request_context.lifespan_context
+    found: StudioClient = find(context)
     return found
 
 
