@@ -102,7 +102,7 @@ def _schema_of(example: object) -> dict[str, Any]:
 def _document(app: FastAPI, needs_key: bool) -> dict[str, Any]:
     document = get_openapi(title=app.title, version=app.version, routes=app.routes, description=_field_table())
     for route in app.routes:
-        if isinstance(route, APIRoute):
+        if isinstance(route, APIRoute) and route.include_in_schema:
             for dependency in route.dependant.dependencies:
                 if isinstance(dependency.call, BodyReader):
                     for method in route.methods or ():
