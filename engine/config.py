@@ -94,6 +94,13 @@ class TransformerSizes:
     norm_eps: float
     qkv_bias: bool = field(default=False, repr=False)
     """Whether the projection to queries, keys and values has a bias."""
+    exact_rope: bool = field(default=False, repr=False)
+    """Whether rotations keep float32."""
+
+    @property
+    def rope(self) -> tuple[int, float, bool]:
+        """What `rope_angles` needs."""
+        return self.head_dim, self.rope_base, self.exact_rope
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +131,11 @@ class ModelConfig:
     """Whether the fast AR gets the slow hidden state after the final norm; False: before it."""
     residual_codes: int | None = field(default=None, repr=False)
     """Leading entries of the fast AR's head that may be sampled; None: all `codebook_size`."""
+    codes_apart: bool = field(default=False, repr=False)
+    """Whether the fast AR has a table and a head for each code, one after the other in its tensors; else one for all
+    codes."""
+    head_start: int = field(default=0, repr=False)
+    """The token of the first row of a head that is not tied."""
     joins_spaces: bool = field(default=False, repr=False)
     """Whether runs of white space in texts are collapsed to one space."""
 
@@ -138,6 +150,11 @@ class ModelConfig:
     @property
     def semantic_size(self) -> int:
         return self.semantic_end - self.semantic_start + 1
+
+    @property
+    def fast_heads(self) -> int:
+        """Heads of the fast AR."""
+        return self.num_codebooks - 1 if self.codes_apart else 1
 
     @property
     def code_divisor(self) -> float:

@@ -96,6 +96,6 @@ def fast_inputs(take: ForcedTake, model: DualAR) -> tuple[Tensor, Tensor]:
 def _logits_of(take: ForcedTake, model: DualAR) -> Logits:
     semantic, inputs = fast_inputs(take, model)
     # The fast AR's inputs: all but a frame's last code.
-    x = torch.cat([inputs[:, None], model.fast.embeddings(take.frames[:-1].t())], 1)
+    x = torch.cat([inputs[:, None], model.fast_embed(take.frames[:-1].t())], 1)
     positions = torch.arange(x.shape[1], device=x.device)[None]
     return semantic, model.fast_logits(x, positions, Causal())[:, 1:].flatten(0, 1)

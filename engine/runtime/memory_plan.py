@@ -274,7 +274,8 @@ def frame_cost(config: ModelConfig, codec: CodecConfig, dtype: torch.dtype, weig
     def weight_bytes(*parts: nn.Module) -> int:
         return sum(_held_bytes(name, value, dtype) for part in parts for name, value in part.state_dict().items())
 
-    layer_bytes = weight_bytes(model.slow.layers) + residual * weight_bytes(model.fast.layers, model.fast_output)
+    heads = weight_bytes(model.fast_output) * residual // config.fast_heads
+    layer_bytes = weight_bytes(model.slow.layers) + residual * weight_bytes(model.fast.layers) + heads
     passes = config.slow.n_layer + residual * config.fast.n_layer
     head = (config.semantic_size + 1) * config.slow.dim * dtype.itemsize
     return FrameCost(passes, layer_bytes + head, 2 * _codec_products(codec_model))

@@ -11,9 +11,10 @@ from engine.kernels.conv_state import ConvState
 from engine.kernels.residual_unit import UnitWeights
 from engine.kernels.rope import HeadInputs
 from engine.kernels.sample import EmbedOut
+from engine.model.draw_rules import RepetitionAware
 from engine.model.dual_ar import attention
 from engine.model.layers import apply_rope
-from engine.model.sampling import draw, draw_semantic, exponential_noise, host_frame
+from engine.model.sampling import draw, exponential_noise, host_frame
 from engine.model.slots import Slots
 from engine.model.stored_weight import StoredWeight
 
@@ -167,7 +168,8 @@ def sample_twin(
     noise = exponential_noise(state.seed[slots], state.frame[slots], first_draw + 2, ranks)[:, first_draw:]
     stop = logits.shape[1] - 1
     if semantic:
-        token = draw_semantic(logits, temperature, top_p, top_k, noise, state.recent[slots], stop)
+        how = temperature, top_p, top_k
+        token = RepetitionAware(stop).main(logits, how, noise, state.memory[slots], state.frame[slots])
     else:
         token = draw(logits, temperature, top_p, top_k, noise[:, 0])
     if into:

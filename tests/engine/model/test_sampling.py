@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from engine.model.sampling import REPEAT_WINDOW, draw, draw_semantic, exponential_noise
+from engine.model.draw_rules import RepetitionAware
+from engine.model.sampling import REPEAT_WINDOW, draw, exponential_noise
 
 RANKS = 64
 
@@ -117,7 +118,7 @@ def test_a_repeated_semantic_token_is_drawn_again_at_temperature_1_and_top_p_09(
     temperature, top_p, top_k = parameters(rows, 5)
     recent = torch.randint(size, (rows, REPEAT_WINDOW), generator=torch.Generator().manual_seed(1))
     recent[::5] = -1
-    drawn = draw_semantic(logits, temperature, top_p, top_k, noise, recent, stop)
+    drawn = RepetitionAware(stop).main(logits, (temperature, top_p, top_k), noise, recent, torch.zeros(rows))
     again = 0
     for row in range(rows):
         line, k = logits[row].numpy(), int(top_k[row])
