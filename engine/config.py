@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from engine.engine_errors import ConfigError
 
-PromptLayout = Literal["chat", "interleave"]
+PromptLayout = Literal["chat", "interleave", "talker"]
 MIN_CONTEXT = 256
 """Minimum context; in less, hardly a sentence fits beside the prompt's fixed tokens."""
 
@@ -104,6 +104,34 @@ class TransformerSizes:
 
 
 @dataclass(frozen=True, slots=True)
+class TalkerConfig:
+    """What a prompt in the layout "talker" is made of, as tokens of the slow AR's table, and what its model can do."""
+
+    kind: Literal["base", "custom_voice", "voice_design"]
+    """Clones clips; speaks in its own voices; makes up a voice from its description."""
+    im_start: int
+    im_end: int
+    text_pad: int
+    text_begin: int
+    text_end: int
+    pad: int
+    """This and the following ones are added to a token of text."""
+    begin: int
+    think: int
+    no_think: int
+    think_begin: int
+    think_end: int
+    languages: Mapping[str, int]
+    """By English name, dialects such as sichuan_dialect too."""
+    speakers: Mapping[str, int]
+    dialects: Mapping[str, str]
+    """Speakers' dialects, by which they speak Chinese."""
+    takes_instructions: bool
+    vector_size: int
+    """Values of a voice's vector: 0 where voices have none."""
+
+
+@dataclass(frozen=True, slots=True)
 class ModelConfig:
     """Sizes, token ids and switches of a dual-AR checkpoint, read by `engine.checkpoint.families`.
 
@@ -138,6 +166,8 @@ class ModelConfig:
     """The token of the first row of a head that is not tied."""
     joins_spaces: bool = field(default=False, repr=False)
     """Whether runs of white space in texts are collapsed to one space."""
+    talker: TalkerConfig | None = field(default=None, repr=False, compare=False)
+    """Only with the prompt layout "talker"."""
 
     def __post_init__(self) -> None:
         ids = self.semantic_start, self.semantic_end, self.eos_token

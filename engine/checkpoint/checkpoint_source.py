@@ -83,6 +83,10 @@ class Source:
         return ModelCard.read(self.folder)
 
     def tokenizer(self) -> Tokenizer:
+        if self.config.talker is not None:
+            vocabulary, merges = self._qwen_parts
+            source = self._name(tokenizer_files.VOCABULARY)
+            return Tokenizer(tokenizer_files.qwen_tokenizer(vocabulary, merges, source), self.config, source)
         data, source = self._file(tokenizer_files.TOKENIZER), self._name(tokenizer_files.TOKENIZER)
         if data is not None:
             return Tokenizer(tokenizer_files.hub_tokenizer(data, source), self.config, source)
@@ -91,7 +95,9 @@ class Source:
 
     def check_tokenizer(self) -> None:
         """Check that a tokenizer is here. A large one is not parsed, which holds Python's lock for 0.6 s."""
-        if self._file(tokenizer_files.TOKENIZER) is None:
+        if self.config.talker is not None:
+            _ = self._qwen_parts
+        elif self._file(tokenizer_files.TOKENIZER) is None:
             _ = self._tiktoken_parts
 
     def weights(self, stack: ExitStack) -> list[LazyTensor]:
@@ -104,6 +110,8 @@ class Source:
                 "that this writes"
             )
         try:
+            if self.family.tensors is not None:
+                return self.family.tensors(tensors_in_file, self.config)
             tensors_in_file = with_joined_qkv(with_scales(tensors_in_file))
         except ValueError as error:
             raise CheckpointError(f"{self.weights_path}: {error}") from error
@@ -120,6 +128,8 @@ class Source:
 
     def file_key(self, name: str) -> str:
         """The model's tensor name → its name in these files, for messages."""
+        if self.family.file_key is not None:
+            return self.family.file_key(name)
         return published_key(name) if "text_config" in self.tree else flat_key(name)
 
     def codec(self) -> Codec:
@@ -145,6 +155,14 @@ class Source:
         if data is not None:
             return tokenizer_files.token_ids(data, self._name(tokenizer_files.TOKENIZER))
         return self._tiktoken_parts[1]
+
+    @property
+    def _qwen_parts(self) -> tuple[bytes, bytes]:
+        vocabulary, merges = (self._file(name) for name in (tokenizer_files.VOCABULARY, tokenizer_files.MERGES))
+        if vocabulary is None or merges is None:
+            missing = tokenizer_files.MERGES if vocabulary else tokenizer_files.VOCABULARY
+            raise CheckpointError(f"{self._name(missing)} is missing; copy it from where the model was published")
+        return vocabulary, merges
 
     @cached_property
     def _tiktoken_parts(self) -> tuple[dict[bytes, int], dict[str, int]]:

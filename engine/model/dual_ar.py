@@ -17,6 +17,7 @@ from torch.overrides import TorchFunctionMode
 
 from engine.config import ModelConfig, TransformerSizes, Weights
 from engine.model.layers import FeedForward, RMSNorm, apply_rope, rope_angles
+from engine.model.prompt import Prompt
 from engine.model.stored_weight import BITS, Quantiser, product
 from engine.transfer import send, take_rows
 
@@ -144,6 +145,19 @@ class DualAR(nn.Module):
         """
         return self.embed_codes(send(self.text(tokens), codes.device), send(tokens, codes.device), codes)
 
+    def embed_prompt(self, prompt: Prompt) -> Tensor:
+        """Slow-AR input (1, steps, dim) of a prompt's steps."""
+        device = self.slow.norm.weight.device
+        codes = send(torch.from_numpy(prompt.codes), device)[None]
+        x = self.embed(torch.from_numpy(prompt.ids)[None], codes)
+        if prompt.beside is not None:
+            tokens = torch.from_numpy(prompt.beside)
+            beside = self.text(tokens.clamp(min=0)).masked_fill(send(tokens[:, None] < 0, self.text_device), 0)
+            x = x + send(beside, device)
+        if prompt.vector is not None:
+            x[:, prompt.vector_step] += send(torch.from_numpy(prompt.vector), device)
+        return x
+
     @property
     def dtype(self) -> torch.dtype:
         """The type of activations; `ROW_TABLES` may have a shorter one."""
@@ -152,7 +166,12 @@ class DualAR(nn.Module):
     @property
     def text_on_host(self) -> bool:
         """Whether the table of text tokens is in the host's memory, even if the model is on a GPU."""
-        return self.slow.embeddings.weight.device.type == "cpu"
+        return self.text_device.type == "cpu"
+
+    @property
+    def text_device(self) -> torch.device:
+        """Where the table of text tokens is."""
+        return self.slow.embeddings.weight.device
 
     def text(self, tokens: Tensor) -> Tensor:
         """Rows of the table of text tokens in the model's type, on the table's device: the CPU if memory is short."""
