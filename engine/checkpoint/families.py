@@ -33,6 +33,8 @@ class Family:
     read: Callable[[Tree, TokenIds], ModelConfig]
     codec: Callable[[Tree], CodecConfig] = field(default=lambda tree: CodecConfig())
     """Sizes of the codec for a checkpoint without codec.yaml."""
+    codec_folder: str = ""
+    """The folder of a codec with a config.json and weights of its own, Qwen's."""
     matches: Callable[[Tree], bool] = field(default=lambda tree: True)
     """Distinguishes families with the same model_type."""
 
