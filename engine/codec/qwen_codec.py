@@ -158,6 +158,7 @@ class EuclideanQuantizer(nn.Module):
 
     def __init__(self, config: QwenCodecConfig, codebooks: int, size: int) -> None:
         super().__init__()
+        self.size = size
         self.in_proj = nn.Conv1d(config.pre_module.input_dim, config.codebook_dim, 1, bias=False)
         self.quantizers = nn.ModuleList(
             Codebook(size, config.codebook_dim, config.decoded_dim) for _ in range(codebooks)
@@ -172,7 +173,8 @@ class EuclideanQuantizer(nn.Module):
         return torch.stack(codes, 1)
 
     def decode(self, codes: Tensor) -> Tensor:
-        """Codes (rows, codebooks, frames) → (rows, dim, frames)."""
+        """Codes (rows, codebooks, frames) → (rows, dim, frames). Codes beyond the table mean its last entry, as in S2."""
+        codes = codes.clamp(max=self.size - 1)
         entries = [book.codebook(code) for book, code in zip(self._books(), codes.unbind(1), strict=True)]
         return torch.stack(entries).sum(0).transpose(1, 2)
 
