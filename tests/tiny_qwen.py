@@ -14,6 +14,8 @@ from safetensors.torch import save_file
 from tokenizers import pre_tokenizers
 from torch import Tensor
 
+from tests.tiny_qwen_codec import speaker_encoder_tensors, write_tiny_speech_tokenizer
+
 CODES, BOOKS, WORDS = 64, 4, 320
 MERGES = (
     "t h",
@@ -69,7 +71,8 @@ def config(kind: str = "base", **changes: Any) -> dict[str, Any]:
         "talker_config": talker,
         "speaker_encoder_config": {
             "enc_dim": 64, "enc_channels": [16, 16, 16, 16, 48], "enc_attention_channels": 8, "enc_res2net_scale": 4,
-            "enc_se_channels": 8, "mel_dim": 128, "sample_rate": 24000,
+            "enc_se_channels": 8, "mel_dim": 128, "sample_rate": 24000, "enc_kernel_sizes": [5, 3, 3, 3, 1],
+            "enc_dilations": [1, 2, 3, 4, 1],
         },
     } | changes  # fmt: skip
 
@@ -154,4 +157,14 @@ def write_talker(folder: Path, kind: str = "base", tensors: dict[str, Tensor] | 
     (folder / "generation_config.json").write_text(json.dumps({"max_new_tokens": 8192}))
     (folder / "preprocessor_config.json").write_text("{}")
     (folder / "README.md").write_text("---\nlicense: apache-2.0\n---\n")
+    return folder
+
+
+def write_qwen(folder: Path, kind: str = "base", **changes: Any) -> Path:
+    """Write a whole checkpoint: the codec in a folder of its own."""
+    encoder = speaker_encoder_tensors(config()["speaker_encoder_config"]) if kind == "base" else {}
+    write_talker(folder, kind, encoder, **changes)
+    codec = write_tiny_speech_tokenizer(folder / "speech_tokenizer", CODES, BOOKS)
+    for name in ("configuration.json", "preprocessor_config.json"):
+        (codec / name).write_text("{}")
     return folder

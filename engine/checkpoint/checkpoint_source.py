@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from engine.checkpoint import tokenizer_files
+from engine.checkpoint import speech_tokenizer, tokenizer_files
 from engine.checkpoint.checkpoint_names import flat_key, is_adapter, is_unused, model_key, published_key
 from engine.checkpoint.families import Family, Tree, family_of
 from engine.checkpoint.gguf_file import open_gguf
@@ -20,6 +20,7 @@ from engine.checkpoint.locate import GGUF
 from engine.checkpoint.weight_files import stored_weights, weight_file
 from engine.codec import Codec, CodecConfig
 from engine.codec.load import build_codec, check_codec, read_codec
+from engine.codec.voice_vector import VoiceEncoder
 from engine.config import ModelConfig
 from engine.engine_errors import CheckpointError
 from engine.files import read_bounded, read_json
@@ -71,13 +72,21 @@ class Source:
 
     @cached_property
     def codec_config(self) -> CodecConfig:
-        path = self.folder / "codec.yaml"
+        path, family = self.folder / "codec.yaml", self.family
+        if family.codec_folder:
+            return speech_tokenizer.read_codec_config(self.folder / family.codec_folder)
         if path.is_file():
             return CodecConfig.read(path)
         try:
-            return self.family.codec(self.tree)
+            return family.codec(self.tree)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise CheckpointError(f"{self.config_path} has invalid codec sizes: {error}") from error
+
+    def voice_encoder(self) -> VoiceEncoder | None:
+        """On the CPU, in float32; None where the checkpoint has none."""
+        if self.config.talker is None:
+            return None
+        return speech_tokenizer.load_voice_encoder(self.path, self.tree, "cpu")
 
     def card(self) -> ModelCard:
         return ModelCard.read(self.folder)
@@ -134,11 +143,15 @@ class Source:
 
     def codec(self) -> Codec:
         """On the CPU, in float32."""
+        if self.family.codec_folder:
+            return speech_tokenizer.load_qwen_codec(self.folder / self.family.codec_folder, "cpu")
         return build_codec(self.codec_config, read_codec(self.folder), self.folder / "codec.pth", "cpu")
 
     def check_codec(self) -> None:
         """Check the names and shapes of the codec's tensors, without reading their values."""
-        check_codec(self.codec_config, read_codec(self.folder), self.folder / "codec.pth")
+        if self.family.codec_folder:
+            return speech_tokenizer.check_qwen_codec(self.folder / self.family.codec_folder)
+        return check_codec(self.codec_config, read_codec(self.folder), self.folder / "codec.pth")
 
     def _lazy_tensors(self, stack: ExitStack) -> list[LazyTensor]:
         return stored_weights(self.path, stack)

@@ -13,7 +13,7 @@ from typing import Any
 
 from engine.checkpoint import qwen3_tts
 from engine.checkpoint.lazy_tensors import LazyTensor
-from engine.codec import CodecConfig
+from engine.codec import CodecConfig, QwenCodecConfig
 from engine.config import ModelConfig, TransformerSizes, positive_number, whole_number
 from engine.model.tokenizer import IM_END
 
@@ -39,6 +39,8 @@ class Family:
     """Makes the model's tensors of a file's, for families that store them in other parts; raises ValueError."""
     file_key: Callable[[str], str] | None = None
     """With ``tensors``: the model's tensor name → its name in files, for messages."""
+    codec_folder: str = ""
+    """The folder of a codec with a config.json and weights of its own, Qwen's."""
     matches: Callable[[Tree], bool] = field(default=lambda tree: True)
     """Distinguishes families with the same model_type."""
 
@@ -170,6 +172,8 @@ FAMILIES = (
         "Qwen3-TTS",
         "qwen3_tts",
         qwen3_tts.read_config,
+        codec=lambda tree: QwenCodecConfig(),
+        codec_folder="speech_tokenizer",
         tensors=qwen3_tts.model_tensors,
         file_key=qwen3_tts.file_key,
     ),

@@ -1,0 +1,199 @@
+"""Qwen3-TTS's codec, from the folder speech_tokenizer, and its voice encoder, by their published names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from engine.checkpoint.lazy_tensors import LazyTensor
+from engine.checkpoint.weight_files import stored_weights, weight_file
+from engine.codec.load import check_shapes
+from engine.codec.qwen_codec import QwenCodec, QwenCodecConfig
+from engine.codec.transformer import WindowTransformer
+from engine.codec.voice_vector import VoiceEncoder, VoiceEncoderConfig
+from engine.engine_errors import CheckpointError
+from engine.files import read_json
+from engine.model.dual_ar import only_shapes
+
+VOICE_ENCODER = "speaker_encoder."
+"""The start of the voice encoder's names among the model's tensors."""
+
+_STEMS = {
+    "encoder.block.": "encoder.encoder.layers.",
+    "quantizer.pre_module.": "encoder.encoder_transformer.",
+    "quantizer.downsample.": "encoder.downsample.conv.",
+    "quantizer.post_module.": "decoder.pre_transformer.",
+    "quantizer.pre_conv.": "decoder.pre_conv.",
+    "quantizer.upsample.": "decoder.upsample.",
+    "decoder.model.": "decoder.decoder.",
+    "quantizer.semantic_quantizer.": "encoder.quantizer.semantic_residual_vector_quantizer.",
+    "quantizer.quantizer.": "encoder.quantizer.acoustic_residual_vector_quantizer.",
+}
+_PARTS = {
+    ".attention.wo.": ".self_attn.o_proj.", ".attention.": ".self_attn.", ".attention_norm.": ".input_layernorm.",
+    ".ffn_norm.": ".post_attention_layernorm.", ".attention_layer_scale.gamma": ".self_attn_layer_scale.scale",
+    ".ffn_layer_scale.gamma": ".mlp_layer_scale.scale", ".feed_forward.": ".mlp.",
+    ".mlp.0.": ".mlp.fc1.", ".mlp.2.": ".mlp.fc2.", ".mlp.w1.": ".mlp.gate_proj.", ".mlp.w2.": ".mlp.down_proj.",
+    ".mlp.w3.": ".mlp.up_proj.", ".in_proj.": ".input_proj.", ".quantizers.": ".layers.",
+}  # fmt: skip
+_UNIT = "act1", "conv1", "act2", "conv2"
+_UNUSED = frozenset(
+    [f"encoder.quantizer.{kind}_residual_vector_quantizer.output_proj.weight" for kind in ("semantic", "acoustic")]
+    + [f"decoder.quantizer.rvq_{kind}.input_proj.weight" for kind in ("first", "rest")]
+)
+_USAGE = 1e-5
+"""The least number of vectors by which an entry's sum is divided."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Recipe:
+    """The published tensors of one of ours: their shapes by name, and what it is, given them in this order."""
+
+    shapes: dict[str, tuple[int, ...]]
+    make: Callable[..., Tensor]
+
+
+def read_codec_config(folder: Path) -> QwenCodecConfig:
+    """The sizes in a folder speech_tokenizer. Raises CheckpointError."""
+    path = folder / "config.json"
+    tree = read_json(path)
+    try:
+        return QwenCodecConfig.of_tree(tree)
+    except KeyError as error:
+        raise CheckpointError(f"{path} lacks the key {error}") from error
+    except (TypeError, ValueError, OverflowError) as error:
+        raise CheckpointError(f"{path}: {error}") from error
+
+
+def load_qwen_codec(folder: Path, device: torch.device | str) -> QwenCodec:
+    """The codec of a folder speech_tokenizer in float32, ready for inference. Raises CheckpointError."""
+    with ExitStack() as stack:
+        codec, recipes, tensors = _checked(folder, stack)
+        read = {name: _float(tensors[name], folder) for recipe in recipes.values() for name in recipe.shapes}
+        state = {name: recipe.make(*map(read.get, recipe.shapes)) for name, recipe in recipes.items()}
+    codec.load_state_dict(state, assign=True)
+    return codec.to(device).eval().requires_grad_(False)
+
+
+def check_qwen_codec(folder: Path) -> None:
+    """Like `load_qwen_codec`, without reading values."""
+    with ExitStack() as stack:
+        _checked(folder, stack)
+
+
+def load_voice_encoder(folder: Path, tree: Mapping[str, Any], device: torch.device | str) -> VoiceEncoder | None:
+    """The encoder of a checkpoint with this config.json in float32; None if it has none. Raises CheckpointError."""
+    path = weight_file(folder)
+    with ExitStack() as stack:
+        stored = [tensor for tensor in stored_weights(folder, stack) if tensor.name.startswith(VOICE_ENCODER)]
+        if not stored:
+            return None
+        try:
+            config = VoiceEncoderConfig.of_tree(tree["speaker_encoder_config"])
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise CheckpointError(f"{folder / 'config.json'}: invalid speaker_encoder_config: {error}") from error
+        with only_shapes():
+            encoder = VoiceEncoder(config)
+        shapes = {VOICE_ENCODER + name: value.shape for name, value in encoder.state_dict().items()}
+        check_shapes(path, shapes, {tensor.name: tensor.shape for tensor in stored})
+        state = {tensor.name.removeprefix(VOICE_ENCODER): _float(tensor, folder) for tensor in stored}
+    encoder.load_state_dict(state, assign=True)
+    return encoder.to(device).eval().requires_grad_(False)
+
+
+def _checked(folder: Path, stack: ExitStack) -> tuple[QwenCodec, dict[str, _Recipe], dict[str, LazyTensor]]:
+    config = read_codec_config(folder)
+    with only_shapes():
+        codec = QwenCodec(config)
+    recipes = _recipes(codec)
+    tensors = {tensor.name: tensor for tensor in stored_weights(folder, stack)}
+    shapes = {name: shape for recipe in recipes.values() for name, shape in recipe.shapes.items()}
+    used = {name: tensor.shape for name, tensor in tensors.items() if name in shapes or not _is_unused(name)}
+    check_shapes(weight_file(folder), shapes, used)
+    return codec, recipes, tensors
+
+
+def _is_unused(name: str) -> bool:
+    """Mimi's books beyond the codec's, its books' projections back, which the decoder has of its own, and the like."""
+    is_book = name.startswith("encoder.quantizer.") and ".layers." in name
+    return is_book or name in _UNUSED
+
+
+def _float(tensor: LazyTensor, folder: Path) -> Tensor:
+    try:
+        value = tensor.read()
+    except ValueError as error:
+        raise CheckpointError(f"{weight_file(folder)}: {error}") from error
+    if not value.is_floating_point():
+        raise CheckpointError(
+            f"{weight_file(folder)}: {tensor.name} is {value.dtype}, expected numbers with a fraction"
+        )
+    return value.float()
+
+
+def _recipes(codec: QwenCodec) -> dict[str, _Recipe]:
+    state, widths = codec.state_dict(), {}
+    for name, part in codec.named_modules():
+        if isinstance(part, WindowTransformer):
+            widths[name] = part.config.head_dim
+    return {name: _recipe(name, tuple(value.shape), codec, widths) for name, value in state.items()}
+
+
+def _recipe(name: str, shape: tuple[int, ...], codec: QwenCodec, widths: Mapping[str, int]) -> _Recipe:
+    published = published_name(name)
+    if name.endswith(".wqkv.weight"):
+        stem, head_dim = published.removesuffix("wqkv.weight"), widths[name.partition(".layers.")[0]]
+        part = (shape[0] // 3, shape[1])
+        return _Recipe({f"{stem}{kind}_proj.weight": part for kind in "qkv"}, _joined(head_dim))
+    if name.endswith((".alpha", ".beta")):
+        return _Recipe({published: shape[1:2]}, lambda value: value.exp()[None, :, None])
+    if name.endswith(".entries"):
+        stem = published.removesuffix("entries") + "codebook."
+        return _Recipe({f"{stem}embed_sum": shape, f"{stem}cluster_usage": shape[:1]}, _entries)
+    if name.endswith(".codebook.weight"):
+        part_name = "rvq_first" if ".semantic_quantizer." in name else "rvq_rest"
+        number = name.split(".quantizers.")[1].partition(".")[0]
+        stem = f"decoder.quantizer.{part_name}."
+        book, inner = f"{stem}vq.layers.{number}._codebook.", shape[1] // 2
+        shapes = {f"{book}embedding_sum": (shape[0], inner), f"{book}cluster_usage": shape[:1]}
+        return _Recipe({**shapes, f"{stem}output_proj.weight": (shape[1], inner, 1)}, _decoded)
+    return _Recipe({published: shape}, _same)
+
+
+def published_name(name: str) -> str:
+    """Our name of a tensor → upstream's; of one that upstream stores in parts, the name without its last word."""
+    stem = next(stem for stem in _STEMS if name.startswith(stem))
+    published = _STEMS[stem] + name.removeprefix(stem)
+    for ours, theirs in _PARTS.items():
+        published = published.replace(ours, theirs)
+    if stem == "decoder.model." and published.count(".block.") == 2:
+        unit, _, layer = published.rpartition(".block.")
+        published = f"{unit}.{_UNIT[int(layer[0])]}{layer[1:]}"
+    return published
+
+
+def _joined(head_dim: int) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
+    """Queries, keys and values as one product; of the first two, the channels that rotate together are neighbours."""
+
+    def pairs(weight: Tensor) -> Tensor:
+        return weight.unflatten(0, (-1, 2, head_dim // 2)).transpose(1, 2).flatten(0, 2)
+
+    return lambda q, k, v: torch.cat([pairs(q), pairs(k), v])
+
+
+def _entries(sums: Tensor, usage: Tensor) -> Tensor:
+    return sums / usage.clamp(min=_USAGE)[:, None]
+
+
+def _decoded(sums: Tensor, usage: Tensor, projection: Tensor) -> Tensor:
+    return _entries(sums, usage) @ projection[:, :, 0].t()
+
+
+def _same(value: Tensor) -> Tensor:
+    return value
