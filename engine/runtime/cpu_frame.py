@@ -339,10 +339,11 @@ class CpuFrame:
         x = torch.cat([first[:, None], embed(drawn[:, :1])], 1).flatten(0, 1)
         for book in range(1, codes.shape[1]):
             steps = [0, 1] if book == 1 else [book]
+            if book > 1:
+                x = embed(drawn[:, book - 1 : book], book - 1).flatten(0, 1)
             lines = [row for row in range(rows) for _ in steps]
             _, logits = self._fast(x, lines, steps * rows, every=len(steps))
             codes[:, book] = [
                 self._draws.residual(slot, book, row_logits)
                 for slot, row_logits in zip(slots, logits.numpy(), strict=True)
             ]
-            x = embed(drawn[:, book : book + 1], book).flatten(0, 1)

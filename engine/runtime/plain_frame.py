@@ -65,8 +65,9 @@ class PlainFrame:
         x = torch.cat([start[:, None], model.fast_embed(first[:, None])], 1)
         for book in range(1, model.config.num_codebooks):
             position = 0 if book == 1 else book
+            if book > 1:
+                x = model.fast_embed(codes[-1][:, None], book - 1)
             span = self._fast_cache.span(slice(0, len(first)), position)
             logits = model.fast_logits(x, self._positions[:, position : book + 1], span)[:, -1]
             codes.append(self._slots.rule.residual(logits, how, noise[:, book - 1]))
-            x = model.fast_embed(codes[-1][:, None], book)
         return torch.stack(codes, 1)
