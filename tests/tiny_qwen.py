@@ -45,8 +45,8 @@ _SHAPE: dict[str, Any] = {
 }  # fmt: skip
 
 
-def config(kind: str = "base", **changes: Any) -> dict[str, Any]:
-    """A config.json; the text's control tokens are its last words. changes: at the top level."""
+def config(kind: str = "base") -> dict[str, Any]:
+    """A config.json; the text's control tokens are its last words."""
     talker = _SHAPE | {
         "vocab_size": CODES + 1024, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 3,
         "text_hidden_size": 48, "text_vocab_size": WORDS, "max_position_embeddings": 1024,
@@ -74,7 +74,7 @@ def config(kind: str = "base", **changes: Any) -> dict[str, Any]:
             "enc_se_channels": 8, "mel_dim": 128, "sample_rate": 24000, "enc_kernel_sizes": [5, 3, 3, 3, 1],
             "enc_dilations": [1, 2, 3, 4, 1],
         },
-    } | changes  # fmt: skip
+    }  # fmt: skip
 
 
 def shapes(tree: dict[str, Any]) -> dict[str, tuple[int, ...]]:
@@ -144,12 +144,13 @@ def vocabulary() -> dict[str, int]:
     return symbols
 
 
-def write_talker(folder: Path, kind: str = "base", tensors: dict[str, Tensor] | None = None, **changes: Any) -> Path:
-    """Write everything but the codec; tensors: others instead of, or beside, the usual ones."""
+def write_qwen(folder: Path, kind: str = "base", weights_of_talker: dict[str, Tensor] | None = None) -> Path:
+    """Write a whole checkpoint, the codec in a folder of its own."""
     folder.mkdir(parents=True, exist_ok=True)
-    tree = config(kind, **changes)
+    tree = config(kind)
     (folder / "config.json").write_text(json.dumps(tree))
-    save_file(weights(tree) | (tensors or {}), folder / "model.safetensors")
+    encoder = speaker_encoder_tensors(tree["speaker_encoder_config"]) if kind == "base" else {}
+    save_file((weights_of_talker or weights(tree)) | encoder, folder / "model.safetensors")
     (folder / "vocab.json").write_text(json.dumps(vocabulary()))
     (folder / "merges.txt").write_text("\n".join(["#version: 0.2", *MERGES, ""]), "utf-8")
     added = {str(tree[f"{key}_token_id"]): {"content": f"<|{key}|>", "special": True} for key in ("im_start", "im_end")}
@@ -157,13 +158,6 @@ def write_talker(folder: Path, kind: str = "base", tensors: dict[str, Tensor] | 
     (folder / "generation_config.json").write_text(json.dumps({"max_new_tokens": 8192}))
     (folder / "preprocessor_config.json").write_text("{}")
     (folder / "README.md").write_text("---\nlicense: apache-2.0\n---\n")
-    return folder
-
-
-def write_qwen(folder: Path, kind: str = "base", **changes: Any) -> Path:
-    """Write a whole checkpoint: the codec in a folder of its own."""
-    encoder = speaker_encoder_tensors(config()["speaker_encoder_config"]) if kind == "base" else {}
-    write_talker(folder, kind, encoder, **changes)
     codec = write_tiny_speech_tokenizer(folder / "speech_tokenizer", CODES, BOOKS)
     for name in ("configuration.json", "preprocessor_config.json"):
         (codec / name).write_text("{}")

@@ -158,9 +158,9 @@ class Penalised:
             index = np.argsort(-scores, kind="stable")[:top_k]
             shares = np.exp(scores[index] - scores[index[0]])
             shares /= shares.sum()
-            dropped = shares.cumsum() - shares >= top_p
-            dropped[0] = False
-            scores[index[dropped]] = -np.inf
+            kept = index[: max(1, int((shares.cumsum() - shares < top_p).sum()))]
+            best, scores = scores[kept], np.full_like(scores, -np.inf)
+            scores[kept] = best
         return draw(scores, np.float32(1), np.float32(KEEP_ALL), top_k, noise)
 
     def recall(self, tokens: np.ndarray) -> np.ndarray:

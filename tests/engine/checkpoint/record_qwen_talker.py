@@ -56,7 +56,7 @@ def tokens_of(tree: dict[str, Any]) -> Callable[[str], list[int]]:
     from transformers import Qwen2Tokenizer
 
     with tempfile.TemporaryDirectory() as folder:
-        path = tiny_qwen.write_talker(Path(folder))
+        path = tiny_qwen.write_qwen(Path(folder))
         tokenizer = Qwen2Tokenizer(str(path / "vocab.json"), str(path / "merges.txt"))
     control = {"<|im_start|>": tree["im_start_token_id"], "<|im_end|>": tree["im_end_token_id"]}
 

@@ -15,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from engine import Sampling, Utterance
 from engine.checkpoint import load
 from engine.model import host_sampling, sampling
-from engine.model.draw_rules import HostDraw, RepetitionAware
+from engine.model.draw_rules import HostDraw, Penalised, RepetitionAware
 from engine.model.dual_ar import Causal
 from engine.model.host_sampling import NOISE_FRAMES
 from engine.model.kv_cache import KVCache
@@ -162,9 +162,14 @@ def test_samples_are_torchs_even_for_equal_logits(draw: HostDraw, size: int) -> 
         given = torch.from_numpy(logits)[None]
         expected = sampling.draw(given, *torch_how, noise[:, 0])
         assert draw(logits, temperature, top_p, top_k, noise[0, 0].numpy()) == int(expected)
-        rule, how = RepetitionAware(stop=size - 1), (temperature, top_p, top_k)
-        spoken = rule.main(given, torch_how, noise, torch.from_numpy(recent)[None], frame)
-        assert rule.main_on_host(draw, logits, how, noise[0].numpy(), recent, 5) == int(spoken)
+        how, said = (temperature, top_p, top_k), np.bincount(recent, minlength=size)
+        for rule, memory, number in (
+            (RepetitionAware(stop=size - 1), recent, 5),
+            (Penalised(stop=size - 1), said, 5),
+            (Penalised(stop=int(logits.argmax())), said, 1),
+        ):
+            spoken = rule.main(given, torch_how, noise, torch.from_numpy(memory)[None], torch.tensor([number]))
+            assert rule.main_on_host(draw, logits, how, noise[0].numpy(), memory, number) == int(spoken)
 
 
 def test_nan_logits_still_yield_a_valid_token() -> None:
