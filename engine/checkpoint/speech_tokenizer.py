@@ -87,22 +87,24 @@ def check_qwen_codec(folder: Path) -> None:
         _checked(folder, stack)
 
 
-def load_voice_encoder(folder: Path, tree: Mapping[str, Any], device: torch.device | str) -> VoiceEncoder | None:
-    """The encoder of a checkpoint with this config.json in float32; None if it has none. Raises CheckpointError."""
-    path = weight_file(folder)
+def load_voice_encoder(path: Path, tree: Mapping[str, Any], device: torch.device | str) -> VoiceEncoder | None:
+    """The voice encoder among a checkpoint's weights, in float32; None if it has none. Raises CheckpointError.
+
+    ``tree``: the checkpoint's config.json.
+    """
     with ExitStack() as stack:
-        stored = [tensor for tensor in stored_weights(folder, stack) if tensor.name.startswith(VOICE_ENCODER)]
+        stored = [tensor for tensor in stored_weights(path, stack) if tensor.name.startswith(VOICE_ENCODER)]
         if not stored:
             return None
         try:
             config = VoiceEncoderConfig.of_tree(tree["speaker_encoder_config"])
         except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise CheckpointError(f"{folder / 'config.json'}: invalid speaker_encoder_config: {error}") from error
+            raise CheckpointError(f"{path}: config.json has no valid speaker_encoder_config: {error}") from error
         with only_shapes():
             encoder = VoiceEncoder(config)
         shapes = {VOICE_ENCODER + name: value.shape for name, value in encoder.state_dict().items()}
-        check_shapes(path, shapes, {tensor.name: tensor.shape for tensor in stored})
-        state = {tensor.name.removeprefix(VOICE_ENCODER): _float(tensor, folder) for tensor in stored}
+        check_shapes(weight_file(path), shapes, {tensor.name: tensor.shape for tensor in stored})
+        state = {tensor.name.removeprefix(VOICE_ENCODER): _float(tensor, path) for tensor in stored}
     encoder.load_state_dict(state, assign=True)
     return encoder.to(device).eval().requires_grad_(False)
 
@@ -125,15 +127,13 @@ def _is_unused(name: str) -> bool:
     return is_book or name in _UNUSED
 
 
-def _float(tensor: LazyTensor, folder: Path) -> Tensor:
+def _float(tensor: LazyTensor, path: Path) -> Tensor:
     try:
         value = tensor.read()
     except ValueError as error:
-        raise CheckpointError(f"{weight_file(folder)}: {error}") from error
+        raise CheckpointError(f"{weight_file(path)}: {error}") from error
     if not value.is_floating_point():
-        raise CheckpointError(
-            f"{weight_file(folder)}: {tensor.name} is {value.dtype}, expected numbers with a fraction"
-        )
+        raise CheckpointError(f"{weight_file(path)}: {tensor.name} is {value.dtype}, expected numbers with a fraction")
     return value.float()
 
 

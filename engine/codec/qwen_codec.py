@@ -148,7 +148,7 @@ class Codebook(nn.Module):
 
     def __init__(self, size: int, compared_dim: int, decoded_dim: int) -> None:
         super().__init__()
-        self.entries = nn.Parameter(torch.zeros(size, compared_dim))
+        self.entries = nn.Parameter(torch.randn(size, compared_dim))
         self.codebook = nn.Embedding(size, decoded_dim)
         self.out_proj = nn.Identity()
 
@@ -173,7 +173,7 @@ class EuclideanQuantizer(nn.Module):
         return torch.stack(codes, 1)
 
     def decode(self, codes: Tensor) -> Tensor:
-        """Codes (rows, codebooks, frames) → (rows, dim, frames). Codes beyond the table mean its last entry, as in S2."""
+        """Codes (rows, codebooks, frames) → (rows, dim, frames). Codes beyond the table mean its last entry."""
         codes = codes.clamp(max=self.size - 1)
         entries = [book.codebook(code) for book, code in zip(self._books(), codes.unbind(1), strict=True)]
         return torch.stack(entries).sum(0).transpose(1, 2)
@@ -206,6 +206,12 @@ class QwenCodec(Codec):
     """Qwen's codec."""
 
     parts = MimiEncoder, QwenQuantizer
+
+    def forget_decoder(self) -> None:
+        super().forget_decoder()
+        for part in self.quantizer.modules():
+            if isinstance(part, Codebook):
+                part.codebook.to("meta")
 
 
 def codec_of(config: CodecConfig) -> Codec:

@@ -62,6 +62,7 @@ def _build(codec: Codec, builder: LayerBuilder) -> tuple[int, int]:
     post: Any = quantizer.post_module
     context, before = 0, quantizer.pre_conv
     if isinstance(before, CausalConv1d):
+        assert before.conv.bias is not None
         weight, bias, context = before.conv.weight, before.conv.bias, before.context
     else:
         weight, bias = _projection(codec)

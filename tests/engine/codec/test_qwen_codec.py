@@ -11,8 +11,10 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
+from engine.checkpoint import Source
+from engine.checkpoint.families import Family
 from engine.checkpoint.speech_tokenizer import check_qwen_codec, load_qwen_codec, load_voice_encoder
-from engine.codec import StreamState
+from engine.codec import ONLY_DECODES, StreamState, fingerprint, part_on
 from engine.codec.qwen_codec import QwenCodec, QwenCodecConfig
 from engine.codec.voice_vector import VoiceEncoder, VoiceEncoderConfig, log_mel
 from engine.engine_errors import CheckpointError
@@ -127,6 +129,26 @@ def test_published_sizes_are_the_defaults() -> None:
     books, unused = 2048 * 257, 2048 * 257 + 1
     folded = 16 * 2048 + 16 * books + 2 * 512 * 256 * 2 + 16 * unused + 2 * 512 * 256 + 16
     assert counted + folded == 170_557_441
+
+
+@torch.inference_mode()
+def test_a_checkpoint_of_the_family_has_both(tmp_path: Path) -> None:
+    write_tiny_speech_tokenizer(tmp_path / "speech_tokenizer")
+    (tmp_path / "config.json").write_text(json.dumps({"speaker_encoder_config": SPEAKER_ENCODER}))
+    save_file(speaker_encoder_tensors(), tmp_path / "model.safetensors")
+    source = Source(tmp_path)
+    source.family = Family("Qwen", "qwen3_tts", lambda *_: pytest.fail(), codec_folder="speech_tokenizer")
+    source.check_codec()
+    codec, voice = source.codec(), source.voice_encoder()
+    assert isinstance(codec, QwenCodec) and codec.config == source.codec_config and voice is not None
+    digest = fingerprint(codec.config, codec.state_dict())
+    part = part_on(codec, torch.device("cpu"), without=ONLY_DECODES)
+    assert torch.equal(part.encode(sound()[None, None]), codec.encode(sound()[None, None]))
+    state = codec.state_dict()
+    state["decoder.model.0.conv.bias"] += 1
+    assert fingerprint(codec.config, state) == digest
+    state["quantizer.downsample.weight"] += 1
+    assert fingerprint(codec.config, state) != digest
 
 
 def broken(folder: Path, **changes: Any) -> None:
