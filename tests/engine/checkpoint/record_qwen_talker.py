@@ -73,7 +73,7 @@ def record(case: dict[str, Any]) -> dict[str, Any]:
     for name, value in tree["talker_config"]["spk_id"].items():
         tree["talker_config"]["spk_id"][name] = value[0] if isinstance(value, list) else value
     model, ids = model_of(tree), tokens_of(tree)
-    talker, seen = model.talker, {}
+    talker, seen = model.talker, dict[str, Any]()
     generate = talker.generate
 
     def spy(**arguments: Any) -> Any:

@@ -124,9 +124,9 @@ def test_what_a_model_cannot_speak_is_refused(name: str, checkpoints: dict[str, 
 
 def test_other_families_refuse_voices_of_their_own(tiny_checkpoint: Path) -> None:
     checkpoint = load(tiny_checkpoint, CPU, CPU, torch.float32)
-    for how in ({"speaker": "ryan"}, {"instructions": "Whisper"}):
+    for utterance in (Utterance("Hello.", speaker="ryan"), Utterance("Hello.", instructions="Whisper")):
         with pytest.raises(InvalidUtterance, match="this model knows no"):
-            prompt_of(checkpoint, Utterance("Hello.", **how))
+            prompt_of(checkpoint, utterance)
 
 
 TEXTS, HEAD = "talker.model.text_embedding.weight", "talker.code_predictor.lm_head.1.weight"
