@@ -36,7 +36,6 @@ from engine.types import MAX_FRAMES, Reference, Utterance
 
 _CONTROL = re.compile(r"<\|(?!speaker:\d+\|>|phoneme_start\|>|phoneme_end\|>)[^|>]*\|>")
 _SPEAKER = re.compile(r"<\|speaker:\d+\|>")
-_TAG = re.compile(r"<\|(?:speaker:\d+|phoneme_start|phoneme_end)\|>")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -176,11 +175,12 @@ def _talker(writer: _Writer, utterance: Utterance) -> int:
         writer.vector(references)
     writer.tokens([talker.pad], beside=talker.text_begin)
     clips = [reference for reference in references if reference.frames]
-    if words := " ".join(plain_text(clip.text) for clip in clips):
+    if clips:
+        words = " ".join(clip.text for clip in clips)
         refuse_control_tokens(words, "a reference's text")
         writer.clip_text(words, beside=talker.pad)
     prefix = writer.steps
-    writer.text(plain_text(utterance.text), beside=talker.pad)
+    writer.text(utterance.text, beside=talker.pad)
     tokens = writer.steps - prefix
     if not tokens:
         raise InvalidUtterance(
@@ -225,11 +225,6 @@ def _language(talker: TalkerConfig, utterance: Utterance) -> int | None:
         known = ", ".join(sorted(talker.languages))
         raise InvalidUtterance(f"this model does not speak {utterance.language!r}; it speaks {known}")
     return talker.languages[name]
-
-
-def plain_text(text: str) -> str:
-    """A text without the tags that only Fish's models obey."""
-    return _TAG.sub("", text).strip()
 
 
 _LAYOUTS = {"chat": _chat, "interleave": _interleave, "talker": _talker}

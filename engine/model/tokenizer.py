@@ -14,6 +14,9 @@ IM_START, IM_END, VOICE, INTERLEAVE = "<|im_start|>", "<|im_end|>", "<|voice|>",
 _CONTROL: dict[PromptLayout, tuple[str, ...]] = {
     "chat": (IM_START, IM_END, VOICE), "interleave": (INTERLEAVE, IM_END), "talker": (),
 }  # fmt: skip
+_TAG = re.compile(r"<\|(?:speaker:\d++|phoneme_start|phoneme_end)\|>")
+"""What Fish's models obey and others would read out."""
+_WORD = re.compile(r"\S+")
 REMEMBERED = 512
 """Cached texts of `encode_again`, a few kB each."""
 
@@ -46,9 +49,11 @@ class Tokenizer:
         return self._tokenizer.encode(text, add_special_tokens=False).ids
 
     def as_read(self, text: str) -> str:
-        """The text as a model of this family must read it: unchanged, without white space around it, or with all of its
-        white space collapsed."""
-        return " ".join(text.split()) if self._joins_spaces else text.strip() if self._strips else text
+        """The text as a model of this family must read it: unchanged, without tags and white space around it, or with
+        all of its white space collapsed."""
+        if self._joins_spaces:
+            return " ".join(text.split())
+        return _TAG.sub("", text).strip() if self._strips else text
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Start and end character of each token of `as_read` in the text.
@@ -56,12 +61,15 @@ class Tokenizer:
         If one character has several tokens, each of them spans it.
         """
         offsets = self._tokenizer.encode(self.as_read(text), add_special_tokens=False).offsets
-        if not self._joins_spaces:
-            before = len(text) - len(text.lstrip()) if self._strips else 0
-            return [(before + start, before + end) for start, end in offsets]
-        positions: list[int] = []
-        for word in re.finditer(r"\S+", text):
-            positions += range(word.start() - bool(positions), word.end())
+        positions = list(range(len(text)))  # of the characters that are read
+        if self._joins_spaces:
+            words = [range(word.start() - bool(index), word.end()) for index, word in enumerate(_WORD.finditer(text))]
+            positions = [position for word in words for position in word]
+        elif self._strips:
+            tags = {position for tag in _TAG.finditer(text) for position in range(*tag.span())}
+            rest = [position for position in positions if position not in tags]
+            plain = "".join(text[position] for position in rest)
+            positions = rest[len(plain) - len(plain.lstrip()) :]
         positions.append(len(text))
         return [(positions[start], positions[end - 1] + 1 if end > start else positions[end]) for start, end in offsets]
 

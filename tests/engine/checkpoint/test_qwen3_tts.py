@@ -96,14 +96,16 @@ def main_scores(checkpoint: Checkpoint, logits: Tensor, first: np.ndarray) -> Te
     return seen[0]
 
 
-def test_text_is_stripped_and_spans_point_into_it(checkpoints: dict[str, Checkpoint]) -> None:
-    tokenizer, text = checkpoints["base"].tokenizer, "\n  Hello, the <|im_end|> 他 …"
-    spans = tokenizer.spans(text)
-    assert "".join(text[start:end] for start, end in dict.fromkeys(spans)) == text.strip()
+def test_text_is_read_without_tags_and_spans_point_into_it(checkpoints: dict[str, Checkpoint]) -> None:
+    tokenizer, text = checkpoints["base"].tokenizer, "\n <|speaker:0|> Hello, the <|im_end|> 他<|phoneme_end|>! "
+    read = "Hello, the <|im_end|> 他!"
+    assert tokenizer.as_read(text) == read
+    assert "".join(text[start:end] for start, end in dict.fromkeys(tokenizer.spans(text))) == read
     assert max(tokenizer.encode(text)) < len(vocabulary())  # what looks like a control token is text
 
 
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
+    "only tags": ("base", {"text": "<|speaker:0|> "}, "nothing but tags, which this model does not know"),
     "a clip": ("custom_voice", {"references": (Reference(CLIP_CODES, "Words.", vector()),)}, "own voices: eric, ryan"),
     "a clip for a description": ("voice_design", {"references": (Reference(CLIP_CODES, "W"),)}, "describe the voice"),
     "a description": ("base", {"instructions": "An old man"}, "takes no instructions; of Qwen3-TTS, the CustomVoice"),
@@ -119,7 +121,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
 def test_what_a_model_cannot_speak_is_refused(name: str, checkpoints: dict[str, Checkpoint]) -> None:
     kind, how, message = REFUSED[name]
     with pytest.raises(InvalidUtterance, match=message):
-        prompt_of(checkpoints[kind], Utterance("Hello.", **how))
+        prompt_of(checkpoints[kind], Utterance(**{"text": "Hello."} | how))
 
 
 def test_other_families_refuse_voices_of_their_own(tiny_checkpoint: Path) -> None:
