@@ -25,7 +25,8 @@ MAX_FRAMES = 1_000_000
 class Sampling:
     """How tokens are sampled, in both autoregressive models.
 
-    Upstream's order: top-p and top-k act on the un-tempered distribution, temperature comes after.
+    Upstream's order: top-p and top-k act on the un-tempered distribution, temperature comes after. Qwen3-TTS has its
+    own, by `engine.model.draw_rules`; it is published with temperature 0.9, top-p 1 and top-k 50.
     ``temperature=0`` always takes the best token (and so switches off repetition-aware sampling).
     The same seed and request give the same codes.
     """

@@ -117,7 +117,11 @@ def read_config(tree: Tree, token_ids: object = None) -> ModelConfig:
 
 def model_tensors(tensors: Sequence[LazyTensor], config: ModelConfig) -> list[LazyTensor]:
     """A checkpoint's tensors as the model's. Raises ValueError for those that the tables are made of."""
-    parts = _Parts({t.name: t for t in tensors if not t.name.startswith(_VOICE_ENCODER)}, config)
+    named = {tensor.name: tensor for tensor in tensors}
+    own = {name: tensor for name, tensor in named.items() if not name.startswith(_VOICE_ENCODER)}
+    if config.talker is not None and config.talker.kind == "base" and len(own) == len(named):
+        raise ValueError(f"{_VOICE_ENCODER}* is missing, without which clips cannot be cloned; download the file again")
+    parts = _Parts(own, config)
     tables = parts.tables()
     renamed = [_rotated(replace(tensor, name=_renamed(name)), config) for name, tensor in parts.rest.items()]
     return [*with_joined_qkv(renamed), *tables]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 from torch import Tensor
 
 from engine import CheckpointError, InvalidUtterance, Reference, Utterance, check_files
@@ -177,6 +178,11 @@ def test_files_that_are_missing_or_cut_are_named(folders: dict[str, Path], tmp_p
     lacking = {name: tensor for name, tensor in weights(config()).items() if name != HEAD}
     with pytest.raises(CheckpointError, match=f"{HEAD} is missing, so the file is incomplete; download it again"):
         check_files(str(write_qwen(tmp_path / "lacking", weights_of_talker=lacking)))
+    folder = copied(whole, tmp_path / "voiceless")
+    (folder / "model.safetensors").unlink()
+    save_file(weights(config()), folder / "model.safetensors")
+    with pytest.raises(CheckpointError, match="without which clips cannot be cloned; download the file again"):
+        check_files(str(folder))
     folder = copied(whole, tmp_path / "merges")
     (folder / "merges.txt").unlink()
     (folder / "merges.txt").write_text("#version: 0.2\nzz zz\n")
