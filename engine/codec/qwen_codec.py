@@ -113,17 +113,15 @@ class QwenCodecConfig(CodecConfig):
         return config
 
 
+_SIZES = {
+    "dim": "hidden_size", "n_layer": "num_hidden_layers", "n_head": "num_attention_heads", "head_dim": "head_dim",
+    "intermediate_size": "intermediate_size", "window": "sliding_window",
+}  # fmt: skip
+
+
 def _transformer(tree: Mapping[str, Any], eps: str) -> dict[str, Any]:
-    return {
-        "dim": whole(tree, "hidden_size"),
-        "n_layer": whole(tree, "num_hidden_layers"),
-        "n_head": whole(tree, "num_attention_heads"),
-        "head_dim": whole(tree, "head_dim"),
-        "intermediate_size": whole(tree, "intermediate_size"),
-        "window": whole(tree, "sliding_window"),
-        "rope_base": positive_number(tree, "rope_theta"),
-        "norm_eps": positive_number(tree, eps),
-    }
+    sizes = {ours: whole(tree, key) for ours, key in _SIZES.items()}
+    return {**sizes, "rope_base": positive_number(tree, "rope_theta"), "norm_eps": positive_number(tree, eps)}
 
 
 class MimiEncoder(Stateful):
