@@ -141,13 +141,13 @@ def _float(tensor: LazyTensor, path: Path) -> Tensor:
 def _recipes(codec: QwenCodec) -> dict[str, _Recipe]:
     """Of every tensor in the codec's state, by name."""
     transformers = {n: part for n, part in codec.named_modules() if isinstance(part, WindowTransformer)}
-    recipes = {}
+    recipes: dict[str, _Recipe] = {}
     for name, value in codec.state_dict().items():
         published, shape = _published_name(name), tuple(value.shape)
         if name.endswith(".wqkv.weight"):
             stem, config = published.removesuffix("wqkv.weight"), transformers[name.partition(".layers.")[0]].config
-            shapes = {f"{stem}{kind}_proj.weight": (shape[0] // 3, shape[1]) for kind in "qkv"}
-            recipes[name] = _Recipe(shapes, partial(_joined, config.head_dim))
+            parts = {f"{stem}{kind}_proj.weight": (shape[0] // 3, shape[1]) for kind in "qkv"}
+            recipes[name] = _Recipe({**parts}, partial(_joined, config.head_dim))
         elif name.endswith((".alpha", ".beta")):
             recipes[name] = _Recipe({published: shape[1:2]}, lambda value: value.exp()[None, :, None])
         elif name.endswith(".entries"):
