@@ -105,7 +105,7 @@ class QwenCodecConfig(CodecConfig):
             upsampling_ratios=wholes(decoder, "upsampling_ratios"),
         )
         samples = math.prod(config.decoder_rates) * math.prod(config.upsampling_ratios)
-        if samples != config.frame_samples or books < 2 or encoder["codebook_size"] != decoder["codebook_size"]:
+        if samples != config.frame_samples or encoder["codebook_size"] != decoder["codebook_size"]:
             raise ValueError(
                 f"a frame has {config.frame_samples} samples and one of {encoder['codebook_size']} codes where it is "
                 f"encoded, but {samples} and one of {decoder['codebook_size']} where it is decoded"
@@ -121,6 +121,8 @@ _SIZES = {
 
 def _transformer(tree: Mapping[str, Any], eps: str) -> dict[str, Any]:
     sizes = {ours: whole(tree, key) for ours, key in _SIZES.items()}
+    if sizes["head_dim"] % 2:
+        raise ValueError(f"head_dim is {sizes['head_dim']}, expected an even number")
     return {**sizes, "rope_base": positive_number(tree, "rope_theta"), "norm_eps": positive_number(tree, eps)}
 
 
