@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 import httpx
 from mcp.server.mcpserver.exceptions import ToolError
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from audio.read import MAX_BYTES
 from engine import open_regular
@@ -57,6 +57,8 @@ class StudioClient:
             answer = await (until_hangup(self.request, calling) if self.request is not None else calling)
         except httpx.HTTPError as error:
             raise ToolError(f"the studio at {self.address} does not answer: {error or type(error).__name__}") from error
+        except ClientDisconnect as error:  # the package logs any other kind as a fault of the studio
+            raise ToolError("the client has left") from error
         if answer.is_error:
             raise ToolError(_message(answer))
         return answer
