@@ -46,6 +46,7 @@ from longform.library.row_mapping import (
     part_of,
     part_row,
     parts_of,
+    prepare_respelling,
     project_of,
     projects_of,
     recipes_of,
@@ -62,7 +63,7 @@ from manuscript.untrusted import Cover
 from studio.errors import InvalidRequest, NotFound
 from studio.library import Adopted, Library
 from studio.library.checks import Right, clean_sharing, readable
-from studio.library.entries import DictionaryScope, EntryIndex, Pronunciation
+from studio.library.entries import DictionaryScope, Pronunciation
 from studio.library.library import TRASH_DAYS
 from studio.library.schema import Database
 from studio.library.store import Store, once_more_with_room
@@ -585,12 +586,12 @@ class ProjectLibrary(Library):
             Library._check_dictionary(db, dictionary, viewer)
 
     @staticmethod
-    def _pronunciations_changed(db: Database, dictionary: DictionaryScope, changed: Sequence[Pronunciation]) -> None:
-        """Mark the parts of a project stale whose pronunciation changed; other dictionaries do not affect it."""
-        if dictionary.scope == "project":
-            for row in db.table("projects").rows_where("id = ?", [dictionary.subject]):
-                where = f"project_id = ? and {AT_REST}"
-                update_states(db, recipes_of(db, row), where, [row["id"]], EntryIndex(changed))
+    def _prepare_respelling(
+        db: Database, dictionary: DictionaryScope, removed: Sequence[Pronunciation], added: Sequence[Pronunciation]
+    ) -> Callable[[Database], None]:
+        """Only a project's own dictionary affects its parts."""
+        is_project = dictionary.scope == "project"
+        return prepare_respelling(db, dictionary.subject, removed, added) if is_project else lambda db: None
 
     def _change_owner(self, db: Database, new_owner: str, condition: str, old_owner: str) -> Adopted:
         adopted = super()._change_owner(db, new_owner, condition, old_owner)

@@ -185,7 +185,7 @@ class Backup:
                 owners = f"{self._left_out[0]}{', and others' if self._left_out[1:] else ''}"
                 self.watch.report_failure(f"{len(self._left_out)} damaged files are left out of the backup: {owners}")
             elif self._foreign:
-                remedy = "move them elsewhere; to restore one, move library.db and the newer backups away before a start"
+                remedy = "move it away; to restore it, move library.db and newer backups away before a start"
                 self.watch.report_failure(f"the backup folder also has another library's {self._foreign[0]}: {remedy}")
             else:
                 self.watch.report_success()
