@@ -128,14 +128,14 @@ class WorkQueue:
 
     async def last_of(self, caller: str, steps: Generator[Piece, None, None]) -> Piece:
         """The last item of a generator that blocks at each step and may end between steps. Raises `run`'s errors."""
-        async with self.turn(caller) as turn:
-            try:
+        try:
+            async with self.turn(caller) as turn:
                 last = await turn.run(next, steps)
                 while (step := await turn.run(next, steps, None)) is not None:
                     last = step
                 return last
-            finally:
-                await run_uninterrupted(steps.close)
+        finally:
+            await run_uninterrupted(steps.close)
 
     async def stream(self, caller: str, pieces: Generator[bytes, None, None]) -> AsyncGenerator[bytes, None]:
         """Yield the pieces of a file as they are generated; the first is ready, so that refusals come before it.
@@ -228,16 +228,16 @@ class WorkQueue:
 
     async def _stream(self, caller: str, pieces: Generator[bytes, None, None]) -> AsyncGenerator[bytes, None]:
         turn = ThreadTurn(self._job(), self._threads)
-        with self._place(caller):
-            try:
+        try:
+            with self._place(caller):
                 piece: bytes | None = b""
                 while piece is not None:
                     async with self._turn(caller):
                         piece = await turn.run(next, pieces, None)
                     if piece:
                         yield piece
-            finally:
-                await run_uninterrupted(pieces.close)
+        finally:
+            await run_uninterrupted(pieces.close)
 
 
 _WRITERS = RunVar[CapacityLimiter]("_WRITERS")

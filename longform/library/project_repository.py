@@ -85,6 +85,7 @@ _CONDITIONS = {
     "stale": "state = 'stale'",
     "all": "state != 'speaking'",
 }
+_QUEUED = "exists (select 1 from parts where project_id = projects.id and state in ('queued', 'speaking'))"
 _NOTED = f"id in (select part_id from findings cross join takes on takes.n = findings.take where {OPEN_NOTE})"
 
 READABLE = (
@@ -164,19 +165,9 @@ class Projects:
         """Create a project of these parts, none of them queued. Raises InvalidRequest."""
         title = clean_title(title)
         now, project_id = time.time(), f"proj_{secrets.token_hex(12)}"
-        row = {
-            "id": project_id,
-            "owner": owner,
-            "title": title,
-            "kind": kind,
-            "settings": json.dumps(settings.as_dict()),
-            "paused": 0,
-            "served": 0.0,
-            "created": now,
-            "changed": now,
-            "skipped": json.dumps(skipped),
-            "sharing": "private",
-        }
+        row: dict[str, Any] = {"id": project_id, "owner": owner, "title": title, "kind": kind, "sharing": "private"}
+        row |= {"settings": json.dumps(settings.as_dict()), "skipped": json.dumps(skipped)}
+        row |= {"paused": 0, "served": 0.0, "created": now, "changed": now}
         # In ascending order, so that their index is written from one end to the other, then and at each later change.
         ids = sorted(f"part_{secrets.token_hex(12)}" for _ in parts)
         rows = [
@@ -207,13 +198,21 @@ class Projects:
         with self._store.reading() as db:
             row_of(db, project_id, owner_filter, needed)
 
-    def page(self, owner_filter: str | None, limit: int = 50, after: str | None = None) -> list[Project]:
-        """Projects, newest first; ``after`` is the id of the last one on the previous page. Raises NotFound."""
+    def page(
+        self, owner_filter: str | None, limit: int = 50, after: str | None = None, under_way: str | None = None
+    ) -> list[Project]:
+        """Projects, newest first; ``after`` is the id of the last one on the previous page; ``under_way``: only those
+        with parts in the queue, and these, a JSON list of ids. Raises NotFound."""
         with self._store.reading() as db:
             where, values = f"{readable('?1')} and deleted is null", list[object]([owner_filter])
             if after is not None:
                 last = row_of(db, after, owner_filter, param="after")
                 where, values = f"{where} and n < ?2", [owner_filter, last["n"]]
+            elif under_way is not None:
+                where, values = (
+                    f"{where} and (id in (select value from json_each(?2)) or {_QUEUED})",
+                    [*values, under_way],
+                )
             limit = min(max(limit, 1), MAX_PAGE + 1)
             rows = list(db.table("projects").rows_where(where, values, order_by="n desc", limit=limit))
             return projects_of(db, rows, owner_filter)
@@ -537,8 +536,7 @@ def _put_back(db: Database, rows: Sequence[dict[str, Any]]) -> None:
     for row in rows:
         if _count(db, row["owner"]) >= MAX_PROJECTS:
             raise _too_many()
-        queued = "exists (select 1 from parts where project_id = projects.id and state = 'queued')"
-        db.execute(f"update projects set deleted = null, paused = max(paused, {queued}) where n = ?", [row["n"]])
+        db.execute(f"update projects set deleted = null, paused = max(paused, {_QUEUED}) where n = ?", [row["n"]])
 
 
 def _remove(db: Database, until: float) -> set[str]:
