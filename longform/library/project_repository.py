@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import logging
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -63,13 +64,15 @@ from manuscript.untrusted import Cover
 from studio.errors import InvalidRequest, NotFound
 from studio.library import Adopted, Library
 from studio.library.checks import Right, clean_sharing, readable
-from studio.library.entries import DictionaryScope, Pronunciation
+from studio.library.entries import DictionaryScope
 from studio.library.library import TRASH_DAYS
 from studio.library.schema import Database
 from studio.library.store import Store, once_more_with_room
 from studio.library.take import Take
 from studio.library.take_rows import take_of
 from studio.library.trash import Trash, Trashed, mark, remove_takes
+
+log = logging.getLogger(__name__)
 
 MAX_PAGE = 500
 MAX_PROJECTS = 500
@@ -144,10 +147,8 @@ class Projects:
     def __init__(self, store: Store, trash: Trash) -> None:
         self._store = store
         self._trash = trash
-        listed = (
-            "select id, title, owner, null, deleted,"
-            " (select count(*) from parts where project_id = projects.id), null, n from projects where deleted > 0"
-        )
+        count = "(select count(*) from parts where project_id = projects.id)"
+        listed = f"select id, title, owner, null, deleted, {count}, null, n from projects where deleted > 0"
         trash.kinds["project"] = Trashed("projects", listed, _remove, _put_back)
 
     @once_more_with_room
@@ -209,10 +210,8 @@ class Projects:
                 last = row_of(db, after, owner_filter, param="after")
                 where, values = f"{where} and n < ?2", [owner_filter, last["n"]]
             elif under_way is not None:
-                where, values = (
-                    f"{where} and (id in (select value from json_each(?2)) or {_QUEUED})",
-                    [*values, under_way],
-                )
+                where += f" and (id in (select value from json_each(?2)) or {_QUEUED})"
+                values.append(under_way)
             limit = min(max(limit, 1), MAX_PAGE + 1)
             rows = list(db.table("projects").rows_where(where, values, order_by="n desc", limit=limit))
             return projects_of(db, rows, owner_filter)
@@ -583,13 +582,17 @@ class ProjectLibrary(Library):
         else:
             Library._check_dictionary(db, dictionary, viewer)
 
-    @staticmethod
-    def _prepare_respelling(
-        db: Database, dictionary: DictionaryScope, removed: Sequence[Pronunciation], added: Sequence[Pronunciation]
-    ) -> Callable[[Database], None]:
-        """Only a project's own dictionary affects its parts."""
-        is_project = dictionary.scope == "project"
-        return prepare_respelling(db, dictionary.subject, removed, added) if is_project else lambda db: None
+    _prepare_respelling = staticmethod(prepare_respelling)
+
+    def assign_owners(self, owners: Mapping[str, str], first_owner: str) -> None:
+        """Pauses the projects of owners whose keys are gone, too: nobody sees them, or could stop them."""
+        super().assign_owners(owners, first_owner)
+        gone = f"paused = 0 and {_QUEUED} and owner not in (select value from json_each(?))"
+        with self.store.writing() as db:
+            known = json.dumps([first_owner, *owners.values()])
+            count = db.execute(f"update projects set paused = 1 where {gone}", [known]).rowcount
+        if count:
+            log.warning("%d projects whose owners' keys are gone are paused; with the key they can be resumed", count)
 
     def _change_owner(self, db: Database, new_owner: str, condition: str, old_owner: str) -> Adopted:
         adopted = super()._change_owner(db, new_owner, condition, old_owner)

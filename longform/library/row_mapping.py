@@ -257,10 +257,13 @@ def recipes_for(
 
 
 def prepare_respelling(
-    db: Database, project_id: str, removed: Sequence[Pronunciation], added: Sequence[Pronunciation]
+    db: Database, dictionary: DictionaryScope, removed: Sequence[Pronunciation], added: Sequence[Pronunciation]
 ) -> Callable[[Database], None]:
     """Work out which parts of a project become stale when its dictionary loses and gets these entries: seconds for the
     longest project. Returns what writes it, once the dictionary is changed. Raises NotFound."""
+    if dictionary.scope != "project":  # which affects no project
+        return lambda db: None
+    project_id = dictionary.subject
     before, after = ({(one.phrase, one.said, one.match_case): one for one in some} for some in (removed, added))
     changed = EntryIndex([(before | after)[key] for key in before.keys() ^ after.keys()])
     settings = settings_of(db, row_of(db, project_id, None))

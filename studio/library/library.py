@@ -117,7 +117,8 @@ class Library:
         ``first_owner``, which is noted in the audit trail and in `adopted`. All or nothing."""
         with self.store.writing() as db:
             for old_owner, new_owner in owners.items():
-                self._change_owner(db, new_owner, "= ?", old_owner)
+                if old_owner != new_owner:
+                    self._change_owner(db, new_owner, "= ?", old_owner)
             counts = [
                 self._change_owner(db, first_owner, "like ?", "address %"),
                 self._change_owner(db, first_owner, "= ?", ""),

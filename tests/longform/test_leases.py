@@ -344,3 +344,14 @@ def test_a_change_that_was_worked_out_before_another_one_is_worked_out_again(
     assert [(part.text, part.state) for part in parts] == [
         ("Part 0.", "done"), ("Part of it.", "stale"), ("Part 2.", "done"),
     ]  # fmt: skip
+
+
+def test_projects_of_a_key_that_is_gone_are_paused(tmp_path: Path) -> None:
+    library = ProjectLibrary(tmp_path)
+    for owner in ("ann", "bob", "cat"):
+        project = library.projects.create(owner, owner, "txt", [NewPart("Hi.")], ProjectSettings())
+        library.projects.queue_parts(project.id, None, "all")
+    library.assign_owners({"digest of ann": "ann", "cat": "cat"}, "ann")
+    assert [(one.owner, one.paused) for one in library.projects.page(None)] == [
+        ("cat", False), ("bob", True), ("ann", False),
+    ]  # fmt: skip
