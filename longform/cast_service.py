@@ -112,7 +112,8 @@ class CastService:
         speech = self._cast.speech(project_id, owner_filter)
         numbers = {line.id: number for number, line in enumerate(speech)}
         if part_filter.is_unsure:
-            order = most_mended([(line.position, line.confidence) for line in speech if line.confidence is not None])
+            quoted = (line for line in speech if line.confidence is not None)
+            order = most_mended([(line.position, line.confidence or 0.0, line.continues) for line in quoted])
             ids = {line.position: line.id for line in speech}
             page = [ids[position] for position in order]
             if part_filter.character is not None:
@@ -216,7 +217,7 @@ class CastService:
         """
         self._voices.check(project_id, owner_filter, changes.voice)
         count = self._library.projects.edit_parts(project_id, owner_filter, parts, self.tagged(changes, tags))
-        is_decision = changes.confirmed is not False and (changes.confirmed or changes.character)
+        is_decision = changes.confirmed is not False and (changes.confirmed or changes.character is not None)
         if not is_decision or isinstance(parts, PartRange) or len(parts) != 1:
             return count, {}
         followers = self._followers(project_id, owner_filter, parts[0])
@@ -238,13 +239,13 @@ class CastService:
         passages = [
             Passage(
                 part.text, is_title=part.is_title, speaker=names.get(part.character, ""), confidence=part.confidence,
-                continues=part.continues,
+                continues=part.continues, reason=part.reason,
             )
             for part in parts
         ]  # fmt: skip
         cast = [NewCharacter(member.name, member.aliases, member.gender, id=str(member.id)) for member in members]
         confirmed = {number for number, part in enumerate(parts) if part.confirmed}
-        ids = {each.name: each.id for each in cast}
+        ids = {"": None, **{each.name: each.id for each in cast}}
         changes = decide_again(passages, cast, confirmed, decided.position - first)
         return {
             parts[number].id: (ids[speaker], confidence)

@@ -82,6 +82,8 @@ class SpokenLine:
     confidence: float | None
     """1 if a person has decided; None without a quotation."""
     character: str | None
+    continues: bool
+    """Whether it continues the paragraph of the part before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +170,7 @@ class Cast:
     def speech(self, project_id: str, owner_filter: str | None) -> list[SpokenLine]:
         """All lines of speech in order. Raises NotFound."""
         query = (
-            "select id, position, case when confirmed then 1.0 else confidence end, character from"
+            "select id, position, case when confirmed then 1.0 else confidence end, character, continues from"
             " (select *, row_number() over (order by place) - 1 as position from parts where project_id = ?)"
             " where confidence is not null or character is not null order by place"
         )
