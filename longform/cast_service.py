@@ -43,7 +43,7 @@ BYTES_PER_TOKEN = 4  # of English text; other languages have up to twice as many
 
 @dataclass(frozen=True, slots=True)
 class LineInContext:
-    """A line with the text around it, which shows the speaker."""
+    """A line with the text around it, which shows the speaker; each paragraph begins on a new line."""
 
     part: Part
     before: str
@@ -128,8 +128,10 @@ class CastService:
         lines = []
         for part in parts:
             before, after = texts.get(part.id, ("", ""))
-            people = _people_near(speech, numbers.get(part.id))
-            lines.append(LineInContext(part, before[-MAX_CONTEXT:], after[:MAX_CONTEXT], people))
+            before = before.lstrip() and before.lstrip() + (" " if part.continues else "\n")
+            before = before if len(before) <= MAX_CONTEXT else f"…{before[-MAX_CONTEXT:]}"
+            after = after if len(after) <= MAX_CONTEXT else f"{after[:MAX_CONTEXT]}…"
+            lines.append(LineInContext(part, before, after, _people_near(speech, numbers.get(part.id))))
         return lines, total
 
     @property

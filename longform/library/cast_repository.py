@@ -155,10 +155,13 @@ class Cast:
             return [name for [name] in db.execute(query, [project_id]).fetchall()]
 
     def neighbours(self, part_ids: Sequence[str], count: int) -> dict[str, tuple[str, str]]:
-        """The texts of so many parts before and after parts, by their ids; blank where there are none."""
-        text = "select place, text from parts as next where next.project_id = parts.project_id and next.place"
+        """The texts of so many parts before and after parts, by their ids; blank where there are none.
+
+        A line feed comes before each part that begins a paragraph, a space before the others.
+        """
+        text = "select * from parts as next where next.project_id = parts.project_id and next.place"
         before, after = (
-            f"(select coalesce(group_concat(text, char(10)), '') from (select text from"
+            f"(select coalesce(group_concat(iif(continues, ' ', char(10)) || text, ''), '') from (select * from"
             f" ({text} {end} limit {count:d}) order by place))"
             for end in ("< parts.place order by place desc", "> parts.place order by place")
         )

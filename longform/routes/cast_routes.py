@@ -96,7 +96,7 @@ class CastRoutes:
         offset: Annotated[int, Query(ge=0, le=MAX_PARTS)] = 0,
         limit: Limit = 50,
     ) -> JSONResponse:
-        """Lines with the text before and after, in order. ``unsure``: only those whose speaker is unsure and not
+        """Lines with the text before and after, in order; paragraphs are separated by line feeds. ``unsure``: only those whose speaker is unsure and not
         confirmed, in the order in which a decision mends most; ``character``: only those of this character, blank:
         the narrator's."""
         part_filter = PartFilter(is_unsure=unsure, character=character)

@@ -112,7 +112,7 @@ def test_unsure_lines_are_listed_until_confirmed(steered: Steer) -> None:
         listed = client.get(f"{at}/cast/lines?unsure=true").json()
         [line] = listed["data"]
         assert (line["text"], listed["total"]) == ("“Somebody is here.”", 1)
-        assert line["before"].endswith("The kitchen was dark.") and line["people"]
+        assert line["before"].endswith("\nThe kitchen was dark.\n") and line["people"]
         parts, eleanor = f"{at}/parts", cast["Eleanor"]["id"]
         assert client.patch(parts, json={"ids": [line["id"]], "character": eleanor}).json()["count"] == 1
         assert client.get(f"{at}/cast/lines?unsure=true").json()["total"] == 0
