@@ -90,6 +90,12 @@ def test_long_quotation_in_several_passages_is_one_question() -> None:
     assert most_mended([*letter, (100, 0.45, False), (102, 0.45, False)]) == [100, 102, 0, 1, 2]
 
 
+def test_mark_after_the_narrators_words_is_not_spoken() -> None:
+    text = "—Ya voy —respondió Luis—. Espera."
+    spoken = [text[line.start : line.end].strip() for line in attribute([text, text]).lines if line.is_speech]
+    assert spoken == ["Ya voy", "Espera."] * 2
+
+
 def test_list_with_hyphens_is_no_speech() -> None:
     answer = attribute(["- Bread, said to be fresh", "- Milk - two bottles", "-- Salt", "-- Tea"])
     assert not any(line.is_speech for line in answer.lines)
