@@ -93,7 +93,7 @@ class Form:
         for name in names:
             if name in self.files:
                 return self.files[name]
-        raise InvalidRequest(f"the file {names[0]} is missing", names[0], "missing_required_parameter")
+        raise InvalidRequest(f"the form has no file named {names[0]}", names[0], "missing_required_parameter")
 
 
 async def read_form(request: Request, limit: int, file: str, max_files: int = MAX_FILES) -> Form:

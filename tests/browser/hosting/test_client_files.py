@@ -249,7 +249,7 @@ def test_unstorable_upload_is_reported(served: Served, temporary: Path) -> None:
 def test_a_form_without_files_is_refused(served: Served, files: dict[str, Any]) -> None:
     with served.client() as client:
         answer = client.post("/gradio_api/upload", files=files)
-        assert answer.status_code == 400 and "the file files is missing" in answer.json()["error"]["message"]
+        assert answer.status_code == 400 and "the form has no file named files" in answer.json()["error"]["message"]
 
 
 def test_values_named_path_are_returned_unchanged(served: Served, temporary: Path, tmp_path: Path) -> None:
