@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from longform.chat_endpoint import (
@@ -17,7 +17,7 @@ from longform.chat_endpoint import (
     messages,
     scene_of,
 )
-from longform.library.cast_repository import CastMember, CharacterChanges, SpokenLine
+from longform.library.cast_repository import CastMember, CharacterChanges, Speaker, SpokenLine
 from longform.library.project_records import Part, PartChanges, PartRange
 from longform.library.project_repository import PartFilter, ProjectLibrary
 from longform.voice_proposals import ProjectVoices, proposed_voices, roles_of
@@ -50,6 +50,16 @@ class LineInContext:
     after: str
     people: tuple[str, ...]
     """The ids of the characters who speak nearby, those with the most lines first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Follower:
+    """A line that was decided again after the decision about another one."""
+
+    part: str
+    character: str | None
+    confidence: float
+    before: Speaker
 
 
 class CastService:
@@ -211,29 +221,31 @@ class CastService:
         parts: Sequence[str] | PartRange,
         changes: PartChanges,
         tags: Sequence[str] | None,
-    ) -> tuple[int, dict[str, tuple[str | None, float]]]:
+        undone: Mapping[str, Speaker] | None = None,
+    ) -> tuple[int, list[Follower]]:
         """Change many parts at once; returns their number, and the other lines that follow from the decision about one
-        line, with their characters and confidences. ``tags``: of each sentence; None: unchanged.
+        line. ``tags``: of each sentence; None: unchanged. ``undone``: undoes a decision; the lines that followed from
+        it, by their ids, get back these characters and confidences.
 
         Raises NotFound, InvalidRequest, UnknownVoice.
         """
         self._voices.check(project_id, owner_filter, changes.voice)
         count = self._library.projects.edit_parts(project_id, owner_filter, parts, self.tagged(changes, tags))
+        if undone is not None:
+            self._cast.follow(project_id, owner_filter, undone)
+            return count, []
         is_decision = changes.confirmed is not False and (changes.confirmed or changes.character is not None)
         if not is_decision or isinstance(parts, PartRange) or len(parts) != 1:
-            return count, {}
+            return count, []
         followers = self._followers(project_id, owner_filter, parts[0])
-        if followers:
-            self._cast.follow(project_id, owner_filter, followers)
+        self._cast.follow(project_id, owner_filter, {one.part: (one.character, one.confidence) for one in followers})
         return count, followers
 
-    def _followers(
-        self, project_id: str, owner_filter: str | None, part_id: str
-    ) -> dict[str, tuple[str | None, float]]:
+    def _followers(self, project_id: str, owner_filter: str | None, part_id: str) -> list[Follower]:
         projects = self._library.projects
         [decided] = projects.parts(project_id, owner_filter, filters=PartFilter(ids=[part_id]), only_chosen=True)
         if decided.confidence is None:
-            return {}
+            return []
         first = max(0, decided.position - WINDOW)
         parts = projects.parts(project_id, owner_filter, first, decided.position - first + WINDOW + 1, only_chosen=True)
         members = [member for member in self._cast.members(project_id, owner_filter) if member.id]
@@ -249,11 +261,11 @@ class CastService:
         confirmed = {number for number, part in enumerate(parts) if part.confirmed}
         ids = {"": None, **{each.name: each.id for each in cast}}
         changes = decide_again(passages, cast, confirmed, decided.position - first)
-        return {
-            parts[number].id: (ids[speaker], confidence)
-            for number, (speaker, confidence) in changes.items()
+        return [
+            Follower(part.id, ids[speaker], confidence, (part.character, part.confidence))
+            for part, (speaker, confidence) in ((parts[number], change) for number, change in changes.items())
             if speaker in ids
-        }
+        ]
 
     def tagged(self, changes: PartChanges, tags: Iterable[str] | None) -> PartChanges:
         """The changes, with these tags added. Raises InvalidRequest for a tag that the model does not know."""

@@ -89,6 +89,10 @@ class SpokenLine:
     """Whether it continues the paragraph of the part before it."""
 
 
+Speaker = tuple[str | None, float | None]
+"""A line's character (None: the narrator) and confidence."""
+
+
 @dataclass(frozen=True, slots=True)
 class CharacterChanges:
     """Changes to a character; None leaves a field as it is."""
@@ -184,23 +188,29 @@ class Cast:
             row_of(db, project_id, owner_filter)
             return [SpokenLine(*row) for row in db.execute(query, [project_id]).fetchall()]
 
-    def follow(
-        self, project_id: str, owner_filter: str | None, changes: Mapping[str, tuple[str | None, float]]
-    ) -> None:
+    def follow(self, project_id: str, owner_filter: str | None, changes: Mapping[str, Speaker]) -> None:
         """Change the characters and confidences of lines, by their ids, that nobody has confirmed meanwhile.
 
         A line in its character's voice gets the new one's. Raises NotFound.
         """
+        if not changes:
+            return
+        among, ids = "id in (select value from json_each(?))", json.dumps(list(changes))
         voice = "(select voice from characters where id = {})"
         update = (
             f"update all_parts set voice = case when voice is {voice.format('character')} then {voice.format('?1')}"
             " else voice end, character = ?1, confidence = ?2 where id = ?3 and project_id = ?4 and confirmed = 0"
         )
+        with self._store.reading() as db:
+            row = row_of(db, project_id, owner_filter, "edit")
+            characters = {character for character, _ in changes.values()}
+            voices = {one: one and voice_of_character(db, project_id, one) for one in characters}
+            recipes = recipes_for(db, row, among, [ids], lambda part, *_: voices[changes[part][0]])
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
             values = [(character, sure, part_id, project_id) for part_id, (character, sure) in changes.items()]
             db.conn.executemany(update, values)
-            _settle(db, row, "id in (select value from json_each(?))", json.dumps(list(changes)))
+            _settle(db, row, among, ids, recipes)
             touch(db, row)
 
     def add(self, project_id: str, owner_filter: str | None, character: NewCharacter) -> CastMember:
@@ -305,7 +315,7 @@ def voice_of_character(db: Database, project_id: str, character_id: str) -> str 
 def _recipes_in(db: Database, project: dict[str, Any], voices: Mapping[str, str | None]) -> Recipes:
     """The recipes of a project, worked out for the lines of these characters in these voices."""
     where = "character in (select value from json_each(?))"
-    return recipes_for(db, project, where, [json.dumps([*voices])], lambda character, _: voices[str(character)])
+    return recipes_for(db, project, where, [json.dumps([*voices])], lambda _, character: voices[str(character)])
 
 
 def revoice(

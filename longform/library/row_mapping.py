@@ -244,14 +244,15 @@ def recipes_for(
     row: dict[str, Any],
     where: str,
     values: Sequence[object],
-    new_voice: Callable[[str | None, str | None], str | None],
+    new_voice: Callable[[str, str | None], str | None],
 ) -> Recipes:
-    """The recipes of a project. Those of these parts, in their own voices and in ``new_voice`` of a character and a
-    voice, are computed already: a second of work for the longest project, to be done without the write lock."""
+    """The recipes of a project. Those of these parts, in their own voices and in ``new_voice`` of an id and a
+    character, are computed already: a second of work for the longest project, to be done without the write lock."""
     recipes = recipes_of(db, row)
-    query = f"select text, character, voice, {', '.join(DIRECTED)} from all_parts where {where} and chosen is not null"
-    for text, character, voice, *direction in db.execute(query, values).fetchall():
-        for one in {voice, new_voice(character, voice)}:
+    columns = f"id, text, character, voice, {', '.join(DIRECTED)}"
+    query = f"select {columns} from all_parts where {where} and chosen is not null"
+    for part_id, text, character, voice, *direction in db.execute(query, values).fetchall():
+        for one in {voice, new_voice(part_id, character)}:
             recipes.of(text, one, Direction(*direction))
     return recipes
 

@@ -119,12 +119,16 @@ class CastRoutes:
     def edit_parts(self, project_id: str, body: JsonBody[PartsBody], request: Request) -> JSONResponse:
         """Change many parts at once, by ids or from first to last: voice, pause, speed, sampling, tags, scene end,
         character. Parts that would be spoken differently become stale. All are changed, or none. A decision about one
-        line decides its scene again; the answer lists the other lines that changed."""
+        line decides its scene again; the answer lists the other lines that changed, and
+        ``followed`` undoes that."""
         selection, changes = body.selection(), body.changes()
-        count, followers = self._service.direct(project_id, request.state.owner_filter, selection, changes, body.tags)
+        count, followers = self._service.direct(
+            project_id, request.state.owner_filter, selection, changes, body.tags, body.undone()
+        )
         followed = [
-            {"part": part, "character": character, "confidence": confidence, "unsure": confidence < SURE}
-            for part, (character, confidence) in followers.items()
+            {"part": one.part, "character": one.character, "confidence": one.confidence}
+            | {"unsure": one.confidence < SURE, "before": {"character": one.before[0], "confidence": one.before[1]}}
+            for one in followers
         ]
         return JSONResponse({"object": "project.parts.changed", "count": count, "followed": followed})
 

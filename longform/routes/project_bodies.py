@@ -20,6 +20,7 @@ from longform.library.chapters import Chapter
 from longform.library.project_records import Loudness, Part, PartChanges, PartRange, Project, ProjectSettings
 from longform.library.table_updates import TableUpdate
 from longform.timeline import Placed, Timeline
+from manuscript.cast import WINDOW
 from manuscript.documents import TEXTS, Document, Passage
 from manuscript.encodings import NAMES as ENCODINGS
 from manuscript.parts import MAX_PART_BYTES, MIN_PART_BYTES, PART_BYTES, PartSplitting, SplitBy
@@ -290,12 +291,29 @@ class PartBody(DirectionBody):
     )
 
 
+class FollowedBody(StrictBody):
+    part: str
+    character: str | None = Field(description="null: the narrator.")
+    confidence: Annotated[float, FINITE, Field(ge=0, le=1), NO_BOOLEAN] | None
+
+
 class PartsBody(DirectionBody):
     """Parts by their ids or as a range, and the changes to each."""
 
     ids: list[str] | None = Field(None, min_length=1, max_length=MAX_PARTS)
     first: str | None = Field(None, description="The id of the first part of a range, in any order with last.")
     last: str | None = None
+    followed: list[FollowedBody] | None = Field(
+        None,
+        max_length=2 * WINDOW,
+        description="To undo a decision: the lines that followed from it, with the character and the confidence that "
+        "its answer gives as before. Those decided meanwhile stay. Nothing is decided again.",
+    )
+
+    def undone(self) -> dict[str, tuple[str | None, float | None]] | None:
+        if self.followed is None:
+            return None
+        return {one.part: (one.character, one.confidence) for one in self.followed}
 
     def selection(self) -> list[str] | PartRange:
         """Raises InvalidRequest."""

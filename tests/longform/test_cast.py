@@ -140,11 +140,24 @@ def test_a_decision_decides_its_scene_again(steered: Steer) -> None:
         body = {"ids": [part["“It is.”"]], "character": ids["Ben"]}
         followed = client.patch(f"{at}/parts", json=body).json()["followed"]
         read = client.patch(f"{at}/parts", json={"ids": [part[letter[0]]], "character": ""}).json()["followed"]
+    before = read[0].pop("before")
     assert read == [{"part": part[letter[1]], "character": None, "confidence": 1.0, "unsure": False}]
     assert {one["part"]: one["character"] for one in followed}[part["“Is it?”"]] == ids["Anna"]
     who = {part["text"]: (part["character"], part["voice"]) for part in parts_of(served, project)}
     assert [who[text] for text in spoken[4:]] == [ben, anna, ben] and who["“It is late.”"] == anna
     assert who[letter[1]] == (None, None), "what the narrator reads goes on to the end of the quotation"
+    undone = [{"part": one["part"], **one["before"]} for one in followed]
+    assert before["character"] and before["confidence"] < 1 and len(undone) > 1
+    with served.client() as client:
+        client.patch(f"{at}/parts", json={"ids": [part["“Yes.”"]], "confirmed": True})
+        body = {"ids": body["ids"], "character": ids["Anna"], "confirmed": False, "followed": undone}
+        assert client.patch(f"{at}/parts", json=body).json()["followed"] == []
+        lines = {one["id"]: one for one in client.get(f"{at}/cast/lines").json()["data"]}
+        body["followed"] = [{"part": part["“Yes.”"], "character": "char_x", "confidence": 0.5}]
+        assert_envelope(client.patch(f"{at}/parts", json=body), 404, "character")
+    assert all(lines[one["part"]]["confidence"] == one["confidence"] for one in undone if one["part"] != part["“Yes.”"])
+    who = {part["text"]: (part["character"], part["voice"]) for part in parts_of(served, project)}
+    assert [who[text] for text in spoken[4:]] == [anna, ben, ben], "a line that was decided meanwhile stays as it is"
 
 
 def test_range_of_lines_is_assigned_to_a_new_character_and_all_are_recast(steered: Steer) -> None:

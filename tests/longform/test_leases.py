@@ -256,6 +256,9 @@ CHANGES: dict[str, Callable[[ProjectLibrary, Project, list[str]], object]] = {
     ),
     "recast": lambda library, project, ids: library.cast.recast(project.id, None, {person(library, project): "clara"}),
     "merge": lambda library, project, ids: library.cast.merge(project.id, None, person(library, project), None),
+    "follow": lambda library, project, ids: library.cast.follow(
+        project.id, None, dict.fromkeys(ids, (person(library, project), 0.5))
+    ),
     "restore a character": lambda library, project, ids: restore(library, "character"),
 }
 WITH_A_PERSON = ("voice of a character", "recast", "merge", "restore a character")
@@ -296,6 +299,8 @@ def test_recipes_are_computed_without_the_write_lock(
     if change in WITH_A_PERSON:
         character = library.cast.add(project.id, None, NewCharacter("Ann", voice="boris"))
         library.projects.edit_parts(project.id, None, ids, PartChanges(character=character.id))
+    if change == "follow":
+        library.cast.add(project.id, None, NewCharacter("Ann", voice="boris"))
     if change == "restore a character":
         CHANGES["merge"](library, project, ids)
     if change in ("restore", "restore from the trash"):

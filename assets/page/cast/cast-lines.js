@@ -230,7 +230,7 @@ export class CastLines extends EventTarget {
   async #decide(line, changes) {
     const { followed } = await changeParts(this.id, [line.id], changes);
     const { character, confirmed, text } = line;
-    this.#done.push({ line, character, confirmed, text: "tags" in changes ? text : null, followers: this.#follow(followed) });
+    this.#done.push({ line, character, confirmed, text: "tags" in changes ? text : null, followed, shown: this.#follow(followed) });
     Object.assign(line, { confirmed: true }, "character" in changes ? { character: changes.character || null } : {});
     this.#redraw(line);
     const at = this.#lines.indexOf(line) + 1;
@@ -240,13 +240,13 @@ export class CastLines extends EventTarget {
     this.dispatchEvent(new CustomEvent("decided"));
   }
 
-  /** Show the lines that changed with a decision; returns those shown, as they were before. */
+  /** Show the lines that changed with a decision; returns what each of those shown was like before. */
   #follow(followed) {
     const before = [];
     for (const { part, character, confidence, unsure } of followed) {
       const line = this.#lines.find(({ id }) => id === part);
       if (!line) continue;
-      before.push({ line, character: line.character });
+      before.push([line, { character: line.character, confidence: line.confidence, settled: line.settled, followed: line.followed }]);
       Object.assign(line, { character, confidence, settled: !unsure, followed: line.followed || line.character !== character });
       this.#redraw(line);
     }
@@ -256,13 +256,13 @@ export class CastLines extends EventTarget {
   async #undo() {
     const last = this.#done.pop();
     if (!last) return;
-    const { line, character, confirmed, text, followers } = last;
+    const { line, character, confirmed, text, followed, shown } = last;
     if (text !== null) await changePart(this.id, line.id, { text });
-    await changeParts(this.id, [line.id], { character: character ?? "", confirmed });
-    for (const follower of followers.filter((one) => one.line.character !== one.character && !one.line.confirmed)) {
-      await changeParts(this.id, [follower.line.id], { character: follower.character ?? "", confirmed: false });
-      Object.assign(follower.line, { character: follower.character, followed: false, settled: false });
-      this.#redraw(follower.line);
+    const undone = followed.map(({ part, before }) => ({ part, ...before }));
+    await changeParts(this.id, [line.id], { character: character ?? "", confirmed, followed: undone });
+    for (const [follower, before] of shown.filter(([one]) => !one.confirmed)) {
+      Object.assign(follower, before);
+      this.#redraw(follower);
     }
     Object.assign(line, { character, confirmed });
     this.#redraw(line);
