@@ -44,6 +44,7 @@ import { TakeActions } from "./takes/take-actions.js";
 import { TakeList } from "./takes/take-list.js";
 import { openVoiceAreas } from "./voices/voice-areas.js";
 import { isSecond } from "./lib/once.js";
+import { offerUndo } from "./trash/undo-toast.js";
 import { phrase } from "./lib/phrases.js";
 
 class Studio {
@@ -77,6 +78,7 @@ class Studio {
     markDemo(this.health);
     this.health.watch(() => this.health.pace !== null && this.player.delay.expect(this.health.pace));
     takeDrops((file, use) => this.started.then(() => this.errorCard.attempt(() => this.#takeFile(file, use))));
+    addEventListener("storagefull", () => offerUndo(phrase("shell.storageFull"), null));
     addEventListener("unhandledrejection", (event) => this.#tellRefusal(event));
     this.player.prepare();
     for (const press of ["pointerdown", "keydown"]) document.addEventListener(press, () => this.player.wake(), true);

@@ -58,7 +58,7 @@ class Access:
         self._origins = Origins(settings)
         sessions = Sessions(Path(settings.home) / "sessions", self._owners)
         self._wrong_keys = WrongKeys(self._is_key)
-        self._sign_in = SignIn(settings.root_path, sessions, self._accepts, framed=on_space())
+        self._sign_in = SignIn(settings.root_path, sessions, self._accepts, self._owners, framed=on_space())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):

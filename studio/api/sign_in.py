@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from urllib.parse import parse_qs
 
 from anyio import to_thread
@@ -22,6 +22,8 @@ SIGN_IN, SIGN_OUT = "/sign-in", "/sign-out"
 LOGIN = "/login"
 """The sign-in of gradio_client's ``auth=("any name", KEY)``, which sends the key as password and takes no redirect."""
 COOKIE = "studio_session"
+OWNER_COOKIE = "studio_owner"
+"""Which owner's key a browser has, as a digest for the page's scripts: what they stored belongs to one owner."""
 LARGEST_FORM = 4096
 """Bytes."""
 FORM = ASSETS / "page" / "sign-in.html"
@@ -36,9 +38,14 @@ class SignIn:
     """Answers POST /sign-in (form field key), /login and /sign-out. Used only where keys are set."""
 
     def __init__(
-        self, root_path: str, sessions: Sessions, accepts: Callable[[Scope, bytes], bool], framed: bool
+        self,
+        root_path: str,
+        sessions: Sessions,
+        accepts: Callable[[Scope, bytes], bool],
+        owners: Mapping[bytes, str],
+        framed: bool,
     ) -> None:
-        """``accepts``: whether a key is valid; raises ApiError during a pause.
+        """``accepts``: whether a key is valid; raises ApiError during a pause; ``owners``: by the keys' digests.
 
         ``framed``: whether the page is shown in a frame of another site.
         """
@@ -46,6 +53,7 @@ class SignIn:
         self._forms = page_phrases().translations(FORM.read_text("utf-8"))
         self._sessions = sessions
         self._accepts = accepts
+        self._owners = owners
         self._framed = framed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -95,20 +103,22 @@ class SignIn:
             return self.pause_page(request, error)
         if not is_known:
             return self.page(request, 401, WRONG)
-        token = await to_thread.run_sync(self._sessions.begin, hashlib.sha256(key).digest())
-        answer = self._remember(request, token, LIFETIME_SECONDS)
+        digest = hashlib.sha256(key).digest()
+        token = await to_thread.run_sync(self._sessions.begin, digest)
+        owner = hashlib.sha256(f"page of {self._owners[digest]}".encode()).hexdigest()[:32]
+        answer = self._remember(request, token, LIFETIME_SECONDS, owner)
         answer.status_code = 200 if name == "password" else answer.status_code
         return answer
 
-    def _remember(self, request: Request, value: str, seconds: int) -> Response:
+    def _remember(self, request: Request, value: str, seconds: int, owner: str = "") -> Response:
         answer = RedirectResponse(f"{self._root_path}/", 303, {"Cache-Control": "no-store"})
         is_https = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto", ""))
         # In a frame of another site, browsers accept only the first of these.
         site = "SameSite=None; Secure; Partitioned" if is_https and self._framed else "SameSite=Lax"
         secure = "; Secure" if is_https and not self._framed else ""
         path = self._root_path or "/"
-        cookie = f"{COOKIE}={value}; Max-Age={seconds}; Path={path}; HttpOnly; {site}{secure}"
-        answer.headers.append("Set-Cookie", cookie)
+        for cookie, scripts in ((f"{COOKIE}={value}", "HttpOnly; "), (f"{OWNER_COOKIE}={owner}", "")):
+            answer.headers.append("Set-Cookie", f"{cookie}; Max-Age={seconds}; Path={path}; {scripts}{site}{secure}")
         return answer
 
 

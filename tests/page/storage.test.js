@@ -25,6 +25,29 @@ test("a sign-out removes every entry, whatever its name, and nothing of other pr
   noteStop("proj_1", { part: "part_1", seconds: 7 });
   keepByTab("draft", "Dear diary");
   assert.equal(kept("draft", null), "Dear diary");
+  const told = [];
+  globalThis.dispatchEvent = (event) => Boolean(told.push(event.type));
+  const set = Store.prototype.setItem;
+  Store.prototype.setItem = () => {
+    throw new DOMException("full", "QuotaExceededError");
+  };
+  keepByTab("draft", "Dear diary, again");
+  assert.deepEqual(told, ["storagefull"], "it is told once");
+  Store.prototype.setItem = set;
   forget();
   assert.deepEqual(Object.keys({ ...globalThis.localStorage, ...globalThis.sessionStorage }), ["of-another-program", "voice-studio-left"]);
+});
+
+test("what another owner of a key left is forgotten, in the browser and in the tab", async () => {
+  const { forgetOthers } = await import("../../assets/page/lib/storage.js");
+  const left = (owner) => ({ "voice-studio-owner": JSON.stringify(owner), "voice-studio-1": "{}" });
+  const names = () => [globalThis.localStorage, globalThis.sessionStorage].map((storage) => "voice-studio-1" in storage);
+  const clear = () => [globalThis.localStorage, globalThis.sessionStorage].forEach((storage) => Object.keys(storage).forEach((name) => storage.removeItem(name)));
+  for (const [owner, now, isForgotten] of [["aa", "bb", true], ["aa", "aa", false], ["aa", "", false]]) {
+    clear();
+    for (const storage of [globalThis.localStorage, globalThis.sessionStorage]) Object.assign(storage, left(owner));
+    globalThis.document = /** @type {any} */ ({ cookie: `other=1${now && `; studio_owner=${now}`}` });
+    assert.equal(forgetOthers(), isForgotten);
+    assert.deepEqual(names(), [!isForgotten, !isForgotten]);
+  }
 });

@@ -1,6 +1,6 @@
 // API calls for the studio itself: its engine's health, queue, settings and models, and signing in and out.
 
-import { forget } from "../lib/storage.js";
+import { forget, forgetOthers } from "../lib/storage.js";
 import { address } from "./address.js";
 import { ask, askForKeysBy, json, readJson } from "./requests.js";
 
@@ -48,6 +48,7 @@ export function studioFacts() {
 export async function signIn(key) {
   try {
     const response = await fetch(address("/sign-in"), { method: "POST", body: new URLSearchParams({ key }) });
+    if (response.ok && forgetOthers()) location.reload(); // what is on the page is another person's
     return response.status;
   } catch (problem) {
     if (problem instanceof TypeError) return 0;

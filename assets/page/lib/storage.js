@@ -21,7 +21,10 @@ class Memory {
 
 const PREFIX = "voice-studio-"; // of every entry, so that none outlives a sign-out
 const LEFT = `${PREFIX}left`; // written when a person signs out, for the page's other tabs
+const OWNER = "owner"; // whose entries these are
 let hasLeft = false; // nothing is written any more: the page is about to reload
+let isOpen = false; // whether what an owner left may be on the page
+let isFull = false;
 
 const ofBrowser = opened("localStorage");
 const ofTab = opened("sessionStorage");
@@ -85,15 +88,38 @@ export function forget() {
 
 function clear() {
   hasLeft = true;
-  for (const storage of [ofTab, ofBrowser]) {
-    if (storage instanceof Memory) continue;
-    for (const name of Object.keys(storage)) if (name.startsWith(PREFIX)) storage.removeItem(name);
-  }
+  for (const storage of [ofTab, ofBrowser]) remove(storage);
 }
 
-globalThis.addEventListener?.("storage", ({ key }) => {
-  if (key !== LEFT || hasLeft) return;
-  clear();
+/** @param {Storage | Memory} storage */
+function remove(storage) {
+  if (storage instanceof Memory) return;
+  for (const name of Object.keys(storage)) if (name.startsWith(PREFIX)) storage.removeItem(name);
+}
+
+/** Remove what another owner of a key, who did not sign out, left here. Returns whether there was any: then the page must be reloaded. */
+export function forgetOthers() {
+  const owner = signedIn();
+  if (!owner) return false;
+  const others = [ofTab, ofBrowser].filter((storage) => readFrom(storage, OWNER, owner) !== owner);
+  for (const storage of others) remove(storage);
+  for (const storage of [ofTab, ofBrowser]) writeTo(storage, OWNER, owner);
+  hasLeft ||= isOpen && others.length > 0;
+  return others.length > 0;
+}
+
+/** The owner whose key this browser has, as the studio's cookie says; undefined without keys. */
+const signedIn = () => /(?:^|; )studio_owner=([0-9a-f]+)/.exec(globalThis.document?.cookie ?? "")?.[1];
+
+const openedBy = signedIn();
+forgetOthers();
+isOpen = true;
+
+globalThis.addEventListener?.("storage", ({ key, newValue }) => {
+  const isOthers = key === entryOf(OWNER) && newValue !== null && openedBy && newValue !== JSON.stringify(openedBy);
+  if (hasLeft || !(key === LEFT || isOthers)) return;
+  if (isOthers) hasLeft = true; // the other owner's entries stay
+  else clear();
   location.reload();
 });
 
@@ -112,7 +138,7 @@ function readFrom(storage, name, otherwise) {
 }
 
 /**
- * If the storage is full, it stays unchanged and the page continues without the new value.
+ * If the storage is full, it stays unchanged and the page continues without the new value; the first time, "storagefull" is fired.
  *
  * @param {Storage | Memory} storage
  * @param {string} name
@@ -124,5 +150,7 @@ function writeTo(storage, name, value) {
     storage.setItem(entryOf(name), JSON.stringify(value));
   } catch (problem) {
     if (problem.name !== "QuotaExceededError") throw problem;
+    if (!isFull) globalThis.dispatchEvent?.(new Event("storagefull"));
+    isFull = true;
   }
 }

@@ -96,8 +96,10 @@ def test_cookie_is_third_party_only_on_a_space_and_limited_to_the_root_path(
     with served.client() as client:
         answer = sign_in(client, "schlüssel", headers={"X-Forwarded-Proto": scheme})
     assert answer.headers["location"] == "/studio/"
-    cookie = answer.headers["set-cookie"]
+    cookie, owner = answer.headers.get_list("set-cookie")
     assert "Path=/studio;" in cookie and cookie.endswith(expected)
+    assert owner.startswith("studio_owner=") and "HttpOnly" not in owner, "for the page's scripts"
+    assert owner.endswith(expected.removeprefix("HttpOnly")) and "Path=/studio;" in owner
 
 
 def test_cookie_does_not_reveal_the_key_and_sign_out_invalidates_its_copies(steered: Steer) -> None:
@@ -105,7 +107,8 @@ def test_cookie_does_not_reveal_the_key_and_sign_out_invalidates_its_copies(stee
     with served.client() as client:
         sign_in(client, "schlüssel")
         cookies = dict(client.cookies)
-        (value,) = cookies.values()
+        value, owner = cookies.values()
+        assert owner not in (KEYS[0].digest.hex(), KEYS[0].digest.hex()[: len(owner)])
         padded = value + "=" * (-len(value) % 4)
         assert "schlüssel".encode() not in base64.urlsafe_b64decode(padded) and KEYS[0].digest.hex() not in value
         with served.client(cookies=cookies) as stolen, served.client() as elsewhere:
