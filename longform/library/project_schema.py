@@ -5,12 +5,22 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from studio.library.schema import AUDIO_OWNERS, MIGRATIONS, OWN_CONTENT, VOICE_NAMES, Database, create_tables, select
+from studio.library.schema import (
+    AUDIO_OWNERS,
+    DICTIONARIES,
+    MIGRATIONS,
+    OWN_CONTENT,
+    VOICE_NAMES,
+    Database,
+    create_tables,
+    select,
+)
 
 PLACES_APART = 1024
 """Distance between the places of two new parts: ten parts fit at the same place before neighbours have to move."""
 
 OWN_CONTENT.append("select 1 from projects")
+DICTIONARIES.append("select 'project', id, owner, sharing, deleted, id from projects")
 AUDIO_OWNERS.append(
     "select 'a take of the project ' || project_id from takes join all_parts on all_parts.id = part_id where audio = :d"
 )

@@ -66,6 +66,7 @@ class Library:
         self.shares = Shares(store)
         self.consents = Consents(store)
         self.pronunciations = self._dictionaries(None)
+        trash.kinds["dictionary"] = self.pronunciations.trashed
         self.audit = Audit(store)
         self.watch = HealthCheck("clearing")
         """The health of `clear_away`."""

@@ -6,14 +6,16 @@ import json
 import secrets
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 from studio.errors import InvalidRequest, NotFound
 from studio.library.entries import MAX_ENTRIES, DictionaryScope, Pronunciation, Scope, clean_entry, entry_of
-from studio.library.schema import Database, select
+from studio.library.schema import DICTIONARIES, Database, select
 from studio.library.store import Store
+from studio.library.trash import PutBack, Trashed, now
 
 Check = Callable[[Database, DictionaryScope], None]
 """Raises NotFound or NotAllowed for a dictionary that must not be read, or changed in a transaction that writes."""
@@ -23,6 +25,9 @@ Prepare = Callable[
     [Database, DictionaryScope, Sequence[Pronunciation], Sequence[Pronunciation]], Callable[[Database], None]
 ]
 """Called with a change before it is made, and returns what is to be done in its transaction afterwards."""
+Planned = tuple[Change, Callable[[Database], None]]
+_NAMED = 5
+"""Maximum phrases in the title of entries in the trash."""
 
 
 class Pronunciations:
@@ -30,6 +35,13 @@ class Pronunciations:
 
     def __init__(self, store: Store, check: Check, prepare: Prepare) -> None:
         """``check`` is called before `show` and each change, ``prepare`` too, in general without the write lock."""
+        held = f"({' union all '.join(DICTIONARIES)}) as held on held.scope = kept.scope and held.id = subject"
+        listed = (
+            "select kept.id, title, coalesce(owner, ''), coalesce(sharing, 'edit'), kept.deleted, count, project,"
+            f" kept.rowid from replaced_entries as kept left join {held} where kept.deleted > 0"
+            " and (kept.scope = 'global' or (held.id is not null and held.deleted is null))"
+        )
+        self.trashed = Trashed("replaced_entries", listed, _remove, self._put_back, self._prepare_return)
         self._store = store
         self._check = check
         self._prepare = prepare
@@ -74,10 +86,11 @@ class Pronunciations:
             dictionary, entry = _entry(db, entry_id)
             return dictionary, [entry], []
 
-        self._make(plan)
+        self._make(plan, keeps=True)
 
     def merge(self, dictionary: DictionaryScope, entries: Sequence[Pronunciation], replacing: bool) -> int:
         """Add many entries. One for the same words is changed and keeps its id; ``replacing`` removes all others.
+        What was changed or removed goes to the trash.
 
         Returns the new number of entries. All or nothing. Raises InvalidRequest.
         """
@@ -90,30 +103,74 @@ class Pronunciations:
             added = zip(new_entries.values(), old, strict=True)
             return dictionary, removed, [replace(new, id=old.id, created=old.created) for new, old in added]
 
-        self._make(plan)
+        self._make(plan, keeps=True)
         return len(self.entries(dictionary))
 
-    def _make(self, plan: Callable[[Database], Change]) -> list[Pronunciation]:
+    def _make(self, plan: Callable[[Database], Change], keeps: bool = False) -> list[Pronunciation]:
         """Make a change, which may be worked out twice; returns the new entries. What follows from it for thousands of
-        parts is prepared without the write lock."""
+        parts is prepared without the write lock. ``keeps``: moves the entries that it changes to the trash."""
         with self._store.reading() as db:
-            dictionary, removed, added = change = plan(db)
-            self._check(db, dictionary)
-            prepared = self._prepare(db, *change)
+            change = plan(db)
+            self._check(db, change[0])
+            planned = change, self._prepare(db, *change)
         with self._store.writing() as db:
-            dictionary, removed, added = current = plan(db)
-            self._check(db, dictionary)
-            if current != change:  # somebody has changed the dictionary meanwhile
-                prepared = self._prepare(db, *current)
-            db.conn.executemany("delete from pronunciations where id = ?", [(entry.id,) for entry in removed])
-            for entry in added:
-                _insert(db, dictionary, entry)
-            query = "select count(*) from pronunciations where scope = ? and subject = ?"
-            if db.execute(query, [dictionary.scope, dictionary.subject]).fetchone()[0] > MAX_ENTRIES:
-                message = f"a dictionary has at most {MAX_ENTRIES} entries; this one would have more"
-                raise InvalidRequest(message, "phrase")
-            prepared(db)
-        return added
+            change = plan(db)
+            self._check(db, change[0])
+            if keeps:
+                _keep(db, *change)
+            self._write(db, change, planned)
+        return change[2]
+
+    def _write(self, db: Database, change: Change, planned: Planned | None) -> None:
+        """Write a change, and what was prepared with it unless somebody has changed the dictionary meanwhile."""
+        prepared = planned[1] if planned and planned[0] == change else self._prepare(db, *change)
+        dictionary, removed, added = change
+        db.conn.executemany("delete from pronunciations where id = ?", [(entry.id,) for entry in removed])
+        for entry in added:
+            _insert(db, dictionary, entry)
+        query = "select count(*) from pronunciations where scope = ? and subject = ?"
+        if db.execute(query, [dictionary.scope, dictionary.subject]).fetchone()[0] > MAX_ENTRIES:
+            message = f"a dictionary has at most {MAX_ENTRIES} entries; this one would have more"
+            raise InvalidRequest(message, "phrase")
+        prepared(db)
+
+    def _prepare_return(self, db: Database, rows: Sequence[dict[str, Any]]) -> PutBack:
+        planned = {row["id"]: (change := _returning(db, row), self._prepare(db, *change)) for row in rows}
+        return partial(self._put_back, planned=planned)
+
+    def _put_back(
+        self, db: Database, rows: Sequence[dict[str, Any]], planned: Mapping[str, Planned] | None = None
+    ) -> None:
+        for row in rows:
+            self._write(db, _returning(db, row), (planned or {}).get(row["id"]))
+            db.execute("delete from replaced_entries where id = ?", [row["id"]])
+
+
+def _keep(
+    db: Database, dictionary: DictionaryScope, removed: Sequence[Pronunciation], added: Sequence[Pronunciation]
+) -> None:
+    """Move removed entries to the trash, each with the one that replaces it; without those that stay the same."""
+    after = {entry.key: entry for entry in added}
+    lost = [(entry, after.get(entry.key)) for entry in removed if after.get(entry.key) != entry]
+    if lost:
+        pairs = json.dumps([[asdict(old), new and asdict(new)] for old, new in lost])
+        row = {"id": f"dict_{secrets.token_hex(12)}", "scope": dictionary.scope, "subject": dictionary.subject}
+        row |= {"title": ", ".join(old.phrase for old, _ in lost[:_NAMED]), "count": len(lost), "entries": pairs}
+        db.table("replaced_entries").insert(row | {"deleted": now()})
+
+
+def _returning(db: Database, row: dict[str, Any]) -> Change:
+    """The change that restores removed entries, except those for whose words somebody has made others since."""
+    dictionary = DictionaryScope(row["scope"], row["subject"])
+    stored = {entry.key: entry for entry in entries_of(db, dictionary)}
+    kept = [(Pronunciation(**old), new and Pronunciation(**new)) for old, new in json.loads(row["entries"])]
+    back = [old for old, new in kept if stored.get(old.key) == new]
+    return dictionary, [stored[entry.key] for entry in back if entry.key in stored], back
+
+
+def _remove(db: Database, until: float) -> set[str]:
+    db.execute("delete from replaced_entries where deleted <= ?", [until])
+    return set()
 
 
 def _complete(entry: Pronunciation) -> Pronunciation:

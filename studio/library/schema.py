@@ -28,7 +28,7 @@ with _without_pandas():
     from sqlite_utils import Database
     from sqlite_utils.migrations import Migrations
 
-# Other packages register their own tables in these four, before a library is opened.
+# Other packages register their own tables in these five, before a library is opened.
 MIGRATIONS = Migrations("studio")
 OWN_CONTENT = ["select 1 from voices where bundled = 0", "select 1 from takes", "select 1 from consents"]
 OWN_CONTENT += ["select 1 from pronunciations", "select 1 from favourites"]
@@ -42,6 +42,8 @@ AUDIO_OWNERS = [
 """Queries of the owner of an audio file, without titles and people's names, which are private."""
 VOICE_NAMES = list[str]()
 """Queries of the voices, as `voice`, with which something is yet to be spoken, as a person has named them."""
+DICTIONARIES = ["select 'voice' as scope, id, owner, sharing, deleted, null as project from voices"]
+"""Queries of what has a dictionary of its own."""
 BASELINE = "m035_baseline"
 FORMER_MIGRATIONS, LAST_FORMER, FORMER_COMMIT = 33, "m034_favourites", "6db5e448"
 """The migrations that the baseline replaces, the last of them, and the last commit that has them."""
@@ -98,6 +100,13 @@ def m041_plain_audit(db: Database) -> None:
 def m042_regenerated_from(db: Database) -> None:
     """timings: the take whose sentences were regenerated has another name."""
     db.execute("""update takes set timings = replace(timings, '"mends": ', '"regenerated_from": ')""")
+
+
+@MIGRATIONS()
+def m050_replaced_entries(db: Database) -> None:
+    """Entries of dictionaries in the trash; entries: pairs of an entry and the one that replaced it, or null."""
+    columns = "id text primary key, scope text, subject text, title text, count integer, entries text, deleted real"
+    db.execute(f"create table replaced_entries ({columns})")
 
 
 TABLES = """

@@ -1,4 +1,4 @@
-"""The trash: deleted takes, voices, projects, parts, characters and replaced texts, until restored or expired.
+"""The trash: deleted takes, voices, projects, parts, characters, replaced texts and entries, until restored or expired.
 
 Its clock is the system's unless that has just jumped: a wrong year must not empty it.
 """
@@ -31,7 +31,7 @@ REMOVED_AT_ONCE = 100
 _MARKED_AT_ONCE = 1000
 """Maximum items that one transaction marks for removal."""
 
-TrashKind = Literal["take", "voice", "project", "part", "replacement", "character"]
+TrashKind = Literal["take", "voice", "project", "part", "replacement", "character", "dictionary"]
 Row = dict[str, Any]
 PutBack = Callable[[Database, Sequence[Row]], None]
 """Additional work for restoring these rows, which are still marked as deleted then."""
@@ -97,12 +97,12 @@ class TrashItem:
     id: str
     title: str
     """For a take or part the beginning of its text, for a replacement the title of the project, for a character the
-    name."""
+    name, for a dictionary the first phrases."""
     deleted: float
     """Unix time."""
     parts: int | None
     """For a project its number of parts, for a replacement the number of parts it changed, for a character the number
-    of its lines."""
+    of its lines, for a dictionary the number of its entries that were removed."""
     project_id: str | None
     """Project of a part, a replacement or a character."""
 

@@ -2,7 +2,7 @@
 
 import { ask, json } from "./requests.js";
 
-/** @typedef {"take" | "voice" | "project" | "part" | "replacement" | "character"} Kind */
+/** @typedef {"take" | "voice" | "project" | "part" | "replacement" | "character" | "dictionary"} Kind */
 
 /** List the items that can be restored, last deleted first; after: the previous page's last id. Returns {data, last_id, has_more}. */
 export const listTrash = (after = "") => ask(`/v1/trash?${new URLSearchParams(after ? { after } : {})}`);

@@ -86,3 +86,25 @@ def test_each_key_has_its_own_trash(steered: Steer) -> None:
         assert one.post(f"{TRASH}/restore", json=restored).status_code == 200
         assert one.post(f"{TRASH}/restore", json=items).status_code == 200
         assert one.get(f"/v1/projects/{project}").json()["title"] == "Mine."
+        words, csv = "/v1/pronunciations", b"phrase,said\nGIF,gif\nNguyen,new\n"
+        of_project = {"project": project}
+        for phrase in ("GIF", "SQL"):
+            for where in ({}, of_project):
+                one.post(words, json={"phrase": phrase, "said": "old"} | where).raise_for_status()
+        two.put(f"{words}/csv?replace=true", files={"file": csv}).raise_for_status()
+        [(kind, lost)] = list_items(one)
+        assert kind == "dictionary" and list_items(two) == [(kind, lost)], "everybody shares the global dictionary"
+        assert two.delete(TRASH).json()["count"] == 0
+        assert one.post(f"{TRASH}/restore", json={"items": [{"kind": kind, "id": lost}]}).status_code == 200
+        listed = {entry["phrase"]: entry["said"] for entry in one.get(words).json()["data"]}
+        assert listed == {"GIF": "old", "SQL": "old", "Nguyen": "new"} and list_items(one) == []
+        one.put(f"{words}/csv", params=of_project | {"replace": "true"}, files={"file": csv}).raise_for_status()
+        [entry] = [each for each in one.get(words, params=of_project).json()["data"] if each["phrase"] == "GIF"]
+        one.patch(f"{words}/{entry['id']}", json={"said": "mine"}).raise_for_status()
+        one.delete(f"{words}/{one.get(words).json()['data'][0]['id']}").raise_for_status()
+        [single, replaced] = one.get(TRASH).json()["data"]
+        assert (single["title"], replaced["title"], replaced["parts"]) == ("GIF", "GIF, SQL", 2)
+        assert replaced["project_id"] == project and list_items(two) == [("dictionary", single["id"])]
+        one.post(f"{TRASH}/restore", json={"items": [{"kind": "dictionary", "id": replaced["id"]}]}).raise_for_status()
+        listed = {entry["phrase"]: entry["said"] for entry in one.get(words, params=of_project).json()["data"]}
+        assert listed == {"GIF": "mine", "SQL": "old", "Nguyen": "new"}, "an entry edited since stays"
