@@ -10,6 +10,7 @@ from anyio import CapacityLimiter
 from longform.cast_service import CastService
 from longform.chat_endpoint import ChatEndpoint
 from longform.feeds import Feeds
+from longform.file_jobs import FileJobs
 from longform.library.project_records import Project
 from longform.library.project_repository import ProjectLibrary
 from longform.part_regeneration import PartRegeneration
@@ -23,7 +24,7 @@ from longform.routes.project_routes import ProjectRoutes
 from longform.routes.proof_routes import ProofRoutes
 from longform.voice_proposals import ProjectVoices
 from longform.worker import ProjectWorker
-from studio.jobs import FileJobs, JobCaller, JobEntry
+from studio.jobs import JobCaller, JobEntry
 from studio.services import Studio
 from studio.work import QueueKind, WorkQueues
 

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
+from speechtext.dictionary import fold_phrase
 from studio.library.checks import Right
-from studio.library.entries import EntryIndex, Pronunciation
+from studio.library.entries import Pronunciation
 from studio.library.take import Take
 
 MAX_CREDITS = 1000
 """Characters of a template of credits."""
 Loudness = Literal["none", "podcast", "acx"]
+
+_PREFIX_LENGTH = 3
+"""Number of a phrase's characters in the index."""
+_FEW = 16
+"""Maximum number of entries for which searching for each one is faster."""
 
 PartState = Literal["new", "queued", "speaking", "done", "stale", "failed"]
 """new: never queued; stale: text, voice or settings have changed since its take."""
@@ -101,6 +107,36 @@ DIRECTED = ("speed", "temperature", "top_p", "top_k")
 AS_WRITTEN = Direction()
 SPOKEN_WITH = ("voice", "temperature", "top_p", "top_k", "speed", "normalize")
 """The settings that affect recipes; changing others does not make parts stale."""
+
+
+class EntryIndex:
+    """Entries to search in many texts; the time depends on the text, not on the number of entries."""
+
+    def __init__(self, entries: Iterable[Pronunciation]) -> None:
+        self._entries = tuple(entries)
+        self._unindexed: list[tuple[int, str]] = []
+        """Positions and folded phrases of entries outside the index: too short, or too few to be worth it."""
+        self._by_prefix: dict[str, list[tuple[int, str]]] = {}
+        for position, entry in enumerate(self._entries):
+            folded = fold_phrase(entry.phrase)
+            prefix = folded[:_PREFIX_LENGTH]
+            is_indexed = len(prefix) == _PREFIX_LENGTH and len(self._entries) > _FEW
+            group = self._by_prefix.setdefault(prefix, []) if is_indexed else self._unindexed
+            group.append((position, folded))
+
+    def in_text(self, text: str) -> list[Pronunciation]:
+        """The entries whose words may be in a text, in their order."""
+        if not self._entries:
+            return []
+        folded = fold_phrase(text)
+        candidates = list(self._unindexed)
+        if self._by_prefix:
+            prefixes = {folded[start : start + _PREFIX_LENGTH] for start in range(len(folded))}
+            candidates += [entry for prefix in prefixes & self._by_prefix.keys() for entry in self._by_prefix[prefix]]
+        return [
+            self._entries[position]
+            for position in sorted(position for position, phrase in candidates if phrase in folded)
+        ]
 
 
 class Recipes:

@@ -14,6 +14,7 @@ from longform.library.project_records import (
     DIRECTED,
     PART_STATES,
     Direction,
+    EntryIndex,
     NewPart,
     Part,
     PartState,
@@ -24,7 +25,7 @@ from longform.library.project_records import (
 from manuscript.passages import MAX_PART_TEXT, MAX_PAUSE, MAX_TITLE
 from studio.errors import EditConflict, InvalidRequest, NotFound
 from studio.library.checks import Right, check_right, clean_text, readable, right_of
-from studio.library.entries import DictionaryScope, EntryIndex, Pronunciation
+from studio.library.entries import DictionaryScope, Pronunciation
 from studio.library.pronunciation_repository import entries_of, entries_of_all
 from studio.library.schema import Database, select
 from studio.library.take import Take

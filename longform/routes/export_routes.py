@@ -14,6 +14,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from audio.formats import check_bit_rate
 from audio.mastering import STANDARDS, Mastering, Standard, standard_of
 from longform.epub_book import EPUB_TYPE, write_epub
+from longform.file_jobs import CountedFiles, FileJob, FileJobs
 from longform.library.project_records import Project
 from longform.library.project_repository import ALL_PARTS
 from longform.project_service import ProjectService
@@ -31,7 +32,6 @@ from studio.api.openapi import sends
 from studio.api.queued import look_up, project_router
 from studio.api.sending import file_reader, range_response, read_span, streamed, until_hangup
 from studio.errors import InvalidRequest, NotFound
-from studio.jobs import CountedFiles, FileJob, FileJobs
 from studio.speech.word_times import TakeWordTimes, Unit
 from studio.takes.take_json import timestamps_json
 from studio.unicode_text import safe_file_name

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from longform.file_jobs import CountedFiles, FileJob, FileJobs
 from longform.library.project_records import NewPart, ProjectSettings
 from longform.library.project_repository import ProjectLibrary
 from studio.errors import Cancelled, NotFound, QueueFull
-from studio.jobs import CountedFiles, FileJob, FileJobs, JobCaller
+from studio.jobs import JobCaller
 from studio.library.audio_files import AudioFiles
 from studio.work import EXPORTS, WorkQueue
 from tests.longform.test_projects import Json, create_project, until
