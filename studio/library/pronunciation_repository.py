@@ -154,7 +154,11 @@ def _keep(
     lost = [(entry, after.get(entry.key)) for entry in removed if after.get(entry.key) != entry]
     if lost:
         pairs = json.dumps([[asdict(old), new and asdict(new)] for old, new in lost])
-        row = {"id": f"dict_{secrets.token_hex(12)}", "scope": dictionary.scope, "subject": dictionary.subject}
+        row: dict[str, Any] = {
+            "id": f"dict_{secrets.token_hex(12)}",
+            "scope": dictionary.scope,
+            "subject": dictionary.subject,
+        }
         row |= {"title": ", ".join(old.phrase for old, _ in lost[:_NAMED]), "count": len(lost), "entries": pairs}
         db.table("replaced_entries").insert(row | {"deleted": now()})
 
