@@ -23,6 +23,7 @@ from engine.types import Sampling, Utterance
 from tests.engine.checkpoint.layouts import AUDIO8, write_dual_ar, write_flat
 from tests.engine.kernels.interpreter import DEVICE
 from tests.tiny import TinyCodec, TinyModel, write_checkpoint
+from tests.tiny_qwen import write_qwen
 
 fused = pytest.importorskip("engine.fused.frame")
 pytestmark = pytest.mark.usefixtures("wide_tiles")
@@ -70,17 +71,20 @@ def test_fused_frame_draws_the_same_codes_as_the_plain_one(
     assert np.array_equal(plain, mine)
 
 
-@pytest.mark.parametrize("family", ["S1", "Audio8"])
+@pytest.mark.parametrize("family", ["S1", "Audio8", "Qwen3-TTS"])
 @torch.inference_mode()
 def test_fused_frames_of_other_families_equal_the_plain_ones(tmp_path: Path, family: str) -> None:
     codec = TinyCodec(num_codebooks=3, semantic_codebook_size=60)
-    if family == "S1":
+    if family == "Qwen3-TTS":
+        write_qwen(tmp_path, "custom_voice")
+    elif family == "S1":
         write_dual_ar(tmp_path, codec)
     else:
         write_flat(tmp_path, codec, **AUDIO8)
     checkpoint = load(tmp_path, torch.device(DEVICE), torch.device(DEVICE), torch.float32)
     assert checkpoint.config.family == family
-    plain, mine = draw_frames(checkpoint, (FIRST, OTHERS), kernel_attention=True)
+    turns = (FIRST, OTHERS, ALL, ALL) if family == "Qwen3-TTS" else (FIRST, OTHERS)  # its rule counts what was said
+    plain, mine = draw_frames(checkpoint, turns, kernel_attention=True)
     assert np.array_equal(plain, mine)
 
 
