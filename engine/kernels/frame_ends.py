@@ -108,6 +108,7 @@ def end_frame(
         slots, codes, drawn, text, audio,
         state.input, state.position, state.frame, state.memory, state.last_position, host,
         stop, books, audio.shape[0] // books, width, divisor,
-        REMEMBERED=state.rule.remembered, COUNTS=isinstance(state.rule, Penalised), BLOCK=1024, num_warps=4, **early_start(codes.device),
+        REMEMBERED=state.rule.remembered, COUNTS=isinstance(state.rule, Penalised), BLOCK=1024, num_warps=4,
+        **early_start(codes.device),
     )  # fmt: skip
     return host
