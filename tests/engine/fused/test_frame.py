@@ -6,7 +6,6 @@ import importlib
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from engine.checkpoint import Checkpoint, load
 from engine.config import Weights
 from engine.model.dual_ar import DualAR
 from engine.model.prompt import PrefillChunk, build_prompt
-from engine.runtime.graphs import PrefillGraphs, capture
+from engine.runtime.graphs import PrefillGraphs
 from engine.runtime.plain_frame import PlainFrame
 from engine.runtime.row import Row
 from engine.runtime.runner import Runner
@@ -92,6 +91,7 @@ def test_fused_frames_of_other_families_equal_the_plain_ones(tmp_path: Path, fam
 
 
 @pytest.mark.parametrize("text_on_host", [False, True])
+@pytest.mark.usefixtures("eager_graphs")
 @torch.inference_mode()
 def test_prefill_graphs_read_sums_and_vectors_as_plain_torch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text_on_host: bool
@@ -113,10 +113,7 @@ def test_prefill_graphs_read_sums_and_vectors_as_plain_torch(
             frame = fused.FusedFrame(model, runner._cache, runner._slots, True)
             read = fused.FusedPrefill(model, frame.slow, runner._cache)
             graphs = PrefillGraphs(read, model, runner._slots.input, 2, (128,))
-            if DEVICE == "cuda":
-                capture(graphs)
-            else:
-                graphs._graphs = {128: SimpleNamespace(replay=graphs._work)}  # type: ignore[dict-item]
+            graphs.capture(128)
             runner._read = graphs.replay
         runner._read(pieces)
         caches.append([runner._cache.keys[:, slot, : len(prompt)] for slot, prompt in enumerate(prompts)])
