@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Coroutine
+from contextlib import nullcontext
 from importlib.util import find_spec
 from typing import Any
 
+import httpx
 from anyio import to_thread
 from fastapi import APIRouter
+from starlette.requests import ClientDisconnect
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from studio.api.body import MAX_BODY
 from studio.api.error_responses import ApiError, error_response
+from studio.api.sending import until_hangup
 from studio.services import Studio
 from studio.supervisor import end_tasks
 
@@ -73,17 +78,31 @@ class McpEndpoint:
 
     def _made(self) -> Any:
         from mcp.server.mcpserver import Context
+        from mcp.server.mcpserver.exceptions import ToolError
         from mcp.server.transport_security import TransportSecuritySettings
 
-        from protocols.mcp.project_tools import build_server
-        from protocols.mcp.studio_client import StudioClient, client_of
+        from protocols.mcp.studio_client import TIMEOUT, StudioClient
+        from protocols.mcp.tools import build_server
 
-        def studio_of(context: Context) -> StudioClient:
+        def client_of(context: Context) -> StudioClient:
+            """Calls the app that received the call's request, as its sender: with its key, address and host name."""
             request = context.request_context.request
             assert request is not None, "every call comes in a request"
-            return client_of(request, self._root_path)
+            headers = {name: value for name in ("authorization", "host") if (value := request.headers.get(name))}
+            address = (request.client.host, request.client.port) if request.client else ("unknown", 0)
+            app = httpx.ASGITransport(request.scope["app"], raise_app_exceptions=False, client=address)
+            base = f"{request.url.scheme}://{request.headers.get('host') or 'localhost'}"
+            client = httpx.AsyncClient(transport=app, base_url=base, headers=headers, timeout=TIMEOUT)
 
-        server = build_server(studio_of)
+            async def until_left(calling: Coroutine[Any, Any, httpx.Response]) -> httpx.Response:
+                try:
+                    return await until_hangup(request, calling)
+                except ClientDisconnect as error:  # the package logs any other error as a fault of the studio
+                    raise ToolError("the client has left") from error
+
+            return StudioClient(client, base + self._root_path, False, context=context, until_left=until_left)
+
+        server = build_server(lambda _: nullcontext(client_of))
         server.streamable_http_app(
             streamable_http_path=PATH,
             max_request_body_size=MAX_BODY,

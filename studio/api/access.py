@@ -22,11 +22,12 @@ from studio.api.sessions import Sessions
 from studio.api.sign_in import LOGIN, SIGN_IN, SIGN_OUT, SignIn, wants_page
 from studio.api.wrong_keys import WrongKeys
 from studio.settings import Settings, on_space
+from studio.work import PLACE
 
 SHARED = "/shared/"
 """Path of shared takes and feeds; the rest of the path is their key, and a file's name."""
 _SHARED = re.compile(rf"{SHARED}[A-Za-z0-9_-]+(/[a-z0-9]+(\.[a-z0-9]+)?)?")
-LISTINGS = ("/v1/models", "/v1/audio/models", "/v1/audio/voices")
+LISTINGS = ("/v1/models", "/v1/audio/models", "/v1/audio/voices", "/v1/names/audio/voices", "/v1/test")
 WRONG_KEY = ApiError(
     401,
     "Incorrect API key provided. Send one that this server knows as Authorization: Bearer.",
@@ -83,6 +84,8 @@ class Access:
             await _refuse(error, scope, receive, send, lambda reader, error: self._sign_in.page(reader, error.status))
             return
         scope.setdefault("state", {}).update(caller=caller, owner_filter=caller if self._owners else None)
+        if (queues := getattr(scope["app"].state, "queues", None)) is not None:  # None until the start is complete
+            PLACE.set((queues.writes, caller))
         await self._app(scope, receive, send)
 
     def _caller(self, scope: Scope, is_own: bool) -> str | None:
