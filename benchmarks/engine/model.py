@@ -37,7 +37,13 @@ def qwen3_tts(dim: int, intermediate_size: int) -> ModelConfig:
     """The config of a Qwen3-TTS with a talker of these sizes."""
     tree = tiny_qwen.config("voice_design")
     heads = {"num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128, "num_code_groups": 16}
-    talker = {"vocab_size": 3072, "text_vocab_size": 151936, "text_hidden_size": 2048, "num_hidden_layers": 28}
+    talker = {
+        "vocab_size": 3072,
+        "text_vocab_size": 151936,
+        "text_hidden_size": 2048,
+        "num_hidden_layers": 28,
+        "codec_eos_token_id": 2150,
+    }
     small = {"vocab_size": 2048, "hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 5}
     predictor = tree["talker_config"]["code_predictor_config"] | heads | small
     own = {"hidden_size": dim, "intermediate_size": intermediate_size, "code_predictor_config": predictor}
