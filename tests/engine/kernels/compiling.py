@@ -134,8 +134,9 @@ def compile_frames(requests: Requests) -> None:
     sizes = TransformerSizes(400, 1, 128, 8, 2, 16, 256, True, 1e6, 1e-6)
     fast = replace(sizes, vocab_size=64, qk_norm=False)
     config = ModelConfig(sizes, fast, 4, 64, 256, True, eos_token=299, semantic_start=300, semantic_end=363)
-    talker = TalkerConfig("base", *range(11), {}, {}, {}, False, 0)  # type: ignore[arg-type]
-    penalised = replace(config, codes_apart=True, talker=talker, fast=replace(fast, vocab_size=3 * 64))
+    values: Any = (*range(11), {}, {}, {}, False, 0)
+    talker, fast = TalkerConfig("base", *values), replace(fast, vocab_size=3 * 64)
+    penalised = replace(config, codes_apart=True, talker=talker, fast=fast)
     kinds: list[Weights] = [*get_args(Weights)]
     for config, weights in [*((config, weights) for weights in kinds), (penalised, "bf16")]:
         model = DualAR(config).bfloat16().quantised_as(weights)
