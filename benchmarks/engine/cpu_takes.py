@@ -11,7 +11,6 @@ import http.client
 import json
 import os
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -104,4 +103,4 @@ def _factors(takes: Sequence[tuple[float, float, float]]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

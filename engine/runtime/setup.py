@@ -19,7 +19,15 @@ from torch import Tensor
 from engine import checkpoint as checkpoints
 from engine.checkpoint import Checkpoint, Source
 from engine.codec import ONLY_ENCODES, Codec, CodecConfig, Precision, part_on
-from engine.config import EngineConfig, ModelConfig, TwelveBits, available_cores, default_threads, physical_cores
+from engine.config import (
+    EngineConfig,
+    ModelConfig,
+    TwelveBits,
+    available_cores,
+    container_limit,
+    default_threads,
+    physical_cores,
+)
 from engine.engine_errors import ConfigError
 from engine.model_card import ModelCard
 from engine.native import decoder, encoder
@@ -250,7 +258,8 @@ def _frame_path(fallback_reason: str | None, runner: Runner) -> str:
     if fallback_reason is None:
         return "CUDA graphs over fused kernels"
     if runner.is_native:
-        return native.described()
+        share = container_limit()
+        return native.described() + (f", on {share:g} of a core: allow its container more" if share < 1 else "")
     reasons = [fallback_reason]
     if runner.device.type == "cpu" and (problem := native.problem()):
         reasons.append(f"native code: {problem}")
