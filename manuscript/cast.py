@@ -171,7 +171,7 @@ def decide_again(
     paragraphs = list[str]()
     spans = list[tuple[int, int, int, int]]()  # number of the passage, number of the paragraph, start, end
     for number, passage in enumerate(passages):
-        for place, text in enumerate([""] if passage.is_title else PARAGRAPH_END.split(passage.text)):
+        for place, text in enumerate([""] if passage.is_heading else PARAGRAPH_END.split(passage.text)):
             if passage.continues and paragraphs and not place:
                 start = len(paragraphs[-1]) + 1
                 paragraphs[-1] += f" {text}"
@@ -230,7 +230,7 @@ def speakers_in(document: Document, people: Iterable[NewCharacter] = ()) -> Docu
 
 
 def _script_names(document: Document, only_scripts: bool) -> list[str]:
-    texts = [passage.text for passage in document.passages if not (passage.voice or passage.is_title)]
+    texts = [passage.text for passage in document.passages if not (passage.voice or passage.is_heading)]
     names_by_text = [speaker_names(text) for text in texts]
     counts = Counter(name for names in names_by_text for name in names)
     is_script = sum(map(bool, names_by_text)) >= SCRIPT_SHARE * max(1, len(texts))
@@ -240,7 +240,7 @@ def _script_names(document: Document, only_scripts: bool) -> list[str]:
 
 def _split_quotations(passages: Sequence[Passage], casting: Casting) -> list[Passage]:
     """Split passages so that each stretch of quoted speech is a passage."""
-    is_prose = [not (passage.voice or passage.speaker or passage.is_title) for passage in passages]
+    is_prose = [not (passage.voice or passage.speaker or passage.is_heading) for passage in passages]
     known = [_as_person(person) for person in casting.known]
     paragraphs = [passage.text if prose else "" for passage, prose in zip(passages, is_prose, strict=True)]
     attribution = attribute(paragraphs, known)
@@ -280,7 +280,7 @@ def _with_colons(passages: Sequence[Passage]) -> Sequence[Passage]:
     names = list[re.Match[str] | None]()
     texts = 0
     for passage in passages:
-        is_text = not (passage.voice or passage.speaker or passage.is_title)
+        is_text = not (passage.voice or passage.speaker or passage.is_heading)
         texts += is_text
         name = _PLAY_NAME.match(passage.text) if is_text else None
         names.append(name if name and name[1].isupper() and len(name[1].split()) <= _WORDS_IN_A_PLAYS_NAME else None)

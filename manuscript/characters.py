@@ -110,17 +110,17 @@ def _any_of(words: Iterable[str]) -> str:
 
 
 _TITLE = _any_of(TITLES)
-_PARTICLE = r"(?:(?:de|del|della|da|di|du|van|von|der|den|la|le|ter|zu)\s+){0,2}"
-_CAPITAL = r"(?:d[’'](?=[A-Z])|St\.?\s+|(?:[A-HJ-Z]\.\s?){1,4})?[A-ZÀ-ÖØ-ÞŒŠŽ](?:[\w’']|-(?=\w)){0,40}+(?!\w)"
+_PARTICLE = r"(?:(?:de|del|della|da|di|du|van|von|der|den|la|le|ter|zu)\s++){0,2}"
+_CAPITAL = r"(?:d[’'](?=[A-Z])|St\.?\s++|(?:[A-HJ-Z]\.\s?){1,4})?[A-ZÀ-ÖØ-ÞŒŠŽ](?:[\w’']|-(?=\w)){0,40}+(?!\w)"
 _NOT_A_NAME = rf"(?!(?i:{_any_of(NOT_NAMES)})\b(?![’'-]\w))"
 _NAME = (
-    rf"(?:(?:(?i:(?:{_TITLE})\.?\s+)){{1,3}}{_PARTICLE}{_CAPITAL}|{_NOT_A_NAME}{_CAPITAL})"
-    rf"(?:\s+{_PARTICLE}{_NOT_A_NAME}{_CAPITAL}){{0,3}}"
+    rf"(?:(?:(?i:(?:{_TITLE})\.?\s++)){{1,3}}{_PARTICLE}{_CAPITAL}|{_NOT_A_NAME}{_CAPITAL})"
+    rf"(?:\s++{_PARTICLE}{_NOT_A_NAME}{_CAPITAL}){{0,3}}"
 )
 _PRONOUN = rf"(?i:{_any_of({*PRONOUNS, *FIRST_PERSON})})\b"
 _VERB = rf"(?P<verb>(?i:{VERBS}))\b"
 _INDEFINITE = ("a", "an", "ein", "eine", "un", "une", "una")
-_LEAD_IN = rf"(?:(?:(?i:{_any_of(set(NOT_NAMES) - {*PRONOUNS, *FIRST_PERSON, *ARTICLES})})|\w+ly)\s+){{0,2}}"
+_LEAD_IN = rf"(?:(?:(?i:{_any_of(set(NOT_NAMES) - {*PRONOUNS, *FIRST_PERSON, *ARTICLES})})|\w+ly)\s++){{0,2}}"
 """Words before the subject of a sentence: "Then Anna", "Suddenly he"."""
 _OPENING = rf"^\W*{_LEAD_IN}"
 _ABBREVIATION = rf"\b(?i:{_any_of((*HONORIFICS, 'st'))})\.(?=\s)"
@@ -185,7 +185,7 @@ class PersonPatterns:
         )
         """A verb of speech before a quotation, directly after a noun."""
         self.before = re.compile(
-            rf"(?:^|[.!?…]\s+|,\s+|\band\s+){_LEAD_IN}(?:(?P<before>{person})(?:{_ABBREVIATION}|[^.!?:]){{0,80}}?\b{_VERB}"
+            rf"(?:^|(?:[.!?…]|,|\band)\s++){_LEAD_IN}(?:(?P<before>{person})(?:{_ABBREVIATION}|[^.!?:]){{0,80}}?\b{_VERB}"
             rf"|(?P<verb2>(?i:{VERBS}))\s+(?P<behind>{person}))[^.!?]{{0,60}}[,:]\s*$"
         )
         """A verb of speech before a quotation, with its subject further before it."""

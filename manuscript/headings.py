@@ -59,7 +59,7 @@ def _words(kinds: list[str], cardinals: list[str], ordinals: list[str], articles
 
 
 _LANGUAGES = [_words(**language) for language in _WORDS["languages"].values()]
-_GAP = r"(?:\s*(?=\d)|\s+)"
+_GAP = r"(?:\s*+(?=\d)|\s++)"
 _NUMBERED = re.compile(
     "(?:"
     + "|".join((

@@ -67,6 +67,11 @@ class Passage:
     direction: str = ""  # how a table says that the line is spoken, such as whisper
 
     @property
+    def is_heading(self) -> bool:
+        """Whether nobody speaks it in the story: "Chapter 1: Ashore" is not a line of a character "Chapter 1"."""
+        return self.is_title or self.text == self.chapter != ""
+
+    @property
     def is_sure(self) -> bool:
         return self.confidence is None or self.confidence >= SURE
 

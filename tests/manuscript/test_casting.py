@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from manuscript import read_document, speakers_in
 from manuscript.attribution import attribute
 from manuscript.passages import SURE
 
@@ -72,6 +73,13 @@ def test_narrator_has_the_name_by_which_others_address_him() -> None:
     assert (people["I"].names[0], people["I"].gender) == ("I", "male") and "Edmund" in people["I"].names
     spoken = [line.speaker for line in answer.lines if line.is_speech]
     assert spoken == ["Clara", "I"] * 12 + ["Jack"]
+
+
+def test_heading_with_a_colon_is_nobodys_line() -> None:
+    text = "Chapter 1: Leaving\n\nIt rained.\n\nChapter 2: Back\n\nAnna: Here I am.\n\nBert: At last!"
+    document = speakers_in(read_document(text.encode(), "txt"))
+    assert [passage.speaker for passage in document.passages] == ["", "", "", "Anna", "Bert"]
+    assert document.passages[0].text == "Chapter 1: Leaving"
 
 
 def test_list_with_hyphens_is_no_speech() -> None:

@@ -5,28 +5,28 @@ from __future__ import annotations
 import ast
 import functools
 import hashlib
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-import torch
 
 triton = pytest.importorskip("triton")
 
 ROOT = Path(__file__).parents[3]
-MARKERS = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fish-voice-studio" / "compiled"
-"""Markers of sources that have compiled: compiling takes minutes, and the result does not change."""
-MAX_MARKERS = 100
+RECORD = Path(__file__).parent / "compiled.json"
+"""The sources that have compiled, by capability. Compiling takes minutes and its result does not change, so it is
+repeated only for other sources, and written here, to be committed with them."""
 
 
 @functools.cache
 def sources() -> str:
-    """Return a digest of the compiling program's imports and of the compiler's versions."""
-    digest = hashlib.sha256(f"{triton.__version__} {torch.__version__} {sys.version}".encode())
+    """Return a digest of the compiling program's imports and of the compiler's version."""
+    digest = hashlib.sha256(f"{triton.__version__} {sys.version_info[:2]}".encode())
     for path in sorted(imported_files(ROOT / "tests/engine/kernels/compiling.py")):
-        digest.update(path.read_bytes())
+        digest.update(ast.dump(ast.parse(path.read_bytes())).encode())  # without comments
     return digest.hexdigest()[:32]
 
 
@@ -57,14 +57,11 @@ def compile_kernels(tmp_path: Path, how: str, capability: int) -> str:
 
 @pytest.mark.parametrize("capability", [80, 90, 120])  # 80 includes 86 and 89, whose PTX is the same
 def test_every_kernel_compiles_for_a_gpu(tmp_path: Path, capability: int) -> None:
-    marker = MARKERS / f"sm_{capability}-{sources()}"
-    if marker.exists():
+    recorded = json.loads(RECORD.read_text())
+    if recorded.get(str(capability)) == sources():
         return
     assert int(compile_kernels(tmp_path, "here", capability)) > 80
-    MARKERS.mkdir(parents=True, exist_ok=True)
-    marker.touch()
-    for old in sorted(MARKERS.iterdir(), key=lambda path: path.stat().st_mtime)[:-MAX_MARKERS]:
-        old.unlink(missing_ok=True)
+    RECORD.write_text(json.dumps({**recorded, str(capability): sources()}, indent=2, sort_keys=True) + "\n")
 
 
 def test_kernels_compiled_by_other_processes_are_found(tmp_path: Path) -> None:
