@@ -17,8 +17,8 @@ import torch
 import triton
 from torch import Tensor
 
-from benchmarks.gpu import DEVICE, FRAME_SECONDS, graphed_ms
-from engine.codec import Codec, CodecConfig, Precision, load_codec
+from benchmarks.gpu import DEVICE, graphed_ms
+from engine.codec import Codec, CodecConfig, Precision, QwenCodecConfig, codec_of, load_codec
 from engine.fused.codec_decoder import FusedDecoder
 from engine.fused.codec_layer import ACTIVATION_DTYPES
 from engine.fused.codec_products import conv_weights
@@ -30,6 +30,7 @@ from engine.kernels.launch import shared_memory
 
 SIZES = ((64, 8), (32, 8), (32, 4), (8, 1), (1, 8), (1, 1))
 """Rows and frames."""
+CODECS = {"S2 Pro": CodecConfig(), "Qwen": QwenCodecConfig()}
 LAYERS = {
     # steps per frame, inputs, outputs, taps
     "qkv": (1, 1024, 3072, 1), "down": (1, 3072, 1024, 1), "in": (4, 1024, 1536, 7), "up1": (4, 1536, 6144, 2),
@@ -51,15 +52,15 @@ SMALL = [
 ]  # fmt: skip
 
 
-def random_codec() -> Codec:
-    """S2 Pro's sizes; every part matters, and the audio is about as loud as speech."""
+def random_codec(config: CodecConfig) -> Codec:
+    """Every part matters, and the audio is about as loud as speech."""
     torch.manual_seed(0)
     with DEVICE:
-        codec = Codec(CodecConfig()).eval().requires_grad_(False)
+        codec = codec_of(config).eval().requires_grad_(False)
     for name, parameter in codec.named_parameters():
         if name.endswith("gamma"):
             parameter.data.uniform_(0.05, 0.3)
-        elif name.endswith("alpha"):
+        elif name.endswith(("alpha", "beta")):
             parameter.data.uniform_(0.5, 1.5)
     z = codec.quantizer.decode(codes_of(codec, 1, 8))
     layers: Any = codec.decoder.model
@@ -105,7 +106,8 @@ def times(codec: Codec, precision: Precision) -> dict[str, Any]:
     for rows, frames in SIZES:
         codes, slots = codes_of(codec, rows, frames), torch.arange(rows, device=DEVICE)
         ms = graphed_ms(lambda codes=codes, slots=slots: decoder(codes, slots))
-        out[f"{rows}x{frames}"] = ms, rows * frames * FRAME_SECONDS / ms * 1e3
+        seconds = frames * codec.config.frame_samples / codec.config.sample_rate
+        out[f"{rows}x{frames}"] = ms, rows * seconds / ms * 1e3
     return out
 
 
@@ -158,11 +160,13 @@ def main() -> None:
     report: dict[str, Any] = {"device": torch.cuda.get_device_name()}
     precisions: tuple[Precision, ...] = get_args(Precision)
     with torch.inference_mode():
-        codecs = {"full": random_codec(), "small": load_codec(arguments.small, DEVICE)}
+        codecs = {"small": load_codec(arguments.small, DEVICE)}
+        codecs |= {name: random_codec(config) for name, config in CODECS.items()}
         for precision in precisions:
             for name, codec in codecs.items():
                 report[f"error {name} {precision}"] = error(codec, precision)
-            report[f"ms and times real time {precision}"] = times(codecs["full"], precision)
+            for name in CODECS:
+                report[f"ms and times real time {name} {precision}"] = times(codecs[name], precision)
             for frames in (1, 8, 256) if arguments.tiles else ():
                 report[f"tiles {frames} {precision}"] = tune(precision, frames)
     for name, value in report.items():

@@ -54,8 +54,7 @@ class Aligner:
         spans = tokenizer.spans(text)
         frame_steps = slice(steps - frames - 1, steps - 1)  # a frame is sampled at the step before it
         alignment = AttentionPath(frame_steps, slice(prompt.prefix, prompt.prefix + len(spans)))
-        x = model.embed(torch.from_numpy(prompt.ids)[None], torch.from_numpy(prompt.codes).to(self._device)[None])
-        model.slow(x, torch.arange(steps, device=self._device)[None], alignment)
+        model.slow(model.embed_prompt(prompt), torch.arange(steps, device=self._device)[None], alignment)
         starts = token_starts(alignment.path, len(spans))
         return character_times(text, spans, starts / self._info.frame_rate)
 

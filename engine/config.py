@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from engine.engine_errors import ConfigError
 
-PromptLayout = Literal["chat", "interleave"]
+PromptLayout = Literal["chat", "interleave", "talker"]
 MIN_CONTEXT = 256
 """Minimum context; in less, hardly a sentence fits beside the prompt's fixed tokens."""
 
@@ -94,6 +94,41 @@ class TransformerSizes:
     norm_eps: float
     qkv_bias: bool = field(default=False, repr=False)
     """Whether the projection to queries, keys and values has a bias."""
+    exact_rope: bool = field(default=False, repr=False)
+    """Whether rotations keep float32."""
+
+    @property
+    def rope(self) -> tuple[int, float, bool]:
+        """What `rope_angles` needs."""
+        return self.head_dim, self.rope_base, self.exact_rope
+
+
+@dataclass(frozen=True, slots=True)
+class TalkerConfig:
+    """What a prompt in the layout "talker" is made of, as tokens of the slow AR's table, and what its model can do."""
+
+    kind: Literal["base", "custom_voice", "voice_design"]
+    """Clones clips; speaks in its own voices; makes up a voice from its description."""
+    im_start: int
+    im_end: int
+    text_pad: int
+    text_begin: int
+    text_end: int
+    pad: int
+    """This and the following ones are added to a token of text."""
+    begin: int
+    think: int
+    no_think: int
+    think_begin: int
+    think_end: int
+    languages: Mapping[str, int]
+    """By English name, dialects such as sichuan_dialect too."""
+    speakers: Mapping[str, int]
+    dialects: Mapping[str, str]
+    """Speakers' dialects, by which they speak Chinese."""
+    takes_instructions: bool
+    vector_size: int
+    """Values of a voice's vector: 0 where voices have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +159,15 @@ class ModelConfig:
     """Whether the fast AR gets the slow hidden state after the final norm; False: before it."""
     residual_codes: int | None = field(default=None, repr=False)
     """Leading entries of the fast AR's head that may be sampled; None: all `codebook_size`."""
+    codes_apart: bool = field(default=False, repr=False)
+    """Whether the fast AR has a table and a head for each code, one after the other in its tensors; else one for all
+    codes."""
+    head_start: int = field(default=0, repr=False)
+    """The token of the first row of a head that is not tied."""
     joins_spaces: bool = field(default=False, repr=False)
     """Whether runs of white space in texts are collapsed to one space."""
+    talker: TalkerConfig | None = field(default=None, repr=False, compare=False)
+    """Only with the prompt layout "talker"."""
 
     def __post_init__(self) -> None:
         ids = self.semantic_start, self.semantic_end, self.eos_token
@@ -138,6 +180,11 @@ class ModelConfig:
     @property
     def semantic_size(self) -> int:
         return self.semantic_end - self.semantic_start + 1
+
+    @property
+    def fast_heads(self) -> int:
+        """Heads of the fast AR."""
+        return self.num_codebooks - 1 if self.codes_apart else 1
 
     @property
     def code_divisor(self) -> float:

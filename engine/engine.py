@@ -8,13 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import numpy as np
+import torch
 
 from engine.aligner import Aligner
 from engine.checkpoint import Checkpoint
 from engine.config import EngineConfig
 from engine.engine_errors import CannotAlign, EngineError, EngineStopped, InvalidReference, PromptTooLong
 from engine.model.prompt import build_prompt
-from engine.runtime.clip_encoder import ClipEncoder, convertible
+from engine.runtime.clip_encoder import ClipEncoder, convertible, resample
 from engine.runtime.loop import Loop
 from engine.runtime.row import Row
 from engine.runtime.setup import Progress, assemble
@@ -89,12 +90,18 @@ class Engine:
     async def encode_reference(self, pcm: np.ndarray, sample_rate: int, text: str) -> Reference:
         """Encode a clip: float32 (samples,) or (channels, samples) at sample_rate Hz, with its transcript.
 
-        Raises InvalidReference (empty, not finite, too long for the context), InvalidUtterance (blank text),
-        EngineStopped.
+        Raises InvalidReference (empty, not finite, too long for the context, or a model that cannot clone),
+        InvalidUtterance (blank text), EngineStopped.
         """
         if self._loop.stop_reason is not None:
             raise EngineStopped(self._loop.stop_reason)
-        return Reference(await self._encode(self._mono(pcm, sample_rate), sample_rate), text)
+        if not self.info.clones:
+            raise InvalidReference("this model cannot clone a clip; load a Base model of Qwen3-TTS, or another family")
+        audio, vector = self._mono(pcm, sample_rate), None
+        codes = await self._encode(audio, sample_rate)
+        if self._checkpoint.voice_encoder is not None:
+            vector = await asyncio.to_thread(self._voice_vector, audio, sample_rate)
+        return Reference(codes, text, vector)
 
     async def align(self, text: str, codes: np.ndarray) -> np.ndarray:
         """The start time of each character of a text in the frames that speak it, int16 (codebooks, frames).
@@ -135,7 +142,8 @@ class Engine:
                 f"the take has {prompt.delivered} frames so far; beside its text and references there is room for "
                 f"{room} in the {self.info.max_context} positions of a row, so it cannot be continued"
             )
-        return Row(prompt, utterance.sampling, min(utterance.max_frames, room), deliver)
+        most = min(utterance.max_frames, room, max(prompt.most_frames, prompt.delivered + 1))
+        return Row(prompt, utterance.sampling, most, deliver)
 
     def _mono(self, pcm: np.ndarray, sample_rate: int) -> np.ndarray:
         audio = np.asarray(pcm, np.float32)
@@ -153,6 +161,11 @@ class Engine:
             )
         return np.ascontiguousarray(audio)  # torch rejects negative strides, and would do so only in the thread
 
+    def _voice_vector(self, audio: np.ndarray, sample_rate: int) -> np.ndarray:
+        assert self._checkpoint.voice_encoder is not None
+        sound = resample(torch.from_numpy(audio), sample_rate, self.info.sample_rate)
+        return self._checkpoint.voice_encoder(sound).numpy()
+
     async def _encode(self, audio: np.ndarray, sample_rate: int) -> np.ndarray:
         return await self._clip_encoder.encode(audio, sample_rate)
 
@@ -160,9 +173,12 @@ class Engine:
         return await self._aligner.align(text, codes)
 
     async def _warm_up(self) -> None:
-        """Generate a short take and encode a short clip, so that the first caller does not pay for first-use costs."""
-        second = np.zeros(self.info.sample_rate, np.float32)
-        reference = await self.encode_reference(second, self.info.sample_rate, "warm")
-        utterance = Utterance("Warm up.", (reference,), Sampling(seed=0), max_frames=4)
+        """Generate a short take and, where clips are cloned, encode a short one: the first caller does not pay for
+        first-use costs."""
+        references: tuple[Reference, ...] = ()
+        if self.info.clones:
+            second = np.zeros(self.info.sample_rate, np.float32)
+            references = (await self.encode_reference(second, self.info.sample_rate, "warm"),)
+        utterance = Utterance("Warm up.", references, Sampling(seed=0), max_frames=4)
         async for _ in self.speak(utterance):
             pass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -12,8 +12,8 @@ from torch import Tensor
 
 from engine.checkpoint import Checkpoint
 from engine.model.dual_ar import Causal, DualAR
-from engine.model.prompt import build_prompt
-from engine.types import Utterance
+from engine.model.prompt import Prompt, build_prompt
+from engine.types import MAX_FRAMES, Utterance
 
 Spoken = tuple[Utterance, np.ndarray]
 """The text that was generated, and its codes, int16 (codebooks, frames)."""
@@ -27,18 +27,22 @@ class ForcedTake:
 
     ids: Tensor
     codes: Tensor
-    start: int
-    """Number of the prompt's steps."""
+    prompt: Prompt
+    """Both, with the take's frames as its delivered ones."""
+
+    @property
+    def start(self) -> int:
+        """Number of the steps before the take's frames."""
+        return self.prompt.delivered_from
 
     @classmethod
     def of(cls, take: Spoken, checkpoint: Checkpoint) -> ForcedTake:
         utterance, codes = take
-        prompt = build_prompt(utterance, checkpoint.tokenizer, checkpoint.config)
+        spoken = replace(utterance, so_far=codes, max_frames=MAX_FRAMES)
+        prompt = build_prompt(spoken, checkpoint.tokenizer, checkpoint.config)
         device = checkpoint.model.slow.norm.weight.device
-        ids = np.concatenate([prompt.ids, codes[0] + np.int64(checkpoint.config.semantic_start)])
-        all_codes = np.concatenate([prompt.codes, codes], 1)
-        ids_tensor, codes_tensor = torch.from_numpy(ids)[None], torch.from_numpy(all_codes)[None]
-        return cls(ids_tensor.to(device), codes_tensor.to(device), len(prompt))
+        ids, all_codes = torch.from_numpy(prompt.ids)[None], torch.from_numpy(prompt.codes)[None]
+        return cls(ids.to(device), all_codes.to(device), prompt)
 
     @property
     def frames(self) -> Tensor:
@@ -86,7 +90,7 @@ def compare(oracle: Tensor, other: Tensor) -> tuple[float, float]:
 
 def fast_inputs(take: ForcedTake, model: DualAR) -> tuple[Tensor, Tensor]:
     """Semantic logits (frames, columns) and the fast AR's first inputs (frames, fast dim) of a take."""
-    x = model.embed(take.ids, take.codes)
+    x = model.embed_prompt(take.prompt)
     positions = torch.arange(x.shape[1], device=x.device)[None]
     hidden = model.slow.states(x, positions, Causal())[0, take.start - 1 : -1]
     normed = model.slow.norm(hidden)
@@ -96,6 +100,6 @@ def fast_inputs(take: ForcedTake, model: DualAR) -> tuple[Tensor, Tensor]:
 def _logits_of(take: ForcedTake, model: DualAR) -> Logits:
     semantic, inputs = fast_inputs(take, model)
     # The fast AR's inputs: all but a frame's last code.
-    x = torch.cat([inputs[:, None], model.fast.embeddings(take.frames[:-1].t())], 1)
+    x = torch.cat([inputs[:, None], model.fast_embed(take.frames[:-1].t())], 1)
     positions = torch.arange(x.shape[1], device=x.device)[None]
     return semantic, model.fast_logits(x, positions, Causal())[:, 1:].flatten(0, 1)

@@ -164,7 +164,7 @@ def _compared(speech: ModelReport, model: str, spoken: Sequence[Spoken], greedy:
         for weights in BITS
         if weights != "bf16"
     }
-    if not is_installed():
+    if not is_installed() or checkpoint.config.talker is not None:  # which fish-speech cannot load
         return replace(speech, by_weights=by_weights)
     residual = full[1].shape[1]
     semantic, residual_logits = fish_speech_logits(checkpoint, spoken)

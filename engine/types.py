@@ -25,7 +25,8 @@ MAX_FRAMES = 1_000_000
 class Sampling:
     """How tokens are sampled, in both autoregressive models.
 
-    Upstream's order: top-p and top-k act on the un-tempered distribution, temperature comes after.
+    Upstream's order: top-p and top-k act on the un-tempered distribution, temperature comes after. Qwen3-TTS has its
+    own, by `engine.model.draw_rules`; it is published with temperature 0.9, top-p 1 and top-k 50.
     ``temperature=0`` always takes the best token (and so switches off repetition-aware sampling).
     The same seed and request give the same codes.
     """
@@ -44,13 +45,24 @@ class Sampling:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Reference:
-    """A voice to speak in: a clip's codes (codebooks, frames) int16 and its transcript."""
+    """A voice to speak in: a clip's codes (codebooks, frames) int16 and its transcript.
+
+    With a vector both may be left out: no frames, a blank text.
+    """
 
     codes: np.ndarray
     text: str
+    vector: np.ndarray | None = None
+    """The voice itself, float32 (values,), as `encode_reference` returns it with models that need it."""
 
     def __post_init__(self) -> None:
-        codes = self.codes
+        codes, vector = self.codes, self.vector
+        if vector is not None and (vector.dtype != np.float32 or vector.ndim != 1 or not np.isfinite(vector).all()):
+            raise InvalidUtterance(
+                f"a voice's vector must be finite float32 (values,), not {vector.dtype} {vector.shape}"
+            )
+        if vector is not None and codes.ndim == 2 and codes.shape[1] == 0 and codes.dtype == np.int16:
+            return
         if codes.dtype != np.int16 or codes.ndim != 2 or codes.shape[1] == 0:
             raise InvalidUtterance(
                 f"reference codes must be int16 (codebooks, frames > 0), not {codes.dtype} {codes.shape}"
@@ -77,6 +89,12 @@ class Utterance:
     so_far: np.ndarray | None = None
     """Codes of the beginning of this take, int16 (codebooks, frames): generation continues after them, and only new
     audio is returned. ``max_frames`` counts them too. No frames are the same as None."""
+    language: str | None = None
+    """The text's language for models that are told it: en, zh-CN, English …; None: they decide. Others ignore it."""
+    speaker: str | None = None
+    """One of the model's own voices, `EngineInfo.speakers`, in place of references."""
+    instructions: str = ""
+    """How to speak, or a description of the voice, for models that take instructions."""
 
     def __post_init__(self) -> None:
         if not self.text.strip():
@@ -174,7 +192,11 @@ class EngineInfo:
     """Whether the KV-cache attention kernel is used, and the reason if not."""
     card: ModelCard = field(default_factory=ModelCard)
     family: str = ""
-    """Family of the checkpoint: S2, S1, Audio8."""
+    """Family of the checkpoint: S2, S1, Audio8, Qwen3-TTS."""
+    clones: bool = True
+    """Whether it speaks in the voices of clips."""
+    speakers: tuple[str, ...] = ()
+    """Voices of its own."""
     cannot_align: str | None = None
     """Why word times cannot be computed; None where they can."""
     gpu: Gpu | None = None

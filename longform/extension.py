@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 
 from anyio import CapacityLimiter
@@ -38,7 +39,7 @@ PROOFS = QueueKind(
 BOOKS = QueueKind("books", "the audio book", "audio books", "measured or written", 2, 62, 7200, "request its chapters")
 """Whole projects, generated or measured before the first byte is sent."""
 LISTED = 100
-"""Projects that are looked at, the newest; a studio with more under way at once has other troubles."""
+"""Maximum projects in the list of jobs, the newest of those with work under way."""
 
 
 def register(studio: Studio) -> None:
@@ -87,8 +88,8 @@ class ProjectJobs:
         self._projects, self._proofs, self._queues = projects, proofs, queues
 
     async def jobs(self, caller: JobCaller) -> list[JobEntry]:
-        page = self._projects.library.projects.page
-        listed = await self._queues.reads.run(caller.name, page, caller.owner_filter, LISTED)
+        page, checked = self._projects.library.projects.page, json.dumps(self._proofs.under_way)
+        listed = await self._queues.reads.run(caller.name, page, caller.owner_filter, LISTED, None, checked)
         return [entry for project in listed for entry in (*self._parts(project), *self._checks(project))]
 
     async def cancel(self, kind: str, key: str, caller: JobCaller) -> None:

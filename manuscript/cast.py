@@ -223,10 +223,11 @@ def _lines_of(spans: Iterable[tuple[int, int, int, int]], lines: Iterable[CastLi
 def speakers_in(document: Document, people: Iterable[NewCharacter] = ()) -> Document:
     """Split a document to list possible speakers, with names that occur several times before a colon in prose."""
     casting = Casting({}, people=people)
-    document = replace(document, passages=tuple(_with_colons(document.passages)))
-    for name in _script_names(document, only_scripts=False):
-        casting.character(name)
-    return split_by_speaker(document, casting, find_speakers=True) if document.prose else document
+    if document.prose:
+        document = replace(document, passages=tuple(_with_colons(document.passages)))
+        for name in _script_names(document, only_scripts=False):
+            casting.character(name)
+    return split_by_speaker(document, casting, find_speakers=True)
 
 
 def _script_names(document: Document, only_scripts: bool) -> list[str]:

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from studio.errors import Cancelled, NotFound
 from studio.library.audio_files import AudioFiles
@@ -76,13 +76,13 @@ class FileJob:
         self.key = uuid.uuid4().hex
         self.caller, self._title, self._project, self._takes = caller, title, project, takes
         self._read = 0
-        self._started = time.monotonic()
+        self.started = time.monotonic()
         self._is_cancelled = False
 
     @property
     def entry(self) -> JobEntry:
         done = min(self._read, self._takes) if self._takes else self._read
-        eta = (time.monotonic() - self._started) / done * (self._takes - done) if done and self._takes else None
+        eta = (time.monotonic() - self.started) / done * (self._takes - done) if done and self._takes else None
         return JobEntry(self._kind, self.key, self._title, done, self._takes, None, eta, self._project)
 
     def cancel(self) -> None:
@@ -117,12 +117,19 @@ class FileJobs:
         self._jobs: dict[str, FileJob] = {}
 
     def during(self, job: FileJob, pieces: Generator[Piece, None, None]) -> Generator[Piece, None, None]:
-        """The same pieces; the job is listed until their end."""
+        """The same pieces; the job is listed from now on, while it waits for its turn too, until their end."""
+        listed = self._listed(job, pieces)
+        next(listed)  # only a generator that has begun notices that it is closed
+        return cast(Generator[Piece, None, None], listed)
+
+    def _listed(self, job: FileJob, pieces: Generator[Piece, None, None]) -> Generator[Piece | None, None, None]:
         self._jobs[job.key] = job
         try:
+            yield None
+            job.started = time.monotonic()
             yield from pieces
         finally:
-            del self._jobs[job.key]
+            self._jobs.pop(job.key, None)
 
     async def jobs(self, caller: JobCaller) -> list[JobEntry]:
         return [job.entry for job in list(self._jobs.values()) if job.caller == caller.name]
@@ -132,6 +139,7 @@ class FileJobs:
         if job is None or job.caller != caller.name:
             raise NotFound("this file is no longer being made", "job")
         job.cancel()
+        del self._jobs[key]  # it ends at its next step, which may have to wait for its turn
 
 
 class DownloadJobs:

@@ -215,7 +215,7 @@ def _explained(setting: str) -> Iterator[None]:
 def _assign_owners(library: Library, settings: Settings) -> None:
     """Assign items created before keys had names, or before there were keys, to the owners of the keys."""
     if keys := settings.api_keys:
-        library.assign_owners({key.unnamed_owner: key.owner for key in keys if key.name}, keys[0].owner)
+        library.assign_owners({key.unnamed_owner: key.owner for key in keys}, keys[0].owner)
         if (adopted := library.adopted) != Adopted():
             message = (
                 "items created without a key now belong to the first of STUDIO_API_KEYS "

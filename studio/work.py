@@ -20,6 +20,7 @@ import time
 from collections import Counter, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator
 from contextlib import aclosing, asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -128,14 +129,14 @@ class WorkQueue:
 
     async def last_of(self, caller: str, steps: Generator[Piece, None, None]) -> Piece:
         """The last item of a generator that blocks at each step and may end between steps. Raises `run`'s errors."""
-        async with self.turn(caller) as turn:
-            try:
+        try:
+            async with self.turn(caller) as turn:
                 last = await turn.run(next, steps)
                 while (step := await turn.run(next, steps, None)) is not None:
                     last = step
                 return last
-            finally:
-                await run_uninterrupted(steps.close)
+        finally:
+            await run_uninterrupted(steps.close)
 
     async def stream(self, caller: str, pieces: Generator[bytes, None, None]) -> AsyncGenerator[bytes, None]:
         """Yield the pieces of a file as they are generated; the first is ready, so that refusals come before it.
@@ -228,18 +229,20 @@ class WorkQueue:
 
     async def _stream(self, caller: str, pieces: Generator[bytes, None, None]) -> AsyncGenerator[bytes, None]:
         turn = ThreadTurn(self._job(), self._threads)
-        with self._place(caller):
-            try:
+        try:
+            with self._place(caller):
                 piece: bytes | None = b""
                 while piece is not None:
                     async with self._turn(caller):
                         piece = await turn.run(next, pieces, None)
                     if piece:
                         yield piece
-            finally:
-                await run_uninterrupted(pieces.close)
+        finally:
+            await run_uninterrupted(pieces.close)
 
 
+PLACE: ContextVar[tuple[WorkQueue, str] | None] = ContextVar("PLACE", default=None)
+"""The queue of writes, and the caller of the request that is being answered; None for the studio's own work."""
 _WRITERS = RunVar[CapacityLimiter]("_WRITERS")
 _WRITERS_AT_ONCE = 4
 """Only one writes at a time; the others have their work prepared."""
@@ -454,9 +457,13 @@ async def in_threads(pieces: Generator[Piece, None, None]) -> AsyncGenerator[Pie
         await run_uninterrupted(pieces.close)
 
 
-async def write(function: Callable[..., Result], *values: Any) -> Result:
+async def write(function: Callable[..., Result], *values: Any, patient: bool = False) -> Result:
     """Call a blocking function that writes into the library, in threads of its own: those who wait for its lock leave
-    the threads of all others free."""
+    the threads of all others free. A request's writes are in the queue of writes, unless they are ``patient``, because
+    a refusal would lose earlier work. Raises QueueFull, TooManyRequests."""
+    if (place := PLACE.get()) is not None and not patient:
+        async with place[0].turn(place[1]) as turn:
+            return await turn.run(function, *values)
     try:
         threads = _WRITERS.get()
     except LookupError:

@@ -67,7 +67,7 @@ def check_kernels() -> dict[str, float]:
     drawing, state = torch.randperm(64, device=DEVICE), Slots(S2_PRO, 63, 2048, DEVICE, torch.bfloat16)
     state.temperature[:], state.top_p[:] = torch.rand(64) * 1.5, torch.rand(64)
     state.top_k[:], state.seed[:] = torch.randint(1, 200, (64,)), torch.randint(0, 2**62, (64,))
-    state.frame[:], state.recent[:] = torch.randint(0, 2000, (64,)), torch.randint(-1, 4097, (64, 10))
+    state.frame[:], state.memory[:] = torch.randint(0, 2000, (64,)), torch.randint(-1, 4097, (64, 10))
     out["sample mismatches of 64"] = float(
         (kernels.sample(logits, drawing, state, 3) != twins.sample_twin(logits, drawing, state, 3)).sum()
     )

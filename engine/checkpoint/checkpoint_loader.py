@@ -18,6 +18,7 @@ from engine.checkpoint.lazy_tensors import LazyTensor
 from engine.checkpoint.locate import find
 from engine.codec import Codec, fingerprint
 from engine.codec.load import check_tensors
+from engine.codec.voice_vector import VoiceEncoder
 from engine.config import ModelConfig, Weights
 from engine.engine_errors import CheckpointError
 from engine.model.dual_ar import ROW_TABLES, TEXT_TABLE, DualAR, only_shapes
@@ -46,6 +47,8 @@ class Checkpoint:
     weights, and is the same for the same weights in fewer bits."""
     parameters: int
     """Number of parameters of the models and the codec."""
+    voice_encoder: VoiceEncoder | None = None
+    """Makes the vectors of clips' voices, on the CPU; None where voices have none."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -77,17 +80,19 @@ def load(
     config, tokenizer = source.config, source.tokenizer()
     _check_fit(source)
     with ThreadPoolExecutor(1) as beside:  # reading the codec takes as long as reading the model
-        loaded = beside.submit(source.codec)
+        loaded, voice_encoder = beside.submit(source.codec), source.voice_encoder()
         model, read = _load_model(
             source, device, dtype, weights, text_device or device, progress or (lambda doing, done: None)
         )
         codec = loaded.result()
     hasher = ThreadPoolExecutor(1, "codec-fingerprint")
-    codec_fingerprint = hasher.submit(fingerprint, codec.config, codec.state_dict())
+    encoders = codec.state_dict() | (voice_encoder.state_dict(prefix="voice.") if voice_encoder else {})
+    codec_fingerprint = hasher.submit(fingerprint, codec.config, encoders)
     hasher.shutdown(wait=False)
     parameters = sum(math.prod(tensor.shape) for tensor in read) + sum(p.numel() for p in codec.parameters())
     codec = _to_device(codec, codec_device)
-    return Checkpoint(config, model, codec, codec_fingerprint, tokenizer, _fingerprint(config, read), parameters)
+    models_fingerprint = _fingerprint(config, read)
+    return Checkpoint(config, model, codec, codec_fingerprint, tokenizer, models_fingerprint, parameters, voice_encoder)
 
 
 def check_files(model: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from engine.checkpoint import tokenizer_files
+from engine.checkpoint import speech_tokenizer, tokenizer_files
 from engine.checkpoint.checkpoint_names import flat_key, is_adapter, is_unused, model_key, published_key
 from engine.checkpoint.families import Family, Tree, family_of
 from engine.checkpoint.gguf_file import open_gguf
@@ -20,6 +20,7 @@ from engine.checkpoint.locate import GGUF
 from engine.checkpoint.weight_files import stored_weights, weight_file
 from engine.codec import Codec, CodecConfig
 from engine.codec.load import build_codec, check_codec, read_codec
+from engine.codec.voice_vector import VoiceEncoder
 from engine.config import ModelConfig
 from engine.engine_errors import CheckpointError
 from engine.files import read_bounded, read_json
@@ -71,18 +72,30 @@ class Source:
 
     @cached_property
     def codec_config(self) -> CodecConfig:
-        path = self.folder / "codec.yaml"
+        path, family = self.folder / "codec.yaml", self.family
+        if family.codec_folder:
+            return speech_tokenizer.read_codec_config(self.folder / family.codec_folder)
         if path.is_file():
             return CodecConfig.read(path)
         try:
-            return self.family.codec(self.tree)
+            return family.codec(self.tree)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise CheckpointError(f"{self.config_path} has invalid codec sizes: {error}") from error
+
+    def voice_encoder(self) -> VoiceEncoder | None:
+        """On the CPU, in float32; None where the checkpoint has none."""
+        if self.config.talker is None:
+            return None
+        return speech_tokenizer.load_voice_encoder(self.path, self.tree, "cpu")
 
     def card(self) -> ModelCard:
         return ModelCard.read(self.folder)
 
     def tokenizer(self) -> Tokenizer:
+        if self.config.talker is not None:
+            vocabulary, merges = self._qwen_parts
+            source = self._name(tokenizer_files.VOCABULARY)
+            return Tokenizer(tokenizer_files.qwen_tokenizer(vocabulary, merges, source), self.config, source)
         data, source = self._file(tokenizer_files.TOKENIZER), self._name(tokenizer_files.TOKENIZER)
         if data is not None:
             return Tokenizer(tokenizer_files.hub_tokenizer(data, source), self.config, source)
@@ -91,7 +104,9 @@ class Source:
 
     def check_tokenizer(self) -> None:
         """Check that a tokenizer is here. A large one is not parsed, which holds Python's lock for 0.6 s."""
-        if self._file(tokenizer_files.TOKENIZER) is None:
+        if self.config.talker is not None:
+            _ = self._qwen_parts
+        elif self._file(tokenizer_files.TOKENIZER) is None:
             _ = self._tiktoken_parts
 
     def weights(self, stack: ExitStack) -> list[LazyTensor]:
@@ -104,6 +119,8 @@ class Source:
                 "that this writes"
             )
         try:
+            if self.family.tensors is not None:
+                return self.family.tensors(tensors_in_file, self.config)
             tensors_in_file = with_joined_qkv(with_scales(tensors_in_file))
         except ValueError as error:
             raise CheckpointError(f"{self.weights_path}: {error}") from error
@@ -120,15 +137,21 @@ class Source:
 
     def file_key(self, name: str) -> str:
         """The model's tensor name → its name in these files, for messages."""
+        if self.family.file_key is not None:
+            return self.family.file_key(name)
         return published_key(name) if "text_config" in self.tree else flat_key(name)
 
     def codec(self) -> Codec:
         """On the CPU, in float32."""
+        if self.family.codec_folder:
+            return speech_tokenizer.load_qwen_codec(self.folder / self.family.codec_folder, "cpu")
         return build_codec(self.codec_config, read_codec(self.folder), self.folder / "codec.pth", "cpu")
 
     def check_codec(self) -> None:
         """Check the names and shapes of the codec's tensors, without reading their values."""
-        check_codec(self.codec_config, read_codec(self.folder), self.folder / "codec.pth")
+        if self.family.codec_folder:
+            return speech_tokenizer.check_qwen_codec(self.folder / self.family.codec_folder)
+        return check_codec(self.codec_config, read_codec(self.folder), self.folder / "codec.pth")
 
     def _lazy_tensors(self, stack: ExitStack) -> list[LazyTensor]:
         return stored_weights(self.path, stack)
@@ -145,6 +168,14 @@ class Source:
         if data is not None:
             return tokenizer_files.token_ids(data, self._name(tokenizer_files.TOKENIZER))
         return self._tiktoken_parts[1]
+
+    @property
+    def _qwen_parts(self) -> tuple[bytes, bytes]:
+        vocabulary, merges = (self._file(name) for name in (tokenizer_files.VOCABULARY, tokenizer_files.MERGES))
+        if vocabulary is None or merges is None:
+            missing = tokenizer_files.MERGES if vocabulary else tokenizer_files.VOCABULARY
+            raise CheckpointError(f"{self._name(missing)} is missing; copy it from where the model was published")
+        return vocabulary, merges
 
     @cached_property
     def _tiktoken_parts(self) -> tuple[dict[bytes, int], dict[str, int]]:

@@ -6,12 +6,14 @@ needs a module with `DualAR.slow`'s methods.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from engine.codec import CodecConfig
+from engine.checkpoint import qwen3_tts
+from engine.checkpoint.lazy_tensors import LazyTensor
+from engine.codec import CodecConfig, QwenCodecConfig
 from engine.config import ModelConfig, TransformerSizes, positive_number, whole_number
 from engine.model.tokenizer import IM_END
 
@@ -33,6 +35,12 @@ class Family:
     read: Callable[[Tree, TokenIds], ModelConfig]
     codec: Callable[[Tree], CodecConfig] = field(default=lambda tree: CodecConfig())
     """Sizes of the codec for a checkpoint without codec.yaml."""
+    tensors: Callable[[Sequence[LazyTensor], ModelConfig], list[LazyTensor]] | None = None
+    """Makes the model's tensors of a file's, for families that store them in other parts; raises ValueError."""
+    file_key: Callable[[str], str] | None = None
+    """With ``tensors``: the model's tensor name → its name in files, for messages."""
+    codec_folder: str = ""
+    """The folder of a codec with a config.json and weights of its own, Qwen's."""
     matches: Callable[[Tree], bool] = field(default=lambda tree: True)
     """Distinguishes families with the same model_type."""
 
@@ -159,5 +167,14 @@ FAMILIES = (
         "arktts",
         partial(_flat, norm_fastlayer_input=True, scales_codes=False, joins_spaces=True),
         codec=_audio8_codec,
+    ),
+    Family(
+        "Qwen3-TTS",
+        "qwen3_tts",
+        qwen3_tts.read_config,
+        codec=lambda tree: QwenCodecConfig(),
+        codec_folder="speech_tokenizer",
+        tensors=qwen3_tts.model_tensors,
+        file_key=qwen3_tts.file_key,
     ),
 )

@@ -10,7 +10,7 @@ from engine.engine_errors import CheckpointError
 
 GGUF = ".gguf"
 _FILES = [
-    "*.json", "*.safetensors", "model.pth", "tokenizer.tiktoken", "codec.pth", "codec.yaml", "README.md",
+    "*.json", "*.safetensors", "model.pth", "tokenizer.tiktoken", "merges.txt", "codec.pth", "codec.yaml", "README.md",
 ]  # fmt: skip
 _BESIDE_GGUF = ["tokenizer.json", "config.json", "codec.pth", "codec.yaml", "README.md"]
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from tokenizers import AddedToken, Regex, decoders, models, pre_tokenizers
+from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers
 from tokenizers import Tokenizer as HubTokenizer
 
 from engine.engine_errors import CheckpointError
 from engine.files import parse_json
 
 TOKENIZER, RANKS, SPECIAL = "tokenizer.json", "tokenizer.tiktoken", "special_tokens.json"
+VOCABULARY, MERGES = "vocab.json", "merges.txt"
 _PATTERN = "|".join(
     [
         r"(?i:'s|'t|'re|'ve|'m|'ll|'d)",
@@ -27,14 +29,23 @@ _PATTERN = "|".join(
     ]
 )
 """How S1's tokenizer splits a text before it merges bytes."""
+_QWEN_PATTERN = _PATTERN.replace(r"|\p{P}|", "|").replace(r"(\?!\S)", r"(?!\S)")
+"""How Qwen's does."""
 
 
 def hub_tokenizer(data: bytes, source: str) -> HubTokenizer:
     """The tokenizer in a tokenizer.json. Raises CheckpointError."""
-    try:
+    with _refusing(f"{source} cannot be read"):
         return HubTokenizer.from_buffer(data)
+
+
+@contextmanager
+def _refusing(problem: str) -> Iterator[None]:
+    """Raise CheckpointError with this message in place of any error."""
+    try:
+        yield
     except Exception as error:  # the library raises bare Exception for every malformed file
-        raise CheckpointError(f"{source} cannot be read: {error}") from error
+        raise CheckpointError(f"{problem}: {error}") from error
 
 
 def token_ids(data: bytes, source: str) -> dict[str, int]:
@@ -85,13 +96,35 @@ def tiktoken_tokenizer(ranks: Mapping[bytes, int], special: Mapping[str, int]) -
         merges += [(texts[left], texts[right]) for left, right in pairs]
     vocabulary = {texts[token]: rank for token, rank in ranks.items()}
     tokenizer = HubTokenizer(models.BPE(vocab=vocabulary, merges=merges, ignore_merges=True))
-    split = pre_tokenizers.Split(Regex(_PATTERN), "isolated")
+    _split_by(_PATTERN, tokenizer)
+    tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in special])
+    return tokenizer
+
+
+def qwen_tokenizer(vocabulary: bytes, merges: bytes, source: str) -> HubTokenizer:
+    """The tokenizer of a vocab.json and merges.txt, without any special tokens: no text can contain one.
+
+    Raises CheckpointError, which names ``source``.
+    """
+    ids = parse_json(vocabulary, source)
+    with _refusing(f"{source} and merges.txt do not fit each other; download both again"):
+        lines = merges.decode().splitlines()
+        pairs = [tuple(line.split(" ")) for line in lines if line and not line.startswith("#version")]
+        tokenizer = HubTokenizer(models.BPE(vocab=ids, merges=pairs))  # type: ignore[arg-type]
+    if any(sign not in ids for sign in _byte_signs()):
+        raise CheckpointError(f"{source} lacks bytes, so it is incomplete; download it again")
+    tokenizer.normalizer = normalizers.NFC()
+    _split_by(_QWEN_PATTERN, tokenizer)
+    return tokenizer
+
+
+def _split_by(pattern: str, tokenizer: HubTokenizer) -> None:
+    """Split texts by a pattern, then into bytes."""
+    split = pre_tokenizers.Split(Regex(pattern), "isolated")
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [split, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
     )
     tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in special])
-    return tokenizer
 
 
 def _byte_signs() -> list[str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import yaml
 
@@ -31,6 +32,10 @@ class TransformerConfig:
     window: int
     rope_base: float = 10000.0
     norm_eps: float = 1e-5
+    exact_rope: ClassVar[bool] = False
+    """Whether rotations keep float32, see `rope_angles`."""
+    is_gated: ClassVar[bool] = True
+    """Llama's blocks; else GPT's: LayerNorm, GELU without a gate, and no last norm."""
 
 
 _S2_TRANSFORMER = TransformerConfig(1024, 1024, n_layer=8, n_head=16, head_dim=64, intermediate_size=3072, window=128)
@@ -47,8 +52,14 @@ _LIMITS = {
     "n_codebooks": (0, 63),
     "sample_rate": (1000, 400_000),
     "encoder_dim": (1, 4096),
+    # In Qwen's files:
+    "output_sample_rate": (1000, 400_000),
+    "num_quantizers": (2, 64),
+    "num_hidden_layers": (1, 256),
+    "num_filters": (2, 4096),
+    "enc_res2net_scale": (2, 64),
 }
-"""Smallest and largest allowed values in a codec.yaml; of all others: 1 and 65,536."""
+"""Smallest and largest allowed values in a codec's config; of all others: 1 and 65,536."""
 
 ENCODER_WINDOW = 512
 """Positions that the encoder's own transformer sees; upstream has it in code, not in its config."""
@@ -76,6 +87,8 @@ class CodecConfig:
     downsample_dims: tuple[int, ...] = field(default=(1024, 1024))
     pre_module: TransformerConfig = _S2_TRANSFORMER
     post_module: TransformerConfig = _S2_TRANSFORMER
+    clamps: ClassVar[bool] = False
+    """Whether the decoder's Snakes have a β of their own, and its sound is clamped to ±1 instead of by tanh."""
 
     @property
     def num_codebooks(self) -> int:
@@ -84,6 +97,11 @@ class CodecConfig:
     @property
     def frame_samples(self) -> int:
         return math.prod(self.encoder_rates) * math.prod(self.downsample_factor)
+
+    @property
+    def upsample_factor(self) -> tuple[int, ...]:
+        """Upsampling between codes and decoder, in the order of `downsample_factor`."""
+        return self.downsample_factor
 
     def encoder_transformer(self, dim: int, n_layer: int) -> TransformerConfig:
         """The transformer after an encoder block of `dim` channels."""
@@ -131,26 +149,26 @@ class CodecConfig:
     @classmethod
     def _from_tree(cls, tree: dict[str, Any]) -> CodecConfig:
         quantizer, general = tree["quantizer"], tree["transformer_general_config"]
-        input_dim = _whole(quantizer, "input_dim")
-        factors = _wholes(quantizer, "downsample_factor")
-        sizes: dict[str, Any] = {key: _whole(tree, key) for key in ("sample_rate", "encoder_dim", "decoder_dim")}
+        input_dim = whole(quantizer, "input_dim")
+        factors = wholes(quantizer, "downsample_factor")
+        sizes: dict[str, Any] = {key: whole(tree, key) for key in ("sample_rate", "encoder_dim", "decoder_dim")}
         for key in ("encoder_rates", "encoder_transformer_layers", "decoder_rates"):
-            sizes[key] = _wholes(tree, key)
+            sizes[key] = wholes(tree, key)
         sizes["latent_dim"] = sizes["encoder_dim"] * 2 ** len(sizes["encoder_rates"])
         if tree.get("latent_dim"):
-            sizes["latent_dim"] = _whole(tree, "latent_dim")
+            sizes["latent_dim"] = whole(tree, "latent_dim")
         return cls(
             **sizes,
-            general_head_dim=_whole(general, "head_dim"),
+            general_head_dim=whole(general, "head_dim"),
             general_rope_base=positive_number(general, "rope_base"),
             general_norm_eps=positive_number(general, "norm_eps"),
-            semantic_codebook_size=_whole(quantizer, "semantic_codebook_size"),
-            residual_codebooks=_whole(quantizer, "n_codebooks"),
-            residual_codebook_size=_whole(quantizer, "codebook_size"),
-            codebook_dim=_whole(quantizer, "codebook_dim"),
+            semantic_codebook_size=whole(quantizer, "semantic_codebook_size"),
+            residual_codebooks=whole(quantizer, "n_codebooks"),
+            residual_codebook_size=whole(quantizer, "codebook_size"),
+            codebook_dim=whole(quantizer, "codebook_dim"),
             downsample_factor=factors,
             downsample_dims=(
-                _wholes(quantizer, "downsample_dims")
+                wholes(quantizer, "downsample_dims")
                 if quantizer.get("downsample_dims")
                 else (input_dim,) * len(factors)
             ),
@@ -162,20 +180,20 @@ class CodecConfig:
 def _transformer(tree: dict[str, Any]) -> TransformerConfig:
     sizes = tree["config"]
     return TransformerConfig(
-        input_dim=_whole(tree, "input_dim"),
-        **{key: _whole(sizes, key) for key in ("dim", "n_layer", "n_head", "head_dim", "intermediate_size")},
-        window=_whole(tree, "window_size"),
+        input_dim=whole(tree, "input_dim"),
+        **{key: whole(sizes, key) for key in ("dim", "n_layer", "n_head", "head_dim", "intermediate_size")},
+        window=whole(tree, "window_size"),
         rope_base=positive_number(sizes, "rope_base"),
         norm_eps=positive_number(sizes, "norm_eps"),
     )
 
 
-def _whole(tree: dict[str, Any], key: str) -> int:
+def whole(tree: Mapping[str, Any], key: str) -> int:
     return whole_number(tree, key, *_LIMITS.get(key, (1, 2**16)))
 
 
-def _wholes(tree: dict[str, Any], key: str) -> tuple[int, ...]:
+def wholes(tree: Mapping[str, Any], key: str) -> tuple[int, ...]:
     values = tuple(tree[key])
     if len(values) > _MAX_STAGES:
         raise ValueError(f"{key} has {len(values)} values, expected at most {_MAX_STAGES}")
-    return tuple(_whole({key: value}, key) for value in values)
+    return tuple(whole({key: value}, key) for value in values)

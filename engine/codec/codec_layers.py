@@ -136,27 +136,39 @@ def _by_products(conv: nn.Conv1d, x: Tensor) -> Tensor:
 
 
 class Snake(nn.Module):
-    """x + sin²(αx)/α, a periodic activation (Liu et al. 2020, as DAC uses it)."""
+    """x + sin²(αx)/β, a periodic activation (Liu et al. 2020): β is α, as in DAC, or a parameter of its own."""
 
-    def __init__(self, channels: int) -> None:
+    beta: nn.Parameter | None
+
+    def __init__(self, channels: int, has_beta: bool = False) -> None:
         super().__init__()
         self.alpha = nn.Parameter(torch.ones(1, channels, 1))
+        self.register_parameter("beta", nn.Parameter(torch.ones(1, channels, 1)) if has_beta else None)
+
+    @property
+    def inverse(self) -> Tensor:
+        """1/β (1, channels, 1)."""
+        return ((self.alpha if self.beta is None else self.beta) + 1e-9).reciprocal()
 
     def forward(self, x: Tensor) -> Tensor:
         if torch.is_grad_enabled():
-            return x + (self.alpha + 1e-9).reciprocal() * torch.sin(self.alpha * x).pow(2)
+            return x + self.inverse * torch.sin(self.alpha * x).pow(2)
         y = self.alpha * x  # in place, with the same result
-        return y.sin_().square_().mul_((self.alpha + 1e-9).reciprocal()).add_(x)
+        return y.sin_().square_().mul_(self.inverse).add_(x)
 
 
 class ResidualUnit(Stateful):
-    """Snake, dilated 7-tap convolution, Snake, 1-tap convolution, and the input added."""
+    """Two convolutions, an activation before each, and the input added."""
 
-    def __init__(self, dim: int, dilation: int) -> None:
+    def __init__(self, *block: nn.Module) -> None:
         super().__init__()
-        self.block = Stack(
-            Snake(dim), CausalConv1d(dim, dim, 7, dilation=dilation), Snake(dim), CausalConv1d(dim, dim, 1)
-        )
+        self.block = Stack(*block)
+
+    @classmethod
+    def dilated(cls, dim: int, dilation: int, has_beta: bool = False) -> ResidualUnit:
+        """Snake, dilated 7-tap convolution, Snake, 1-tap convolution."""
+        first, second = Snake(dim, has_beta), Snake(dim, has_beta)
+        return cls(first, CausalConv1d(dim, dim, 7, dilation=dilation), second, CausalConv1d(dim, dim, 1))
 
     def forward(self, x: Tensor, state: StreamState | None = None) -> Tensor:
         return x + self.block(x, state)

@@ -17,7 +17,7 @@ from engine.files import read_torch_file
 from engine.model.dual_ar import only_shapes
 from engine.transfer import Uploader
 
-ONLY_DECODES = "decoder.", "quantizer.post_module.", "quantizer.upsample."
+ONLY_DECODES = "decoder.", "quantizer.pre_conv.", "quantizer.post_module.", "quantizer.upsample."
 ONLY_ENCODES = "encoder.", "quantizer.pre_module.", "quantizer.downsample."
 _STALE_BUFFERS = ("freqs_cis", "causal_mask")
 _WEIGHT_NORM = (
@@ -50,7 +50,7 @@ def check_codec(config: CodecConfig, tensors: Mapping[str, Tensor], path: Path) 
 def part_on(codec: Codec, device: torch.device, without: tuple[str, ...]) -> Codec:
     """A copy of the codec on this device, with only shapes for tensors whose names begin with one of ``without``."""
     with only_shapes():
-        part = Codec(codec.config)
+        part = type(codec)(codec.config)
     upload, state = Uploader(device), codec.state_dict().items()
     copies = {name: upload(value, value.dtype) for name, value in state if not name.startswith(without)}
     part.load_state_dict(copies, assign=True, strict=False)
@@ -73,8 +73,13 @@ def check_tensors(
 
     file_key: converts our name of a tensor to the file's, for the message.
     """
-    expected = {file_key(key): list(value.shape) for key, value in model.state_dict().items()}
-    actual = {file_key(key): list(shape) for key, shape in shapes.items()}
+    expected = {file_key(key): value.shape for key, value in model.state_dict().items()}
+    check_shapes(path, expected, {file_key(key): shape for key, shape in shapes.items()})
+
+
+def check_shapes(path: Path, expected: Mapping[str, Sequence[int]], actual: Mapping[str, Sequence[int]]) -> None:
+    """Raise CheckpointError unless the names and shapes are exactly the expected ones."""
+    expected, actual = ({key: list(shape) for key, shape in shapes.items()} for shapes in (expected, actual))
     problems = [f"{key}: missing, expected {shape}" for key, shape in expected.items() if key not in actual]
     problems += [f"{key}: unexpected {shape}" for key, shape in actual.items() if key not in expected]
     problems += [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -19,7 +20,7 @@ from engine.codec.codec_layers import (
     Stateful,
     StreamState,
 )
-from engine.codec.quantizer import Quantizer
+from engine.codec.quantizer import DacQuantizer, Quantizer
 from engine.codec.transformer import WindowTransformer
 
 PIECE_VALUES = 2**21
@@ -33,7 +34,7 @@ class EncoderBlock(Stateful):
     def __init__(self, config: CodecConfig, dim: int, stride: int, transformer_layers: int) -> None:
         super().__init__()
         half = dim // 2
-        layers: list[nn.Module] = [ResidualUnit(half, dilation) for dilation in (1, 3, 9)]
+        layers: list[nn.Module] = [ResidualUnit.dilated(half, dilation) for dilation in (1, 3, 9)]
         layers += [Snake(half), CausalConv1d(half, dim, 2 * stride, stride=stride)]
         if transformer_layers:
             layers.append(WindowTransformer(config.encoder_transformer(dim, transformer_layers)))
@@ -63,12 +64,12 @@ class Encoder(Stateful):
 class DecoderBlock(Stateful):
     """An upsampling convolution, then three residual units."""
 
-    def __init__(self, inputs: int, outputs: int, stride: int) -> None:
+    def __init__(self, inputs: int, outputs: int, stride: int, has_beta: bool) -> None:
         super().__init__()
         self.block = Stack(
-            Snake(inputs),
+            Snake(inputs, has_beta),
             CausalConvTranspose1d(inputs, outputs, 2 * stride, stride),
-            *(ResidualUnit(outputs, dilation) for dilation in (1, 3, 9)),
+            *(ResidualUnit.dilated(outputs, dilation, has_beta) for dilation in (1, 3, 9)),
         )
 
     def forward(self, x: Tensor, state: StreamState | None = None) -> Tensor:
@@ -83,9 +84,10 @@ class Decoder(Stateful):
         dim = config.decoder_dim
         layers: list[nn.Module] = [CausalConv1d(config.latent_dim, dim, 7)]
         for rate in config.decoder_rates:
-            layers.append(DecoderBlock(dim, dim // 2, rate))
+            layers.append(DecoderBlock(dim, dim // 2, rate, config.clamps))
             dim //= 2
-        layers += [Snake(dim), CausalConv1d(dim, 1, 7), nn.Tanh()]
+        end = nn.Hardtanh() if config.clamps else nn.Tanh()
+        layers += [Snake(dim, config.clamps), CausalConv1d(dim, 1, 7), end]
         self.model = Stack(*layers)
 
     def forward(self, x: Tensor, state: StreamState | None = None) -> Tensor:
@@ -93,13 +95,17 @@ class Decoder(Stateful):
 
 
 class Codec(nn.Module):
-    """Upstream's modded DAC. Every part is causal, so streams are exact: the chunks joined equal the whole."""
+    """A codec whose every part is causal, so streams are exact: the chunks joined equal the whole. Upstream's modded
+    DAC, as it is."""
+
+    parts: ClassVar[tuple[Callable[[Any], Stateful], Callable[[Any], Quantizer]]] = Encoder, DacQuantizer
+    """Encoder and quantizer; the decoder is the same for all."""
 
     def __init__(self, config: CodecConfig) -> None:
         super().__init__()
         self.config = config
-        self.encoder = Encoder(config)
-        self.quantizer = Quantizer(config)
+        encoder, quantizer = self.parts
+        self.encoder, self.quantizer = encoder(config), quantizer(config)
         self.decoder = Decoder(config)
 
     def encode(self, audio: Tensor, around_piece: Callable[[], AbstractContextManager[object]] = nullcontext) -> Tensor:
@@ -133,12 +139,13 @@ class Codec(nn.Module):
 
     def use_products(self) -> None:
         """Decode streams by plain products where possible: on a CPU, in float32, they are faster."""
-        for part in (self.decoder, self.quantizer.upsample):
+        for part in (self.quantizer.pre_conv, self.quantizer.upsample, self.decoder):
             for layer in part.modules():
                 if isinstance(layer, CausalConv1d | CausalConvTranspose1d):
                     layer.use_products()
 
     def forget_decoder(self) -> None:
         """Free the weights that only `decode` uses; after this only `encode` works."""
-        for part in (self.decoder, self.quantizer.post_module, self.quantizer.upsample):
+        quantizer = self.quantizer
+        for part in (quantizer.pre_conv, quantizer.post_module, quantizer.upsample, self.decoder):
             part.to("meta")

@@ -1,15 +1,22 @@
-"""Residual vector quantisation at 21.5 Hz: latents to codes and back (DAC's factorised, cosine-matched codebooks)."""
+"""Residual vector quantisation: latents to codes and back (DAC's factorised, cosine-matched codebooks)."""
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.codec.codec_config import CodecConfig
-from engine.codec.codec_layers import CausalConv1d, CausalConvTranspose1d, ConvNeXtBlock, Stack, StreamState
+from engine.codec.codec_layers import (
+    CausalConv1d,
+    CausalConvTranspose1d,
+    ConvNeXtBlock,
+    Stack,
+    Stateful,
+    StreamState,
+)
 from engine.codec.transformer import WindowTransformer
 
 
@@ -81,10 +88,47 @@ class ResidualQuantizer(nn.Module):
 class Quantizer(nn.Module):
     """Down to the frame rate, codes, and back up, with a transformer on each side of the codes."""
 
-    def __init__(self, config: CodecConfig) -> None:
+    semantic_quantizer: Any
+    """The first codebook: codes (rows, 1, frames) by `decode` to (rows, dim, frames)."""
+    quantizer: Any
+    """All others."""
+    downsample: nn.Module
+    pre_module: WindowTransformer
+    pre_conv: Stateful
+
+    def __init__(self, config: CodecConfig, dims: tuple[int, ...]) -> None:
+        """``dims``: channels after each stage of the upsampling, the last first."""
         super().__init__()
+        factors = list(enumerate(config.upsample_factor))
+        self.upsample = Stack(
+            *(
+                Stack(CausalConvTranspose1d(dims[i + 1], dims[i], f, stride=f), ConvNeXtBlock(dims[i]))
+                for i, f in reversed(factors)
+            )
+        )
+        self.post_module = WindowTransformer(config.post_module)
+
+    def encode(self, z: Tensor) -> Tensor:
+        """Encoder output (rows, dim, steps) → codes (rows, codebooks, frames)."""
+        raise NotImplementedError
+
+    def codes(self, z: Tensor) -> Tensor:
+        """What is quantised, (rows, dim, frames) → codes (rows, codebooks, frames)."""
+        raise NotImplementedError
+
+    def decode(self, codes: Tensor, state: StreamState | None = None) -> Tensor:
+        """Codes (rows, codebooks, frames) → decoder input (rows, dim, steps)."""
+        z = self.semantic_quantizer.decode(codes[:, :1]) + self.quantizer.decode(codes[:, 1:])
+        z = self.post_module(self.pre_conv(z, state), state)
+        return self.upsample(z, state)
+
+
+class DacQuantizer(Quantizer):
+    """S2's."""
+
+    def __init__(self, config: CodecConfig) -> None:
         dims = (config.pre_module.input_dim, *config.downsample_dims)
-        factors = config.downsample_factor
+        super().__init__(config, dims)
         self.semantic_quantizer = ResidualQuantizer(dims[0], 1, config.semantic_codebook_size, config.codebook_dim)
         self.quantizer = ResidualQuantizer(
             dims[0], config.residual_codebooks, config.residual_codebook_size, config.codebook_dim
@@ -92,20 +136,13 @@ class Quantizer(nn.Module):
         self.downsample = Stack(
             *(
                 Stack(CausalConv1d(dims[i], dims[i + 1], f, stride=f), ConvNeXtBlock(dims[i + 1]))
-                for i, f in enumerate(factors)
-            )
-        )
-        self.upsample = Stack(
-            *(
-                Stack(CausalConvTranspose1d(dims[i + 1], dims[i], f, stride=f), ConvNeXtBlock(dims[i]))
-                for i, f in reversed(list(enumerate(factors)))
+                for i, f in enumerate(config.downsample_factor)
             )
         )
         self.pre_module = WindowTransformer(config.pre_module)
-        self.post_module = WindowTransformer(config.post_module)
+        self.pre_conv = Stack()
 
     def encode(self, z: Tensor) -> Tensor:
-        """Encoder output (rows, dim, steps) → codes (rows, codebooks, frames)."""
         return self.codes(self.pre_module(self.downsample(z)))
 
     def codes(self, z: Tensor) -> Tensor:
@@ -113,11 +150,3 @@ class Quantizer(nn.Module):
         semantic, semantic_codes = self.semantic_quantizer(z)
         _, residual_codes = self.quantizer(z - semantic)
         return torch.cat([semantic_codes, residual_codes], 1)
-
-    def decode(self, codes: Tensor, state: StreamState | None = None) -> Tensor:
-        """Codes (rows, codebooks, frames) → decoder input (rows, dim, steps)."""
-        z = self.semantic_quantizer.decode(codes[:, :1]) + self.quantizer.decode(codes[:, 1:])
-        z = self.post_module(z, state)
-        for stage in self.upsample:
-            z = stage(z, state)
-        return z

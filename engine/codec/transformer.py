@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -50,9 +52,12 @@ class WindowBlock(Stateful):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.attention = WindowAttention(config)
-        self.feed_forward = FeedForward(config.dim, config.intermediate_size)
-        self.attention_norm = RMSNorm(config.dim, config.norm_eps)
-        self.ffn_norm = RMSNorm(config.dim, config.norm_eps)
+        dim, wide = config.dim, config.intermediate_size
+        norm: Any = RMSNorm if config.is_gated else nn.LayerNorm
+        self.feed_forward: Any = FeedForward(dim, wide)
+        if not config.is_gated:
+            self.feed_forward = nn.Sequential(nn.Linear(dim, wide, False), nn.GELU(), nn.Linear(wide, dim, False))
+        self.attention_norm, self.ffn_norm = norm(dim, config.norm_eps), norm(dim, config.norm_eps)
         self.attention_layer_scale = LayerScale(config.dim)
         self.ffn_layer_scale = LayerScale(config.dim)
 
@@ -68,7 +73,7 @@ class WindowTransformer(Stateful):
         super().__init__()
         self.config = config
         self.layers = nn.ModuleList(WindowBlock(config) for _ in range(config.n_layer))
-        self.norm = RMSNorm(config.dim, config.norm_eps)
+        self.norm: Any = RMSNorm(config.dim, config.norm_eps) if config.is_gated else nn.Identity()
         is_same_size = config.input_dim == config.dim
         self.input_proj: nn.Module = nn.Identity() if is_same_size else nn.Linear(config.input_dim, config.dim)
         self.output_proj: nn.Module = nn.Identity() if is_same_size else nn.Linear(config.dim, config.input_dim)
@@ -83,7 +88,7 @@ class WindowTransformer(Stateful):
         queries = start[:, None] + steps  # (rows, steps) absolute positions
         keys = start[:, None] + torch.arange(-past, x.shape[1], device=x.device)
         mask = self._visible(queries[:, :, None], keys[:, None, :])[:, None]
-        rope = rope_angles(queries, self.config.head_dim, self.config.rope_base)
+        rope = rope_angles(queries, self.config.head_dim, self.config.rope_base, self.config.exact_rope)
         for layer in self.layers:
             x = layer(x, rope, mask, state)
         if state is not None:

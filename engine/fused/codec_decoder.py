@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from engine import kernels
 from engine.codec.codec_config import Precision
-from engine.codec.codec_layers import ConvNeXtBlock
+from engine.codec.codec_layers import CausalConv1d, ConvNeXtBlock
 from engine.codec.model import Codec
 from engine.fused.codec_layer import FusedConv, Layer, LayerSetup, StreamSlots, residual_units, run_layers
 from engine.fused.codec_products import Product, as_product
@@ -44,14 +44,14 @@ class Upsampling:
 class SoundConv:
     """The last convolution: every step's channels to a sample."""
 
-    def __init__(self, product: Product, setup: LayerSetup) -> None:
-        self.weight, self.bias = product.weight[0].float().contiguous(), product.bias
+    def __init__(self, product: Product, setup: LayerSetup, clamps: bool) -> None:
+        self.weight, self.bias, self.clamps = product.weight[0].float().contiguous(), product.bias, clamps
         self.number = setup.reserve(product.context, self.weight.shape[1], setup.activation_dtype)
 
     def __call__(self, x: Tensor, streams: StreamSlots) -> Tensor:
         """x (rows, steps, channels) → (rows, steps) in [-1, 1]."""
         assert self.bias is not None
-        return kernels.sound_conv(x, self.weight, self.bias, streams.state(self.number))
+        return kernels.sound_conv(x, self.weight, self.bias, streams.state(self.number), self.clamps)
 
 
 class FusedDecoder:
@@ -63,6 +63,7 @@ class FusedDecoder:
         self._setup = setup = LayerSetup(precision)
         quantizer, post = codec.quantizer, codec.quantizer.post_module
         self._table, self._starts, self._sizes = _table(codec, precision)
+        self._before = _before(codec, setup)
         blocks: Any = post.layers
         self._blocks = [FusedBlock(block, setup) for block in blocks]
         self._projection = None
@@ -78,6 +79,7 @@ class FusedDecoder:
             norm = None
         self._layers, self._last = _decoder(codec, setup)
         config = codec.config.post_module
+        self._exact = config.exact_rope
         exponents = torch.arange(0, config.head_dim, 2, device=self.device).float() / config.head_dim
         self._frequencies = 1.0 / config.rope_base**exponents
         shape = (config.n_layer, count + 1, config.window - 1 + frames, config.n_head, config.head_dim)
@@ -95,6 +97,8 @@ class FusedDecoder:
             raise ValueError(f"{frames} frames are too many for this decoder, which has room for {self.frames}")
         streams = StreamSlots(self._setup, slots)
         x = kernels.look_up(codes, self._table, self._starts, self._sizes)
+        if self._before:
+            x = self._before.only(x, streams)
         for block, keys, values in zip(self._blocks, self._keys, self._values, strict=True):
             ring = keys, values, slots, self._setup.positions, block.window
             x = block(x, functools.partial(self._attend, ring), streams)
@@ -108,7 +112,7 @@ class FusedDecoder:
         return pcm
 
     def _attend(self, ring: tuple[Tensor, Tensor, Tensor, Tensor, int], qkv: Tensor) -> Tensor:
-        return kernels.window_attention(qkv, self._frequencies, *ring)
+        return kernels.window_attention(qkv, self._frequencies, *ring, self._exact)
 
 
 def _decoder(codec: Codec, setup: LayerSetup) -> tuple[list[Layer], SoundConv]:
@@ -122,15 +126,24 @@ def _decoder(codec: Codec, setup: LayerSetup) -> tuple[list[Layer], SoundConv]:
         _, up, *units = block.block
         up = FusedConv(as_product(up), setup, result=setup.activation_dtype, snake=units[0].block[0])
         layers += [up, *residual_units(units, end, setup)]
-    return layers, SoundConv(as_product(last), setup)
+    return layers, SoundConv(as_product(last), setup, codec.config.clamps)
+
+
+def _before(codec: Codec, setup: LayerSetup) -> FusedConv | None:
+    """A convolution between codes and transformer, with the transformer's first product."""
+    layer, project = codec.quantizer.pre_conv, codec.quantizer.post_module.input_proj
+    if not isinstance(layer, CausalConv1d):
+        return None
+    product = as_product(layer).then(project) if isinstance(project, nn.Linear) else as_product(layer)
+    return FusedConv(product, setup, reads=torch.float32)
 
 
 def _table(codec: Codec, precision: Precision) -> tuple[Tensor, Tensor, Tensor]:
-    """All codebooks' entries as the transformer's inputs, where each book starts, and its size."""
+    """All codebooks' entries as the first layer's inputs, where each book starts, and its size."""
     quantizer, post = codec.quantizer, codec.quantizer.post_module
     books: list[Any] = [*quantizer.semantic_quantizer.quantizers, *quantizer.quantizer.quantizers]
     entries = [book.out_proj(book.codebook.weight.t()[None])[0].t() for book in books]
-    if isinstance(post.input_proj, nn.Linear):
+    if isinstance(post.input_proj, nn.Linear) and not isinstance(quantizer.pre_conv, CausalConv1d):
         entries = [entry @ post.input_proj.weight.t() for entry in entries]
         entries[0] = entries[0] + post.input_proj.bias
     sizes = torch.tensor([len(entry) for entry in entries], device=entries[0].device)

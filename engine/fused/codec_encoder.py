@@ -16,6 +16,7 @@ from torch import Tensor
 from engine.codec.codec_config import PIECE_SAMPLES
 from engine.codec.load import ONLY_DECODES, part_on
 from engine.codec.model import Codec
+from engine.codec.quantizer import DacQuantizer
 from engine.fused.codec_layer import FusedConv, Layer, LayerSetup, StreamSlots, residual_units, run_layers
 from engine.fused.codec_products import as_product
 from engine.fused.codec_transformer import WholeTransformer
@@ -47,8 +48,8 @@ class FusedEncoder:
 
     @staticmethod
     def reads(codec: Codec) -> bool:
-        """Whether this codec has no transformers except after its last convolution, like S2 Pro's."""
-        return not any(codec.config.encoder_transformer_layers[:-1])
+        """Whether this is a DAC without transformers except after its last convolution, like S2 Pro's."""
+        return isinstance(codec.quantizer, DacQuantizer) and not any(codec.config.encoder_transformer_layers[:-1])
 
     @torch.inference_mode()
     def __call__(self, audio: Tensor) -> Tensor:
@@ -111,7 +112,9 @@ class OnDemandEncoder:
         """Audio (rows, 1, samples) float32 → codes (rows, codebooks, frames) int64."""
         if torch.cuda.mem_get_info(audio.device)[0] >= self._needed:
             try:
-                return FusedEncoder(part_on(self._codec, audio.device, without=ONLY_DECODES), len(audio))(audio)
+                part = part_on(self._codec, audio.device, without=ONLY_DECODES)
+                is_dac = isinstance(part.quantizer, DacQuantizer)
+                return FusedEncoder(part, len(audio))(audio) if is_dac else part.encode(audio)
             except torch.OutOfMemoryError:  # another program took the memory, or this process has its own limit
                 log.info("encoding a clip on the CPU: the GPU has no memory left for the encoder")
             finally:

@@ -34,6 +34,14 @@ class Product:
         """The same for inputs that are first multiplied by gains (inputs,)."""
         return replace(self, weight=self.weight * gain.detach())
 
+    def then(self, layer: nn.Linear) -> Product:
+        """The same with this layer after it."""
+        weight = layer.weight.detach()
+        assert self.bias is not None
+        return replace(
+            self, weight=(weight @ self.weight.flatten(1)).unflatten(1, self.weight.shape[1:]), bias=layer(self.bias)
+        )
+
     def scaled(self, gain: Tensor) -> Product:
         """The same with outputs multiplied by gains (outputs,)."""
         gain = gain.detach()
@@ -78,8 +86,8 @@ def _transposed(layer: CausalConvTranspose1d) -> Product:
 
 def snake_of(layer: Snake, times: int) -> SnakeGains:
     """A Snake for outputs that hold `times` steps each."""
-    alpha = layer.alpha.detach().flatten().float()
-    return SnakeGains(alpha.repeat(times), (alpha + 1e-9).reciprocal().repeat(times))
+    alpha, inverse = (part.detach().flatten().float().repeat(times) for part in (layer.alpha, layer.inverse))
+    return SnakeGains(alpha, inverse)
 
 
 def conv_weights(weight: Tensor, precision: Precision) -> ConvWeights:

@@ -55,7 +55,8 @@ class WholeTransformer:
     def __call__(self, x: Tensor) -> Tensor:
         config, plain = self._plain.config, self._plain
         x, steps = plain.input_proj(x).contiguous(), torch.arange(x.shape[1], device=x.device)
-        cos, sin = rope_angles(steps, config.head_dim, config.rope_base)[:, None, None].unbind(-1)
+        angles = rope_angles(steps, config.head_dim, config.rope_base, config.exact_rope)
+        cos, sin = angles[:, None, None].unbind(-1)
         distance = steps[:, None] - steps
         mask = (distance >= 0) & (distance < config.window)
 

@@ -92,7 +92,7 @@ class FusedTransformer:
         self._sizes, self._norm = sizes, plain.norm.weight
         self._layers = [FusedLayer.of(block, twelve_bits) for block in plain.layers]  # type: ignore[arg-type]
         self._is_quantised = any(layer.gate_up.stored.scales is not None for layer in self._layers)
-        self._table = rope_angles(torch.arange(context, device=device), sizes.head_dim, sizes.rope_base)
+        self._table = rope_angles(torch.arange(context, device=device), *sizes.rope)
 
     def __call__(
         self, x: Tensor, slots: Tensor, positions: Tensor, cache: KVCache, sharing: Sharing = "none"

@@ -40,7 +40,7 @@ class ConvWeights:
 
 @dataclass(frozen=True, slots=True)
 class SnakeGains:
-    """α and 1/α (outputs,) float32 of Snake, x + sin²(αx)/α."""
+    """α and 1/β (outputs,) float32 of Snake, x + sin²(αx)/β."""
 
     alpha: Tensor
     inverse: Tensor

@@ -88,7 +88,7 @@ def end_frame(
 
     Returns the frame in `host_frame`'s layout, (rows, codebooks + 1) int16; a row has ended if its drawn (rows,) is
     stop. text (semantic tokens, width): their embeddings; audio (codebooks · size, width). In the state, input,
-    position, frame and recent are overwritten.
+    position, frame and memory are overwritten.
     """
     rows, books = codes.shape
     width = text.shape[1]
@@ -98,7 +98,7 @@ def end_frame(
     launch(
         _end_frame, (rows, triton.cdiv(width, 1024)),
         slots, codes, drawn, text, audio,
-        state.input, state.position, state.frame, state.recent, state.last_position, host,
+        state.input, state.position, state.frame, state.memory, state.last_position, host,
         stop, books, audio.shape[0] // books, width, divisor,
         WINDOW=REPEAT_WINDOW, BLOCK=1024, num_warps=4, **early_start(codes.device),
     )  # fmt: skip

@@ -203,7 +203,7 @@ def sample(
     launch(
         _sample, (rows,),
         logits, slots, state.temperature, state.top_p, state.top_k, state.seed, state.frame,
-        state.recent if semantic else logits, out,
+        state.memory if semantic else logits, out,
         into.codes if into else out, into.embeddings if into else logits, into.x if into else logits,
         columns, into.x.shape[1] if into else 0, first_draw, columns - 1, into.codes.stride(0) if into else 0,
         SEMANTIC=semantic, WINDOW=REPEAT_WINDOW, BLOCK=block, TOP=TOP_RANKS, GROUP=min(32, block // TOP_RANKS),

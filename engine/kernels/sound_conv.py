@@ -1,8 +1,8 @@
 """The decoder's last convolution: from all channels of a few steps to one sample each, on the CUDA cores.
 
-y[r, t] = tanh(Σ_j Σ_c weight[j, c] · x[r, t − (taps − 1 − j), c] + bias). With one output, tensor cores would have
-nothing to do but gather the input seven times; here the inputs shared by a tile's taps are read again from the L1
-cache.
+y[r, t] = tanh(Σ_j Σ_c weight[j, c] · x[r, t − (taps − 1 − j), c] + bias), or clamped to ±1. With one output, tensor
+cores would have nothing to do but gather the input seven times; here the inputs shared by a tile's taps are read again
+from the L1 cache.
 A plain direct convolution.
 """
 
@@ -21,7 +21,7 @@ from engine.kernels.launch import launch
 def _sound_conv(
     x, weight, bias, out, state, slots, turns,
     rows, steps, channels, taps, slot_stride, tiles, state_programs,
-    BLOCK_M: tl.constexpr, BLOCK: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK: tl.constexpr, CLAMPS: tl.constexpr,
 ):  # fmt: skip
     """Grid (tiles + state_programs,): the first compute BLOCK_M samples each, the others advance the state."""
     program = tl.program_id(0)
@@ -42,16 +42,21 @@ def _sound_conv(
             column = tl.load(source[:, None] + c[None, :], mask=both, other=0.0).to(tl.float32)
             total += column * tl.load(weight + tap * channels + c, mask=c < channels, other=0.0)[None, :]
         y = tl.sum(total, 1) + tl.load(bias)
-        tl.store(out + m, 1 - 2 / (tl.exp(2 * y) + 1), mask=inside)  # tanh
+        if CLAMPS:
+            y = tl.minimum(tl.maximum(y, -1.0), 1.0)
+        else:
+            y = 1 - 2 / (tl.exp(2 * y) + 1)  # tanh
+        tl.store(out + m, y, mask=inside)
     else:
         advance_state(
             x, state, slots, turns, program - tiles, state_programs, rows, steps, channels, taps - 1, slot_stride
         )
 
 
-def sound_conv(x: Tensor, weight: Tensor, bias: Tensor, state: ConvState) -> Tensor:
+def sound_conv(x: Tensor, weight: Tensor, bias: Tensor, state: ConvState, clamps: bool = False) -> Tensor:
     """x (rows, steps, channels), after each row's state, by weight (taps, channels) → (rows, steps) in [-1, 1].
 
+    clamps: whether it ends with a clamp instead of tanh.
     weight and bias (1,) are float32, and so is the result. The state advances by x.
     """
     rows, steps, channels = x.shape
@@ -66,7 +71,7 @@ def sound_conv(x: Tensor, weight: Tensor, bias: Tensor, state: ConvState) -> Ten
         _sound_conv, (tiles + state.state_programs,),
         x, weight, bias, out, state.columns, state.slots, state.turns,
         rows, steps, channels, taps, state.columns.stride(0), tiles, state.state_programs,
-        BLOCK_M=block_m, BLOCK=triton.next_power_of_2(channels), num_warps=4,
+        BLOCK_M=block_m, BLOCK=triton.next_power_of_2(channels), CLAMPS=clamps, num_warps=4,
     )  # fmt: skip
     return out
 

@@ -30,10 +30,13 @@ def _rotated(at, cos, sin, mask, half):
 
 
 @triton.jit
-def _table(positions, frequencies):
-    """Cosine and sine, rounded to bfloat16, like the tables that the weights were trained with."""
+def _table(positions, frequencies, ROUNDS: tl.constexpr):
+    """Cosine and sine; rounded to bfloat16, like the tables that Fish's weights were trained with."""
     angle = positions.to(tl.float32) * frequencies
-    return to_bfloat16(tl.cos(angle)), to_bfloat16(tl.sin(angle))
+    cos, sin = tl.cos(angle), tl.sin(angle)
+    if ROUNDS:
+        cos, sin = to_bfloat16(cos), to_bfloat16(sin)
+    return cos, sin
 
 
 @triton.jit
@@ -58,7 +61,7 @@ def _read(cache, place, inside, half):
 @triton.jit(do_not_specialize=["steps"])
 def _window_attention(
     qkv, frequencies, keys, values, slots, positions, out, steps, heads, ring, window, half, scale, slot_stride,
-    STEPS: tl.constexpr, BLOCK: tl.constexpr, HALF: tl.constexpr,
+    STEPS: tl.constexpr, BLOCK: tl.constexpr, HALF: tl.constexpr, ROUNDS: tl.constexpr,
 ):  # fmt: skip
     """Grid (rows, heads): see `window_attention` for shapes; HALF, STEPS and BLOCK are powers of two."""
     row, head = tl.program_id(0), tl.program_id(1)
@@ -66,7 +69,7 @@ def _window_attention(
     width = heads * 2 * half
     slot = tl.load(slots + row)
     start = tl.load(positions + slot)
-    cos, sin = _table(start + t, tl.load(frequencies + d, mask=d < half, other=0.0))
+    cos, sin = _table(start + t, tl.load(frequencies + d, mask=d < half, other=0.0), ROUNDS)
     mask = (t < steps) & (d < half)
     query = qkv + row.to(tl.int64) * steps * (3 * width) + head * 2 * half + t * (3 * width) + d
     key, value = query + width, query + 2 * width
@@ -100,13 +103,15 @@ def _window_attention(
 
 
 def window_attention(
-    qkv: Tensor, frequencies: Tensor, keys: Tensor, values: Tensor, slots: Tensor, positions: Tensor, window: int
-) -> Tensor:
+    qkv: Tensor, frequencies: Tensor, keys: Tensor, values: Tensor, slots: Tensor, positions: Tensor, window: int,
+    exact: bool = False,
+) -> Tensor:  # fmt: skip
     """qkv (rows, steps, 3, heads, head_dim), each step sees itself and the window − 1 before it → (rows, steps, width).
 
     Channels of queries and keys are even ones first, then odd ones; frequencies (head_dim / 2,) float32. keys, values:
     rings (slots, ring, heads, head_dim) float32 of at least window − 1 + steps positions, so that no position is
     overwritten that is still read; slots (rows,) and positions (slots,) int64: each row's slot, and its progress.
+    exact: whether rotations keep float32, see `rope_angles`.
     """
     rows, steps, _, heads, head_dim = qkv.shape
     ring = keys.shape[1]
@@ -120,6 +125,6 @@ def window_attention(
         _window_attention, (rows, heads), qkv, frequencies, keys, values, slots, positions, out,
         steps, heads, ring, window, head_dim // 2, head_dim**-0.5, keys.stride(0),
         STEPS=triton.next_power_of_2(steps), BLOCK=block,
-        HALF=max(16, triton.next_power_of_2(head_dim // 2)), num_warps=warps, num_stages=stages,
+        HALF=max(16, triton.next_power_of_2(head_dim // 2)), ROUNDS=not exact, num_warps=warps, num_stages=stages,
     )  # fmt: skip
     return out

@@ -17,6 +17,7 @@ from torch.overrides import TorchFunctionMode
 
 from engine.config import ModelConfig, TransformerSizes, Weights
 from engine.model.layers import FeedForward, RMSNorm, apply_rope, rope_angles
+from engine.model.prompt import Prompt
 from engine.model.stored_weight import BITS, Quantiser, product
 from engine.transfer import send, take_rows
 
@@ -101,7 +102,7 @@ class Transformer(nn.Module):
 
     def states(self, x: Tensor, positions: Tensor, cache: KeyValues) -> Tensor:
         """The hidden states before the final norm."""
-        rope = rope_angles(positions, self.sizes.head_dim, self.sizes.rope_base)
+        rope = rope_angles(positions, *self.sizes.rope)
         for index, block in enumerate(self.layers):
             x = block(x, rope, index, cache)
         return x
@@ -118,10 +119,11 @@ class DualAR(nn.Module):
         self.slow = Transformer(config.slow, slow)
         self.fast = Transformer(config.fast, fast)
         self.codebook_embeddings = nn.Embedding(config.codebook_size * config.num_codebooks, config.slow.dim)
-        self.fast_output = nn.Linear(config.fast.dim, config.residual_codes or config.codebook_size, bias=False)
+        residual = (config.residual_codes or config.codebook_size) * config.fast_heads
+        self.fast_output = nn.Linear(config.fast.dim, residual, bias=False)
         self.slow_output: nn.Linear | None = None
         if not config.tie_word_embeddings:
-            self.slow_output = nn.Linear(config.slow.dim, config.slow.vocab_size, bias=False)
+            self.slow_output = nn.Linear(config.slow.dim, config.slow.vocab_size - config.head_start, bias=False)
         self.fast_project_in: nn.Module = nn.Identity()
         if config.fast.dim != config.slow.dim:
             self.fast_project_in = nn.Linear(config.slow.dim, config.fast.dim)
@@ -143,6 +145,19 @@ class DualAR(nn.Module):
         """
         return self.embed_codes(send(self.text(tokens), codes.device), send(tokens, codes.device), codes)
 
+    def embed_prompt(self, prompt: Prompt) -> Tensor:
+        """Slow-AR input (1, steps, dim) of a prompt's steps."""
+        device = self.slow.norm.weight.device
+        codes = send(torch.from_numpy(prompt.codes), device)[None]
+        x = self.embed(torch.from_numpy(prompt.ids)[None], codes)
+        if prompt.beside is not None:
+            tokens = torch.from_numpy(prompt.beside)
+            beside = self.text(tokens.clamp(min=0)).masked_fill(send(tokens[:, None] < 0, self.text_device), 0)
+            x = x + send(beside, device)
+        if prompt.vector is not None:
+            x[:, prompt.vector_step] += send(torch.from_numpy(prompt.vector), device)
+        return x
+
     @property
     def dtype(self) -> torch.dtype:
         """The type of activations; `ROW_TABLES` may have a shorter one."""
@@ -151,13 +166,18 @@ class DualAR(nn.Module):
     @property
     def text_on_host(self) -> bool:
         """Whether the table of text tokens is in the host's memory, even if the model is on a GPU."""
-        return self.slow.embeddings.weight.device.type == "cpu"
+        return self.text_device.type == "cpu"
+
+    @property
+    def text_device(self) -> torch.device:
+        """Where the table of text tokens is."""
+        return self.slow.embeddings.weight.device
 
     def text(self, tokens: Tensor) -> Tensor:
         """Rows of the table of text tokens in the model's type, on the table's device: the CPU if memory is short."""
         table = self.slow.embeddings.weight
         if self.text_on_host and not table.requires_grad:
-            return take_rows(table, tokens).to(self.dtype)
+            return take_rows(table, tokens.cpu()).to(self.dtype)
         return self.slow.embeddings(send(tokens, table.device)).to(self.dtype)
 
     def embed_codes(self, text: Tensor, tokens: Tensor, codes: Tensor) -> Tensor:
@@ -174,12 +194,25 @@ class DualAR(nn.Module):
         No other token is ever sampled, so S2 Pro needs 4,097 of its 155,776 rows.
         """
         weight = self.slow.embeddings.weight if self.slow_output is None else self.slow_output.weight
-        semantic = weight[self.config.semantic_start : self.config.semantic_end + 1]
-        return torch.cat([semantic, weight[self.config.eos_token][None]]).to(self.slow.norm.weight)
+        start = 0 if self.slow_output is None else self.config.head_start
+        semantic = weight[self.config.semantic_start - start : self.config.semantic_end + 1 - start]
+        return torch.cat([semantic, weight[self.config.eos_token - start][None]]).to(self.slow.norm.weight)
 
     def fast_input(self, hidden: Tensor, normed: Tensor) -> Tensor:
         """The fast AR's first input, of slow hidden states (…, slow dim) before and after the final norm."""
         return self.fast_project_in(normed if self.config.fast_reads_norm else hidden)
+
+    def fast_embed(self, codes: Tensor, first: int = 0) -> Tensor:
+        """The fast AR's embeddings (rows, codes, fast dim) of a frame's consecutive codes, from number ``first`` on."""
+        if self.config.codes_apart:
+            books = torch.arange(first, first + codes.shape[1], device=codes.device)
+            codes = codes + books * self.config.codebook_size
+        return self.fast.embeddings(codes)
+
+    def fast_heads(self) -> tuple[Tensor, ...]:
+        """The fast AR's heads for codes 1, 2 …, or a single one for all of them, each (codes that may be sampled,
+        fast dim)."""
+        return self.fast_output.weight.chunk(self.config.fast_heads)
 
     def fast_logits(self, x: Tensor, positions: Tensor, cache: KeyValues) -> Tensor:
         """Inputs (rows, steps, fast dim) at codebook positions (1, steps) → logits (rows, steps, codes that may be
@@ -188,7 +221,11 @@ class DualAR(nn.Module):
         The input at position 0 is `fast_input`, at position k the fast embedding of code k − 1; the output at
         position k predicts code k.
         """
-        return self.fast_output(self.fast(x, positions, cache))
+        states = self.fast(x, positions, cache)
+        if not self.config.codes_apart:
+            return self.fast_output(states)
+        heads = self.fast_output.weight.unflatten(0, (self.config.fast_heads, -1))
+        return torch.einsum("rsd,scd->rsc", states, heads[(positions[0] - 1).clamp(min=0)])
 
 
 @contextmanager

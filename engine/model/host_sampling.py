@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import torch
 
-from engine.model.sampling import REPEAT_TEMPERATURE, REPEAT_TOP_P, exponential_noise
+from engine.model.draw_rules import HostDraw, HostParameters
+from engine.model.sampling import exponential_noise
 from engine.model.slots import Slots
 
 NOISE_FRAMES = 16
@@ -31,60 +30,39 @@ def draw(logits: np.ndarray, temperature: np.float32, top_p: np.float32, top_k: 
     return int(index[np.argmax(np.exp(tempered) / noise[:count])])
 
 
-Draw = Callable[[np.ndarray, np.float32, np.float32, int, np.ndarray], int]
-"""`draw`, or the same in native code."""
-
-
-def draw_semantic(
-    logits: np.ndarray,
-    temperature: np.float32,
-    top_p: np.float32,
-    top_k: int,
-    noise: np.ndarray,
-    recent: np.ndarray,
-    stop: int,
-    draw: Draw = draw,
-) -> int:
-    """`sampling.draw_semantic` for one row: noise (2, at least top_k), recent (REPEAT_WINDOW,)."""
-    token = draw(logits, temperature, top_p, top_k, noise[0])
-    if temperature == 0 or token == stop or token not in recent:
-        return token
-    return draw(logits, np.float32(REPEAT_TEMPERATURE), np.float32(REPEAT_TOP_P), top_k, noise[1])
-
-
 class SlotDraws:
     """Samples for the rows in these slots, through numpy views of the slots' tensors."""
 
-    def __init__(self, slots: Slots, draws: int, draw: Draw = draw) -> None:
+    def __init__(self, slots: Slots, draws: int, draw: HostDraw = draw) -> None:
         """draws: samples per frame, two of them for the main token."""
-        self._draw = draw
+        self._draw, self._rule = draw, slots.rule
         self._temperature, self._top_p, self._top_k = (
             part.numpy() for part in (slots.temperature, slots.top_p, slots.top_k)
         )
-        self._seed, self._frame, self._recent = (part.numpy() for part in (slots.seed, slots.frame, slots.recent))
+        self._seed, self._frame, self._memory = (part.numpy() for part in (slots.seed, slots.frame, slots.memory))
         self._draws = draws
         self._noise: dict[int, tuple[tuple[int, int, int], np.ndarray]] = {}
         """By slot: the seed, top_k and block number of NOISE_FRAMES it was computed for, and (NOISE_FRAMES, draws,
         top_k)."""
 
-    def semantic(self, slot: int, logits: np.ndarray, stop: int) -> int:
+    def semantic(self, slot: int, logits: np.ndarray) -> int:
         """The frame's main token, which is sampled first."""
         key = int(self._seed[slot]), int(self._top_k[slot]), int(self._frame[slot]) // NOISE_FRAMES
         if slot not in self._noise or self._noise[slot][0] != key:
             self._noise[slot] = key, self._make_noise(*key)
-        how = self.parameters(slot)
-        return draw_semantic(logits, *how, self.noise(slot)[:2], self._recent[slot], stop, self._draw)
+        how, memory, frame = self.parameters(slot), self._memory[slot], int(self._frame[slot])
+        return self._rule.main_on_host(self._draw, logits, how, self.noise(slot)[:2], memory, frame)
 
     def residual(self, slot: int, book: int, logits: np.ndarray) -> int:
         """The code of a codebook, counted from 1."""
-        return self._draw(logits, *self.parameters(slot), self.noise(slot)[book + 1])
+        return self._rule.residual_on_host(self._draw, logits, self.parameters(slot), self.noise(slot)[book + 1])
 
     def advance(self, slots: list[int], first: np.ndarray) -> None:
         """The frame of these slots is complete; first: its codes 0."""
-        self._recent[slots, :-1], self._recent[slots, -1] = self._recent[slots, 1:], first
+        self._rule.remember(self._memory, slots, first)
         self._frame[slots] += 1
 
-    def parameters(self, slot: int) -> tuple[np.float32, np.float32, int]:
+    def parameters(self, slot: int) -> HostParameters:
         """Temperature, top-p and top-k."""
         return self._temperature[slot], self._top_p[slot], int(self._top_k[slot])
 

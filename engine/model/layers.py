@@ -34,15 +34,16 @@ class FeedForward(nn.Module):
         return self.w2(F.silu(self.w1(x)) * self.w3(x))
 
 
-def rope_angles(positions: Tensor, head_dim: int, base: float) -> Tensor:
+def rope_angles(positions: Tensor, head_dim: int, base: float, exact: bool = False) -> Tensor:
     """Unit rotations for absolute positions of any size: (..., head_dim / 2, 2) float32, cosine and sine.
 
-    Cosine and sine are rounded to bfloat16, because the published weights were trained with tables rounded that way;
-    exact ones garble speech or end it early.
+    Cosine and sine are rounded to bfloat16 unless ``exact``: Fish's weights were trained with tables rounded that way,
+    and exact ones garble their speech or end it early.
     """
     exponents = torch.arange(0, head_dim, 2, device=positions.device).float() / head_dim
     angles = positions.float()[..., None] * (1.0 / base**exponents)
-    return torch.stack([angles.cos(), angles.sin()], -1).bfloat16().float()
+    rotations = torch.stack([angles.cos(), angles.sin()], -1)
+    return rotations if exact else rotations.bfloat16().float()
 
 
 def apply_rope(x: Tensor, rotations: Tensor) -> Tensor:

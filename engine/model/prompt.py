@@ -12,6 +12,13 @@ and unlike vLLM-Omni, the frames are not enclosed in <|audio_start|> and <|audio
 S1's interleave has no roles; each clip and each earlier turn is TEXT FRAMES <|im_end|>, and the text to speak is last:
 
     <|interleave|> <|speaker:0|>TEXT FRAMES <|im_end|> … <|speaker:0|>TEXT
+
+Qwen3-TTS's talker reads sums of a token of text and one of the codes' control tokens, or of a voice's vector:
+
+    [<|im_start|>user\n INSTRUCTIONS <|im_end|>\n] <|im_start|>assistant\n
+    pad+TAGS pad+VOICE begin+pad CLIP'S WORDS+pad TEXT+pad end+pad pad+begin CLIP'S FRAMES
+
+Earlier turns of a conversation have no place in it, and are left out.
 """
 
 from __future__ import annotations
@@ -22,10 +29,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.config import ModelConfig
+from engine.config import ModelConfig, TalkerConfig
 from engine.engine_errors import InvalidUtterance
 from engine.model.tokenizer import IM_END, IM_START, INTERLEAVE, VOICE, Tokenizer
-from engine.types import Reference, Utterance
+from engine.types import MAX_FRAMES, Reference, Utterance
 
 _CONTROL = re.compile(r"<\|(?!speaker:\d+\|>|phoneme_start\|>|phoneme_end\|>)[^|>]*\|>")
 _SPEAKER = re.compile(r"<\|speaker:\d+\|>")
@@ -41,6 +48,25 @@ class Prompt:
     """Leading steps that are the same for any text in this voice: the references, up to the text."""
     delivered: int = 0
     """Trailing steps that are frames of the take itself, already delivered."""
+    beside: np.ndarray | None = None
+    """Tokens that are added to those of the steps, (steps,) int64, −1 where none is; None: nowhere."""
+    vector: np.ndarray | None = None
+    """A voice's vector, float32 (dim,), that is added to one step."""
+    vector_step: int = 0
+    most_frames: int = MAX_FRAMES
+    """A take with more has missed its end."""
+
+    def part(self, start: int, end: int) -> Prompt:
+        """Steps start … end − 1."""
+        beside = None if self.beside is None else self.beside[start:end]
+        vector = self.vector if start <= self.vector_step < end else None
+        return Prompt(
+            self.ids[start:end],
+            self.codes[:, start:end],
+            beside=beside,
+            vector=vector,
+            vector_step=self.vector_step - start,
+        )
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -51,27 +77,37 @@ class Prompt:
         return len(self.ids) - self.delivered
 
 
+def last_steps(prompts: Sequence[Prompt], steps: Sequence[int]) -> Prompt:
+    """One step of each of these prompts, of one layout; none of them has a vector."""
+    pairs = list(zip(prompts, steps, strict=True))
+    beside = [prompt.beside[step] for prompt, step in pairs if prompt.beside is not None]
+    ids, codes = np.array([p.ids[step] for p, step in pairs]), np.stack([p.codes[:, step] for p, step in pairs], 1)
+    return Prompt(ids, codes, beside=np.array(beside) if beside else None)
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class PrefillChunk:
     """Consecutive steps of a prompt, for a slot's positions from `start` on."""
 
     slot: int
     start: int
-    ids: np.ndarray
-    codes: np.ndarray
+    steps: Prompt
     one_by_one: bool = False
     """Whether each step is read alone, as in a frame, so that its keys are the same to the last bit."""
 
     @classmethod
     def of(cls, prompt: Prompt, slot: int, start: int, end: int, one_by_one: bool = False) -> PrefillChunk:
         """Steps start … end − 1 of the prompt."""
-        return cls(slot, start, prompt.ids[start:end], prompt.codes[:, start:end], one_by_one)
+        return cls(slot, start, prompt.part(start, end), one_by_one)
 
 
 def build_prompt(utterance: Utterance, tokenizer: Tokenizer, config: ModelConfig) -> Prompt:
     """Lay out an utterance. Raises InvalidUtterance for control tokens in text and for codes that do not fit."""
     writer = _Writer(tokenizer, config)
     refuse_control_tokens(utterance.text, "the text")
+    if config.talker is None and (utterance.speaker or utterance.instructions):
+        what = "voices of its own" if utterance.speaker else "instructions"
+        raise InvalidUtterance(f"this model knows no {what}; send references of a voice, and the text alone")
     for turn in utterance.history:
         refuse_control_tokens(turn.text, "an earlier turn")
     prefix = _LAYOUTS[config.prompt_layout](writer, utterance)
@@ -119,7 +155,85 @@ def _interleave(writer: _Writer, utterance: Utterance) -> int:
     return prefix
 
 
-_LAYOUTS = {"chat": _chat, "interleave": _interleave}
+def _talker(writer: _Writer, utterance: Utterance) -> int:
+    """Write the talker's layout; the text follows its prefix."""
+    talker, references = writer.talker, utterance.references
+    _refuse_unable(talker, utterance)
+    if utterance.instructions:
+        refuse_control_tokens(utterance.instructions, "the instructions")
+        writer.tokens([talker.im_start]).fixed_text(f"user\n{utterance.instructions}")
+        writer.tokens([talker.im_end]).fixed_text("\n")
+    writer.tokens([talker.im_start]).fixed_text("assistant\n")
+    language = _language(talker, utterance)
+    tags = [talker.no_think, talker.think_begin, talker.think_end]
+    if language is not None:
+        tags = [talker.think, talker.think_begin, language, talker.think_end]
+    writer.tokens(tags, beside=talker.text_pad)
+    if utterance.speaker:
+        writer.tokens([talker.speakers[utterance.speaker.lower()]], beside=talker.text_pad)
+    elif references:
+        writer.vector(references)
+    writer.tokens([talker.pad], beside=talker.text_begin)
+    clips = [reference for reference in references if reference.frames]
+    if clips:
+        words = " ".join(clip.text for clip in clips)
+        refuse_control_tokens(words, "a reference's text")
+        writer.clip_text(words, beside=talker.pad)
+    prefix = writer.steps
+    writer.text(utterance.text, beside=talker.pad)
+    tokens = writer.steps - prefix
+    if not tokens:
+        raise InvalidUtterance(
+            "the text has nothing but tags, which this model does not know; there is nothing to speak"
+        )
+    least, each = _FRAMES_CLONED if talker.kind == "base" else _FRAMES_OWN
+    writer.most_frames = max(least, each * tokens)
+    writer.tokens([talker.text_end], beside=talker.pad)
+    writer.tokens([talker.begin], beside=talker.text_pad)
+    for clip in clips:
+        writer.frames(clip.codes)
+    return prefix
+
+
+def _refuse_unable(talker: TalkerConfig, utterance: Utterance) -> None:
+    """Raise InvalidUtterance if a model of this kind cannot speak like this."""
+    known = ", ".join(sorted(talker.speakers))
+    if utterance.references and talker.kind != "base":
+        own = f"choose one of its own voices: {known}" if talker.kind == "custom_voice" else "describe the voice"
+        raise InvalidUtterance(f"this model cannot clone a clip; {own}, or load a Base model of Qwen3-TTS")
+    if utterance.speaker and utterance.speaker.lower() not in talker.speakers:
+        raise InvalidUtterance(
+            f"this model has no voice {utterance.speaker!r} of its own; "
+            + (f"it has {known}" if known else "load a CustomVoice model of Qwen3-TTS for that")
+        )
+    if utterance.instructions and not talker.takes_instructions:
+        able = "the CustomVoice model of 1.7B takes instructions, and the VoiceDesign model a voice's description"
+        raise InvalidUtterance(f"this model takes no instructions; of Qwen3-TTS, {able}")
+
+
+def _language(talker: TalkerConfig, utterance: Utterance) -> int | None:
+    """The token of an utterance's language; None: the model decides. Raises InvalidUtterance."""
+    name = (utterance.language or "auto").lower()
+    if name not in talker.languages:
+        name = _LANGUAGES.get(re.split("[-_]", name)[0], name)
+    dialect = talker.dialects.get((utterance.speaker or "").lower())
+    if dialect and name in ("auto", "chinese"):
+        name = dialect
+    if name == "auto":
+        return None
+    if name not in talker.languages:
+        known = ", ".join(sorted(talker.languages))
+        raise InvalidUtterance(f"this model does not speak {utterance.language!r}; it speaks {known}")
+    return talker.languages[name]
+
+
+_LAYOUTS = {"chat": _chat, "interleave": _interleave, "talker": _talker}
+_LANGUAGES = {
+    "zh": "chinese", "en": "english", "ja": "japanese", "ko": "korean", "de": "german", "fr": "french", "ru": "russian",
+    "pt": "portuguese", "es": "spanish", "it": "italian",
+}  # fmt: skip
+_FRAMES_CLONED, _FRAMES_OWN = (192, 12), (400, 40)
+"""Frames that a take may have at least, and per token of its text: in a clip's voice, and in the model's own."""
 
 
 def reference_text(references: Sequence[Reference]) -> str:
@@ -149,20 +263,41 @@ class _Writer:
         self._tokenizer, self._config = tokenizer, config
         self._ids: list[np.ndarray] = []
         self._codes: list[np.ndarray] = []
+        self._beside: list[np.ndarray] = []
+        self._vector: tuple[np.ndarray, int] | None = None
+        self.most_frames = MAX_FRAMES
+
+    @property
+    def talker(self) -> TalkerConfig:
+        assert self._config.talker is not None
+        return self._config.talker
 
     def control(self, token: str) -> _Writer:
-        return self._tokens([self._tokenizer.control(token)])
+        return self.tokens([self._tokenizer.control(token)])
 
-    def text(self, text: str) -> _Writer:
-        return self._tokens(self._tokenizer.encode(self._tokenizer.as_read(text)))
+    def text(self, text: str, beside: int = -1) -> _Writer:
+        return self.tokens(self._tokenizer.encode(self._tokenizer.as_read(text)), beside)
 
-    def clip_text(self, text: str) -> _Writer:
+    def clip_text(self, text: str, beside: int = -1) -> _Writer:
         """A voice's transcript, which occurs in other prompts too."""
-        return self.fixed_text(self._tokenizer.as_read(text))
+        return self.fixed_text(self._tokenizer.as_read(text), beside)
 
-    def fixed_text(self, text: str) -> _Writer:
+    def fixed_text(self, text: str, beside: int = -1) -> _Writer:
         """Fixed text of the layout."""
-        return self._tokens(self._tokenizer.encode_again(text))
+        return self.tokens(self._tokenizer.encode_again(text), beside)
+
+    def vector(self, references: Sequence[Reference]) -> _Writer:
+        """The step of a voice's vector, the mean of its clips'."""
+        vectors, size = [reference.vector for reference in references], self.talker.vector_size
+        for vector in vectors:
+            if vector is None or vector.shape != (size,):
+                has = "no vector" if vector is None else f"a vector of {vector.size} values"
+                raise InvalidUtterance(
+                    f"a reference has {has}, but this model's voices have {size}; encode its clip again with this model"
+                )
+        mean = np.stack(vectors).mean(0)  # type: ignore[arg-type]
+        self._vector = np.asarray(mean, np.float32), self.steps
+        return self.tokens([self.talker.text_pad])
 
     def turn(self, turn: Reference) -> _Writer:
         """A text and its frames, in the interleave layout."""
@@ -183,6 +318,7 @@ class _Writer:
             raise InvalidUtterance(f"{source}'s codes lie outside this model's codebooks")
         self._ids.append(codes[0].astype(np.int64) + config.semantic_start)
         self._codes.append(codes.astype(np.int64))
+        self._beside.append(np.full(codes.shape[1], -1))
         return self
 
     @property
@@ -190,9 +326,14 @@ class _Writer:
         return sum(len(ids) for ids in self._ids)
 
     def prompt(self, prefix: int, delivered: int) -> Prompt:
-        return Prompt(np.concatenate(self._ids), np.concatenate(self._codes, axis=1), prefix, delivered)
+        beside = np.concatenate(self._beside) if self._config.talker else None
+        vector, step = self._vector or (None, 0)
+        ids, codes = np.concatenate(self._ids), np.concatenate(self._codes, axis=1)
+        return Prompt(ids, codes, prefix, delivered, beside, vector, step, self.most_frames)
 
-    def _tokens(self, ids: list[int]) -> _Writer:
+    def tokens(self, ids: list[int], beside: int = -1) -> _Writer:
+        """beside: a token that is added to each of them; −1: none."""
         self._ids.append(np.asarray(ids, dtype=np.int64))
         self._codes.append(np.zeros((self._config.num_codebooks, len(ids)), dtype=np.int64))
+        self._beside.append(np.full(len(ids), beside))
         return self

@@ -39,29 +39,6 @@ def draw(logits: Tensor, temperature: Tensor, top_p: Tensor, top_k: Tensor, nois
     return index.gather(1, choice).squeeze(1)
 
 
-def draw_semantic(
-    logits: Tensor, temperature: Tensor, top_p: Tensor, top_k: Tensor, noise: Tensor, recent: Tensor, stop: int
-) -> Tensor:
-    """Sample the main token with repetition-aware sampling (RAS).
-
-    One sample with the request's parameters and one at temperature 1, top-p 0.9; if the first repeats one of the
-    last ten main tokens, the second is used. The stop token never counts as a repetition.
-
-    logits (rows, semantic codes + stop); noise (rows, 2, ranks); recent (rows, REPEAT_WINDOW), −1 where empty.
-    """
-    token = draw(logits, temperature, top_p, top_k, noise[:, 0])
-    is_greedy = temperature == 0
-    other_token = draw(
-        logits,
-        torch.where(is_greedy, temperature, torch.full_like(temperature, REPEAT_TEMPERATURE)),
-        torch.full_like(top_p, REPEAT_TOP_P),
-        top_k,
-        noise[:, 1],
-    )
-    is_repeated = (recent == token[:, None]).any(-1) & (token != stop)
-    return torch.where(is_repeated, other_token, token)
-
-
 def exponential_noise(seed: Tensor, frame: Tensor, draws: int, ranks: int) -> Tensor:
     """Exp(1) variates (rows, draws, ranks) float32, a pure function of seed (rows,) and frame (rows,), both int64.
 

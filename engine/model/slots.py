@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from engine.config import ModelConfig
+from engine.model.draw_rules import rule_of
 from engine.model.dual_ar import DualAR
-from engine.model.sampling import REPEAT_WINDOW
 from engine.transfer import send
 from engine.types import Sampling
 
@@ -27,6 +27,7 @@ class Slots:
         def integers(*shape: int) -> Tensor:
             return torch.zeros(count, *shape, dtype=torch.int64, device=device)
 
+        self.rule = rule_of(config)
         self._semantic_start = config.semantic_start
         self.input = torch.zeros(count, config.slow.dim, device=device, dtype=dtype)
         """Embedding of the token from which the next frame starts."""
@@ -40,8 +41,8 @@ class Slots:
         self.top_k = integers()
         self.seed = integers()
         self.frame = integers()
-        self.recent = integers(REPEAT_WINDOW)
-        """The last main tokens, newest last, −1 where empty."""
+        self.memory = integers(self.rule.remembered)
+        """What the rule remembers about each row: of S2 the last main tokens, newest last, −1 where empty."""
 
     def join(
         self,
@@ -55,19 +56,17 @@ class Slots:
 
         delivered: for each slot the main tokens of the take's earlier frames, int64 (frames,).
         """
-        recent = np.full((len(slots), REPEAT_WINDOW), -1, np.int64)
-        for row, tokens in zip(recent, delivered, strict=True):
-            row[REPEAT_WINDOW - min(len(tokens), REPEAT_WINDOW) :] = tokens[-REPEAT_WINDOW:]
+        memory = [self.rule.recall(tokens) for tokens in delivered]
         integers = [
             (position, sampling.top_k, sampling.seed) for position, sampling in zip(positions, samplings, strict=True)
         ]
-        counts = np.column_stack([slots, integers, [len(tokens) for tokens in delivered], recent])
+        counts = np.column_stack([slots, integers, [len(tokens) for tokens in delivered], memory])
         shares = np.array([(sampling.temperature, sampling.top_p) for sampling in samplings], np.float32)
         numbers = send(torch.from_numpy(counts), self.input.device)  # in one copy for all slots
         indices = numbers[:, 0]
         self.input[indices] = embeddings
         self.position[indices], self.top_k[indices], self.seed[indices], self.frame[indices] = numbers[:, 1:5].unbind(1)
-        self.recent[indices] = numbers[:, 5:]
+        self.memory[indices] = numbers[:, 5:]
         self.temperature[indices], self.top_p[indices] = send(torch.from_numpy(shares), self.input.device).unbind(1)
 
     def parameters(self, slots: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -85,7 +84,7 @@ class Slots:
     def store(self, slots: Tensor, first: Tensor, embeddings: Tensor) -> None:
         """`advance`, given a frame's codes 0 (rows,) and the embeddings (rows, dim) of its codes."""
         self.input[slots] = embeddings
-        self.recent[slots] = torch.cat([self.recent[slots][:, 1:], first[:, None]], 1)
+        self.rule.remember(self.memory, slots, first)
         self.frame[slots] += 1
         self.position[slots] = (self.position[slots] + 1).minimum(self.last_position[slots])
 
@@ -96,4 +95,4 @@ class Slots:
         tokens = codes[:, :1] + self._semantic_start
         corrected = model.embed(tokens, codes[:, :, None])[:, 0]
         self.input[slots] = torch.where(is_same[:, None], self.input[slots], corrected)
-        self.recent[slots, -1] = codes[:, 0]
+        self.rule.correct(self.memory, slots, sampled[:, 0].long(), codes[:, 0])

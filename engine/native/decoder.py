@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from engine.codec import Codec
-from engine.native.layers import PANEL, TANH, LayerBuilder, NativeLayers, Plan, padded, runs_transformer
+from engine.codec.codec_layers import CausalConv1d
+from engine.native.layers import PANEL, PLAIN, TANH, LayerBuilder, NativeLayers, Plan, padded, runs_transformer
 from engine.native.library import SOUND, library
 
 MOST_FRAMES = 4
@@ -43,12 +44,14 @@ class NativeDecoder:
     def __call__(self, slot: int, codes: np.ndarray) -> np.ndarray:
         """The next codes (codebooks, frames) → float32 (samples,)."""
         parts = [codes[:, at : at + MOST_FRAMES] for at in range(0, codes.shape[1], MOST_FRAMES)]
-        return np.concatenate([self._layers(slot, self._vectors(part))[:, 0] for part in parts])
+        sound = np.concatenate([self._layers(slot, self._vectors(part))[:, 0] for part in parts])
+        return np.clip(sound, -1, 1, out=sound) if self._clamps else sound
 
     def _vectors(self, codes: np.ndarray) -> np.ndarray:
-        """The entries of a frame's codes after each other, (frames, channels)."""
+        """The entries of a frame's codes, after each other or as decoded, (frames, channels)."""
         indices = np.minimum(codes.astype(np.int64).T, self._limits) + self._offsets
-        vectors = self._tables[indices].reshape(codes.shape[1], -1)
+        entries = self._tables[indices]
+        vectors = entries.sum(1) if self._adds else entries.reshape(codes.shape[1], -1)
         return np.pad(vectors, ((0, 0), (0, padded(vectors.shape[1]) - vectors.shape[1])))
 
 
@@ -56,11 +59,16 @@ def _build(codec: Codec, builder: LayerBuilder) -> tuple[int, int]:
     """Add the decoder's layers; returns the buffers of vectors and sound."""
     plan, quantizer = builder.plan, codec.quantizer
     post: Any = quantizer.post_module
-    weight, bias = _projection(codec)
-    first = plan.buffer("codes", 1, weight.shape[1])
+    context, before = 0, quantizer.pre_conv
+    if isinstance(before, CausalConv1d):
+        assert before.conv.bias is not None
+        weight, bias, context = before.conv.weight, before.conv.bias, before.context
+    else:
+        weight, bias = _projection(codec)
+    first = plan.buffer("codes", 1, weight.shape[1], context)
     x = builder.raw(1, post.config.input_dim)
     # Exact, because the rounding of these weights, the smallest, would be heard most: 70 dB below the sound.
-    builder.convolve(first, weight[..., None], bias, output=x, is_exact=True)
+    builder.convolve(first, weight, bias, output=x, is_exact=True)
     x = builder.project(x, post.input_proj, 1)
     y = builder.raw(1, post.config.dim)
     builder.transformer(x, post, y)
@@ -74,10 +82,11 @@ def _build(codec: Codec, builder: LayerBuilder) -> tuple[int, int]:
         builder.convolve_up(x, up, output=raw)
         builder.add_block(raw, result, block)
         x = result
-    return first, _build_convolutions(model, builder, x, rows)
+    return first, _build_convolutions(model, builder, x, rows, PLAIN if codec.config.clamps else TANH)
 
 
-def _build_convolutions(model: Any, builder: LayerBuilder, x: int, rows: int) -> int:
+def _build_convolutions(model: Any, builder: LayerBuilder, x: int, rows: int, end: int) -> int:
+    """``end``: the last activation."""
     first, *blocks, snake, last, _ = model
     followers = [(block.block[0], block.block[1].context) for block in blocks] + [(snake, last.context)]
     pending = builder.ahead(rows, first.conv.out_channels, followers[0][1])
@@ -89,7 +98,7 @@ def _build_convolutions(model: Any, builder: LayerBuilder, x: int, rows: int) ->
         builder.convolve_up(pending, up, output=raw, activated=ahead, snake=units[0].block[0])
         pending = builder.units(raw, ahead, units, rows, following)
     sound = builder.plan.buffer("sound", rows, PANEL)
-    builder.convolve(pending, last.conv.weight, last.conv.bias, activated=sound, activation=TANH)
+    builder.convolve(pending, last.conv.weight, last.conv.bias, activated=sound, activation=end)
     return sound
 
 
@@ -103,9 +112,9 @@ def _codebooks(codec: Codec) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _projection(codec: Codec) -> tuple[Tensor, Tensor]:
-    """The sum of all codebooks' projections as one: weight (dim, codebooks · codebook_dim) and bias."""
+    """The sum of all codebooks' projections as one: weight (dim, codebooks · codebook_dim, 1) and bias."""
     parts: Any = codec.quantizer
     quantizers = [*parts.semantic_quantizer.quantizers, *parts.quantizer.quantizers]
-    weights = [quantizer.out_proj.weight[..., 0] for quantizer in quantizers]
+    weights = [quantizer.out_proj.weight for quantizer in quantizers]
     biases = [quantizer.out_proj.bias.double() for quantizer in quantizers]
     return torch.cat(weights, 1), torch.stack(biases).sum(0)

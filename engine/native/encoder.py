@@ -13,6 +13,7 @@ from torch import Tensor
 
 from engine.codec import Codec
 from engine.codec.model import PIECE_VALUES
+from engine.codec.quantizer import DacQuantizer
 from engine.native.layers import PANEL, LayerBuilder, NativeLayers, Plan, runs_transformer
 from engine.native.library import CLIPS, library
 
@@ -20,6 +21,8 @@ from engine.native.library import CLIPS, library
 def runs(codec: Codec) -> bool:
     """Whether this codec's encoder can run natively here; else it runs in torch."""
     config = codec.config
+    if not isinstance(codec.quantizer, DacQuantizer):
+        return False
     stages = enumerate(config.encoder_transformer_layers, 1)
     transformers = [config.encoder_transformer(config.encoder_dim << stage, count) for stage, count in stages if count]
     return (

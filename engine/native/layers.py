@@ -38,7 +38,7 @@ _FEW_ROWS = 4
 _AT = (0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 1.5, -1.5)
 """The finite points: small whole numbers and halves, with which float32 keeps a relative error of some 6e-6 a layer."""
 _CONVOLUTION, _WINOGRAD, _DEPTHWISE, _TRANSFORMER = range(4)
-_PLAIN, _SNAKE, GELU, TANH = range(4)
+PLAIN, _SNAKE, GELU, TANH = range(4)
 
 
 def winograd_matrices() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -172,7 +172,8 @@ class WindowSteps:
     def move(self, slot: int, frame: int, frames: int) -> None:
         """The next call's steps are those of these frames of a stream."""
         config, first, count = self._config, frame * self._rows, frames * self._rows
-        angles = rope_angles(torch.arange(first, first + count), config.head_dim, config.rope_base)
+        positions = torch.arange(first, first + count)
+        angles = rope_angles(positions, config.head_dim, config.rope_base, config.exact_rope)
         self._angles = angles.contiguous()
         self._places = np.array([[slot] * count, range(first, first + count), range(count)], np.int32)
         steps, address, row = self.steps, self._places.ctypes.data, self._places.strides[0]
@@ -241,7 +242,7 @@ class LayerBuilder:
         output: int = -1,
         activated: int = -1,
         snake: Any | None = None,
-        activation: int = _PLAIN,
+        activation: int = PLAIN,
         is_added: bool = False,
         dilation: int = 1,
         repeats: int = 1,
@@ -381,10 +382,11 @@ class LayerBuilder:
         fields = ConvolutionFields(kind=kind, input=x, output=output, activated=activated, outputs=width)
         fields.bias = plan.pointer(full)
         if snake is not None:
-            alpha = torch.ones(repeats, width // repeats)
-            alpha[:, : snake.alpha.shape[1]] = snake.alpha.flatten()
-            fields.activation, fields.alpha = _SNAKE, plan.pointer(alpha)
-            fields.inverse = plan.pointer((alpha + 1e-9).reciprocal())
+            alpha, inverse = torch.ones(2, repeats, width // repeats)
+            alpha[:, : snake.alpha.shape[1]], inverse[:, : snake.alpha.shape[1]] = (
+                part.flatten() for part in (snake.alpha, snake.inverse)
+            )
+            fields.activation, fields.alpha, fields.inverse = _SNAKE, plan.pointer(alpha), plan.pointer(inverse)
         return fields
 
 

@@ -55,21 +55,23 @@ def runs(plain: Transformer) -> bool:
 class NativeTransformer:
     """Runs a few steps. For one thread only. Packs the plain one's int8 weights, which it still reads, but slowly."""
 
-    def __init__(self, plain: Transformer, head: Tensor, keys: Tensor, values: Tensor) -> None:
-        """head (outputs, dim); keys and values (layers, slots, positions, kv_heads, head_dim), which steps write."""
+    def __init__(self, plain: Transformer, heads: Sequence[Tensor], keys: Tensor, values: Tensor) -> None:
+        """heads: each (outputs, dim), for positions 1, 2 … or a single one for all; keys and values (layers, slots,
+        positions, kv_heads, head_dim), which steps write."""
         sizes = plain.sizes
         self._kept: list[object] = [keys, values, plain]
         self._memory = LargePages()
-        self._dim, self._outputs = sizes.dim, len(head)
+        self._dim, self._outputs = sizes.dim, len(heads[0])
         layers = (Layer * sizes.n_layer)()
         for layer, block, layer_keys, layer_values in zip(layers, plain.layers, keys, values, strict=True):
             self._fill(layer, block, layer_keys, layer_values)  # type: ignore[arg-type]
         is_quantised = weight_of(plain.layers[0].attention.wqkv).scales is not None  # type: ignore[union-attr, arg-type]
-        padded = torch.cat([head, head.new_zeros(-len(head) % 8, sizes.dim)])
-        head_matrix = self._matrix(StoredWeight.of(padded, 8 if is_quantised else 16).packed(self._memory.empty))
-        angles = rope_angles(torch.arange(keys.shape[2]), sizes.head_dim, sizes.rope_base).contiguous()
+        padded = [torch.cat([head, head.new_zeros(-len(head) % 8, sizes.dim)]) for head in heads]
+        stored = [StoredWeight.of(head, 8 if is_quantised else 16) for head in padded]
+        self._heads = [self._matrix(head.packed(self._memory.empty)) for head in stored]
+        angles = rope_angles(torch.arange(keys.shape[2]), *sizes.rope).contiguous()
         self._fields = TransformerFields(
-            layers, self._pointer(plain.norm.weight), head_matrix, keys.stride(1), sizes.n_layer, sizes.dim,
+            layers, self._pointer(plain.norm.weight), self._heads[0], keys.stride(1), sizes.n_layer, sizes.dim,
             sizes.n_head, sizes.n_kv_head, sizes.head_dim, sizes.intermediate_size, 0, keys.shape[2], sizes.norm_eps,
         )  # fmt: skip
         self._steps = StepsFields(angles=self._pointer(angles))
@@ -84,7 +86,7 @@ class NativeTransformer:
         """Hidden states after the final norm (steps, dim) and logits (steps / every, outputs) of x (steps, dim).
 
         x then holds the hidden states before the final norm. Steps of one slot are in order. Logits are those of steps
-        every − 1, 2 · every − 1 …; none with ``every`` 0.
+        every − 1, 2 · every − 1 …, by the head of the last step's position; none with ``every`` 0.
         """
         count, steps = len(x), self._steps
         if count > MOST_STEPS:
@@ -96,6 +98,8 @@ class NativeTransformer:
         address, row = places.ctypes.data, places.strides[0]
         steps.slots, steps.positions, steps.rotations = address, address + row, address + row
         steps.steps, steps.every = count, every
+        if len(self._heads) > 1:
+            self._fields.head = self._heads[positions[-1] - 1]
         steps.x, steps.normed, steps.logits = x.data_ptr(), normed.data_ptr(), logits.data_ptr() if every else None
         self._call(self._transformer_pointer, self._steps_pointer, FRAMES)
         return normed, logits[:, : self._outputs]

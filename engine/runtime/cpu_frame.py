@@ -144,7 +144,7 @@ class CpuTransformer:
         self._sizes, self._norm = sizes, Norm(plain.norm.weight, sizes.norm_eps)
         self._layers = [CpuLayer.of(block) for block in plain.layers]  # type: ignore[arg-type]
         self._buffers: dict[int, Buffers] = {}
-        angles = rope_angles(torch.arange(positions, device=device), sizes.head_dim, sizes.rope_base)
+        angles = rope_angles(torch.arange(positions, device=device), *sizes.rope)
         self.angles = torch.view_as_complex(angles)[:, None]
         """Rotations by position, (positions, 1, head_dim / 2)."""
 
@@ -250,14 +250,15 @@ class TorchSlow:
 class TorchFast:
     """`TransformerSteps` of the fast AR in torch: all rows at the same codebooks."""
 
-    def __init__(self, plain: Transformer, head: CpuProduct, rows: int, books: int) -> None:
-        self._run, self._head, self._keys = CpuTransformer(plain, books), head, CodebookKeys(plain.sizes, rows, books)
+    def __init__(self, plain: Transformer, heads: Sequence[CpuProduct], rows: int, books: int) -> None:
+        self._run, self._heads, self._keys = CpuTransformer(plain, books), heads, CodebookKeys(plain.sizes, rows, books)
 
     def __call__(
         self, x: Tensor, slots: Sequence[int], positions: Sequence[int], every: int = 1
     ) -> tuple[Tensor, Tensor]:
         normed = self._run(x, self._run.angles[positions], self._keys.span(len(x) // every, positions[0], every))
-        return normed, self._head.of(normed[every - 1 :: every])
+        head = self._heads[(positions[-1] - 1) % len(self._heads)]
+        return normed, head.of(normed[every - 1 :: every])
 
 
 def native_steps(
@@ -268,18 +269,18 @@ def native_steps(
         return None
     sizes, books = model.fast.sizes, model.config.num_codebooks
     keys, values = (torch.zeros(sizes.n_layer, rows, books, sizes.n_kv_head, sizes.head_dim) for _ in range(2))
-    slow_head, fast_head = model.head().detach(), model.fast_output.weight.detach()
-    slow = NativeTransformer(model.slow, slow_head, cache.keys[:, :, :context], cache.values[:, :, :context])
-    return slow, NativeTransformer(model.fast, fast_head, keys, values)
+    slow_heads, fast_heads = [model.head().detach()], [head.detach() for head in model.fast_heads()]
+    slow = NativeTransformer(model.slow, slow_heads, cache.keys[:, :, :context], cache.values[:, :, :context])
+    return slow, NativeTransformer(model.fast, fast_heads, keys, values)
 
 
 def torch_steps(model: DualAR, cache: KVCache, rows: int, context: int) -> tuple[TransformerSteps, TransformerSteps]:
     """`TransformerSteps` of both transformers in torch."""
     bits = 8 if model.weights == "int8" else 16  # a frame of Audio8's reads 147 MB of heads in float32
-    heads = model.head().detach(), model.fast_output.weight.detach()
-    slow_head, fast_head = (CpuProduct(StoredWeight.of(head, bits)) for head in heads)
+    heads = model.head(), *model.fast_heads()
+    slow_head, *fast_heads = (CpuProduct(StoredWeight.of(head.detach(), bits)) for head in heads)
     slow = TorchSlow(model.slow, slow_head, cache, rows, context)
-    return slow, TorchFast(model.fast, fast_head, rows, model.config.num_codebooks)
+    return slow, TorchFast(model.fast, fast_heads, rows, model.config.num_codebooks)
 
 
 class CpuFrame:
@@ -302,8 +303,8 @@ class CpuFrame:
         draw = native.draw if own else host_sampling.draw
         self._draws = SlotDraws(slots, model.config.num_codebooks + 1, draw)
         self._slow, self._fast = own or in_torch or torch_steps(model, cache, rows, context)
-        self._residual: Residual = self._residual_in_torch
-        if own:
+        self._residual: Residual = self._residual_in_steps
+        if own and not model.config.codes_apart:
             self._residual = NativeResidual(own[1], model.fast.embeddings.weight.detach(), self._draws, rows)
 
     def __call__(self, rows: tuple[Row, ...]) -> Tensor:
@@ -313,7 +314,7 @@ class CpuFrame:
         normed, logits = self._slow(hidden, slots, positions)
         frame = np.zeros((len(rows), model.config.num_codebooks + 1), np.int64)
         for row_frame, slot, row_logits in zip(frame, slots, logits.numpy(), strict=True):
-            first = self._draws.semantic(slot, row_logits, stop)
+            first = self._draws.semantic(slot, row_logits)
             row_frame[0], row_frame[-1] = (0, 1) if first == stop else (first, 0)
         codes = frame[:, :-1].copy()
         self._residual(slots, model.fast_input(hidden, normed), codes)
@@ -332,16 +333,17 @@ class CpuFrame:
             self._slow(part, [slot] * len(part), range(position, position + len(part)), every=0)
             position += len(part)
 
-    def _residual_in_torch(self, slots: Sequence[int], first: Tensor, codes: np.ndarray) -> None:
-        table, rows = self._model.fast.embeddings, len(slots)
+    def _residual_in_steps(self, slots: Sequence[int], first: Tensor, codes: np.ndarray) -> None:
+        embed, drawn, rows = self._model.fast_embed, torch.from_numpy(codes), len(slots)
         # Positions 0 (the hidden state, whose output is unused) and 1 (code 0) go in one pass.
-        x = torch.stack([first, table(torch.from_numpy(codes[:, 0]))], 1).flatten(0, 1)
+        x = torch.cat([first[:, None], embed(drawn[:, :1])], 1).flatten(0, 1)
         for book in range(1, codes.shape[1]):
             steps = [0, 1] if book == 1 else [book]
+            if book > 1:
+                x = embed(drawn[:, book - 1 : book], book - 1).flatten(0, 1)
             lines = [row for row in range(rows) for _ in steps]
             _, logits = self._fast(x, lines, steps * rows, every=len(steps))
             codes[:, book] = [
                 self._draws.residual(slot, book, row_logits)
                 for slot, row_logits in zip(slots, logits.numpy(), strict=True)
             ]
-            x = table(torch.from_numpy(codes[:, book]))

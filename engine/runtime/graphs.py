@@ -283,16 +283,16 @@ class PrefillGraphs(GraphSet[int]):
 
         Returns their hidden states (positions, dim), one piece after the other, valid until the next replay.
         """
-        count = sum(len(piece.ids) for piece in pieces)
+        count = sum(len(piece.steps) for piece in pieces)
         size = self.captured(size for size in self._sizes if size >= count)
         lines, offset = self._padding(size), 0
         array = lines.numpy()  # torch would give up the interpreter's lock at each of a hundred short pieces
         for piece in pieces:
-            part = slice(offset, offset := offset + len(piece.ids))
-            array[0, part] = piece.ids
+            part = slice(offset, offset := offset + len(piece.steps))
+            array[0, part] = piece.steps.ids
             array[1, part] = piece.slot
-            array[2, part] = np.arange(piece.start, piece.start + len(piece.ids))
-            array[3:, part] = piece.codes
+            array[2, part] = np.arange(piece.start, piece.start + len(piece.steps))
+            array[3:, part] = piece.steps.codes
         embeddings = () if self._text is None else (self._text(lines[0]),)
         return self[size].replay(lines, *embeddings)[:count]
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from engine.codec import ONLY_DECODES, Codec, CodecConfig, Precision
+from engine.codec import ONLY_DECODES, Codec, CodecConfig, Precision, codec_of
 from engine.codec.codec_config import PIECE_SAMPLES
 from engine.codec.codec_layers import CausalConv1d, CausalConvTranspose1d
 from engine.config import ModelConfig, TwelveBits, Weights
@@ -197,7 +197,7 @@ def plan_memory(
 def _shapes(config: ModelConfig, codec: CodecConfig, weights: Weights) -> tuple[DualAR, Codec]:
     """Made once for all plans of a start, and for a list of models."""
     with only_shapes():
-        return DualAR(config, weights), Codec(codec)
+        return DualAR(config, weights), codec_of(codec)
 
 
 def _held_bytes(name: str, tensor: Tensor, dtype: torch.dtype) -> int:
@@ -230,7 +230,7 @@ def _codec_bytes(codec: Codec, graphs: Precision | None) -> int:
     if graphs is None:
         return parameter_bytes
     config, quantizer = codec.config, codec.quantizer
-    parts = codec.decoder, quantizer.post_module, quantizer.upsample
+    parts = codec.decoder, quantizer.pre_conv, quantizer.post_module, quantizer.upsample
     layout_bytes = sum(p.nbytes for part in parts for p in part.parameters())
     vectors = config.semantic_codebook_size + config.residual_codebooks * config.residual_codebook_size
     table_bytes = vectors * config.post_module.dim * 4
@@ -242,7 +242,8 @@ def _stream_bytes(codec: Codec) -> int:
     """Bytes of one stream's left context: attention windows, and twice each convolution's columns."""
     post = codec.config.post_module
     window = 2 * post.n_layer * (post.window + 7) * post.n_head * post.head_dim * 4
-    layers = [m for part in (codec.decoder, codec.quantizer.upsample) for m in part.modules()]
+    parts = codec.decoder, codec.quantizer.pre_conv, codec.quantizer.upsample
+    layers = [m for part in parts for m in part.modules()]
     columns = sum(m.context * m.conv.in_channels for m in layers if isinstance(m, CausalConv1d | CausalConvTranspose1d))
     return window + 2 * columns * 4
 
@@ -274,7 +275,8 @@ def frame_cost(config: ModelConfig, codec: CodecConfig, dtype: torch.dtype, weig
     def weight_bytes(*parts: nn.Module) -> int:
         return sum(_held_bytes(name, value, dtype) for part in parts for name, value in part.state_dict().items())
 
-    layer_bytes = weight_bytes(model.slow.layers) + residual * weight_bytes(model.fast.layers, model.fast_output)
+    heads = weight_bytes(model.fast_output) * residual // config.fast_heads
+    layer_bytes = weight_bytes(model.slow.layers) + residual * weight_bytes(model.fast.layers) + heads
     passes = config.slow.n_layer + residual * config.fast.n_layer
     head = (config.semantic_size + 1) * config.slow.dim * dtype.itemsize
     return FrameCost(passes, layer_bytes + head, 2 * _codec_products(codec_model))
@@ -284,7 +286,7 @@ def _codec_products(codec: Codec) -> int:
     """Multiplications with weights to decode a frame, which becomes longer with every layer of a stride."""
     quantizer, rate, products = codec.quantizer, 1, 0
     products += sum(p.numel() for p in quantizer.post_module.parameters())
-    for part in (quantizer.upsample, codec.decoder):
+    for part in (quantizer.pre_conv, quantizer.upsample, codec.decoder):
         for module in part.modules():
             if isinstance(module, CausalConvTranspose1d):
                 products += module.conv.weight.numel() * rate

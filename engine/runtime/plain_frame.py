@@ -6,9 +6,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from engine.model.draw_rules import Parameters
 from engine.model.dual_ar import DualAR
 from engine.model.kv_cache import KVCache
-from engine.model.sampling import draw, draw_semantic, exponential_noise, host_frame
+from engine.model.sampling import exponential_noise, host_frame
 from engine.model.slots import Slots
 from engine.runtime.row import Row
 
@@ -44,10 +45,11 @@ class PlainFrame:
         stop = model.config.semantic_size
         normed = model.slow.norm(hidden)
         logits = F.linear(normed, self._head)
-        semantic = draw_semantic(logits, *state.parameters(slots), noise[:, :2], state.recent[slots], stop)
+        how = state.parameters(slots)
+        semantic = state.rule.main(logits, how, noise[:, :2], state.memory[slots], state.frame[slots])
         ended = semantic == stop
         first = semantic.masked_fill(ended, 0)
-        codes = self._residual(model.fast_input(hidden, normed), first, state.parameters(slots), noise[:, 2:])
+        codes = self._residual(model.fast_input(hidden, normed), first, how, noise[:, 2:])
         state.advance(slots, codes, model)
         return host_frame(codes, ended)
 
@@ -56,15 +58,16 @@ class PlainFrame:
         steps = torch.tensor([[position]], device=self._positions.device)
         self._model.slow(x[:, None], steps, self._cache.steps([slot], [position]))
 
-    def _residual(self, start: Tensor, first: Tensor, sampling: tuple[Tensor, Tensor, Tensor], noise: Tensor) -> Tensor:
+    def _residual(self, start: Tensor, first: Tensor, how: Parameters, noise: Tensor) -> Tensor:
         """The fast AR's passes: its first input (rows, fast dim) and code 0 (rows,) → codes (rows, codebooks)."""
         model, codes = self._model, [first]
         # Positions 0 (the hidden state, whose output is unused) and 1 (code 0) go in one pass.
-        x = torch.stack([start, model.fast.embeddings(first)], 1)
+        x = torch.cat([start[:, None], model.fast_embed(first[:, None])], 1)
         for book in range(1, model.config.num_codebooks):
             position = 0 if book == 1 else book
+            if book > 1:
+                x = model.fast_embed(codes[-1][:, None], book - 1)
             span = self._fast_cache.span(slice(0, len(first)), position)
             logits = model.fast_logits(x, self._positions[:, position : book + 1], span)[:, -1]
-            codes.append(draw(logits, *sampling, noise[:, book - 1]))
-            x = model.fast.embeddings(codes[-1])[:, None]
+            codes.append(self._slots.rule.residual(logits, how, noise[:, book - 1]))
         return torch.stack(codes, 1)

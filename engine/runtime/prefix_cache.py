@@ -14,8 +14,9 @@ from engine.model.prompt import Prompt
 class PrefixCache:
     """Keys and values of prompts' prefixes; evicts the least recently used when the budget is exceeded.
 
-    A prefix is identified by its tokens and codes, so an edited transcript or clip is a different one and no entry is
-    ever stale. Prompts are prefilled in the same pieces with and without a hit, so the result is the same.
+    A prefix is identified by its tokens, its codes and its voice's vector, so an edited transcript or clip is a
+    different one and no entry is ever stale. Prompts are prefilled in the same pieces with and without a hit, so the
+    result is the same.
     """
 
     def __init__(self, cache: KVCache, budget: int) -> None:
@@ -66,6 +67,9 @@ def _nbytes(entry: tuple[Tensor, Tensor]) -> int:
 
 
 def _prefix_key(prompt: Prompt) -> bytes:
-    digest = hashlib.sha256(prompt.ids[: prompt.prefix].tobytes())
-    digest.update(prompt.codes[:, : prompt.prefix].tobytes())
+    steps = prompt.part(0, prompt.prefix)
+    digest = hashlib.sha256(steps.ids.tobytes())
+    for part in (steps.codes, steps.beside, steps.vector):
+        if part is not None:
+            digest.update(part.tobytes())
     return digest.digest()

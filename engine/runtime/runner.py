@@ -17,14 +17,13 @@ from torch import Tensor
 from engine.config import ModelConfig, TwelveBits
 from engine.model.dual_ar import DualAR
 from engine.model.kv_cache import KVCache
-from engine.model.prompt import PrefillChunk, Prompt
+from engine.model.prompt import PrefillChunk, Prompt, last_steps
 from engine.model.slots import Slots
 from engine.runtime.cpu_frame import CpuFrame
 from engine.runtime.graphs import FIRST_FRAMES, PREFILL_SIZES, FirstFrameGraphs, FrameGraphs, GraphSet, PrefillGraphs
 from engine.runtime.plain_frame import PlainFrame
 from engine.runtime.prefix_cache import PrefixCache
 from engine.runtime.row import Row
-from engine.transfer import send
 
 PREFILL_POSITIONS = 512
 """Prompt positions read per turn, so that active rows continue between turns. The largest graph has this size: on an
@@ -131,7 +130,7 @@ class Runner:
                 for row, end in zip(rows, ends, strict=True)
             ]
             hidden = self._read(pieces)
-            ends_read = np.cumsum([len(piece.ids) for piece in pieces]).tolist()
+            ends_read = np.cumsum([len(piece.steps) for piece in pieces]).tolist()
             self._read_rows = {row: hidden[end - 1] for row, end in zip(rows, ends_read, strict=True)}
         elif pieces:
             self._read(pieces)
@@ -177,11 +176,8 @@ class Runner:
         delivered = [p.codes[0, p.delivered_from : end + 1] for p, end in zip(prompts, last_positions, strict=True)]
         for row, tokens in zip(rows, delivered, strict=True):
             row.to_repeat = row.prompt.delivered - len(tokens)
-        ids = np.array([p.ids[end] for p, end in zip(prompts, last_positions, strict=True)])
-        codes = np.stack([p.codes[:, end] for p, end in zip(prompts, last_positions, strict=True)], 1)
-        self._slots.join(
-            [r.slot for r in rows], [r.sampling for r in rows], self._embed(ids, codes)[0], last_positions, delivered
-        )
+        embedded = self._model.embed_prompt(last_steps(prompts, last_positions))[0]
+        self._slots.join([r.slot for r in rows], [r.sampling for r in rows], embedded, last_positions, delivered)
 
     @torch.inference_mode()
     def launch_first(self) -> Frames | None:
@@ -227,27 +223,16 @@ class Runner:
     def _read_one_by_one(self, pieces: Sequence[PrefillChunk]) -> None:
         """Put keys and values of these pieces into the cache."""
         for piece in pieces:
+            x = self._model.embed_prompt(piece.steps)
             if self._read_steps:
-                self._read_steps(piece.slot, piece.start, self._embed(piece.ids, piece.codes)[0])
-                continue
-            if piece.one_by_one:
-                self._read_frames(piece)
-                continue
-            positions = torch.arange(piece.start, piece.start + len(piece.ids), device=self.device)[None]
-            span = self._cache.span(slice(piece.slot, piece.slot + 1), piece.start)
-            self._model.slow(self._embed(piece.ids, piece.codes), positions, span)
-
-    def _read_frames(self, piece: PrefillChunk) -> None:
-        """Read frames step by step, as generating them does."""
-        for step in range(len(piece.ids)):
-            step_slice = slice(step, step + 1)
-            self._read_frame(
-                piece.slot, piece.start + step, self._embed(piece.ids[step_slice], piece.codes[:, step_slice])[0]
-            )
-
-    def _embed(self, ids: np.ndarray, codes: np.ndarray) -> Tensor:
-        """The input embeddings (1, steps, dim) of tokens (steps,) and codes (codebooks, steps)."""
-        return self._model.embed(torch.from_numpy(ids)[None], send(torch.from_numpy(codes), self.device)[None])
+                self._read_steps(piece.slot, piece.start, x[0])
+            elif piece.one_by_one:  # as generating frames does
+                for step in range(x.shape[1]):
+                    self._read_frame(piece.slot, piece.start + step, x[0, step : step + 1])
+            else:
+                positions = torch.arange(piece.start, piece.start + x.shape[1], device=self.device)[None]
+                span = self._cache.span(slice(piece.slot, piece.slot + 1), piece.start)
+                self._model.slow(x, positions, span)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

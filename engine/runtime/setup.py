@@ -9,7 +9,7 @@ import shutil
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,6 +76,12 @@ class Place:
     fallback_reason: str | None
     """Why the fused kernels are not used; None when they are."""
 
+    def running(self, model: ModelConfig) -> Place:
+        """This place, with what its kernels lack for this model."""
+        if self.fallback_reason is not None or model.talker is None:
+            return self
+        return replace(self, fallback_reason="its kernels do not sample by Qwen3-TTS's rule")
+
 
 def place_of(config: EngineConfig) -> Place:
     """Raises ConfigError for a device that this machine lacks."""
@@ -88,6 +94,7 @@ class Sizing:
     """The sizes that an engine of a model may have at a place, and what each needs."""
 
     def __init__(self, config: EngineConfig, place: Place, model: ModelConfig, codec: CodecConfig) -> None:
+        place = place.running(model)
         is_fused = place.fallback_reason is None and place.codec_device.type == "cuda"
         self.precision: Precision | None = (config.codec_dtype or "tf32") if is_fused else None
         """Precision of the fused codec decoder; None if plain torch decodes."""
@@ -239,8 +246,9 @@ def _plan(config: EngineConfig, report: Progress, below: MemoryPlan | None = Non
     _set_up_torch(place.device, config.threads)
     report("finding the checkpoint", 0.0)
     source = checkpoints.open_source(checkpoints.find(config.model))
-    kernel = place.fallback_reason is None and config.kv_attention != "off"
     model, codec = source.config, source.codec_config
+    place = place.running(model)
+    kernel = place.fallback_reason is None and config.kv_attention != "off"
     _check(config, place, model, codec, kernel)
     sizing = Sizing(config, place, model, codec)
     size, memory = sizing.largest(_budget(config, place.device), below)
@@ -268,6 +276,7 @@ def _frame_path(fallback_reason: str | None, runner: Runner) -> str:
 
 def _info(config: EngineConfig, plan: _Plan, checkpoint: Checkpoint, card: ModelCard, runner: Runner) -> EngineInfo:
     codec, fallback_reason = checkpoint.codec.config, plan.place.fallback_reason
+    talker = checkpoint.config.talker
     return EngineInfo(
         model=config.model,
         device=str(plan.place.device),
@@ -288,6 +297,8 @@ def _info(config: EngineConfig, plan: _Plan, checkpoint: Checkpoint, card: Model
         kv_attention="on" if plan.kernel else f"off: {fallback_reason or 'switched off'}",
         card=card,
         family=checkpoint.config.family,
+        clones=talker is None or talker.kind == "base",
+        speakers=tuple(talker.speakers) if talker else (),
         gpu=_gpu(plan.place.device),
     )
 

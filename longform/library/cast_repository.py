@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,8 +11,10 @@ from typing import Any
 
 from longform.library.chapters import WORDS
 from longform.library.part_order import THESE, positions_of
+from longform.library.project_records import Recipes
 from longform.library.row_mapping import (
     AT_REST,
+    recipes_for,
     recipes_of,
     reset_failed,
     row_of,
@@ -25,7 +28,7 @@ from studio.errors import InvalidRequest, NotFound
 from studio.library.checks import clean_gender, clean_text, readable
 from studio.library.schema import Database, select
 from studio.library.store import Store
-from studio.library.trash import Trash, Trashed, mark
+from studio.library.trash import PutBack, Trash, Trashed, mark
 
 _SAMPLE_LETTERS = 240
 """Maximum characters of a sample line; a longer part is the sample only if the character has no other."""
@@ -107,7 +110,7 @@ class Cast:
             "select gone.id, name, owner, sharing, gone.deleted, json_array_length(lines), project_id, gone.n"
             " from characters as gone join projects on projects.id = project_id where gone.deleted > 0"
         )
-        trash.kinds["character"] = Trashed("characters", listed, _remove, _put_back)
+        trash.kinds["character"] = Trashed("characters", listed, _remove, _put_back, _prepared)
 
     def members(self, project_id: str, owner_filter: str | None) -> list[CastMember]:
         """The narrator, then the characters, those with most lines first. Raises NotFound."""
@@ -216,18 +219,25 @@ class Cast:
         """
         if changes.is_narrator and changes.voice:
             raise InvalidRequest("the narrator speaks in the project's voice: leave out voice, or narrator", "voice")
+        with self._store.reading() as db:
+            row = row_of(db, project_id, owner_filter, "edit")
+            old_row = _row(db, project_id, character_id)
+            voice = _changed_row(old_row, changes)["voice"]
+            recipes = _recipes_in(db, row, {character_id: voice} if voice != old_row["voice"] else {})
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
             old_row = _row(db, project_id, character_id)
             new_row = _changed_row(old_row, changes)
             _check_name(_rows(db, project_id), new_row["name"], character_id)
             db.table("characters").update(old_row["n"], new_row)
-            revoice(db, row, {character_id: (old_row["voice"], new_row["voice"])})
+            revoice(db, row, {character_id: (old_row["voice"], new_row["voice"])}, recipes)
             touch(db, row)
             return _member(old_row | new_row, _figures(db, project_id))
 
     def recast(self, project_id: str, owner_filter: str | None, voices: dict[str, str | None]) -> None:
         """Set the voices of characters, by id, and of their lines as `edit` does. Raises NotFound."""
+        with self._store.reading() as db:
+            recipes = _recipes_in(db, row_of(db, project_id, owner_filter, "edit"), voices)
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
             changes = {}
@@ -235,7 +245,7 @@ class Cast:
                 old_row = _row(db, project_id, character_id)
                 db.table("characters").update(old_row["n"], {"voice": voice})
                 changes[character_id] = old_row["voice"], voice
-            revoice(db, row, changes)
+            revoice(db, row, changes, recipes)
             touch(db, row)
 
     def merge(
@@ -247,6 +257,10 @@ class Cast:
         """
         if character_id == into:
             raise InvalidRequest("choose a different character to merge with", "into")
+        with self._store.reading() as db:
+            row = row_of(db, project_id, owner_filter, "edit")
+            voice = None if into is None else _row(db, project_id, into)["voice"]
+            recipes = _recipes_in(db, row, {character_id: voice})
         with self._trash.deleting() as db:
             row = row_of(db, project_id, owner_filter)
             merged = _row(db, project_id, character_id)
@@ -256,7 +270,7 @@ class Cast:
             new_voice = None if successor is None else successor["voice"]
             record = {"voiced": [part_id for part_id, voice in lines if voice == merged["voice"]]}
             ids = json.dumps([part_id for part_id, _ in lines])
-            _reassign_lines(db, row, ids, into, record["voiced"], merged["voice"], new_voice)
+            _reassign_lines(db, row, ids, into, record["voiced"], merged["voice"], new_voice, recipes)
             if successor is not None:
                 record |= _add_names(successor, merged)
                 db.table("characters").update(successor["n"], {name: successor[name] for name in ("aliases", "gender")})
@@ -283,7 +297,18 @@ def voice_of_character(db: Database, project_id: str, character_id: str) -> str 
     return voice
 
 
-def revoice(db: Database, project: dict[str, Any], voices: dict[str, tuple[str | None, str | None]]) -> None:
+def _recipes_in(db: Database, project: dict[str, Any], voices: Mapping[str, str | None]) -> Recipes:
+    """The recipes of a project, worked out for the lines of these characters in these voices."""
+    where = "character in (select value from json_each(?))"
+    return recipes_for(db, project, where, [json.dumps([*voices])], lambda character, _: voices[str(character)])
+
+
+def revoice(
+    db: Database,
+    project: dict[str, Any],
+    voices: dict[str, tuple[str | None, str | None]],
+    computed: Recipes | None = None,
+) -> None:
     """Change the voices of characters' lines, by id: (before, after). A line with its own voice keeps it."""
     updates = [(after, character, before) for character, (before, after) in voices.items() if before != after]
     if updates:
@@ -293,12 +318,13 @@ def revoice(db: Database, project: dict[str, Any], voices: dict[str, tuple[str |
             project,
             "character in (select value from json_each(?))",
             json.dumps([character for _, character, _ in updates]),
+            computed,
         )
 
 
-def _settle(db: Database, project: dict[str, Any], where: str, value: str) -> None:
+def _settle(db: Database, project: dict[str, Any], where: str, value: str, computed: Recipes | None = None) -> None:
     reset_failed(db, where, [value])
-    update_states(db, recipes_of(db, project), f"{where} and {AT_REST}", [value])
+    update_states(db, recipes_of(db, project, computed), f"{where} and {AT_REST}", [value])
 
 
 def _reassign_lines(
@@ -309,13 +335,14 @@ def _reassign_lines(
     voiced: Sequence[str],
     old_voice: str | None,
     voice: str | None,
+    computed: Recipes | None = None,
 ) -> None:
     """Give parts, a JSON list of ids, to a character (None: the narrator), and those of ``voiced`` that still have the
     old voice the new one."""
     db.execute(f"update all_parts set character = ? where {THESE}", [character, ids])
     update = f"update all_parts set voice = ? where voice is ? and character is ? and {THESE}"
     db.execute(update, [voice, old_voice, character, json.dumps(list(voiced))])
-    _settle(db, project, THESE, ids)
+    _settle(db, project, THESE, ids, computed)
 
 
 def _add_names(successor: dict[str, Any], merged: dict[str, Any]) -> dict[str, Any]:
@@ -328,9 +355,18 @@ def _add_names(successor: dict[str, Any], merged: dict[str, Any]) -> dict[str, A
     return {"aliases": [name for name in aliases if name not in own], "gender": gender}
 
 
-def _put_back(db: Database, rows: Sequence[dict[str, Any]]) -> None:
+def _prepared(db: Database, rows: Sequence[dict[str, Any]]) -> PutBack:
+    """`_put_back` with the recipes of these characters' lines. Raises NotFound."""
+    computed = dict[str, Recipes]()
+    for deleted in rows:
+        project, ids = row_to_restore_to(db, deleted["project_id"]), [deleted["lines"] or "[]"]
+        computed[deleted["id"]] = recipes_for(db, project, THESE, ids, lambda *_: deleted["voice"])  # noqa: B023
+    return functools.partial(_put_back, computed=computed)
+
+
+def _put_back(db: Database, rows: Sequence[dict[str, Any]], computed: Mapping[str, Recipes] | None = None) -> None:
     """Restore characters with those of their lines that still are the successor's, who loses what it got from them and
-    nobody has changed since. Raises InvalidRequest."""
+    nobody has changed since; ``computed``: their lines' recipes. Raises InvalidRequest."""
     for deleted in rows:
         row = row_to_restore_to(db, deleted["project_id"])
         existing = _rows(db, row["id"])
@@ -347,7 +383,8 @@ def _put_back(db: Database, rows: Sequence[dict[str, Any]]) -> None:
         values = [successor["id"] if successor else None, deleted["lines"] or "[]"]
         ids = json.dumps([part_id for [part_id] in db.execute(query, values).fetchall()])
         old_voice = successor["voice"] if successor else None
-        _reassign_lines(db, row, ids, deleted["id"], record["voiced"], old_voice, deleted["voice"])
+        recipes = (computed or {}).get(deleted["id"])
+        _reassign_lines(db, row, ids, deleted["id"], record["voiced"], old_voice, deleted["voice"], recipes)
         db.table("characters").update(deleted["n"], {"lines": None, "successor": None, "merge": None, "deleted": None})
         touch(db, row)
 

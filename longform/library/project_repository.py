@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import logging
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -46,6 +47,7 @@ from longform.library.row_mapping import (
     part_of,
     part_row,
     parts_of,
+    prepare_respelling,
     project_of,
     projects_of,
     recipes_of,
@@ -62,13 +64,15 @@ from manuscript.untrusted import Cover
 from studio.errors import InvalidRequest, NotFound
 from studio.library import Adopted, Library
 from studio.library.checks import Right, clean_sharing, readable
-from studio.library.entries import DictionaryScope, EntryIndex, Pronunciation
+from studio.library.entries import DictionaryScope
 from studio.library.library import TRASH_DAYS
 from studio.library.schema import Database
 from studio.library.store import Store, once_more_with_room
 from studio.library.take import Take
 from studio.library.take_rows import take_of
 from studio.library.trash import Trash, Trashed, mark, remove_takes
+
+log = logging.getLogger(__name__)
 
 MAX_PAGE = 500
 MAX_PROJECTS = 500
@@ -84,6 +88,7 @@ _CONDITIONS = {
     "stale": "state = 'stale'",
     "all": "state != 'speaking'",
 }
+_QUEUED = "exists (select 1 from parts where project_id = projects.id and state in ('queued', 'speaking'))"
 _NOTED = f"id in (select part_id from findings cross join takes on takes.n = findings.take where {OPEN_NOTE})"
 
 READABLE = (
@@ -142,10 +147,8 @@ class Projects:
     def __init__(self, store: Store, trash: Trash) -> None:
         self._store = store
         self._trash = trash
-        listed = (
-            "select id, title, owner, null, deleted,"
-            " (select count(*) from parts where project_id = projects.id), null, n from projects where deleted > 0"
-        )
+        count = "(select count(*) from parts where project_id = projects.id)"
+        listed = f"select id, title, owner, null, deleted, {count}, null, n from projects where deleted > 0"
         trash.kinds["project"] = Trashed("projects", listed, _remove, _put_back)
 
     @once_more_with_room
@@ -163,19 +166,9 @@ class Projects:
         """Create a project of these parts, none of them queued. Raises InvalidRequest."""
         title = clean_title(title)
         now, project_id = time.time(), f"proj_{secrets.token_hex(12)}"
-        row = {
-            "id": project_id,
-            "owner": owner,
-            "title": title,
-            "kind": kind,
-            "settings": json.dumps(settings.as_dict()),
-            "paused": 0,
-            "served": 0.0,
-            "created": now,
-            "changed": now,
-            "skipped": json.dumps(skipped),
-            "sharing": "private",
-        }
+        row: dict[str, Any] = {"id": project_id, "owner": owner, "title": title, "kind": kind, "sharing": "private"}
+        row |= {"settings": json.dumps(settings.as_dict()), "skipped": json.dumps(skipped)}
+        row |= {"paused": 0, "served": 0.0, "created": now, "changed": now}
         # In ascending order, so that their index is written from one end to the other, then and at each later change.
         ids = sorted(f"part_{secrets.token_hex(12)}" for _ in parts)
         rows = [
@@ -206,13 +199,19 @@ class Projects:
         with self._store.reading() as db:
             row_of(db, project_id, owner_filter, needed)
 
-    def page(self, owner_filter: str | None, limit: int = 50, after: str | None = None) -> list[Project]:
-        """Projects, newest first; ``after`` is the id of the last one on the previous page. Raises NotFound."""
+    def page(
+        self, owner_filter: str | None, limit: int = 50, after: str | None = None, under_way: str | None = None
+    ) -> list[Project]:
+        """Projects, newest first; ``after`` is the id of the last one on the previous page; ``under_way``: only those
+        with parts in the queue, and these, a JSON list of ids. Raises NotFound."""
         with self._store.reading() as db:
             where, values = f"{readable('?1')} and deleted is null", list[object]([owner_filter])
             if after is not None:
                 last = row_of(db, after, owner_filter, param="after")
                 where, values = f"{where} and n < ?2", [owner_filter, last["n"]]
+            elif under_way is not None:
+                where += f" and (id in (select value from json_each(?2)) or {_QUEUED})"
+                values.append(under_way)
             limit = min(max(limit, 1), MAX_PAGE + 1)
             rows = list(db.table("projects").rows_where(where, values, order_by="n desc", limit=limit))
             return projects_of(db, rows, owner_filter)
@@ -536,8 +535,7 @@ def _put_back(db: Database, rows: Sequence[dict[str, Any]]) -> None:
     for row in rows:
         if _count(db, row["owner"]) >= MAX_PROJECTS:
             raise _too_many()
-        queued = "exists (select 1 from parts where project_id = projects.id and state = 'queued')"
-        db.execute(f"update projects set deleted = null, paused = max(paused, {queued}) where n = ?", [row["n"]])
+        db.execute(f"update projects set deleted = null, paused = max(paused, {_QUEUED}) where n = ?", [row["n"]])
 
 
 def _remove(db: Database, until: float) -> set[str]:
@@ -584,13 +582,17 @@ class ProjectLibrary(Library):
         else:
             Library._check_dictionary(db, dictionary, viewer)
 
-    @staticmethod
-    def _pronunciations_changed(db: Database, dictionary: DictionaryScope, changed: Sequence[Pronunciation]) -> None:
-        """Mark the parts of a project stale whose pronunciation changed; other dictionaries do not affect it."""
-        if dictionary.scope == "project":
-            for row in db.table("projects").rows_where("id = ?", [dictionary.subject]):
-                where = f"project_id = ? and {AT_REST}"
-                update_states(db, recipes_of(db, row), where, [row["id"]], EntryIndex(changed))
+    _prepare_respelling = staticmethod(prepare_respelling)
+
+    def assign_owners(self, owners: Mapping[str, str], first_owner: str) -> None:
+        """Pauses the projects of owners whose keys are gone, too: nobody sees them, or could stop them."""
+        super().assign_owners(owners, first_owner)
+        gone = f"paused = 0 and {_QUEUED} and owner not in (select value from json_each(?))"
+        with self.store.writing() as db:
+            known = json.dumps([first_owner, *owners.values()])
+            count = db.execute(f"update projects set paused = 1 where {gone}", [known]).rowcount
+        if count:
+            log.warning("%d projects whose owners' keys are gone are paused; with the key they can be resumed", count)
 
     def _change_owner(self, db: Database, new_owner: str, condition: str, old_owner: str) -> Adopted:
         adopted = super()._change_owner(db, new_owner, condition, old_owner)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import secrets
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +27,7 @@ from speechtext.characters import normalize
 from studio.errors import InvalidRequest, NotFound
 from studio.library.schema import Database, select
 from studio.library.store import Store
-from studio.library.trash import Trash, Trashed, now
+from studio.library.trash import PutBack, Trash, Trashed, now
 
 MAX_FIND = 200
 MAX_REPLACE = 1000
@@ -90,7 +91,7 @@ class Replacements:
             "select texts.id, title, owner, sharing, texts.deleted, count, project_id, texts.rowid"
             " from replaced_texts as texts join projects on projects.id = project_id where texts.deleted > 0"
         )
-        trash.kinds["replacement"] = Trashed("replaced_texts", listed, _remove, _put_back_all)
+        trash.kinds["replacement"] = Trashed("replaced_texts", listed, _remove, _put_back_all, _prepared)
 
     def count(self, project_id: str, owner_filter: str | None, replacement: TextReplacement) -> Matches:
         """Raises NotFound, InvalidRequest."""
@@ -191,9 +192,18 @@ def _keep(db: Database, project_id: str, count: int, edits: str) -> None:
     db.execute(f"delete from replaced_texts where id in ({query})", [project_id, MAX_KEPT])
 
 
-def _put_back_all(db: Database, rows: Sequence[dict[str, Any]]) -> None:
+def _prepared(db: Database, rows: Sequence[dict[str, Any]]) -> PutBack:
+    """`_put_back_all` with the recipes of the parts. Raises NotFound."""
+    computed = {row["id"]: recipes_of(db, row_to_restore_to(db, row["project_id"])) for row in rows}
     for replacement in rows:
-        _put_back(db, row_to_restore_to(db, replacement["project_id"]), _Undo(replacement))
+        _Undo(replacement).outcome(db, computed[replacement["id"]])
+    return functools.partial(_put_back_all, computed=computed)
+
+
+def _put_back_all(db: Database, rows: Sequence[dict[str, Any]], computed: Mapping[str, Recipes] | None = None) -> None:
+    for replacement in rows:
+        row, recipes = row_to_restore_to(db, replacement["project_id"]), (computed or {}).get(replacement["id"])
+        _put_back(db, row, _Undo(replacement), recipes)
 
 
 def _put_back(db: Database, row: dict[str, Any], undo: _Undo, computed: Recipes | None = None) -> UndoResult:

@@ -239,6 +239,47 @@ def recipes_of(db: Database, row: dict[str, Any], computed: Recipes | None = Non
     return computed if computed is not None and computed.settings == settings else Recipes(settings)
 
 
+def recipes_for(
+    db: Database,
+    row: dict[str, Any],
+    where: str,
+    values: Sequence[object],
+    new_voice: Callable[[str | None, str | None], str | None],
+) -> Recipes:
+    """The recipes of a project. Those of these parts, in their own voices and in ``new_voice`` of a character and a
+    voice, are computed already: a second of work for the longest project, to be done without the write lock."""
+    recipes = recipes_of(db, row)
+    query = f"select text, character, voice, {', '.join(DIRECTED)} from all_parts where {where} and chosen is not null"
+    for text, character, voice, *direction in db.execute(query, values).fetchall():
+        for one in {voice, new_voice(character, voice)}:
+            recipes.of(text, one, Direction(*direction))
+    return recipes
+
+
+def prepare_respelling(
+    db: Database, dictionary: DictionaryScope, removed: Sequence[Pronunciation], added: Sequence[Pronunciation]
+) -> Callable[[Database], None]:
+    """Work out which parts of a project become stale when its dictionary loses and gets these entries: seconds for the
+    longest project. Returns what writes it, once the dictionary is changed. Raises NotFound."""
+    if dictionary.scope != "project":  # which affects no project
+        return lambda db: None
+    project_id = dictionary.subject
+    before, after = ({(one.phrase, one.said, one.match_case): one for one in some} for some in (removed, added))
+    changed = EntryIndex([(before | after)[key] for key in before.keys() ^ after.keys()])
+    settings = settings_of(db, row_of(db, project_id, None))
+    gone = {entry.id for entry in removed}
+    entries = [*(entry for entry in settings.pronunciations if entry.id not in gone), *added]
+    entries.sort(key=lambda entry: (entry.phrase.encode().lower(), entry.key))  # as the library returns them
+    recipes, where = Recipes(replace(settings, pronunciations=tuple(entries))), f"project_id = ? and {AT_REST}"
+    outcome_of(db, recipes, where, [project_id], phrases=changed)
+
+    def write(db: Database) -> None:
+        current = recipes_of(db, row_of(db, project_id, None), recipes)
+        update_states(db, current, where, [project_id], changed)
+
+    return write
+
+
 def _settings(row: dict[str, Any], entries: Iterable[Pronunciation]) -> ProjectSettings:
     names = {field.name for field in fields(ProjectSettings)}
     values: dict[str, Any] = {name: value for name, value in json.loads(row["settings"]).items() if name in names}

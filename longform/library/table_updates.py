@@ -113,12 +113,14 @@ class TableUpdates:
         Raises NotFound, InvalidRequest.
         """
         with self._store.reading() as db:  # a second of work for the longest project, done without the write lock
-            known = _known(db, row_of(db, project_id, owner_filter, "edit"), document)
+            row = row_of(db, project_id, owner_filter, "edit")
+            version, known = _version(db, row), _known(db, row, document)
         update = _compare(known, document)
         with self._trash.deleting() as db:
             row = row_of(db, project_id, owner_filter, "edit")
-            if (current := _known(db, row, document)) != known:  # somebody edited it meanwhile
-                known, update = current, _compare(current, document)
+            if _version(db, row) != version:  # somebody edited it meanwhile
+                known = _known(db, row, document)
+                update = _compare(known, document)
             if returning := list(_returning(known, update)):
                 put_back(db, returning)
                 known = _known(db, row, document)
@@ -147,6 +149,12 @@ class TableUpdates:
 
 def _key(line: LineChange | Passage) -> str:
     return line.name.casefold()
+
+
+def _version(db: Database, row: Row) -> tuple[object, ...]:
+    """Differs after each change of a project's lines, and once some of them are removed for good."""
+    query = "select count(*), max(n) from all_parts where project_id = ? and deleted > 0"
+    return row["changed"], *db.execute(query, [row["id"]]).fetchone()
 
 
 def _known(db: Database, row: Row, document: Document) -> _Known:

@@ -96,6 +96,11 @@ class ProofRuns:
         """The current run, or the last one."""
         return self._runs.get(project_id) or ProofRun()
 
+    @property
+    def under_way(self) -> list[str]:
+        """The projects that are being checked, or wait for it."""
+        return [project_id for project_id, run in self._runs.items() if run.is_under_way]
+
     async def start(self, project_id: str, owner_filter: str | None, caller: str, recheck: bool = False) -> None:
         """Check all unchecked parts with audio of their current text; does nothing if a run is in progress.
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Coroutine
 from contextlib import nullcontext
-from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
 import httpx
 from anyio import to_thread
 from fastapi import APIRouter
+from starlette.requests import ClientDisconnect
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
@@ -77,6 +78,7 @@ class McpEndpoint:
 
     def _made(self) -> Any:
         from mcp.server.mcpserver import Context
+        from mcp.server.mcpserver.exceptions import ToolError
         from mcp.server.transport_security import TransportSecuritySettings
 
         from protocols.mcp.studio_client import TIMEOUT, StudioClient
@@ -91,7 +93,13 @@ class McpEndpoint:
             app = httpx.ASGITransport(request.scope["app"], raise_app_exceptions=False, client=address)
             base = f"{request.url.scheme}://{request.headers.get('host') or 'localhost'}"
             client = httpx.AsyncClient(transport=app, base_url=base, headers=headers, timeout=TIMEOUT)
-            until_left = partial(until_hangup, request)
+
+            async def until_left(calling: Coroutine[Any, Any, httpx.Response]) -> httpx.Response:
+                try:
+                    return await until_hangup(request, calling)
+                except ClientDisconnect as error:  # the package logs any other error as a fault of the studio
+                    raise ToolError("the client has left") from error
+
             return StudioClient(client, base + self._root_path, False, context=context, until_left=until_left)
 
         server = build_server(lambda _: nullcontext(client_of))

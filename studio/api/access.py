@@ -22,6 +22,7 @@ from studio.api.sessions import Sessions
 from studio.api.sign_in import LOGIN, SIGN_IN, SIGN_OUT, SignIn, wants_page
 from studio.api.wrong_keys import WrongKeys
 from studio.settings import Settings, on_space
+from studio.work import PLACE
 
 SHARED = "/shared/"
 """Path of shared takes and feeds; the rest of the path is their key, and a file's name."""
@@ -83,6 +84,8 @@ class Access:
             await _refuse(error, scope, receive, send, lambda reader, error: self._sign_in.page(reader, error.status))
             return
         scope.setdefault("state", {}).update(caller=caller, owner_filter=caller if self._owners else None)
+        if (queues := getattr(scope["app"].state, "queues", None)) is not None:  # None until the start is complete
+            PLACE.set((queues.writes, caller))
         await self._app(scope, receive, send)
 
     def _caller(self, scope: Scope, is_own: bool) -> str | None:

@@ -11,7 +11,6 @@ import logging
 import re
 import shutil
 import sqlite3
-import tempfile
 import threading
 import time
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from pathlib import Path
 
 from studio.errors import REFUSALS
 from studio.library.audio_files import AudioFiles
+from studio.library.client_files import TemporaryFolder
 from studio.library.private_files import make_copies_private, make_private_folder, write_whole
 from studio.library.schema import AUDIO_OWNERS, OWN_CONTENT
 from studio.library.store import named_files
@@ -67,6 +67,8 @@ class Backup:
         self._pending = False
         self._error: str | None = None
         self._left_out: tuple[str, ...] = ()
+        self._foreign: list[str] = []
+        """The names of snapshots of another library."""
         self.watch = HealthCheck("backup")
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="backup", daemon=True)
@@ -111,8 +113,8 @@ class Backup:
         """
         numbers = [_number(path) for path in self._snapshots()]
         target = self.folder / f"backup-{max(numbers, default=0) + 1}.db"
-        with tempfile.TemporaryDirectory(prefix="backup-") as scratch:
-            copy = Path(scratch) / "library.db"
+        with contextlib.closing(TemporaryFolder()) as scratch:
+            copy = scratch.path() / "library.db"
             copies = AudioFiles(self.folder / "audio")
             digests = _copy_database(self._database, copy)
             self._left_out = self._owners(self._copy_files(digests, copies))
@@ -182,6 +184,9 @@ class Backup:
             if self._left_out:
                 owners = f"{self._left_out[0]}{', and others' if self._left_out[1:] else ''}"
                 self.watch.report_failure(f"{len(self._left_out)} damaged files are left out of the backup: {owners}")
+            elif self._foreign:
+                remedy = "move it away; to restore it, move library.db and newer backups away before a start"
+                self.watch.report_failure(f"the backup folder also has another library's {self._foreign[0]}: {remedy}")
             else:
                 self.watch.report_success()
             return True
@@ -204,8 +209,8 @@ class Backup:
     def _restore_snapshot(self, snapshot: Path) -> None:
         """Copy the audio first and the database last, in one rename: if interrupted, it can start again."""
         copies = AudioFiles(self.folder / "audio")
-        with tempfile.TemporaryDirectory(prefix="restore-") as scratch:
-            copy = Path(scratch) / "library.db"
+        with contextlib.closing(TemporaryFolder()) as scratch:
+            copy = scratch.path() / "library.db"
             shutil.copyfile(snapshot, copy)
             with contextlib.closing(sqlite3.connect(copy)) as library:
                 _check_integrity(library)
@@ -229,19 +234,28 @@ class Backup:
         return sorted(paths, key=_number, reverse=True)
 
     def _prune(self, copies: AudioFiles) -> None:
-        """Remove snapshots that are too old, and audio that no other snapshot names; none if one cannot be read."""
-        snapshots = self._snapshots()
-        digests = set[str]()
-        for snapshot in snapshots[:KEPT]:
+        """Remove snapshots that are too old, and audio that no other snapshot names; none if one cannot be read.
+
+        Those of another library stay: this one may be new because the folder was not there yet at its start.
+        """
+        own, obsolete, digests = None, list[Path](), set[str]()
+        self._foreign = []
+        for number, snapshot in enumerate(self._snapshots()):
             try:
                 address = f"{snapshot.absolute().as_uri()}?mode=ro&immutable=1"
                 with contextlib.closing(sqlite3.connect(address, uri=True)) as library:
+                    own = own or _birth(library)
+                    if _birth(library) != own:
+                        self._foreign.append(snapshot.name)
+                    elif number - len(self._foreign) >= KEPT:
+                        obsolete.append(snapshot)
+                        continue
                     digests |= named_files(library)
             except sqlite3.Error as error:  # its audio is unknown, and an older snapshot may be the only whole one
                 log.warning("the backup %s cannot be read: %s", snapshot, error)
                 return
-        for snapshot in snapshots[KEPT:]:
-            snapshot.unlink()
+        for path in (*obsolete, *self.folder.glob("backup-*.db.*.part")):  # what kills have left, too
+            path.unlink()
         for name, path in copies.everything():
             if name not in digests:
                 path.unlink()
@@ -275,6 +289,11 @@ def _check_integrity(connection: sqlite3.Connection) -> None:
     verdict = connection.execute("pragma integrity_check").fetchone()[0]
     if verdict != "ok":
         raise sqlite3.DatabaseError(verdict)
+
+
+def _birth(connection: sqlite3.Connection) -> str:
+    """When the library was made, to the microsecond: all its snapshots have this in common."""
+    return str(connection.execute("select min(applied_at) from _sqlite_migrations").fetchone()[0])
 
 
 def _number(path: Path) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import asdict, astuple, dataclass
 from functools import partial
@@ -91,7 +91,7 @@ class Library:
         return view
 
     def _dictionaries(self, caller: str | None) -> Pronunciations:
-        return Pronunciations(self.store, partial(self._check_dictionary, viewer=caller), self._pronunciations_changed)
+        return Pronunciations(self.store, partial(self._check_dictionary, viewer=caller), self._prepare_respelling)
 
     @staticmethod
     def _check_dictionary(db: Database, dictionary: DictionaryScope, viewer: str | None) -> None:
@@ -106,15 +106,19 @@ class Library:
             raise NotFound(f"there is no {dictionary.scope} {dictionary.subject[:80]!r}", dictionary.scope)
 
     @staticmethod
-    def _pronunciations_changed(db: Database, dictionary: DictionaryScope, changed: Sequence[Pronunciation]) -> None:
-        """Called after each change of a dictionary, in its transaction, with the entries before and after it."""
+    def _prepare_respelling(
+        db: Database, dictionary: DictionaryScope, removed: Sequence[Pronunciation], added: Sequence[Pronunciation]
+    ) -> Callable[[Database], None]:
+        """Called before each change of a dictionary; returns what to do in its transaction afterwards."""
+        return lambda db: None
 
     def assign_owners(self, owners: Mapping[str, str], first_owner: str) -> None:
         """Give the items of each owner in ``owners`` to the owner it maps to, and those made without a key to
         ``first_owner``, which is noted in the audit trail and in `adopted`. All or nothing."""
         with self.store.writing() as db:
             for old_owner, new_owner in owners.items():
-                self._change_owner(db, new_owner, "= ?", old_owner)
+                if old_owner != new_owner:
+                    self._change_owner(db, new_owner, "= ?", old_owner)
             counts = [
                 self._change_owner(db, first_owner, "like ?", "address %"),
                 self._change_owner(db, first_owner, "= ?", ""),
@@ -153,13 +157,7 @@ class Codes:
 
     def put(self, cut: str, codec: str, codes: np.ndarray) -> None:
         """Store codes; existing ones stay, since the same cut gives the same codes."""
-        row = {
-            "cut": cut,
-            "codec": codec,
-            "codebooks": codes.shape[0],
-            "frames": codes.shape[1],
-            "codes": np.ascontiguousarray(codes, "<i2").tobytes(),
-            "created": time.time(),
-        }
+        row = {"cut": cut, "codec": codec, "codebooks": codes.shape[0], "frames": codes.shape[1]}
+        row |= {"codes": np.ascontiguousarray(codes, "<i2").tobytes(), "created": time.time()}
         with self._store.writing() as db:
             db.table("codes").insert(row, ignore=True)

@@ -8,6 +8,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from studio.errors import InvalidRequest, NotFound
 from studio.library.entries import MAX_ENTRIES, DictionaryScope, Pronunciation, Scope, clean_entry, entry_of
@@ -16,19 +17,22 @@ from studio.library.store import Store
 
 Check = Callable[[Database, DictionaryScope], None]
 """Raises NotFound or NotAllowed for a dictionary that must not be read, or changed in a transaction that writes."""
-OnChange = Callable[[Database, DictionaryScope, Sequence[Pronunciation]], None]
-"""Receives a dictionary's entries before and after a change."""
+Change = tuple[DictionaryScope, list[Pronunciation], list[Pronunciation]]
+"""A dictionary, the entries that it loses, and those that it gets; an entry with another text is both."""
+Prepare = Callable[
+    [Database, DictionaryScope, Sequence[Pronunciation], Sequence[Pronunciation]], Callable[[Database], None]
+]
+"""Called with a change before it is made, and returns what is to be done in its transaction afterwards."""
 
 
 class Pronunciations:
     """The dictionaries of a library. Calls block for milliseconds."""
 
-    def __init__(self, store: Store, check: Check, on_change: OnChange) -> None:
-        """Within the same transaction, ``check`` is called before `show` and each change, and ``on_change`` with the
-        change's entries."""
+    def __init__(self, store: Store, check: Check, prepare: Prepare) -> None:
+        """``check`` is called before `show` and each change, ``prepare`` too, in general without the write lock."""
         self._store = store
         self._check = check
-        self._on_change = on_change
+        self._prepare = prepare
 
     def entries(self, *dictionaries: DictionaryScope) -> tuple[Pronunciation, ...]:
         """The entries of these dictionaries, in order, each by phrase. Unchecked: a take needs those of its voice."""
@@ -49,83 +53,83 @@ class Pronunciations:
     def add(self, dictionary: DictionaryScope, entry: Pronunciation) -> Pronunciation:
         """Add an entry. Raises InvalidRequest if these words have one, the dictionary is full, or the entry is
         invalid."""
-        with self._store.writing() as db:
-            self._check(db, dictionary)
-            _check_room(db, dictionary, 1)
-            new_entry = _insert(db, dictionary, clean_entry(entry))
-            self._on_change(db, dictionary, [new_entry])
-        return new_entry
+        new_entry = _complete(entry)
+        return self._make(lambda db: (dictionary, [], [new_entry]))[0]
 
     def change(self, entry_id: str, phrase: str | None, said: str | None, match_case: bool | None) -> Pronunciation:
         """None leaves it as it is. Raises NotFound, InvalidRequest."""
-        with self._store.writing() as db:
+        given = {"phrase": phrase, "said": said, "match_case": match_case}
+        changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+
+        def plan(db: Database) -> Change:
             dictionary, entry = _entry(db, entry_id)
-            self._check(db, dictionary)
-            changed = replace(
-                entry,
-                phrase=entry.phrase if phrase is None else phrase,
-                said=entry.said if said is None else said,
-                match_case=entry.match_case if match_case is None else match_case,
-            )
-            db.execute("delete from pronunciations where id = ?", [entry_id])
-            new_entry = _insert(db, dictionary, clean_entry(changed))
-            self._on_change(db, dictionary, [entry, new_entry])
-        return new_entry
+            return dictionary, [entry], [_complete(replace(entry, **changes))]
+
+        return self._make(plan)[0]
 
     def delete(self, entry_id: str) -> None:
         """Raises NotFound."""
-        with self._store.writing() as db:
+
+        def plan(db: Database) -> Change:
             dictionary, entry = _entry(db, entry_id)
-            self._check(db, dictionary)
-            db.execute("delete from pronunciations where id = ?", [entry_id])
-            self._on_change(db, dictionary, [entry])
+            return dictionary, [entry], []
+
+        self._make(plan)
 
     def merge(self, dictionary: DictionaryScope, entries: Sequence[Pronunciation], replacing: bool) -> int:
         """Add many entries. One for the same words is changed and keeps its id; ``replacing`` removes all others.
 
         Returns the new number of entries. All or nothing. Raises InvalidRequest.
         """
-        with self._store.writing() as db:
+        new_entries = {entry.key: entry for entry in map(_complete, entries)}
+
+        def plan(db: Database) -> Change:
+            stored = {entry.key: entry for entry in entries_of(db, dictionary)}
+            removed = [entry for key, entry in stored.items() if replacing or key in new_entries]
+            old = [stored.get(key, entry) for key, entry in new_entries.items()]
+            added = zip(new_entries.values(), old, strict=True)
+            return dictionary, removed, [replace(new, id=old.id, created=old.created) for new, old in added]
+
+        self._make(plan)
+        return len(self.entries(dictionary))
+
+    def _make(self, plan: Callable[[Database], Change]) -> list[Pronunciation]:
+        """Make a change, which may be worked out twice; returns the new entries. What follows from it for thousands of
+        parts is prepared without the write lock."""
+        with self._store.reading() as db:
+            dictionary, removed, added = change = plan(db)
             self._check(db, dictionary)
-            stored = entries_of(db, dictionary)
-            existing = {entry.key: entry for entry in stored}
-            new_entries = {entry.key: entry for entry in map(clean_entry, entries)}
-            removed = [entry for entry in stored if replacing or entry.key in new_entries]
-            for entry in removed:
-                db.execute("delete from pronunciations where id = ?", [entry.id])
-            for key, entry in new_entries.items():
-                original = existing.get(key, entry)
-                _insert(db, dictionary, replace(entry, id=original.id, created=original.created))
-            count = _check_room(db, dictionary, 0)
-            before = {(entry.phrase, entry.said, entry.match_case): entry for entry in removed}
-            after = {(entry.phrase, entry.said, entry.match_case): entry for entry in new_entries.values()}
-            self._on_change(db, dictionary, [(before | after)[key] for key in before.keys() ^ after.keys()])
-        return count
+            prepared = self._prepare(db, *change)
+        with self._store.writing() as db:
+            dictionary, removed, added = current = plan(db)
+            self._check(db, dictionary)
+            if current != change:  # somebody has changed the dictionary meanwhile
+                prepared = self._prepare(db, *current)
+            db.conn.executemany("delete from pronunciations where id = ?", [(entry.id,) for entry in removed])
+            for entry in added:
+                _insert(db, dictionary, entry)
+            query = "select count(*) from pronunciations where scope = ? and subject = ?"
+            if db.execute(query, [dictionary.scope, dictionary.subject]).fetchone()[0] > MAX_ENTRIES:
+                message = f"a dictionary has at most {MAX_ENTRIES} entries; this one would have more"
+                raise InvalidRequest(message, "phrase")
+            prepared(db)
+        return added
 
 
-def _insert(db: Database, dictionary: DictionaryScope, entry: Pronunciation) -> Pronunciation:
-    new_entry = replace(entry, id=entry.id or f"pron_{secrets.token_hex(12)}", created=entry.created or time.time())
-    row: dict[str, object] = {
-        "id": new_entry.id,
-        "scope": dictionary.scope,
-        "subject": dictionary.subject,
-        "key": new_entry.key,
-        "phrase": new_entry.phrase,
-    }
-    row |= {"said": new_entry.said, "match_case": int(new_entry.match_case), "created": new_entry.created}
+def _complete(entry: Pronunciation) -> Pronunciation:
+    """A clean entry with an id. Raises InvalidRequest."""
+    new_id, created = entry.id or f"pron_{secrets.token_hex(12)}", entry.created or time.time()
+    return replace(clean_entry(entry), id=new_id, created=created)
+
+
+def _insert(db: Database, dictionary: DictionaryScope, entry: Pronunciation) -> None:
+    row: dict[str, Any] = {"scope": dictionary.scope, "subject": dictionary.subject, "key": entry.key}
+    row |= {"id": entry.id, "phrase": entry.phrase, "said": entry.said}
+    row |= {"match_case": int(entry.match_case), "created": entry.created}
     try:
         db.table("pronunciations").insert(row)
     except sqlite3.IntegrityError:
-        raise InvalidRequest(f"{new_entry.phrase!r} already has an entry here; change that one", "phrase") from None
-    return new_entry
-
-
-def _check_room(db: Database, dictionary: DictionaryScope, added: int) -> int:
-    query = "select count(*) from pronunciations where scope = ? and subject = ?"
-    count = int(db.execute(query, [dictionary.scope, dictionary.subject]).fetchone()[0])
-    if count + added > MAX_ENTRIES:
-        raise InvalidRequest(f"a dictionary has at most {MAX_ENTRIES} entries; this one would have more", "phrase")
-    return count
+        raise InvalidRequest(f"{entry.phrase!r} already has an entry here; change that one", "phrase") from None
 
 
 def _entry(db: Database, entry_id: str) -> tuple[DictionaryScope, Pronunciation]:

@@ -31,6 +31,8 @@ with _without_pandas():
 # Other packages register their own tables in these four, before a library is opened.
 MIGRATIONS = Migrations("studio")
 OWN_CONTENT = ["select 1 from voices where bundled = 0", "select 1 from takes", "select 1 from consents"]
+OWN_CONTENT += ["select 1 from pronunciations", "select 1 from favourites"]
+OWN_CONTENT += ["select 1 from audit where event not in ('voice.bundled', 'voice.described')"]  # bundled voices, edited
 """Queries of what a library has that no new one has."""
 AUDIO_OWNERS = [
     "select 'a clip of the voice ' || voices.name from samples join voices on voices.id = voice_id where clip = :d",

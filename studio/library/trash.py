@@ -85,6 +85,8 @@ class Trashed:
     parts, project_id, rowid."""
     remove: Remove
     put_back: PutBack | None = None
+    prepare: Callable[[Database, Sequence[Row]], PutBack] | None = None
+    """Does the long work of ``put_back`` before the write lock is taken, and returns the rest of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,13 +149,8 @@ class Trash:
 
         Raises NotFound if ``after`` is not in the trash.
         """
-        values = {
-            "owner_filter": owner_filter,
-            "since": self.since,
-            "after": after,
-            "limit": min(max(limit, 1), MAX_PAGE),
-        }
-        where = ""
+        values: Row = {"owner_filter": owner_filter, "since": self.since, "after": after}
+        values["limit"], where = min(max(limit, 1), MAX_PAGE), ""
         with self._store.reading() as db:
             if after is not None:
                 last_row = db.execute(f"select deleted {self._mine()} and id = :after", values).fetchone()
@@ -166,38 +163,38 @@ class Trash:
         return [TrashItem(*row) for row in rows]
 
     def restore(
-        self,
-        items: Sequence[tuple[TrashKind, str]],
-        owner_filter: str | None,
-        project_id: str | None = None,
-        put_back: PutBack | None = None,
+        self, items: Sequence[tuple[TrashKind, str]], owner_filter: str | None, project_id: str | None = None
     ) -> list[tuple[TrashKind, str]]:
         """Restore items in the trash, if ``project_id`` is given only of that project; the newest of a kind first.
 
-        ``put_back``: instead of that of their kind, for items of one kind.
         All of them or none. Raises NameTaken, InvalidRequest and NotFound if one of them can no longer be restored.
         """
+        put_back = {kind: kept.put_back for kind, kept in self.kinds.items()}
+        values = {"owner_filter": owner_filter, "since": self.since, "project": project_id or ""}
+
+        def found(db: Database, kind: TrashKind) -> tuple[dict[int, str], list[Row]]:
+            """The ids of these items of a kind, by their rowids, and their rows."""
+            ids = json.dumps([item_id for item_kind, item_id in items if item_kind == kind])
+            if ids == "[]":
+                return {}, []
+            where = "kind = :kind and id in (select value from json_each(:ids)) and :project in ('', project_id)"
+            query = f"select place, id {self._mine()} and {where} order by deleted desc, place desc"
+            deleted = dict(db.execute(query, values | {"kind": kind, "ids": ids}).fetchall())
+            query = f"select items.* from json_each(?) cross join {self.kinds[kind].table} as items"
+            return deleted, list(select(db, f"{query} on items.rowid = value order by key", [json.dumps([*deleted])]))
+
+        with self._store.reading() as db:
+            for kind, kept in self.kinds.items():
+                if kept.prepare and (rows := found(db, kind)[1]):
+                    put_back[kind] = kept.prepare(db, rows)
         restored: list[tuple[TrashKind, str]] = []
         with self._store.writing() as db:
             for kind, kept in self.kinds.items():
-                ids = json.dumps([item_id for item_kind, item_id in items if item_kind == kind])
-                where = "kind = :kind and id in (select value from json_each(:ids)) and :project in ('', project_id)"
-                values = {
-                    "owner_filter": owner_filter,
-                    "since": self.since,
-                    "kind": kind,
-                    "ids": ids,
-                    "project": project_id or "",
-                }
-                query = f"select place, id {self._mine()} and {where} order by deleted desc, place desc"
-                if ids != "[]" and (deleted := db.execute(query, values).fetchall()):
-                    rowids = [[rowid] for rowid, _ in deleted]
-                    query = f"select items.* from json_each(?) cross join {kept.table} as items on items.rowid = value"
-                    rows = list(select(db, f"{query} order by key", [json.dumps([rowid for rowid, _ in deleted])]))
-                    if put := put_back or kept.put_back:
-                        put(db, rows)
-                    db.conn.executemany(f"update {kept.table} set deleted = null where rowid = ?", rowids)
-                    restored += [(kind, item_id) for _, item_id in deleted]
+                deleted, rows = found(db, kind)
+                if rows and (put := put_back[kind]):
+                    put(db, rows)
+                db.conn.executemany(f"update {kept.table} set deleted = null where rowid = ?", [(n,) for n in deleted])
+                restored += [(kind, item_id) for item_id in deleted.values()]
         return restored
 
     def restore_one(
@@ -214,12 +211,7 @@ class Trash:
         query = f"select kind, place {self._mine(shared=False)} and {condition} limit {_MARKED_AT_ONCE}"
         count = 0
         while True:
-            values = {
-                "owner_filter": owner_filter,
-                "since": self.since,
-                "kind": kind,
-                "ids": json.dumps(ids),
-            }
+            values = {"owner_filter": owner_filter, "since": self.since, "kind": kind, "ids": json.dumps(ids)}
             with self.deleting() as db:
                 rows = db.execute(query, values).fetchall()
                 for name, rowid in rows:

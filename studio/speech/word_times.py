@@ -124,7 +124,7 @@ class TakeWordTimes:
                 async with self._queue.turn(caller):
                     times = await self._compute(take)
                 with suppress(LibraryUnavailable):  # a full or busy disk: they are computed again next time
-                    await write(self._takes.keep_word_times, take.id, times)
+                    await write(self._takes.keep_word_times, take.id, times, patient=True)
         return times
 
     async def _compute(self, take: Take) -> list[Timed]:

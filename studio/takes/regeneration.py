@@ -99,7 +99,7 @@ class Regeneration:
                 "take_id",
             ) from error
         take = replace(result.new_take.take, id=origin.request_id, part_id=None, recipe=None, work_s=None)
-        await write(recorder.keep, replace(result.new_take, take=take))
+        await write(recorder.keep, replace(result.new_take, take=take), patient=True)
         return await self._history.get(take.id, owner_filter)
 
     async def regenerate(

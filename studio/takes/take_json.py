@@ -72,12 +72,8 @@ def request_again(take: Take, library: Library) -> dict[str, object] | None:
         request["voice"] = current_address(take, request["voice"], library)
     if request.get("voice") == OWN_CLIP:
         return None
-    return {
-        "input": text if fits else take.text,
-        "normalize": not fits,
-        "dictionary": not fits,
-        "seed": take.seed,
-    } | request
+    spoken = {"input": text if fits else take.text, "normalize": not fits, "dictionary": not fits}
+    return spoken | {"seed": take.seed} | request
 
 
 def _excerpt(take: Take) -> str:
@@ -87,12 +83,8 @@ def _excerpt(take: Take) -> str:
 def _audio_json(take: Take, library: Library | None) -> dict[str, object] | None:
     if not take.audio or (library and not library.files.path(take.audio).exists()):
         return None
-    return {
-        "media_type": take.media_type,
-        "sample_rate": take.sample_rate,
-        "size": take.size,
-        "sha256": take.audio,
-    }
+    facts = {"media_type": take.media_type, "sample_rate": take.sample_rate, "size": take.size}
+    return facts | {"sha256": take.audio}
 
 
 def current_address(take: Take, address: str, library: Library) -> str:

@@ -112,13 +112,26 @@ class CallQueue(Queue):
         if call is None or call.owner != owner:
             return False
         if not call.is_cancelled:
-            call.is_cancelled = True  # cancelling a task again would interrupt its cleanup
             await self.remove_from_queue(name)
-            tasks = [task for task in self._asyncio_tasks if task.get_name().endswith(f"<gradio-sep>{name}")]
-            await end_tasks(*tasks)
+            await end_tasks(*self._tasks_to_cancel(name))
             if name in self.pending_event_ids_session.get(call.event.session_hash, ()):
                 self.send_message(call.event, ProcessCompletedMessage(output={}, success=True))
         return True
+
+    async def clean_events(self, *, session_hash: str | None = None, event_id: str | None = None) -> None:
+        """End the calls of a client that has left. Gradio's own lets running ones continue to their next result."""
+        for name, call in self._calls.items():
+            if event_id == name or session_hash == call.event.session_hash:
+                for task in self._tasks_to_cancel(name):
+                    task.cancel()
+        await super().clean_events(session_hash=session_hash, event_id=event_id)
+
+    def _tasks_to_cancel(self, name: str) -> list[asyncio.Task[Any]]:
+        """The tasks of a running call, once: cancelling a task again would interrupt its cleanup."""
+        if self._calls[name].is_cancelled:
+            return []
+        self._calls[name].is_cancelled = True
+        return [task for task in self._asyncio_tasks if task.get_name().endswith(f"<gradio-sep>{name}")]
 
     def send_message(self, event: Event, event_message: EventMessage) -> None:
         """Send a message; a call whose session is gone or unread ends at its next step."""

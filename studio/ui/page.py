@@ -13,7 +13,7 @@ from fastapi.responses import RedirectResponse
 from starlette.middleware import Middleware
 
 from studio import ASSETS
-from studio.i18n import marked, page_phrases
+from studio.i18n import ENGLISH, marked, page_phrases
 from studio.library import Voice
 from studio.library.checks import NOBODY
 from studio.library.client_files import MAX_UPLOAD
@@ -208,7 +208,8 @@ def _label(voice: Voice) -> str:
     """The name and a short description, as in the page's own lists: "Clara · female · American"."""
     name = marked("speak.voice.random") if voice.id == RANDOM else voice.name
     sounds = marked(f"voice.sounds.{voice.gender}") if voice.gender else ""
-    return " · ".join(filter(None, (name, sounds, voice.accent)))
+    accent = marked(key) if (key := f"word.{voice.accent}") in page_phrases().texts[ENGLISH] else voice.accent
+    return " · ".join(filter(None, (name, sounds, accent)))
 
 
 def _label_and_info(key: str) -> tuple[str, str]:

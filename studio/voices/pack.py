@@ -177,12 +177,8 @@ def _pack_sample(library: Library, voice: Voice, position: int, entries: dict[st
     sample = voice.samples[position]
     clip = f"clips/{position}.{sample.media_type.rpartition('/')[2].removeprefix('x-')}"
     entries[clip] = library.voices.clip(sample)
-    return {
-        "clip": _file_entry(clip, entries),
-        "text": sample.text,
-        "speaker": sample.speaker,
-        "cut": [sample.cut.start, sample.cut.end, sample.cut.gain_db, sample.cut.channel],
-    }
+    cut = [sample.cut.start, sample.cut.end, sample.cut.gain_db, sample.cut.channel]
+    return {"clip": _file_entry(clip, entries), "text": sample.text, "speaker": sample.speaker, "cut": cut}
 
 
 def _pack_consent(library: Library, voice: Voice, entries: dict[str, bytes]) -> dict[str, Any] | None:
@@ -193,13 +189,8 @@ def _pack_consent(library: Library, voice: Voice, entries: dict[str, bytes]) -> 
     if consent.recording:
         entries["consent/recording"] = library.files.read(consent.recording)
         file = _file_entry("consent/recording", entries)
-    return {
-        "name": consent.name,
-        "language": consent.language,
-        "statement": consent.statement,
-        "created": consent.created,
-        "recording": file,
-    }
+    words = {"name": consent.name, "language": consent.language, "statement": consent.statement}
+    return words | {"created": consent.created, "recording": file}
 
 
 def _file_entry(name: str, entries: dict[str, bytes]) -> dict[str, Any]:

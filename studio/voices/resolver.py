@@ -189,7 +189,7 @@ class VoiceResolver:
         async with queue.turn(LIBRARY, patient=True) as turn:
             reference = await encoded(turn, engine, read, sample.text, "voice")
         try:
-            await write(self.library.codes.put, *key, reference.codes)
+            await write(self.library.codes.put, *key, reference.codes, patient=True)
         except LibraryUnavailable as error:  # a full disk, for example, need not keep anybody from speaking
             log.warning("the codes of a voice will be computed again after the next start: %s", error)
             self._remember({key: reference.codes})

@@ -44,11 +44,11 @@ def test_german_browser_gets_a_german_page_and_may_choose_another_language(
     page.locator("#gear").click()
     expect(page.get_by_text("2 Stimmen und 1 Take: ")).to_be_visible()
     go(page, "Studio")
-    page.request.patch(f"{studio.url}/v1/voices/bert", data={"gender": "male", "favourite": True})
+    page.request.patch(f"{studio.url}/v1/voices/bert", data={"gender": "male", "favourite": True, "accent": "British"})
     page.reload()
     page.get_by_label("Stimme wählen").click()
     expect(page.get_by_role("option")).to_have_text(
-        [re.compile(name) for name in ("Bert · männlich", "Anna", "Zufällig")]
+        [re.compile(name) for name in ("Bert · männlich · britisch", "Anna", "Zufällig")]
     )
     page.keyboard.press("Escape")
     start = {"status": "starting", "doing": "loading weights", "progress": 0.4}

@@ -5,7 +5,7 @@ Runs on a CPU that refuses the types that other devices may lack.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from engine.runtime.row import Row
 from engine.runtime.runner import Runner
 from engine.runtime.setup import _missing_kernels
 from tests.tiny import write_checkpoint
+from tests.tiny_qwen import write_qwen
 
 CPU = torch.device("cpu")
 LACKING = torch.float64, torch.complex64, torch.complex128
@@ -45,11 +46,12 @@ class LimitedDevice(TorchDispatchMode):
 
 
 @pytest.mark.parametrize("weights", ["bf16", "int8", "int6"])
+@pytest.mark.parametrize("write", [write_checkpoint, write_qwen])
 @torch.inference_mode()
 def test_take_is_generated_and_decoded_without_float64_or_complex_numbers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weights: Weights
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path], Path], weights: Weights
 ) -> None:
-    checkpoint = load(write_checkpoint(tmp_path), CPU, CPU, torch.bfloat16, weights=weights)
+    checkpoint = load(write(tmp_path), CPU, CPU, torch.bfloat16, weights=weights)
 
     def take() -> tuple[np.ndarray, np.ndarray]:
         prompt = build_prompt(Utterance("Hello there."), checkpoint.tokenizer, checkpoint.config)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
 
-from studio.errors import Cancelled, NotFound
+from longform.library.project_records import NewPart, ProjectSettings
+from longform.library.project_repository import ProjectLibrary
+from studio.errors import Cancelled, NotFound, QueueFull
 from studio.jobs import CountedFiles, FileJob, FileJobs, JobCaller
 from studio.library.audio_files import AudioFiles
+from studio.work import EXPORTS, WorkQueue
 from tests.longform.test_projects import Json, create_project, until
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
@@ -49,7 +54,8 @@ async def test_file_counts_the_takes_that_it_reads_and_ends_at_the_next_when_can
             yield files.path(f"{number}" * 64)
 
     making = jobs.during(job, pieces())
-    assert await jobs.jobs(anna) == []
+    [waiting] = await jobs.jobs(anna)
+    assert (waiting.done, waiting.total, waiting.eta_s) == (0, 4, None)
     assert next(making) == tmp_path / "00" / ("0" * 64)
     [entry] = await jobs.jobs(anna)
     assert (entry.done, entry.total, entry.project) == (1, 4, "p") and entry.eta_s is not None
@@ -57,6 +63,20 @@ async def test_file_counts_the_takes_that_it_reads_and_ends_at_the_next_when_can
     with pytest.raises(NotFound):
         await jobs.cancel("file", job.key, bert)
     await jobs.cancel("file", job.key, anna)
+    assert await jobs.jobs(anna) == []
     with pytest.raises(Cancelled):
         next(making)
+    refused = WorkQueue(dataclasses.replace(EXPORTS, at_once=0, waiting=0))
+    with pytest.raises(QueueFull):
+        await refused.stream("anna", jobs.during(job, (b"" for _ in range(3))))
     assert await jobs.jobs(anna) == []
+
+
+def test_old_projects_with_work_under_way_are_jobs(tmp_path: Path) -> None:
+    projects = ProjectLibrary(tmp_path).projects
+    old, checked, *_ = (
+        projects.create("", str(number), "txt", [NewPart("Hi.")], ProjectSettings()).id for number in range(5)
+    )
+    projects.queue_parts(old, None, "all")
+    found = projects.page(None, 2, under_way=json.dumps([checked]))
+    assert [project.id for project in found] == [checked, old]

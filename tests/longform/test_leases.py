@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from longform.library import part_queue
+from longform.library.cast_repository import CharacterChanges
 from longform.library.project_records import (
     ClaimedPart,
     NewPart,
@@ -29,10 +30,13 @@ from longform.library.project_records import (
 )
 from longform.library.project_repository import ProjectLibrary
 from longform.library.replacements import TextReplacement
+from manuscript.passages import NewCharacter
 from studio import ROOT
+from studio.library.entries import DictionaryScope, Pronunciation
 from studio.library.schema import select
 from studio.library.store import Store
 from studio.library.take import NewTake, Take
+from studio.library.trash import TrashKind
 from studio.speech import plan as planner
 from tests.longform.test_projects import PROJECTS, create_project, parts_of, post_verb, until
 from tests.studio.conftest import Steered
@@ -239,7 +243,30 @@ CHANGES: dict[str, Callable[[ProjectLibrary, Project, list[str]], object]] = {
     ),
     "undo": lambda library, project, ids: library.replacements.undo(project.id, None),
     "restore": lambda library, project, ids: library.arrangement.restore(project.id, None, ids[:2]),
+    "restore from the trash": lambda library, project, ids: restore(library, "part"),
+    "undo from the trash": lambda library, project, ids: restore(library, "replacement"),
+    "pronunciation": lambda library, project, ids: library.pronunciations.add(
+        DictionaryScope("project", project.id), Pronunciation("part", "pahrt")
+    ),
+    "dictionary": lambda library, project, ids: library.pronunciations.merge(
+        DictionaryScope("project", project.id), [Pronunciation("part", "pahrt")], True
+    ),
+    "voice of a character": lambda library, project, ids: library.cast.edit(
+        project.id, None, person(library, project), CharacterChanges(voice="clara")
+    ),
+    "recast": lambda library, project, ids: library.cast.recast(project.id, None, {person(library, project): "clara"}),
+    "merge": lambda library, project, ids: library.cast.merge(project.id, None, person(library, project), None),
+    "restore a character": lambda library, project, ids: restore(library, "character"),
 }
+WITH_A_PERSON = ("voice of a character", "recast", "merge", "restore a character")
+
+
+def person(library: ProjectLibrary, project: Project) -> str:
+    return str(library.cast.members(project.id, None)[1].id)
+
+
+def restore(library: ProjectLibrary, kind: TrashKind) -> None:
+    library.trash.restore([(kind, item.id) for item in library.trash.page(None) if item.kind == kind], None)
 
 
 def spoken(library: ProjectLibrary) -> tuple[Project, list[str]]:
@@ -264,12 +291,17 @@ def test_recipes_are_computed_without_the_write_lock(
     project, ids = spoken(library)
     if change == "cancel":
         library.projects.queue_parts(project.id, None, "all")
-    if change == "undo":
+    if change.startswith("undo"):
         CHANGES["replacement"](library, project, ids)
-    if change == "restore":
+    if change in WITH_A_PERSON:
+        character = library.cast.add(project.id, None, NewCharacter("Ann", voice="boris"))
+        library.projects.edit_parts(project.id, None, ids, PartChanges(character=character.id))
+    if change == "restore a character":
+        CHANGES["merge"](library, project, ids)
+    if change in ("restore", "restore from the trash"):
         library.arrangement.delete(project.id, None, ids[:2])
         library.projects.edit(project.id, None, settings=replace(project.settings, speed=1.1))
-    locked, compute = list[bool](), Recipes.of
+    locked, compute = list[bool](), Recipes._recipe
 
     def watched(recipes: Recipes, *values: Any) -> str:
         with closing(sqlite3.connect(library.store.path, timeout=0)) as other:
@@ -281,10 +313,10 @@ def test_recipes_are_computed_without_the_write_lock(
                 locked.append(False)
         return compute(recipes, *values)
 
-    monkeypatch.setattr(Recipes, "of", watched)
+    monkeypatch.setattr(Recipes, "_recipe", watched)
     CHANGES[change](library, project, ids)
     assert locked and not any(locked)
-    state: PartState = "done" if change in ("cancel", "undo") else "stale"
+    state: PartState = "done" if change in ("cancel", "undo", "undo from the trash", "merge") else "stale"
     assert library.projects.get(project.id, None).parts[state] == len(ids)
 
 
@@ -311,4 +343,15 @@ def test_a_change_that_was_worked_out_before_another_one_is_worked_out_again(
     parts = library.projects.parts(project.id, None)
     assert [(part.text, part.state) for part in parts] == [
         ("Part 0.", "done"), ("Part of it.", "stale"), ("Part 2.", "done"),
+    ]  # fmt: skip
+
+
+def test_projects_of_a_key_that_is_gone_are_paused(tmp_path: Path) -> None:
+    library = ProjectLibrary(tmp_path)
+    for owner in ("ann", "bob", "cat"):
+        project = library.projects.create(owner, owner, "txt", [NewPart("Hi.")], ProjectSettings())
+        library.projects.queue_parts(project.id, None, "all")
+    library.assign_owners({"digest of ann": "ann", "cat": "cat"}, "ann")
+    assert [(one.owner, one.paused) for one in library.projects.page(None)] == [
+        ("cat", False), ("bob", True), ("ann", False),
     ]  # fmt: skip

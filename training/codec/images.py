@@ -6,11 +6,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.codec.codec_layers import CausalConv1d, CausalConvTranspose1d, ResidualUnit, Snake, Stack
+from engine.codec.codec_layers import CausalConv1d, CausalConvTranspose1d, ResidualUnit, Snake, Stack, Stateful
 from engine.codec.model import Decoder, DecoderBlock, Encoder, EncoderBlock
 
 
-def through_images(stack: Encoder | Decoder, x: Tensor) -> Tensor:
+def through_images(stack: Stateful, x: Tensor) -> Tensor:
     """The result of stack(x), for x (rows, channels, steps)."""
     return _run(stack, x.unsqueeze(2).contiguous(memory_format=torch.channels_last)).squeeze(2)
 

@@ -63,7 +63,7 @@ class Trainer:
     def run(self, transformer: Transformer, x: Tensor) -> Tensor:
         """Transformer.forward over whole sequences, block by block through the compiled function."""
         positions = torch.arange(x.shape[1], device=x.device)[None]
-        rope = rope_angles(positions, transformer.sizes.head_dim, transformer.sizes.rope_base)
+        rope = rope_angles(positions, *transformer.sizes.rope)
         for block in transformer.layers:
             assert isinstance(block, Block)
             x = self._block(block, x, rope, self._dropped)

@@ -52,7 +52,7 @@ export class CharacterRow extends EventTarget {
     this.more = element("button", { type: "button", className: "cast-more", onclick: () => this.#open(this.rare.hidden) }, [icon(MORE)]);
     this.element = element("li", {}, [
       this.face, element("div", { className: "cast-names" }, [this.name, this.aliases]), this.more,
-      element("div", { className: "cast-said" }, [this.play, this.line]), this.figures, this.gender, this.voice, this.rare,
+      element("div", { className: "cast-said" }, [this.play, this.line]), element("div", { className: "cast-facts" }, [this.figures, this.gender]), this.voice, this.rare,
     ]);
     this.#open(false);
     this.#takeDrops();

@@ -2,7 +2,7 @@
 
 import { address } from "./address.js";
 import { ask, fetched, form, json, readJson } from "./requests.js";
-import { phrase } from "../lib/phrases.js";
+import { LANGUAGE, phrase, worded } from "../lib/phrases.js";
 
 const RANDOM = "random"; // a voice determined by the seed alone
 const GENDERS = ["female", "male", "neutral"];
@@ -25,7 +25,12 @@ export const speakersOf = ({ voice }) => voice.split(", ").map((/** @type {strin
 export const genderOf = ({ gender }) => (GENDERS.includes(gender) ? phrase(/** @type {import("../lib/phrases.js").Key} */ (`voice.sounds.${gender}`)) : gender);
 
 /** Label in a list: "Clara · female · American". */
-export const labelOf = (voice) => [voice.name, genderOf(voice), voice.accent].filter(Boolean).join(" · ");
+export const labelOf = (voice) => [voice.name, genderOf(voice), worded(voice.accent ?? "")].filter(Boolean).join(" · ");
+
+export const traitsOf = ({ tags }) => tags.map(worded).join(", ");
+
+/** A voice's description; the bundled voices', which are in English, are replaced by their tags in other languages. */
+export const descriptionOf = (voice) => (voice.bundled && LANGUAGE !== "en" ? traitsOf(voice) : voice.description) || traitsOf(voice);
 
 const about = (reference) => `/v1/voices/${encodeURIComponent(reference)}`;
 

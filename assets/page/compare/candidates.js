@@ -7,7 +7,7 @@ import { keep, kept } from "../lib/storage.js";
 import { phrase } from "../lib/phrases.js";
 
 const MOST = 8;
-const STORE = "voice-studio-compare-1";
+const STORE = "compare-1";
 const OWN_CLIP = "clip"; // the user's clip, in place of a voice id
 
 /**

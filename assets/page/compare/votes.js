@@ -4,7 +4,7 @@ import { element } from "../lib/elements.js";
 import { keep, kept } from "../lib/storage.js";
 import { numeral } from "../lib/phrases.js";
 
-const STORE = "voice-studio-votes-1";
+const STORE = "votes-1";
 const ROUNDS = 200; // the newest, to be stored
 
 /** rounds: [{id, votes: [{label, score, best}]}], score 1 to 5 or null. Returns [{label, mean, best, votes, rounds}], the leader first. */

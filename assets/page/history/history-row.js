@@ -64,8 +64,8 @@ export class HistoryRow {
 
   #facts() {
     const { record } = this.take;
-    const voice = record.voice_revision ? `${speakersOf(record)}@${record.voice_revision}` : speakersOf(record);
-    const facts = [when(record.created), voice];
+    const facts = [when(record.created), speakersOf(record)];
+    if (record.voice_revision > 1) facts.push(`${phrase("inspector.revision")} ${record.voice_revision}`);
     if (record.seconds) facts.push(clock(record.seconds));
     if (record.regenerated_from) facts.push(phrase("takes.mended"));
     const figures = [phrase("takes.seed", { seed: String(record.seed) })];

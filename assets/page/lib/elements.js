@@ -52,6 +52,23 @@ export function showPlaying(button, isPlaying, label) {
 }
 
 /**
+ * Keep a CSS variable of the page equal to an element's height until the signal aborts.
+ *
+ * @param {HTMLElement} measured
+ * @param {string} variable
+ * @param {AbortSignal} signal
+ */
+export function publishHeight(measured, variable, signal) {
+  const { style } = document.documentElement;
+  const observer = new ResizeObserver(() => style.setProperty(variable, `${measured.offsetHeight}px`));
+  observer.observe(measured);
+  signal.addEventListener("abort", () => {
+    observer.disconnect();
+    style.removeProperty(variable);
+  });
+}
+
+/**
  * Set a parent's children. Existing ones stay in place, so that presses and focus on them survive.
  *
  * @param {Element} parent

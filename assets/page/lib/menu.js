@@ -2,7 +2,7 @@
 
 import { element } from "./elements.js";
 
-/** @typedef {{ words: string, note?: string, run: () => unknown, isGrave?: boolean, isDisabled?: boolean, isChecked?: boolean }} Item isChecked: for choices, whether it is chosen */
+/** @typedef {{ words: string, note?: string, run: () => unknown, isGrave?: boolean, isDisabled?: boolean, isChecked?: boolean, group?: string }} Item isChecked: for choices, whether it is chosen; group: the heading above it and its like */
 
 const GAP = 4; // px between button and menu
 
@@ -52,6 +52,23 @@ export function offerMenu(button, items, signal) {
 }
 
 /**
+ * Return where an item of a group goes: below the group's heading, which is created for its first item.
+ *
+ * @param {HTMLElement} box
+ * @param {string} group
+ */
+function holderOf(box, group) {
+  const last = /** @type {HTMLElement | null} */ (box.lastElementChild);
+  if (!group) return box;
+  if (last?.getAttribute("aria-label") === group) return last;
+  const holder = element("div", {}, [element("strong", { textContent: group, ariaHidden: "true" })]);
+  holder.setAttribute("role", "group");
+  holder.setAttribute("aria-label", group);
+  box.append(holder);
+  return holder;
+}
+
+/**
  * @param {HTMLElement} button
  * @param {Item[]} items
  */
@@ -60,19 +77,18 @@ function open(button, items) {
   if (box.matches(":popover-open")) box.hidePopover();
   opener = button;
   box.setAttribute("aria-label", button.getAttribute("aria-label") ?? button.textContent ?? "");
-  box.replaceChildren(
-    ...items.map(({ words, note = "", run, isGrave = false, isDisabled = false, isChecked }) => {
-      const entry = element("button", { type: "button", textContent: words, disabled: isDisabled, className: isGrave ? "grave" : "" });
-      entry.setAttribute("role", isChecked === undefined ? "menuitem" : "menuitemradio");
-      if (note) entry.append(" ", element("small", { textContent: note }));
-      if (isChecked !== undefined) entry.setAttribute("aria-checked", String(isChecked));
-      entry.addEventListener("click", () => {
-        box.hidePopover();
-        run();
-      });
-      return entry;
-    }),
-  );
+  box.replaceChildren();
+  items.forEach(({ words, note = "", run, isGrave = false, isDisabled = false, isChecked, group = "" }) => {
+    const entry = element("button", { type: "button", textContent: words, disabled: isDisabled, className: isGrave ? "grave" : "" });
+    entry.setAttribute("role", isChecked === undefined ? "menuitem" : "menuitemradio");
+    if (note) entry.append(" ", element("small", { textContent: note }));
+    if (isChecked !== undefined) entry.setAttribute("aria-checked", String(isChecked));
+    entry.addEventListener("click", () => {
+      box.hidePopover();
+      run();
+    });
+    holderOf(box, group).append(entry);
+  });
   box.showPopover();
   button.setAttribute("aria-expanded", "true");
   const [at, size] = [button.getBoundingClientRect(), box.getBoundingClientRect()];

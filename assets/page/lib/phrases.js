@@ -42,6 +42,13 @@ export function phraseIfKnown(key, given = {}) {
 }
 
 /**
+ * Return a word of the bundled voices and models in the page's language; others stay as written.
+ *
+ * @param {string} word
+ */
+export const worded = (word) => phraseIfKnown(`word.${word}`) ?? word;
+
+/**
  * Format a number in the user's locale, with this number of decimals.
  *
  * @param {number} value

@@ -19,7 +19,7 @@ class Memory {
   }
 }
 
-const PREFIX = "voice-studio-";
+const PREFIX = "voice-studio-"; // of every entry, so that none outlives a sign-out
 const LEFT = `${PREFIX}left`; // written when a person signs out, for the page's other tabs
 let hasLeft = false; // nothing is written any more: the page is about to reload
 
@@ -38,6 +38,9 @@ function opened(name) {
     return new Memory();
   }
 }
+
+/** The key of an entry in the browser's storage. @param {string} name */
+export const entryOf = (name) => PREFIX + name;
 
 /**
  * @param {string} name
@@ -101,7 +104,7 @@ globalThis.addEventListener?.("storage", ({ key }) => {
  */
 function readFrom(storage, name, otherwise) {
   try {
-    return JSON.parse(storage.getItem(name) ?? "null") ?? otherwise;
+    return JSON.parse(storage.getItem(entryOf(name)) ?? "null") ?? otherwise;
   } catch (problem) {
     if (!(problem instanceof SyntaxError)) throw problem;
     return otherwise;
@@ -118,7 +121,7 @@ function readFrom(storage, name, otherwise) {
 function writeTo(storage, name, value) {
   if (hasLeft) return;
   try {
-    storage.setItem(name, JSON.stringify(value));
+    storage.setItem(entryOf(name), JSON.stringify(value));
   } catch (problem) {
     if (problem.name !== "QuotaExceededError") throw problem;
   }

@@ -30,6 +30,7 @@ const USUAL_RATES = { none: 128, podcast: 128, acx: 192 }; // kbit/s of an MP3, 
 // Seconds of sound that a file takes in per second, until this browser has seen one being made: half of what one core encodes
 // as MP3. For a loudness standard the sound is measured too, before and after the adjustment.
 const PACE = { plain: 60, mastered: 25 };
+const STORE = "pace-1";
 const LEARNT = 5; // seconds that a file must take for its pace to count
 const LOOK = 1000; // ms between looks at the progress of a file
 const MISSES = 3; // looks without the file's job, which begins with the request and pauses between measuring and writing
@@ -57,7 +58,7 @@ export class FileMenu {
     if (rate === undefined) return "";
     const { seconds, settings: { loudness, bitrate } } = this.project;
     const bytes = 1000 * seconds * (rate || (bitrate ?? USUAL_RATES[loudness]) / 8);
-    return phrase("project.file.expected", { size: size(bytes), duration: duration(seconds / kept("pace", PACE)[this.#paceName]) });
+    return phrase("project.file.expected", { size: size(bytes), duration: duration(seconds / kept(STORE, PACE)[this.#paceName]) });
   }
 
   get #paceName() {
@@ -91,7 +92,7 @@ export class FileMenu {
       if (job) took = (performance.now() - began) / 1000;
       if (job) this.part("making").textContent = [phrase("project.making", { file: words }), parts, jobProgress(job)].join(" ").trim();
     }
-    if (took > LEARNT) keep("pace", { ...kept("pace", PACE), [name]: seconds / took });
+    if (took > LEARNT) keep(STORE, { ...kept(STORE, PACE), [name]: seconds / took });
     if (wasSeen) this.part("making").textContent = [phrase("project.made", { file: words }), parts].join(" ").trim();
   }
 }

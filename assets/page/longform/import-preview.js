@@ -27,6 +27,7 @@ export class ImportPreview extends EventTarget {
   #voices = [];
   #finds = new Latest();
   #isFinding = false;
+  #isCast = false; // whether it is a table that says who speaks
   /** Names that precede a colon in the text. @type {string[]} */
   #names = [];
   /** Voices chosen by hand, by folded name. @type {Map<string, string>} */
@@ -74,6 +75,7 @@ export class ImportPreview extends EventTarget {
     this.#source = source;
     this.part("sheet").hidden = true;
     this.#encoding = "";
+    this.#isCast = false;
     await this.#read();
   }
 
@@ -111,6 +113,8 @@ export class ImportPreview extends EventTarget {
     if (!isLatest()) return;
     this.say("");
     this.#names = speakers(text, typeof source === "string" ? 1 : 2);
+    const isCast = preview.columns.some(({ role }) => role === "character");
+    if (isCast !== this.#isCast) this.part("speakers").checked = this.#isCast = isCast;
     this.#show(preview);
     this.dispatchEvent(new CustomEvent("read"));
     this.part("make").focus({ preventScroll: true });

@@ -18,8 +18,8 @@ import { phrase } from "../lib/phrases.js";
 import { sharingWords } from "../shell/sharing.js";
 
 const REFRESH = 2000; // ms between two reads of the list
-const OPENED = "voice-studio-project-1";
-const PASTED = "voice-studio-pasted-1";
+const OPENED = "project-1";
+const PASTED = "pasted-1";
 const SETTLED = 300; // ms after the last key press
 
 /** Return the label for a state: a dot and a word. */

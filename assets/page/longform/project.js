@@ -2,7 +2,7 @@
 
 import { Refusal } from "../client/refusal.js";
 import { labelOf } from "../client/voices.js";
-import { element } from "../lib/elements.js";
+import { element, showPlaying } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { offerMenu } from "../lib/menu.js";
 import { once } from "../lib/once.js";
@@ -223,12 +223,14 @@ export class Project extends EventTarget {
     const isUnderWay = state === "running" || state === "paused";
     const missing = parts.new + parts.stale + parts.failed;
     this.part("speak").hidden = !missing;
+    this.part("speak").classList.toggle("long-main", !isUnderWay);
     this.part("speak").textContent = parts.done ? phrase("project.speak", { count: missing }) : phrase("project.speak.all");
     this.part("stale").hidden = !parts.stale || parts.stale === missing;
     this.part("stale").textContent = phrase("project.speak.stale", { count: parts.stale });
     this.part("pause").hidden = this.part("cancel").hidden = !isUnderWay;
-    this.part("pause").textContent = phrase(state === "paused" ? "project.resume" : "project.pause");
+    showPlaying(this.part("pause"), state !== "paused", phrase(state === "paused" ? "project.resume" : "project.pause"));
     this.part("play-all").hidden = !parts.done;
+    this.part("play-all").classList.toggle("long-main", !missing);
   }
 
   /** Make the button that plays all parts pause and resume them, so that a second click does not restart. */

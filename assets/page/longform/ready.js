@@ -5,6 +5,7 @@ import { numeral, phrase } from "../lib/phrases.js";
 
 /** Least pixels of a square cover that podcast apps and audiobook shops accept. @type {Record<string, number>} */
 const COVER_SIDES = { podcast: 1400, acx: 2400 };
+const OF_BOOKS = ["author", "year", "language", "cover-file", "opening_credits", "closing_credits"]; // fields that files of single lines have no use for
 const LONG = 5; // seconds of silence; the most that audiobook shops accept, and listeners think that the sound has ended
 
 /**
@@ -36,7 +37,8 @@ export function showReady(place, { parts, cover, settings }, { chapters, image, 
     [isFit, "cover-file", phrase("ready.cover.size", { width, height, side })],
     [Boolean(settings.opening_credits && settings.closing_credits), settings.opening_credits ? "closing_credits" : "opening_credits", phrase("ready.credits")],
   ];
-  const missing = checks.filter(([isThere]) => !isThere);
+  const isBook = !Object.values(settings.columns ?? {}).includes("id"); // else a table whose lines become files
+  const missing = checks.filter(([isThere, name]) => !isThere && (isBook || !OF_BOOKS.includes(name)));
   const key = JSON.stringify(missing);
   if (place.dataset.shown === key) return; // a press on a line is not lost
   place.dataset.shown = key;

@@ -2,7 +2,7 @@
 
 import { keep, kept } from "../lib/storage.js";
 
-const NAME = "listened";
+const NAME = "listened-1";
 const MOST = 100; // projects
 const EVERY = 5; // seconds of sound between two notes
 

@@ -4,7 +4,7 @@ import { changePart, changeProject } from "../client/projects.js";
 import { Refusal } from "../client/refusal.js";
 import { keep, kept } from "../lib/storage.js";
 
-const STORE = "voice-studio-unsaved-1"; // by project and key: changes and previous values
+const STORE = "unsaved-1"; // by project and key: changes and previous values
 
 /**
  * before: the values that the changes replace; isDue: to be sent again once the studio responds; problem: why they were not

@@ -8,6 +8,7 @@ import { RecogniserOffer } from "./recogniser-offer.js";
 import { phrase } from "../lib/phrases.js";
 
 const SETTLED = 500; // ms without typing before the transcript is checked
+const MOST_SILENCE = 3; // s cut off at both ends, without words
 const OF_WORDS = ["transcript_long", "transcript_short", "punctuation"]; // findings about the transcript
 
 /** The transcript, with marks where the recogniser's words differ. */
@@ -124,8 +125,12 @@ export class WordsStep {
     this.part("word-marks").replaceChildren(...(differ ? markedWords(marks) : []));
   }
 
+  /** Show findings about the transcript, and that a recording of which only a part is used says less. */
   #hint(findings) {
-    this.part("word-hints").replaceChildren(...findings.map(({ message }) => element("li", { textContent: message })));
+    const { sound, advice } = this.draft;
+    const messages = findings.map(({ message }) => message);
+    if (sound && advice && sound.seconds - advice.seconds > MOST_SILENCE) messages.unshift(phrase("newVoice.words.part"));
+    this.part("word-hints").replaceChildren(...messages.map((textContent) => element("li", { textContent })));
   }
 
   #say(words, isBad = true) {

@@ -5,15 +5,17 @@ import { recentTakes } from "../client/takes.js";
 import { speakersOf } from "../client/voices.js";
 import { element, labelled, partsOf, setChildren } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
-import { numeral, phrase } from "../lib/phrases.js";
+import { LOCALE, numeral, phrase } from "../lib/phrases.js";
 import { JobList } from "./jobs.js";
 
 const REFRESH = 1000; // ms, while the area is shown
 const SHOWN = 20;
-const COLUMNS = 6; // without the column of the button
-const FIGURES = 3; // index of the first column with figures
+const COLUMNS = 8; // without the column of the button
+const FIGURES = 5; // index of the first column with figures
 
 const STATES = ["waiting", "speaking", "finished", "cancelled", "failed"];
+
+const when = (/** @type {number} */ seconds) => new Date(1000 * seconds).toLocaleTimeString(LOCALE, { timeStyle: "short" });
 
 /** @type {(state: string) => string} */
 const named = (state) => (STATES.includes(state) ? phrase(/** @type {import("../lib/phrases.js").Key} */ (`queue.${state}`)) : state);
@@ -21,7 +23,7 @@ const named = (state) => (STATES.includes(state) ? phrase(/** @type {import("../
 function cells(take) {
   const first = take.first_audio_ms === null ? "" : `${Math.round(take.first_audio_ms)} ms`;
   const state = take.finish_reason === "length" ? phrase("queue.cut") : named(take.state);
-  return [state, speakersOf(take), take.audio_s ? phrase("time.seconds", { seconds: numeral(take.audio_s, 1) }) : "", first, take.rtf === null ? "" : numeral(take.rtf, 2), String(take.seed)];
+  return [when(take.created), take.excerpt ?? "", state, speakersOf(take), take.audio_s ? phrase("time.seconds", { seconds: numeral(take.audio_s, 1) }) : "", first, take.rtf === null ? "" : numeral(take.rtf, 2), String(take.seed)];
 }
 
 export class Queue {

@@ -1,8 +1,8 @@
 // This browser's preferences: theme, first voice, audio buffered before playing, volume, text, figures. Shows no controls.
 
-import { keep, kept } from "../lib/storage.js";
+import { entryOf, keep, kept } from "../lib/storage.js";
 
-const STORE = "voice-studio-preferences-1";
+const STORE = "preferences-1";
 const DEFAULTS = { theme: "system", voice: "", wait: "auto", volume: 1, rate: 1, details: "off", text: "on" };
 
 /** Fires "change" with {values} after every change. Read preferences as properties of `values`. */
@@ -11,7 +11,7 @@ export class Preferences extends EventTarget {
 
   constructor() {
     super();
-    addEventListener("storage", ({ key }) => key === STORE && this.#take(kept(STORE, {}))); // changed in another tab
+    addEventListener("storage", ({ key }) => key === entryOf(STORE) && this.#take(kept(STORE, {}))); // changed in another tab
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#showTheme());
     new MutationObserver(() => this.#showTheme()).observe(document.body, { attributeFilter: ["class"] }); // Gradio sets it too
     this.#show();

@@ -9,8 +9,7 @@ import { chooseLanguage, chosenLanguage } from "./language.js";
 import { LOCALE, numeral, phrase } from "../lib/phrases.js";
 import { TrashList } from "../trash/trash-list.js";
 
-const MIB = 2 ** 20;
-const size = (bytes) => (bytes < 1024 * MIB ? `${numeral(bytes / MIB, 1)} MiB` : `${numeral(bytes / MIB / 1024, 2)} GiB`);
+const size = (bytes) => (bytes < 1e9 ? `${numeral(bytes / 1e6, 1)} MB` : `${numeral(bytes / 1e9, 2)} GB`);
 
 const AGO = new Intl.RelativeTimeFormat(LOCALE, { style: "short" });
 

@@ -2,7 +2,8 @@
 
 import { isThroughGradio, needsKey } from "../client/host.js";
 import { places } from "../client/places.js";
-import { queue } from "../client/system.js";
+import { queue, signOut } from "../client/system.js";
+import { offerMenu } from "../lib/menu.js";
 import { once } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
 
@@ -11,9 +12,9 @@ const STALE = 10_000; // ms: a key may be revoked while nothing else on the page
 export class Account {
   #next = 0; // time of the next request, by performance.now()
 
-  /** name: the element that shows the caller's name; health: reports when the studio can answer. */
+  /** name: the button that shows the caller's name and opens a menu; health: reports when the studio can answer. */
   constructor(name, health) {
-    this.name = name;
+    this.name = offerMenu(name, () => [{ words: phrase("settings.signOut"), run: () => signOut() }]);
     if (!isThroughGradio) health.watch(({ status }) => status === "ready" && performance.now() >= this.#next && this.look());
   }
 

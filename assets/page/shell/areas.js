@@ -52,6 +52,7 @@ export class Areas extends EventTarget {
       else link.remove();
     }
     addEventListener("hashchange", () => this.#follow());
+    root.querySelector("[data-part=skip]").addEventListener("click", () => this.#enter());
   }
 
   /** Show the address's view. To be called once all listeners are attached. */
@@ -70,6 +71,13 @@ export class Areas extends EventTarget {
   /** The item of the shown view, or "". */
   get item() {
     return this.#item;
+  }
+
+  /** Move the keyboard focus past the links, to the shown view. */
+  #enter() {
+    const panel = panelOf(this.#shown);
+    panel.tabIndex = -1;
+    panel.focus();
   }
 
   show(view, item = "") {

@@ -28,5 +28,5 @@ export function sharingWords({ owner, sharing, right, bundled = false }) {
  */
 export function sharingItems({ sharing, right }, choose) {
   if (!needsKey || right !== "own") return [];
-  return CHOICES.map(([value, key]) => ({ words: phrase(key), isChecked: value === sharing, run: () => choose(value) }));
+  return CHOICES.map(([value, key]) => ({ words: phrase(key), isChecked: value === sharing, group: phrase("sharing.do"), run: () => choose(value) }));
 }

@@ -10,7 +10,7 @@ import { plainVoice } from "../takes/take.js";
 import { dealVoices, folded, speakers, voiceNamed } from "./dialogue.js";
 import { phrase } from "../lib/phrases.js";
 
-const STORE = "voice-studio-cast-1";
+const STORE = "cast-1";
 const RANDOM = "random"; // a different voice for each take
 
 /** Fires "change" when the mode or a voice changes. */

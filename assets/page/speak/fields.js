@@ -6,7 +6,7 @@ import { keepByTab, keptByTab } from "../lib/storage.js";
 
 /** In the order of the values passed by studio/ui/page.py. */
 const NAMES = ["text", "source", "voice", "clipText", "temperature", "topP", "topK", "speed", "cutAfter", "seed"];
-const STORE = "voice-studio-1";
+const STORE = "1"; // the draft
 const SHOWN = 500; // ms after which Gradio certainly shows new values
 const SETTLED = 300; // ms without a change before the draft is saved
 

@@ -8,7 +8,7 @@ import { keep, kept } from "../lib/storage.js";
 import { typeInto } from "../lib/typing.js";
 import { readingLine } from "./reading-line.js";
 
-const STORE = "voice-studio-as-written-1";
+const STORE = "as-written-1";
 const SETTLED = 500; // ms without a change before a request
 
 /** Fires "told" with {language} after each response: the script's probable language, null if unknown. */

@@ -4,7 +4,7 @@ import { duration } from "../lib/time.js";
 import { typeInto } from "../lib/typing.js";
 import { expectedSeconds } from "./request.js";
 import { BRACKETS, bracketedIn, KNOWN, offered } from "./speech-tags.js";
-import { LANGUAGE, phrase } from "../lib/phrases.js";
+import { LANGUAGE, phrase, worded } from "../lib/phrases.js";
 
 const MOST_CHARACTERS = 16384; // the API's limit for a request
 const PART_BYTES = 300; // the API splits longer scripts at sentence ends
@@ -149,7 +149,7 @@ export class ScriptTools extends EventTarget {
   }
 
   #chip(tag) {
-    const chip = Object.assign(document.createElement("button"), { type: "button", className: "tag", textContent: tag });
+    const chip = Object.assign(document.createElement("button"), { type: "button", className: "tag", textContent: tag, title: worded(tag) });
     chip.setAttribute("aria-label", phrase("speak.tags.insert", { tag }));
     chip.addEventListener("click", () => insertTag(this.area, tag));
     return chip;

@@ -1,6 +1,6 @@
 // Describes the chosen voice in a line and plays its recording as a preview.
 
-import { previewAddress } from "../client/voices.js";
+import { descriptionOf, previewAddress } from "../client/voices.js";
 import { Recorded } from "../player/track.js";
 import { phrase } from "../lib/phrases.js";
 
@@ -11,7 +11,7 @@ export function offerPreview(buttons, { fields, playButtons, errorCard }) {
   const usual = about?.textContent ?? "";
   fields.addEventListener("change", ({ detail }) => {
     const chosen = fields.voices.find(({ id }) => id === detail.values.voice);
-    if (about) about.textContent = chosen?.description || chosen?.tags.join(", ") || usual;
+    if (about) about.textContent = (chosen && descriptionOf(chosen)) || usual;
   });
   const play = (button) => {
     const { voice } = fields.values;

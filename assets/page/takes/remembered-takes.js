@@ -2,7 +2,7 @@
 
 import { keepByTab, keptByTab } from "../lib/storage.js";
 
-const STORE = "voice-studio-takes-1";
+const STORE = "takes-1";
 
 /** [{id, number, voiceName}], oldest first. */
 export function remembered() {

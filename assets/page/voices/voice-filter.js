@@ -1,7 +1,7 @@
 // The filter of the library's list: gender, accent, language and tags, as far as any voice has them.
 
 import { element, setChildren } from "../lib/elements.js";
-import { LANGUAGE, phrase } from "../lib/phrases.js";
+import { LANGUAGE, phrase, worded } from "../lib/phrases.js";
 
 /** @type {Record<string, import("../lib/phrases.js").Key>} */
 const CHOICES = { gender: "voice.gender", accent: "voice.accent", language: "voice.language" };
@@ -45,7 +45,7 @@ export class VoiceFilter extends EventTarget {
   offer({ tags, genders, accents, languages: spoken }) {
     this.#offerTags(tags);
     this.#offerChoice("gender", genders.map((gender) => [gender, gender in GENDERS ? phrase(GENDERS[gender]) : titled(gender)]));
-    this.#offerChoice("accent", accents.map((accent) => [accent, accent]));
+    this.#offerChoice("accent", accents.map((accent) => [accent, worded(accent)]));
     const known = new Set(spoken.map((language) => language.split("-")[0].toLowerCase())); // of any region
     this.#offerChoice("language", [...known].map((language) => [language, inWords(language)]));
   }
@@ -61,13 +61,13 @@ export class VoiceFilter extends EventTarget {
 
   #offerTags(tags) {
     this.#tags = new Set([...this.#tags].filter((tag) => tags.includes(tag)));
-    const present = new Map([...this.part("tags").children].map((button) => [button.textContent, button]));
+    const present = new Map([...this.part("tags").children].map((button) => [button.value, button]));
     setChildren(this.part("tags"), tags.map((tag) => present.get(tag) ?? this.#tag(tag)));
-    for (const button of this.part("tags").children) button.setAttribute("aria-pressed", String(this.#tags.has(button.textContent)));
+    for (const button of this.part("tags").children) button.setAttribute("aria-pressed", String(this.#tags.has(button.value)));
   }
 
   #tag(tag) {
-    const button = element("button", { type: "button", className: "tag", textContent: tag });
+    const button = element("button", { type: "button", className: "tag", value: tag, textContent: worded(tag) });
     button.onclick = () => {
       if (!this.#tags.delete(tag)) this.#tags.add(tag);
       this.#changed();

@@ -5,14 +5,14 @@ import { initialOf } from "./initial.js";
 import { Inspector } from "./inspector.js";
 import { PackImport } from "./pack-import.js";
 import { VoiceFilter } from "./voice-filter.js";
-import { changeVoice, findVoices, genderOf, previewAddress } from "../client/voices.js";
+import { changeVoice, descriptionOf, findVoices, genderOf, previewAddress, traitsOf } from "../client/voices.js";
 import { restore } from "../client/trash.js";
 import { Recorded } from "../player/track.js";
 import { element, icon, Keyed, labelled, partsOf, setChildren } from "../lib/elements.js";
 import { STAR } from "../lib/icons.js";
 import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
-import { phrase } from "../lib/phrases.js";
+import { phrase, worded } from "../lib/phrases.js";
 import { sharingWords } from "../shell/sharing.js";
 import { offerUndo } from "../trash/undo-toast.js";
 
@@ -182,10 +182,10 @@ export class Voices extends EventTarget {
   }
 
   #card(voice) {
-    const facts = [genderOf(voice), voice.accent || voice.language, voice.tags.join(", ") || voice.description, sharingWords(voice)].filter(Boolean).join(" · ");
+    const facts = [genderOf(voice), worded(voice.accent) || voice.language, traitsOf(voice) || voice.description, sharingWords(voice)].filter(Boolean).join(" · ");
     const open = element("button", { type: "button", className: "card-open", onclick: () => this.#inspect(voice.id) }, [
       element("strong", { textContent: voice.name }), " ",
-      element("span", { className: "quiet", textContent: facts, title: voice.description || facts }),
+      element("span", { className: "quiet", textContent: facts, title: descriptionOf(voice) || facts }),
     ]);
     const listen = element("button", { type: "button", className: "card-listen" }, [initialOf(voice), icon(PLAY)]);
     listen.onclick = () => this.#do(() => this.playButtons.press(listen, new Recorded({ name: phrase("speak.voice.recording", { name: voice.name }), source: previewAddress(voice.id) })));

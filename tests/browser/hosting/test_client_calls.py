@@ -96,8 +96,18 @@ def test_calls_of_another_caller_cannot_be_read_or_cancelled(ann: httpx.Client, 
     assert ann.post("/gradio_api/cancel", content=b"nonsense").status_code in (400, 422)
 
 
-def test_disconnect_frees_the_callers_share(served: Served, bob: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disconnect_ends_calls_and_frees_the_callers_share(
+    served: Served, bob: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(call_queue, "MAX_CALLS_PER_CALLER", 2)
+    engine = served.app.state.studio.speech.host.engine()
+    engine.first_frame_gate.clear()
+    for name in ("/synthesize", "/synthesize_stream"):  # the first yields nothing before its end
+        event = call(bob, name, STREAM).json()["event_id"]
+        with bob.stream("GET", f"/gradio_api/call{name}/{event}"):
+            served.until(running=1)
+        served.until(running=0, waiting=0)
+    engine.first_frame_gate.set()
     for _ in range(4):
         event = call(bob, "/synthesize_stream", ["Two words.", "anna", None, "", -1, 0.8, 0.9, 30, 0, 1, False])
         assert event.status_code == 200

@@ -19,8 +19,8 @@ from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import serve
 
 Open = Callable[..., Screen]
-MOST, MOST_IN_ALL = 12, 90
-"""Limits for the page's files, and for all requests: Gradio fetches the scripts of every existing kind of component."""
+MOST, MOST_IN_ALL = 12, 40
+"""Limits for the page's files, and for all requests."""
 MOST_SHIFT = 0.03
 """Layout shift of a load, as browsers measure it; 0.1 is considered good."""
 SHIFT = """() => new Promise((told) => {

@@ -67,6 +67,9 @@ def test_keys_have_names_limits_and_rights_and_a_lost_key_is_requested_again(
         screen = Screen(page, studio).ready()
         signed_in = page.locator("#signed-in")
         expect(signed_in).to_have_text("bob")
+        signed_in.click()
+        expect(page.get_by_role("menuitem", name="Sign out")).to_be_focused()
+        page.keyboard.press("Escape")
         statuses: list[int] = []
         page.on("response", lambda answer: statuses.append(answer.status) if "/v1/" in answer.url else None)
         page.get_by_role("button", name="4 takes").click()

@@ -38,6 +38,8 @@ def test_a_changed_table_updates_its_lines_and_files_keep_their_names(studio: Se
     area, page = area_of(screen), screen.page
     area.get_by_label("Choose a document").set_input_files(table("\n".join(LINES)))
     expect(area.get_by_text("200 lines")).to_be_visible()
+    speakers = area.locator("[data-part=people] .cast-list > li")  # without a press, as the table says who speaks
+    expect(speakers.locator(".cast-figures")).to_have_text(["100 lines", "100 lines"])
     assert serious_violations(screen) == []
     role = area.get_by_label("Role of the column Notes")
     assert role.input_value() == ""
@@ -93,6 +95,10 @@ def test_text_stays_in_view(studio: Served, open_page: Open, width: int, height:
     row = rows(area).nth(1)
     row.get_by_role("button", name="Speak part 2").click()
     expect(row).to_contain_text("Done")
+    if width == 1280:
+        area.get_by_role("button", name="Replace", exact=True).click()
+        assert row.evaluate("(row) => row.parentElement.getBoundingClientRect().top + scrollY") <= 225
+        area.get_by_role("button", name="Replace", exact=True).click()
     row.get_by_role("checkbox").check()
     row.get_by_role("button", name="Play part 2").click()
     expect(page.locator("#dock [data-part=status]")).not_to_be_empty()

@@ -105,7 +105,7 @@ def test_document_is_spoken_corrected_and_played(studio: Served, open_page: Open
     rows.nth(0).get_by_label("Text of part 1").fill("Another one.")
     rows.nth(0).get_by_label("Text of part 1").blur()
     expect(rows.nth(0)).to_contain_text("Changed")
-    area.get_by_role("button", name="Speak all 2 remaining parts").click()
+    area.get_by_role("button", name="Speak the remaining 2").click()
     expect(area.locator("[data-part=state]")).to_contain_text("3 of 3 parts spoken")
     expect(area.get_by_role("button", name=re.compile("remaining"))).to_be_hidden()
     rows.nth(2).get_by_role("button", name="Speak part 3 again").click()

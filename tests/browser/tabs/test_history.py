@@ -85,7 +85,7 @@ def test_new_browser_starts_with_an_empty_list_and_finds_takes_in_the_history(se
     screen = open_page(served).ready()
     expect(screen.takes).to_have_count(0)
     row = history(screen, "from elsewhere")
-    for fact in ("Bert@1", "seed 11", "0:00.9", "Cut off before the end", "RTF", "first audio"):
+    for fact in ("Bert", "seed 11", "0:00.9", "Cut off before the end", "RTF", "first audio"):
         expect(row).to_contain_text(fact)
     row.get_by_role("button", name="Play").click()
     screen.until_over()

@@ -282,7 +282,7 @@ def test_changes_of_others_are_not_overwritten_and_voice_defaults_are_used(studi
     with studio.client() as client:
         assert client.get("/v1/voices/narrator").json()["description"] == "Twice."
     screen.page.unroute_all()
-    inspector.get_by_role("button", name="Use Bert in the Studio").click()
+    inspector.get_by_role("button", name="Use in the Studio: Bert").click()
     expect(picked(screen)).to_have_value("Bert")
     screen.page.wait_for_function("window.studio.fields.values.temperature === 0.4")
     screen.script.fill("Two words")
@@ -316,7 +316,7 @@ def test_voice_facts_are_edited_and_shown_and_names_are_escaped(studio: Served, 
     inspector.get_by_role("button", name="From the name").click()
     inspector.get_by_role("button", name="Save").click()
     expect(initial).to_have_css("color", "rgb(255, 255, 255)")
-    inspector.get_by_role("button", name="Use Cleo in the Studio").click()
+    inspector.get_by_role("button", name="Use in the Studio: Cleo").click()
     expect(picked(screen)).to_have_value("Cleo · female · Irish")
     expect(screen.page.locator("#about-voice")).to_have_text("Low and slow.")
     with studio.client() as client:
@@ -333,7 +333,7 @@ def test_inspector_fits_a_phone(studio: Served, open_page: Open) -> None:
     inspector = inspect(screen, "Anna")
     box = inspector.bounding_box()
     assert box and box["width"] <= 390 and box["y"] > 60
-    inspector.get_by_role("button", name="Hear Anna speak").tap()
+    inspector.get_by_role("button", name="Hear it speak: Anna").tap()
     expect(inspector.locator("[data-playing]")).to_have_count(1)
     assert screen.page.evaluate("document.documentElement.scrollWidth") <= 390
     assert serious_violations(screen) == []

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import pytest
 import torch
 
-from engine.codec import ONLY_ENCODES, TransformerConfig, part_on
-from tests.engine.codec.small_codec import random_codec, transformer
+from engine.codec import ONLY_ENCODES, Codec, part_on
+from tests.engine.codec.small_codec import random_codec, random_qwen_codec, transformer
 from tests.engine.kernels.interpreter import DEVICE
 
 fused = pytest.importorskip("engine.fused.codec_decoder")
@@ -25,13 +28,19 @@ CHUNKS = (
 
 
 @pytest.mark.parametrize(
-    ("post", "chunks"), [(transformer(dim=20, n_head=2, head_dim=12), CHUNKS), (transformer(), CHUNKS[:2])]
+    ("made", "chunks"),
+    [
+        (partial(random_codec, transformer(dim=20, n_head=2, head_dim=12)), CHUNKS),
+        (partial(random_codec, transformer()), CHUNKS[:2]),
+        (partial(random_qwen_codec, 20), CHUNKS),
+        (partial(random_qwen_codec, 24), CHUNKS[:2]),
+    ],
 )
 @torch.inference_mode()
 def test_streams_in_uneven_chunks_and_changing_batches_equal_each_alone(
-    post: TransformerConfig, chunks: tuple[tuple[tuple[int, ...], int], ...]
+    made: Callable[[], Codec], chunks: tuple[tuple[tuple[int, ...], int], ...]
 ) -> None:
-    codec = random_codec(post).to(DEVICE)
+    codec = made().to(DEVICE)
     codes = torch.randint(0, 10, (3, 3, 14), generator=torch.Generator().manual_seed(1)).to(DEVICE)  # some out of range
     alone = codec.decode(codes)[:, 0]
     clip = torch.randn(1, 1, 60, generator=torch.Generator().manual_seed(2)).to(DEVICE)

@@ -30,6 +30,7 @@ from triton.compiler import compile as compile_kernel
 from triton.runtime.driver import driver
 
 from engine.codec.codec_config import Precision
+from engine.codec.qwen_codec import ExactConfig
 from engine.config import ModelConfig, TransformerSizes, Weights
 from engine.fused.codec_decoder import FusedDecoder
 from engine.fused.codec_encoder import FusedEncoder
@@ -43,7 +44,7 @@ from engine.kernels.rms_norm import rms_norm
 from engine.model.dual_ar import DualAR
 from engine.model.kv_cache import KVCache
 from engine.model.slots import Slots
-from tests.engine.codec.small_codec import random_codec, transformer
+from tests.engine.codec.small_codec import random_codec, random_qwen_codec, transformer
 
 COMPANY: dict[Precision, int] = {"float32": 8, "tf32": 8, "bfloat16": 1}
 """Rows, and frames of each, to compile decoders for: one uses the tiles for few steps, eight the tiles for many. No
@@ -156,6 +157,11 @@ def compile_codecs(requests: Requests) -> None:
         decoder = FusedDecoder(random_codec(part, decoder_dim=4 * FUSED_CHANNELS, **sizes), 7, precision)
         with torch.inference_mode(), requests.compiled():
             decoder(torch.zeros(size, decoder.num_codebooks, size).long(), torch.arange(size))
+    post = ExactConfig(48, 48, n_layer=1, n_head=3, head_dim=16, intermediate_size=48, window=5)
+    kept: dict[str, Any] = {"latent_dim": 48, "decoded_dim": 48, "decoder_dim": 4 * FUSED_CHANNELS}
+    decoder = FusedDecoder(random_qwen_codec(48, post_module=post, **kept), 7, "tf32")
+    with torch.inference_mode(), requests.compiled():
+        decoder(torch.zeros(1, decoder.num_codebooks, 1).long(), torch.arange(1))
     encoder = FusedEncoder(random_codec(part, encoder_dim=16, **sizes), 2)
     with requests.compiled():
         encoder(torch.zeros(1, 1, 2048))

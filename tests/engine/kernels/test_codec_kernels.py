@@ -51,11 +51,12 @@ def test_convolution_with_snake_and_residual_and_its_state_match_the_plain_one(
 
 
 def test_last_convolution_and_its_state_match_the_plain_one() -> None:
-    for rows, steps, channels in ((3, 5, 40), (2, 50, 96), (1, 3, 16)):
+    for rows, steps, channels, clamps in ((3, 5, 40, False), (2, 50, 96, True), (1, 3, 16, False)):
         x, weight, bias = random(rows, steps, channels, seed=1), random(7, channels, scale=0.1, seed=2), random(1)
         mine = state(rows, 6, channels)
         plain = copy_of(mine)
-        assert close(kernels.sound_conv(x, weight, bias, mine), twins.sound_conv_twin(x, weight, bias, plain))
+        got = kernels.sound_conv(x, weight, bias, mine, clamps)
+        assert close(got, twins.sound_conv_twin(x, weight, bias, plain, clamps))
         assert torch.equal(mine.columns, plain.columns)
 
 
@@ -159,16 +160,22 @@ def test_depthwise_convolution_with_norm_matches_the_plain_one() -> None:
         assert torch.equal(mine.columns, plain.columns)
 
 
-@pytest.mark.parametrize(("steps", "heads", "head_dim", "window"), [(1, 2, 64, 128), (5, 3, 12, 7), (8, 1, 32, 4)])
-def test_window_attention_and_its_ring_match_the_plain_one(steps: int, heads: int, head_dim: int, window: int) -> None:
+@pytest.mark.parametrize(
+    ("steps", "heads", "head_dim", "window", "exact"),
+    [(1, 2, 64, 128, False), (5, 3, 12, 7, True), (8, 1, 32, 4, False)],
+)
+def test_window_attention_and_its_ring_match_the_plain_one(
+    steps: int, heads: int, head_dim: int, window: int, exact: bool
+) -> None:
     shape = (5, window - 1 + steps, heads, head_dim)
     keys, values = random(*shape, seed=1), random(*shape, seed=2)
     plain_keys, plain_values = keys.clone(), values.clone()
     frequencies = 1e4 ** -torch.linspace(0, 1, head_dim // 2, device=DEVICE)
     slots, positions = torch.tensor(SLOTS, device=DEVICE), torch.tensor([3, 0, 1000, 0, 70_000], device=DEVICE)
     qkv = random(3, steps, 3, heads, head_dim, seed=3)
-    got = kernels.window_attention(qkv, frequencies, keys, values, slots, positions, window)
-    plain = twins.window_attention_twin(qkv, frequencies, plain_keys, plain_values, slots, positions, window)
+    how = slots, positions, window, exact
+    got = kernels.window_attention(qkv, frequencies, keys, values, *how)
+    plain = twins.window_attention_twin(qkv, frequencies, plain_keys, plain_values, *how)
     assert close(got, plain) and close(keys, plain_keys) and torch.equal(values, plain_values)
 
 

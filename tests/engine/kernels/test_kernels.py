@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from engine.model.draw_rules import RepetitionAware
 from engine.model.layers import rope_angles
 from engine.model.slots import Slots
 from engine.model.stored_weight import StoredWeight
@@ -26,6 +27,7 @@ def close(a: Tensor, b: Tensor) -> bool:
 def state_of(**tensors: Tensor) -> Slots:
     """A state that has only these tensors."""
     state = object.__new__(Slots)
+    state.rule = RepetitionAware(stop=0)
     vars(state).update(tensors)
     return state
 
@@ -244,7 +246,7 @@ def test_sampled_tokens_equal_the_plain_ones() -> None:
         seed = torch.randint(0, 2**63 - 1, (rows,), generator=generator).to(DEVICE)
         frame = torch.randint(0, 5000, (rows,), generator=generator).to(DEVICE)
         recent = torch.randint(-1, columns, (rows, 10), generator=generator).to(DEVICE)
-        state = state_of(temperature=temperature, top_p=top_p, top_k=top_k, seed=seed, frame=frame, recent=recent)
+        state = state_of(temperature=temperature, top_p=top_p, top_k=top_k, seed=seed, frame=frame, memory=recent)
         assert torch.equal(kernels.sample(logits, slots, state, 3), twins.sample_twin(logits, slots, state, 3))
         drawn = []
         for draw in (kernels.sample, twins.sample_twin):
@@ -271,7 +273,7 @@ def test_end_frame_matches_the_plain_one() -> None:
         positions, frames = torch.tensor([0, 6, 7, 98], device=DEVICE), torch.arange(4, device=DEVICE)
         last = torch.tensor([0, 99, 99, 99], device=DEVICE)
         drawn = torch.tensor([17, 0], device=DEVICE)  # 17 stops
-        state = state_of(input=inputs, position=positions, frame=frames, recent=recent, last_position=last)
+        state = state_of(input=inputs, position=positions, frame=frames, memory=recent, last_position=last)
         host = end_frame(slots, codes, drawn, 17, text, audio, 2.5, state)
         states.append((inputs, recent, positions, frames, host))
     assert close(states[0][0], states[1][0])

@@ -11,9 +11,10 @@ from engine.kernels.conv_state import ConvState
 from engine.kernels.residual_unit import UnitWeights
 from engine.kernels.rope import HeadInputs
 from engine.kernels.sample import EmbedOut
+from engine.model.draw_rules import RepetitionAware
 from engine.model.dual_ar import attention
 from engine.model.layers import apply_rope
-from engine.model.sampling import draw, draw_semantic, exponential_noise, host_frame
+from engine.model.sampling import draw, exponential_noise, host_frame
 from engine.model.slots import Slots
 from engine.model.stored_weight import StoredWeight
 
@@ -167,7 +168,8 @@ def sample_twin(
     noise = exponential_noise(state.seed[slots], state.frame[slots], first_draw + 2, ranks)[:, first_draw:]
     stop = logits.shape[1] - 1
     if semantic:
-        token = draw_semantic(logits, temperature, top_p, top_k, noise, state.recent[slots], stop)
+        how = temperature, top_p, top_k
+        token = RepetitionAware(stop).main(logits, how, noise, state.memory[slots], state.frame[slots])
     else:
         token = draw(logits, temperature, top_p, top_k, noise[:, 0])
     if into:
@@ -177,20 +179,22 @@ def sample_twin(
     return token
 
 
-def sound_conv_twin(x: Tensor, weight: Tensor, bias: Tensor, state: ConvState) -> Tensor:
+def sound_conv_twin(x: Tensor, weight: Tensor, bias: Tensor, state: ConvState, clamps: bool = False) -> Tensor:
     """`sound_conv` in plain torch."""
     joined = extend(x, state).float().transpose(1, 2)
-    return torch.nn.functional.conv1d(joined, weight.t()[None], bias)[:, 0].tanh()
+    y = torch.nn.functional.conv1d(joined, weight.t()[None], bias)[:, 0]
+    return y.clamp(-1, 1) if clamps else y.tanh()
 
 
 def window_attention_twin(
-    qkv: Tensor, frequencies: Tensor, keys: Tensor, values: Tensor, slots: Tensor, positions: Tensor, window: int
-) -> Tensor:
+    qkv: Tensor, frequencies: Tensor, keys: Tensor, values: Tensor, slots: Tensor, positions: Tensor, window: int,
+    exact: bool = False,
+) -> Tensor:  # fmt: skip
     """`window_attention` in plain torch."""
     ring = keys.shape[1]
     q_positions = positions[slots][:, None] + torch.arange(qkv.shape[1], device=qkv.device)
     angles = (q_positions.float()[..., None] * frequencies)[:, :, None]
-    cos, sin = angles.cos().bfloat16().float(), angles.sin().bfloat16().float()
+    cos, sin = (part if exact else part.bfloat16().float() for part in (angles.cos(), angles.sin()))
     q, k = (_turned(qkv[:, :, i].float(), cos, sin) for i in (0, 1))
     keys[slots[:, None], q_positions % ring], values[slots[:, None], q_positions % ring] = k, qkv[:, :, 2].float()
     k_positions = positions[slots][:, None] + torch.arange(1 - window, qkv.shape[1], device=qkv.device)

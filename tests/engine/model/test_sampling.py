@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from engine.model.sampling import REPEAT_WINDOW, draw, draw_semantic, exponential_noise
+from engine.model.draw_rules import Penalised, RepetitionAware
+from engine.model.sampling import REPEAT_WINDOW, draw, exponential_noise
 
 RANKS = 64
 
@@ -117,7 +118,7 @@ def test_a_repeated_semantic_token_is_drawn_again_at_temperature_1_and_top_p_09(
     temperature, top_p, top_k = parameters(rows, 5)
     recent = torch.randint(size, (rows, REPEAT_WINDOW), generator=torch.Generator().manual_seed(1))
     recent[::5] = -1
-    drawn = draw_semantic(logits, temperature, top_p, top_k, noise, recent, stop)
+    drawn = RepetitionAware(stop).main(logits, (temperature, top_p, top_k), noise, recent, torch.zeros(rows))
     again = 0
     for row in range(rows):
         line, k = logits[row].numpy(), int(top_k[row])
@@ -126,6 +127,38 @@ def test_a_repeated_semantic_token_is_drawn_again_at_temperature_1_and_top_p_09(
             expected, again = choose(line, 1.0, 0.9, k, noise[row, 1].numpy()), again + 1
         assert int(drawn[row]) == expected
     assert 50 < again < 350, "both branches must be taken for this test to mean anything"
+
+
+def test_the_penalised_rule_follows_hugging_faces_order() -> None:
+    rows, size = 300, 24
+    stop = size - 1
+    logits, noise = random_logits(rows, size, 8), noise_for(rows, 2)
+    temperature, top_p, top_k = parameters(rows, 5)
+    generator = torch.Generator().manual_seed(2)
+    said, frame = torch.randint(3, (rows, size), generator=generator), torch.randint(4, (rows,), generator=generator)
+    drawn = Penalised(stop).main(logits, (temperature, top_p, top_k), noise, said, frame)
+    for row in range(rows):
+        line = [value * 1.05 if value < 0 else value / 1.05 for value in logits[row].tolist()]
+        line = [new if count else old for new, old, count in zip(line, logits[row].tolist(), said[row], strict=True)]
+        allowed = [index for index in range(size) if index != stop or frame[row] >= 2]
+        order = sorted(allowed, key=lambda index: -line[index])[: int(top_k[row])]
+        heat = float(temperature[row])
+        if heat == 0:
+            assert int(drawn[row]) == order[0]
+            continue
+        shares = np.exp([(line[index] - line[order[0]]) / heat for index in order])
+        before = np.cumsum(shares / shares.sum()) - shares / shares.sum()
+        kept = max(1, int((before < float(top_p[row])).sum()))
+        chances = shares[:kept] / noise[row, 0, :kept].numpy()
+        assert int(drawn[row]) == order[int(chances.argmax())]
+
+
+def test_a_count_of_what_was_said_can_be_taken_back() -> None:
+    rule, memory = Penalised(stop=5), torch.zeros(2, 6, dtype=torch.int64)
+    for tokens in ([3, 4], [3, 0]):
+        rule.remember(memory, torch.tensor([0, 1]), torch.tensor(tokens))
+    rule.correct(memory, torch.tensor([0, 1]), torch.tensor([3, 0]), torch.tensor([2, 4]))
+    assert memory.tolist() == [rule.recall(np.array(said)).tolist() for said in ([3, 2], [4, 4])]
 
 
 def test_repeat_window_is_ten_as_in_upstream() -> None:

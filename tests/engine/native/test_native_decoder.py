@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 import torch
 
+from engine.checkpoint.speech_tokenizer import load_qwen_codec
 from engine.codec import Codec, load_codec
 from engine.native import build, library
 from engine.native.decoder import NativeDecoder, runs
 from engine.native.layers import winograd_matrices
 from tests.tiny import TinyCodec, write_codec
+from tests.tiny_qwen_codec import write_tiny_speech_tokenizer
 
 FRAMES = 23
 SIZES = {
@@ -25,9 +27,11 @@ SIZES = {
 }
 
 
-@pytest.fixture(params=SIZES, scope="module")
+@pytest.fixture(params=[*SIZES, "qwen"], scope="module")
 def codec(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Codec:
     folder = tmp_path_factory.mktemp("codec")
+    if request.param == "qwen":
+        return load_qwen_codec(write_tiny_speech_tokenizer(folder), "cpu")
     write_codec(folder, SIZES[request.param], seed=5)
     return load_codec(folder, "cpu")
 

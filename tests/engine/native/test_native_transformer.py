@@ -57,7 +57,7 @@ def model(bits: int) -> Transformer:
 def native(plain: Transformer, rows: int = 1) -> NativeTransformer:
     shape = (SIZES.n_layer, rows, CONTEXT, SIZES.n_kv_head, SIZES.head_dim)
     head = torch.randn(53, SIZES.dim, generator=torch.Generator().manual_seed(3)) / 10
-    return NativeTransformer(plain, head, torch.zeros(shape), torch.zeros(shape))
+    return NativeTransformer(plain, [head], torch.zeros(shape), torch.zeros(shape))
 
 
 def inputs(seed: int = 0, steps: int = STEPS) -> Tensor:
@@ -101,7 +101,7 @@ def test_int8_steps_are_their_own_arithmetic(monkeypatch: pytest.MonkeyPatch) ->
         rounded = (blocks * (127 / most)).round().double() * (most / 127).double()
         return rounded.flatten(-2) @ weight.dequantised(torch.float32).double().t()
 
-    run = NativeTransformer(plain, torch.zeros(8, SIZES.dim), *(torch.zeros(1, 1, CONTEXT, 2, 16) for _ in "kv"))
+    run = NativeTransformer(plain, [torch.zeros(8, SIZES.dim)], *(torch.zeros(1, 1, CONTEXT, 2, 16) for _ in "kv"))
     hidden = x.clone()
     run(hidden, [0] * len(x), range(len(x)), every=0)
     monkeypatch.setattr(StoredWeight, "times", times)

@@ -15,6 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from engine import Sampling, Utterance
 from engine.checkpoint import load
 from engine.model import host_sampling, sampling
+from engine.model.draw_rules import HostDraw, Penalised, RepetitionAware
 from engine.model.dual_ar import Causal
 from engine.model.host_sampling import NOISE_FRAMES
 from engine.model.kv_cache import KVCache
@@ -146,7 +147,7 @@ def test_heads_of_an_int8_model_are_read_in_eight_bits(tmp_path: Path, is_native
 
 @pytest.mark.parametrize("size", [64, 300, 1021])
 @pytest.mark.parametrize("draw", [host_sampling.draw, transformer.draw], ids=["numpy", "native"])
-def test_samples_are_torchs_even_for_equal_logits(draw: host_sampling.Draw, size: int) -> None:
+def test_samples_are_torchs_even_for_equal_logits(draw: HostDraw, size: int) -> None:
     rng = np.random.default_rng(size)
     for trial in range(150):
         logits = (rng.standard_normal(size) * rng.choice([0.5, 3, 10])).astype(np.float32)
@@ -161,10 +162,14 @@ def test_samples_are_torchs_even_for_equal_logits(draw: host_sampling.Draw, size
         given = torch.from_numpy(logits)[None]
         expected = sampling.draw(given, *torch_how, noise[:, 0])
         assert draw(logits, temperature, top_p, top_k, noise[0, 0].numpy()) == int(expected)
-        stop = size - 1
-        spoken = sampling.draw_semantic(given, *torch_how, noise, torch.from_numpy(recent)[None], stop)
-        drawn = host_sampling.draw_semantic(logits, temperature, top_p, top_k, noise[0].numpy(), recent, stop, draw)
-        assert drawn == int(spoken)
+        how, said = (temperature, top_p, top_k), np.bincount(recent, minlength=size)
+        for rule, memory, number in (
+            (RepetitionAware(stop=size - 1), recent, 5),
+            (Penalised(stop=size - 1), said, 5),
+            (Penalised(stop=int(logits.argmax())), said, 1),
+        ):
+            spoken = rule.main(given, torch_how, noise, torch.from_numpy(memory)[None], torch.tensor([number]))
+            assert rule.main_on_host(draw, logits, how, noise[0].numpy(), memory, number) == int(spoken)
 
 
 def test_nan_logits_still_yield_a_valid_token() -> None:

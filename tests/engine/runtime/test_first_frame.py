@@ -29,9 +29,9 @@ def draw_first_frames_separately(engine: Engine) -> list[int]:
     def read(pieces: Sequence[PrefillChunk]) -> Tensor:
         hidden = []
         for piece in pieces:
-            positions = torch.arange(piece.start, piece.start + len(piece.ids))[None]
+            positions = torch.arange(piece.start, piece.start + len(piece.steps))[None]
             span = runner._cache.span(slice(piece.slot, piece.slot + 1), piece.start)
-            hidden.append(model.slow.states(runner._embed(piece.ids, piece.codes), positions, span)[0])
+            hidden.append(model.slow.states(model.embed_prompt(piece.steps), positions, span)[0])
         return torch.cat(hidden)
 
     def draw(hidden: Sequence[Tensor], slots: Sequence[int]) -> Tensor:

@@ -13,7 +13,7 @@ import torch
 from benchmarks.full_size import AUDIO8, S2_PRO
 from engine import ConfigError, Engine, EngineConfig
 from engine.checkpoint import open_source
-from engine.codec import CodecConfig
+from engine.codec import CodecConfig, QwenCodecConfig
 from engine.config import ModelConfig, Weights
 from engine.model.dual_ar import DualAR
 from engine.runtime import memory_plan, setup
@@ -23,6 +23,7 @@ from engine.runtime.memory_plan import (
     UNPLANNED_COMPACT,
     EngineSize,
     MemoryPlan,
+    frame_cost,
     largest,
     plan_memory,
     sizes,
@@ -174,6 +175,15 @@ def test_an_engine_with_little_memory_has_fewer_rows(tmp_path: Path) -> None:
     engine = Engine.start(EngineConfig(str(folder), device="cpu", prefix_bytes=0, memory_bytes=(two + three) // 2))
     engine.stop()
     assert (engine.info.max_rows, engine.info.max_context) == (2, 4096)
+
+
+def test_qwens_codec_has_its_own_size_and_cost(s2_pro: ModelConfig) -> None:
+    """As published: 2.48 G products a frame, and streams that keep 1.3 M values, of convolutions twice."""
+    codec, size = QwenCodecConfig(), EngineSize(1, 64, "bf16")
+    plain, fused_plan = (plan_memory(s2_pro, codec, BFLOAT16, size, 0, precision) for precision in (None, "tf32"))
+    assert bytes_of(plain, "codec") == 4 * 169_672_673 > bytes_of(fused_plan, "codec")
+    assert 4 * 1.3e6 < bytes_of(plain, "1 codec stream") < 1.25 * 4 * 1.3e6
+    assert frame_cost(s2_pro, codec, BFLOAT16, "bf16").codec_operations == pytest.approx(2 * 2.48e9, rel=0.01)
 
 
 def test_plan_beyond_the_memory_is_refused_with_the_arithmetic(tmp_path: Path) -> None:

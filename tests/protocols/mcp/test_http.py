@@ -116,7 +116,7 @@ def connection(served: Served) -> socket.socket:
     return socket.create_connection((host, int(port)))
 
 
-def test_a_client_that_hangs_up_frees_the_row(steered: Steer) -> None:
+def test_a_client_that_hangs_up_frees_the_row(steered: Steer, caplog: pytest.LogCaptureFixture) -> None:
     served, engine = steered(max_rows=1)
     engine.first_frame_gate.clear()
     with connection(served) as client:
@@ -135,6 +135,7 @@ def test_a_client_that_hangs_up_frees_the_row(steered: Steer) -> None:
             served.until(running=1)
         served.until(running=0)
     served.until_left()
+    assert "unexpected" not in caplog.text
 
 
 def test_a_caller_holds_half_of_the_sessions(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -380,6 +380,7 @@ def test_lists_do_not_wait_for_blocked_writers(with_book: tuple[Served, dict[str
         change = client.build_request(method, path.format(**ids), json=WRITES[route])
         callers = [open_ones.enter_context(send_request(served, change, number)) for number in range(CALLERS)]
         wait_until_true(lambda: len(library.store._line) > 1)
+        wait_until_true(lambda: sum(job_counts(client, "writes")) == CALLERS)  # in the queue that is fair and bounded
         for _ in range(3):  # until all of them have been read
             assert counts(client) == before
         assert served.loop is not None

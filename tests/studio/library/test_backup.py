@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -18,7 +19,9 @@ from longform.library.project_repository import ProjectLibrary
 from studio.errors import SettingsError
 from studio.library import Backup, Library, VoiceFields
 from studio.library.audio_files import AudioFiles
+from studio.library.entries import GLOBAL, Pronunciation
 from studio.settings import Settings
+from studio.voices.bundled import EVENT
 from tests.longform.test_projects import create_project, parts_of, until
 from tests.studio.clips import new_sample
 from tests.studio.fake_engine import FakeEngine
@@ -100,11 +103,12 @@ def test_only_the_newest_snapshots_and_their_audio_are_kept(tmp_path: Path, name
     add(library, "Anna")
     for _ in range(2):
         backup.snapshot()
+    (tmp_path / name / "backup-3.db.0123abcd.part").touch()  # what a kill has left
     library.voices.delete("anna")
     library.trash.empty(None)
     for _ in range(3):
         backup.snapshot()
-    assert sorted(path.name for path in (tmp_path / name).glob("*.db")) == [f"backup-{n}.db" for n in (3, 4, 5)]
+    assert sorted(path.name for path in (tmp_path / name).glob("backup*")) == [f"backup-{n}.db" for n in (3, 4, 5)]
     assert [path for path in (tmp_path / name / "audio").rglob("*") if path.is_file()] == []
 
 
@@ -314,13 +318,44 @@ def test_audio_of_takes_and_projects_survives_a_restart_and_a_lost_disk(tmp_path
             assert sounds(studio) == first
 
 
-def test_library_with_only_projects_does_not_count_as_empty(tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", ["a project", "a dictionary", "an edited bundled voice", "a favourite"])
+def test_library_with_anything_of_a_person_does_not_count_as_empty(tmp_path: Path, content: str) -> None:
     old, backup = ProjectLibrary(tmp_path / "old"), Backup(tmp_path / "old", tmp_path / "bucket")
     add(old, "Anna")
     backup.snapshot()
-    projects = ProjectLibrary(tmp_path / "home").projects
-    projects.create("me", "Mine", "text", [NewPart("Hello.", "")], ProjectSettings())
+    new = ProjectLibrary(tmp_path / "home")
+    voice = new.voices.create(VoiceFields(name="Bert"), [new_sample(wav(tone(0.3)), "words")], EVENT, bundled=True)
+    if content == "a project":
+        new.projects.create("me", "Mine", "text", [NewPart("Hello.", "")], ProjectSettings())
+    elif content == "a dictionary":
+        new.pronunciations.add(GLOBAL, Pronunciation("Siobhan", "Shivawn"))
+    elif content == "a favourite":
+        new.voices.edit(voice.id, VoiceFields(favourite=True))
+    else:
+        new.voices.edit(voice.id, VoiceFields(description="my favourite"))
     assert Backup(tmp_path / "home", tmp_path / "bucket").restore() is None
+
+
+def test_snapshots_of_another_library_stay_in_a_folder_that_was_mounted_late(tmp_path: Path) -> None:
+    old, bucket = ProjectLibrary(tmp_path / "old"), tmp_path / "bucket"
+    add(old, "Anna")
+    earlier = Backup(tmp_path / "old", bucket).snapshot()
+    bucket.rename(tmp_path / "disk")
+    backup = Backup(tmp_path / "home", bucket)
+    assert backup.restore() is None
+    new = ProjectLibrary(tmp_path / "home")
+    shutil.rmtree(bucket)
+    (tmp_path / "disk").rename(bucket)
+    add(new, "Bert")
+    for _ in range(4):
+        assert backup._try()
+    assert backup.status.error is None and f"another library's {earlier.name}" in str(backup.watch.status.error)
+    later = [path.name for path in bucket.glob("backup-*.db") if path != earlier]
+    assert sorted(later) == [f"backup-{n}.db" for n in (3, 4, 5)]
+    for name in later:
+        (bucket / name).unlink()
+    assert Backup(tmp_path / "again", bucket).restore() == earlier
+    assert names(check(tmp_path / "again")) == {"Anna"}
 
 
 def test_a_space_backs_up_to_its_bucket_if_it_has_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,8 @@ import pytest
 
 from longform.library.project_records import NewPart, PartChanges, ProjectSettings
 from longform.library.project_repository import PartFilter, ProjectLibrary
-from manuscript.passages import NewCharacter
+from manuscript.documents import read_document
+from manuscript.passages import Document, NewCharacter, Passage
 from studio.library import TakeFilter
 from studio.library.entries import DictionaryScope, Pronunciation
 from studio.library.take import NewTake, Take
@@ -27,7 +28,7 @@ from tests.studio.library.test_library_growth import project_of
 
 COUNT = 300
 """Items in the shorter list; the project has twice as many parts."""
-LISTS = re.compile(r"\b(Sequence|Collection|Iterable|list|dict)\[|\b(PartFilter|TakeFilter|PartSelection)\b")
+LISTS = re.compile(r"\b(Sequence|Collection|Iterable|list|dict)\[|\b(PartFilter|TakeFilter|PartSelection|Document)\b")
 NO_LISTS_OF_ITEMS = {
     ("takes", "add"): "words of one take",
     ("takes", "keep_word_times"): "words of one take",
@@ -123,6 +124,31 @@ def merged(world: World) -> Work:
     return lambda: world.library.pronunciations.merge(DictionaryScope("project", world.project), entries, False)
 
 
+def table(count: int, words: str) -> Document:
+    """A table of so many lines with ids."""
+    lines = "\n".join(f"L{number},{words} {number}." for number in range(count))
+    return read_document(f"id,text\n{lines}\n".encode(), "csv")
+
+
+def updated(method: str) -> Callable[[World], Work]:
+    """Every line of the table has another text, and half of them return from the trash."""
+
+    def prepared(world: World) -> Work:
+        parts = [part_of_row(passage, None, ProjectSettings()) for passage in table(2 * world.count, "Line").passages]
+        world.project = world.library.projects.create("", "Table", "csv", parts, ProjectSettings()).id
+        world.ids = world.library.projects.part_ids(world.project, None)[::2]
+        world.delete_parts()
+        more = (part_of_row,) if method == "update" else ()
+        document = table(2 * world.count, "Verse")
+        return lambda: getattr(world.library.tables, method)(world.project, None, document, *more)
+
+    return prepared
+
+
+def part_of_row(passage: Passage, character: str | None, settings: ProjectSettings) -> NewPart:
+    return NewPart(passage.text, character=character, name=passage.name, cells=passage.cells)
+
+
 def on_parts(repository: str, method: str, *more: object) -> Callable[[World], Work]:
     return lambda world: partial(
         getattr(getattr(world.library, repository), method), world.project, None, world.ids, *more
@@ -153,6 +179,8 @@ CASES: dict[tuple[str, str], Callable[[World], Work]] = {
     ("projects", "parts"): filtered("parts"),
     ("projects", "queue_parts"): on_parts("projects", "queue_parts"),
     ("pronunciations", "merge"): merged,
+    ("tables", "compare"): updated("compare"),
+    ("tables", "update"): updated("update"),
     ("takes", "add_all"): lambda world: world.add_takes,
     ("takes", "count"): takes_read("count"),
     ("takes", "delete"): takes_deleted,

@@ -3,7 +3,7 @@
 import { health } from "../../client/system.js";
 import { labelOf } from "../../client/voices.js";
 import { element } from "../../lib/elements.js";
-import { numeral, phrase } from "../../lib/phrases.js";
+import { numeral, phrase, worded } from "../../lib/phrases.js";
 import { PRESETS } from "../../speak/sampling-presets.js";
 import { bracketedIn, offered } from "../../speak/speech-tags.js";
 
@@ -75,9 +75,14 @@ export class Direction extends EventTarget {
 
   /** Clear and close the fields, for an empty selection. */
   reset() {
+    this.clear();
+    this.#open(false);
+  }
+
+  /** Clear the fields: what was set with them is set no longer. */
+  clear() {
     for (const name of ["voice", "character", "delivery", "tag"]) this.part(`selected-${name}`).value = UNCHANGED;
     for (const name of ["speed", "gap"]) this.part(`selected-${name}`).value = "";
-    this.#open(false);
   }
 
   #open(isOpen) {
@@ -94,7 +99,7 @@ export class Direction extends EventTarget {
   /** own: the model's tags; null if unknown. */
   #offerTags(own) {
     const tags = new Set(offered(own).groups.filter(({ isIdle }) => !isIdle).flatMap((group) => group.tags));
-    this.#fill("tag", "–", [option("", phrase("project.selection.tag.none")), ...[...tags].filter((tag) => !PAUSE.test(tag)).map((tag) => option(tag, tag))]);
+    this.#fill("tag", "–", [option("", phrase("project.selection.tag.none")), ...[...tags].filter((tag) => !PAUSE.test(tag)).map((tag) => option(tag, worded(tag) === tag ? tag : `${tag} · ${worded(tag)}`))]);
   }
 
   #fill(name, unchanged, options) {

@@ -19,13 +19,14 @@ export class FindReplace {
   #figures = { times: "", parts: "" };
   #at = -1; // index in #positions; -1: none
 
-  /** ready(): resolves when edited texts are saved; changed(): called after replacing; go(position, isEntered): shows a part; isEntered: focuses its text. */
-  constructor(part, { id, signal, ready, changed, go }) {
+  /** ready(): resolves when edited texts are saved; changed(): called after replacing; found(): when `pattern` changes; go(position, isEntered): shows a part; isEntered: focuses its text. */
+  constructor(part, { id, signal, ready, changed, found, go }) {
     this.part = part;
     this.id = id;
     this.signal = signal;
     this.ready = ready;
     this.changed = changed;
+    this.found = found;
     this.go = go;
     part("find-form").reset();
     this.#say("");
@@ -49,8 +50,18 @@ export class FindReplace {
     };
   }
 
+  /** Matches the words that were found, as on the server; null if there are none. */
+  get pattern() {
+    const { find, match_case: isExact, whole_words: isWhole } = this.#query;
+    if (!this.#positions.length || !find) return null;
+    const edge = (/** @type {RegExp} */ word, /** @type {string} */ bounded) => (isWhole && word.test(find) ? bounded : "");
+    const [begin, end] = [edge(/^[\p{L}\p{N}_]/u, "(?<![\\p{L}\\p{N}_])"), edge(/[\p{L}\p{N}_]$/u, "(?![\\p{L}\\p{N}_])")];
+    return new RegExp(begin + find.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&") + end, isExact ? "gu" : "giu");
+  }
+
   #say(words) {
     this.part("found").textContent = words;
+    this.found();
     for (const name of ["find-previous", "find-next"]) this.part(name).disabled = !this.#positions.length;
   }
 
@@ -59,6 +70,7 @@ export class FindReplace {
     this.part("replacing").hidden = !isOpen;
     this.part("find-replace").setAttribute("aria-expanded", String(isOpen));
     if (isOpen) this.part("replacement").focus();
+    if (this.#at >= 0) this.#attempt(() => this.go(this.#positions[this.#at])); // the bar has another height
   }
 
   /** Enter goes to the next match, Shift+Enter back; Escape focuses the current match, or else clears the search. */

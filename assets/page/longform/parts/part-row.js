@@ -12,6 +12,8 @@ const AGAIN = '<path d="M19 12a7 7 0 1 1-2.3-5.200M19 4v4h-4"/>';
 const DIRECTED = '<path d="M4 8h9m5 0h2M15.500 5.500v5M4 16h2m5 0h9M8.500 13.500v5"/>';
 const HANDLE = '<path d="M9 5.500h.01M15 5.500h.01M9 12h.01M15 12h.01M9 18.500h.01M15 18.500h.01"/>';
 
+const GROWS = CSS.supports("field-sizing", "content");
+
 /** The same for "1⏎The Beginning" and "1. The Beginning". */
 const letters = (text) => text.replace(/[^\p{L}\p{N}]+/gu, "");
 
@@ -25,6 +27,8 @@ export class PartRow extends EventTarget {
   base = "";
   /** @type {import("../unsaved.js").Entry | undefined} */
   #unsaved;
+  /** @type {RegExp | null} */
+  #found = null;
 
   constructor(voices) {
     super();
@@ -45,7 +49,10 @@ export class PartRow extends EventTarget {
     this.directed.setAttribute("role", "img");
     this.chapter = element("strong");
     this.cue = element("span", { className: "long-cue quiet" });
-    this.text = element("textarea", { rows: 1, spellcheck: false, dir: "auto", onfocus: () => this.#enter(), onblur: () => this.#fillText(), oninput: () => tell("type", { text: this.text.value }), onchange: () => tell("change", { text: this.text.value }) });
+    this.text = element("textarea", { rows: 1, spellcheck: false, dir: "auto", onfocus: () => this.#enter(), onblur: () => this.#fillText(), oninput: () => this.#type(tell), onchange: () => tell("change", { text: this.text.value }) });
+    this.marks = element("div", { className: "long-marks", dir: "auto", hidden: true });
+    this.marks.setAttribute("aria-hidden", "true");
+    this.words = element("div", { className: "long-words" }, [this.marks, this.text]);
     this.error = element("p", { className: "long-error" });
     this.voice = element("select", { onchange: () => tell("change", { voice: this.voice.value }) });
     this.take = element("select", { onchange: () => tell("change", { take: this.take.value }) });
@@ -60,7 +67,7 @@ export class PartRow extends EventTarget {
     this.element = element("li", {}, [
       element("div", { className: "long-which" }, [this.box, this.handle]),
       element("div", { className: "long-text" }, [
-        this.cue, this.chapter, this.text, this.error, this.note.element,
+        this.cue, this.chapter, this.words, this.error, this.note.element,
         element("div", { className: "long-facts" }, [this.state, this.directed, this.speech, this.voice, this.length, this.take, this.compare, this.line]),
         this.tools.element,
       ]),
@@ -76,6 +83,25 @@ export class PartRow extends EventTarget {
   set isSelected(isSelected) {
     this.box.checked = isSelected;
     this.element.toggleAttribute("data-selected", isSelected);
+  }
+
+  /** The pattern whose matches are marked in the text; null: none. */
+  get found() {
+    return this.#found;
+  }
+
+  set found(pattern) {
+    if (String(pattern) === String(this.#found)) return;
+    this.#found = pattern;
+    this.#markWords();
+    if (!pattern) this.element.removeAttribute("data-found");
+  }
+
+  /** Focus the text with its first match selected, so that typing replaces it. */
+  enter() {
+    const [match] = this.#found ? this.text.value.matchAll(this.#found) : [];
+    this.text.focus({ preventScroll: true });
+    if (match) this.text.setSelectionRange(match.index, match.index + match[0].length);
   }
 
   /** Name of the character that speaks; blank: none. */
@@ -96,6 +122,11 @@ export class PartRow extends EventTarget {
     this.#unsaved = undefined;
     this.element.removeAttribute("aria-current");
     this.element.removeAttribute("data-found");
+  }
+
+  #type(tell) {
+    this.#grow();
+    tell("type", { text: this.text.value });
   }
 
   #enter() {
@@ -164,6 +195,26 @@ export class PartRow extends EventTarget {
     this.base = this.part.text;
     const text = this.#unsaved?.changes.text ?? this.base;
     if (this.text.value !== text) this.text.value = text;
+    this.#grow();
+    if (this.#found) this.#markWords();
+  }
+
+  /** Make the field as high as its text in browsers that do not do so: the style sheet puts a copy of the text behind it. */
+  #grow() {
+    if (!GROWS) this.words.dataset.text = this.text.value;
+  }
+
+  /** Mark the matches on a copy of the text behind the field, whose own text cannot be marked. */
+  #markWords() {
+    const text = this.text.value;
+    const pieces = [];
+    let end = 0;
+    for (const match of this.#found ? text.matchAll(this.#found) : []) {
+      pieces.push(text.slice(end, match.index), element("mark", { textContent: match[0] }));
+      end = match.index + match[0].length;
+    }
+    this.marks.hidden = !pieces.length;
+    this.marks.replaceChildren(...pieces, text.slice(end));
   }
 
   /** Called once, as a row shows many parts in turn. */

@@ -37,6 +37,7 @@ export class PartsPanel {
     this.of = of;
     this.arranging = new Arranging(id, of.unsaved, () => {
       this.#forgetMap();
+      this.direction.clear();
       return signal.aborted || look();
     });
     this.comparison = new TakeComparison(of.playback, signal);
@@ -49,7 +50,7 @@ export class PartsPanel {
     });
     this.changes = new PartChanges(of.unsaved, { list: this.list, mark: (row) => this.#markRow(row), arranging: this.arranging, signal });
     this.chapters = new Chapters(part("map"), part("chapters"));
-    this.finding = new FindReplace(part, { id, signal, ready: () => this.changes.ended(), changed: look, go: (position, isEntered) => this.goTo(position, true, isEntered) });
+    this.finding = new FindReplace(part, { id, signal, ready: () => this.changes.ended(), changed: look, found: () => this.#mark(), go: (position, isEntered) => this.goTo(position, true, isEntered) });
     this.#listen();
     this.#listenToSelection();
   }
@@ -205,7 +206,7 @@ export class PartsPanel {
     for (const row of this.list.rows) {
       const isIt = row.part.position === position;
       row.element.toggleAttribute("data-found", isFound && isIt);
-      if (isEntered && isIt) this.#enter(row.text);
+      if (isEntered && isIt) row.enter();
     }
   }
 
@@ -216,17 +217,10 @@ export class PartsPanel {
     this.selection.set(parts.map(({ id }) => id), true);
   }
 
-  /** Focus a text with the match selected, so that typing replaces it. @param {HTMLTextAreaElement} text */
-  #enter(text) {
-    const words = this.part("find").value;
-    const at = text.value.toLowerCase().indexOf(words.toLowerCase());
-    text.focus({ preventScroll: true });
-    if (at >= 0) text.setSelectionRange(at, at + words.length);
-  }
-
-  /** Height of the sticky bar with a margin, in px. */
+  /** Height of the bar that stays above the parts, with a margin, in px; on a phone only the search stays, in a low window nothing. */
   get #head() {
-    return this.part("sticky").offsetHeight + 8;
+    const bar = ["sticky", "find-form"].map((name) => this.part(name)).find((one) => getComputedStyle(one).position === "sticky");
+    return (bar?.offsetHeight ?? 0) + 8;
   }
 
   #followScroll() {
@@ -292,6 +286,7 @@ export class PartsPanel {
 
   #markRow(row) {
     row.showUnsaved(this.of.unsaved.of(row.part.id));
+    row.found = this.finding?.pattern ?? null;
     row.isSelected = this.selection.has(row.part.id);
     row.speaker = this.#characters.find(({ id }) => id === row.part.character)?.name ?? "";
     row.element.toggleAttribute("aria-current", row.part.id === this.of.playback.heard?.part);

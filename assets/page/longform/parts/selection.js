@@ -1,5 +1,6 @@
 // The selected parts of a project, including parts outside the window, and the bar of actions for them.
 
+import { publishHeight } from "../../lib/elements.js";
 import { phrase } from "../../lib/phrases.js";
 
 /** Fires "change" when the selection changes. */
@@ -24,7 +25,8 @@ export class Selection extends EventTarget {
     this.part = part;
     this.idsBetween = idsBetween;
     part("clear").addEventListener("click", () => this.clear(), { signal });
-    this.#makeRoom(part("selection").parentElement, signal);
+    publishHeight(part("selection").parentElement, "--selection-height", signal); // keeps the map, the list and messages above the bar
+    publishHeight(part("sticky"), "--sticky-height", signal);
     this.#show();
   }
 
@@ -87,17 +89,6 @@ export class Selection extends EventTarget {
   /** Forget where a range begins, when indexes have changed. */
   forgetAnchor() {
     this.#anchor = null;
-  }
-
-  /** Keep the map, the list and messages above the bar. @param {HTMLElement} bar @param {AbortSignal} signal */
-  #makeRoom(bar, signal) {
-    const set = (/** @type {number} */ height) => document.documentElement.style.setProperty("--selection-height", `${height}px`);
-    const observer = new ResizeObserver(() => set(bar.offsetHeight));
-    observer.observe(bar);
-    signal.addEventListener("abort", () => {
-      observer.disconnect();
-      set(0);
-    });
   }
 
   #show() {
