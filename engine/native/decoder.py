@@ -36,6 +36,7 @@ class NativeDecoder:
 
     def __init__(self, codec: Codec, streams: int) -> None:
         self._tables, self._offsets, self._limits = _codebooks(codec)
+        self._clamps, self._adds = codec.config.clamps, isinstance(codec.quantizer.pre_conv, CausalConv1d)
         plan = Plan(MOST_FRAMES, streams, decodes=True)
         first, last = _build(codec, LayerBuilder(plan))
         self._layers = NativeLayers(plan, first, last, 1, SOUND)
