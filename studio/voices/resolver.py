@@ -11,7 +11,6 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any, TypeAlias
 
-import numpy as np
 from anyio import to_thread
 
 from audio.measure import is_levelled
@@ -20,6 +19,7 @@ from engine import Reference, SpeechEngine
 from studio.errors import LibraryUnavailable, NotFound, UnknownVoice
 from studio.library import Library, Sample, Voice
 from studio.library.checks import sharing_json
+from studio.library.library import Encoded
 from studio.library.names import MAX_REFERENCE, split_revision
 from studio.library.records import RANDOM
 from studio.voices.intake import sound_of
@@ -68,7 +68,7 @@ class VoiceResolver:
         self.library = library
         self._preferred = preferred or {}
         self._encodings = Encodings(outlive_callers=True)
-        self._codes: dict[_CodesKey, np.ndarray] = {}  # first in, first out
+        self._codes: dict[_CodesKey, Encoded] = {}  # first in, first out
 
     def seen_by(self, caller: str | None) -> VoiceResolver:
         """The same, with the rights of a caller, as in `Library.seen_by`."""
@@ -145,7 +145,7 @@ class VoiceResolver:
         return None if slug == RANDOM else self.library.voices.get(slug)
 
     async def references(self, engine: SpeechEngine, voice: Voice, queue: WorkQueue) -> tuple[Reference, ...]:
-        """The voice's samples as the engine takes them: codes, transcripts and speakers.
+        """The voice's samples as the engine takes them: codes, vectors, transcripts and speakers.
 
         Codes come from the library; samples without codes for this codec are encoded, in ``queue``, and stored.
         Raises InvalidClip, DamagedAudio, EngineStopped.
@@ -157,13 +157,13 @@ class VoiceResolver:
             self._remember(cached)
         references = []
         for position, (sample, key) in enumerate(zip(voice.samples, keys, strict=True)):
-            codes = cached.get(key)
+            codes, vector = cached.get(key) or (None, None)
             if codes is None:
-                encode = partial(self._encode, engine, sample, key, queue)
-                codes = (await self._encodings.share(key, encode)).codes
+                encoded_now = await self._encodings.share(key, partial(self._encode, engine, sample, key, queue))
+                codes, vector = encoded_now.codes, encoded_now.vector
             # The engine numbers speakers by position if the transcripts do not name them.
             transcript = sample.text if sample.speaker == position else f"<|speaker:{sample.speaker}|>{sample.text}"
-            references.append(Reference(codes, transcript))
+            references.append(Reference(codes, transcript, vector))
         return tuple(references)
 
     def first_choices(self) -> Iterable[Voice]:
@@ -171,12 +171,12 @@ class VoiceResolver:
         voices = self.library.voices
         return {v.id: v for v in (*voices.page(favourite=True), *voices.page(bundled=True))}.values()
 
-    def _stored_codes(self, keys: Iterable[_CodesKey]) -> dict[_CodesKey, np.ndarray]:
+    def _stored_codes(self, keys: Iterable[_CodesKey]) -> dict[_CodesKey, Encoded]:
         """The codes that the library has."""
         pairs = ((key, self.library.codes.get(*key)) for key in keys)
         return {key: codes for key, codes in pairs if codes is not None}
 
-    def _remember(self, codes: Mapping[_CodesKey, np.ndarray]) -> None:
+    def _remember(self, codes: Mapping[_CodesKey, Encoded]) -> None:
         """Cache codes for the next take in this voice; the same cut has the same codes."""
         self._codes |= codes
         while len(self._codes) > REMEMBERED:
@@ -189,10 +189,10 @@ class VoiceResolver:
         async with queue.turn(LIBRARY, patient=True) as turn:
             reference = await encoded(turn, engine, read, sample.text, "voice")
         try:
-            await write(self.library.codes.put, *key, reference.codes)
+            await write(self.library.codes.put, *key, reference.codes, reference.vector)
         except LibraryUnavailable as error:  # a full disk, for example, need not keep anybody from speaking
             log.warning("the codes of a voice will be computed again after the next start: %s", error)
-            self._remember({key: reference.codes})
+            self._remember({key: (reference.codes, reference.vector)})
         return reference
 
 
