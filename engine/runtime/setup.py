@@ -21,6 +21,7 @@ from engine.checkpoint import Checkpoint, Source
 from engine.codec import ONLY_ENCODES, Codec, CodecConfig, Precision, part_on
 from engine.config import EngineConfig, ModelConfig, TwelveBits, available_cores, default_threads, physical_cores
 from engine.engine_errors import ConfigError
+from engine.model.prompt import spoken_languages
 from engine.model_card import ModelCard
 from engine.native import decoder, encoder
 from engine.native import library as native
@@ -290,6 +291,9 @@ def _info(config: EngineConfig, plan: _Plan, checkpoint: Checkpoint, card: Model
         family=checkpoint.config.family,
         clones=talker is None or talker.kind == "base",
         speakers=tuple(talker.speakers) if talker else (),
+        languages=spoken_languages(talker) if talker else (),
+        instructs=talker is not None and talker.takes_instructions,
+        remembers=talker is None,
         gpu=_gpu(plan.place.device),
     )
 

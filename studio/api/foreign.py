@@ -14,7 +14,6 @@ MEAN = {
 """Other servers' names of the studio's fields."""
 
 IGNORED = {
-    "language": "the model infers it from the text",
     "lang_code": "the model infers it from the text",
     "task_type": "there is only one task: speech in the requested voice",
     "repetition_penalty": "repetition-aware sampling takes its place",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PrivateAttr
 
 from speechtext.characters import normalize
 from speechtext.script import PART_BYTES, has_words
@@ -43,7 +43,7 @@ SENT_UNASKED = ("none", "you will receive partial sentences. do not complete the
 """Instructions that Home Assistant and OpenAI's Agents SDK send by default."""
 _NOT_IN_TAGS = re.compile(r"[\[\]\\<>|]")
 OPTIONS = {"seed", "temperature", "top_p", "top_k", "speed", "chunk_length", "sample_rate", "normalize", "dictionary"}
-OPTIONS |= {"store", *RENAMED}
+OPTIONS |= {"store", "language", *RENAMED}
 """Fields that a SpeechRequest also has, some under another name."""
 
 
@@ -87,7 +87,14 @@ class SpeechOptions(BaseModel):
         None,
         max_length=4096,
         description=f"How to speak. A model whose tags are free takes up to {MAX_MANNER} characters as a tag before "
-        "the text, except in a dialogue; otherwise ignored, never spoken.",
+        "the text, except in a dialogue; Qwen3-TTS CustomVoice of 1.7B takes them as they are, VoiceDesign as the "
+        "voice's description; otherwise ignored, never spoken.",
+    )
+    language: str | None = Field(
+        None,
+        max_length=35,
+        description="The text's language, BCP 47 such as en or zh-CN, for models that are told it, as Qwen3-TTS is; "
+        "absent: recognised in the whole text. Others recognise it themselves.",
     )
     ref_audio: str | None = Field(
         None,
@@ -130,10 +137,18 @@ class SpeechOptions(BaseModel):
         "only with stream_format sse; in a batch and on a socket with each result. Absent: none.",
     )
 
+    _is_instructed: bool = PrivateAttr(False)
+
+    def instructing(self) -> Self:
+        """The same, for a model that takes instructions beside the text."""
+        options = self.model_copy()
+        options._is_instructed = True
+        return options
+
     @property
     def manner(self) -> str:
         """The instructions as a tag; blank if they cannot be one."""
-        words = " ".join(_NOT_IN_TAGS.sub(" ", self.instructions or "").split())
+        words = "" if self._is_instructed else " ".join(_NOT_IN_TAGS.sub(" ", self.instructions or "").split())
         is_manner = has_words(words) and len(words) <= MAX_MANNER and words.casefold() not in SENT_UNASKED
         return f"[{words}] " if is_manner else ""
 
@@ -146,8 +161,13 @@ class SpeechOptions(BaseModel):
             cast=cast,
             voice=None if self.ref_audio is not None else voice,
             clips=self._clips(),
+            instructions=self._instructions(),
             **{RENAMED.get(name, name): value for name, value in chosen.items()},
         )
+
+    def _instructions(self) -> str:
+        words = (self.instructions or "").strip() if self._is_instructed else ""
+        return "" if words.casefold() in SENT_UNASKED else words
 
     def _clips(self) -> tuple[OwnClip, ...]:
         if self.ref_audio is not None:

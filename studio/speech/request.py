@@ -92,6 +92,10 @@ class SpeechRequest:
     """Whether the pronunciation dictionaries apply."""
     pronunciations: tuple[Pronunciation, ...] = ()
     """Entries for this request, which take precedence over those of the voice and the global ones."""
+    language: str | None = None
+    """The text's language, for models that are told it: BCP 47 or an English name; None: recognised in the text."""
+    instructions: str = ""
+    """How to speak, or the voice's description, only for models that take it beside the text."""
     store: bool = True
     """Whether the take may be kept in the library."""
 

@@ -15,7 +15,7 @@ from anyio import to_thread
 
 from audio.measure import is_levelled
 from audio.read import Clip
-from engine import Reference, SpeechEngine
+from engine import EngineInfo, Reference, SpeechEngine
 from studio.errors import LibraryUnavailable, NotFound, UnknownVoice
 from studio.library import Library, Sample, Voice
 from studio.library.checks import sharing_json
@@ -49,6 +49,11 @@ LIBRARY = "library"
 REMEMBERED = 1000
 """Maximum samples whose codes stay in memory, about 4 kB each."""
 
+_NATIVE = dict.fromkeys(("vivian", "serena", "uncle_fu", "dylan", "eric"), "zh") | {
+    "ryan": "en", "aiden": "en", "ono_anna": "ja", "sohee": "ko",
+}  # fmt: skip
+"""Native languages of the voices of Qwen3-TTS."""
+
 MOST_NAMED = 20
 """Maximum voices listed in a message."""
 
@@ -67,6 +72,8 @@ class VoiceResolver:
         """``preferred``: the bundled voices for the default and OpenAI's names; the first existing one counts."""
         self.library = library
         self._preferred = preferred or {}
+        self.loaded: Callable[[], EngineInfo | None] = lambda: None
+        """The loaded model, which may have voices of its own."""
         self._encodings = Encodings(outlive_callers=True)
         self._codes: dict[_CodesKey, Encoded] = {}  # first in, first out
 
@@ -78,9 +85,13 @@ class VoiceResolver:
 
     @property
     def listed(self) -> tuple[Voice, ...]:
-        """The voices in a picker: favourites, then all others by name, then the random one."""
-        voices = sorted(self.library.voices.page(), key=lambda voice: not voice.favourite)
-        return (*voices, RANDOM_VOICE)
+        """The voices in a picker: favourites, then all others by name, then the model's own, then the random one.
+
+        Before a library's voices are the model's own if it cannot speak in others.
+        """
+        voices, info = sorted(self.library.voices.page(), key=lambda voice: not voice.favourite), self.loaded()
+        own = [voice for voice in own_voices(info) if not self.library.voices.exists(voice.slug)]
+        return (*voices, *own, RANDOM_VOICE) if info is None or info.clones else (*own, RANDOM_VOICE, *voices)
 
     @property
     def aliases(self) -> dict[str, str]:
@@ -95,6 +106,9 @@ class VoiceResolver:
         return default_voice.slug if default_voice and not listed[0].favourite else listed[0].slug
 
     def _bundled(self) -> list[str]:
+        """The voices behind aliases: those that the loaded model can speak in."""
+        if (info := self.loaded()) and not info.clones:
+            return [voice.slug for voice in own_voices(info)] or [RANDOM]
         return [voice.slug for voice in self.library.voices.page(bundled=True)] or [RANDOM]
 
     def _slug_of(self, alias: str, bundled: list[str]) -> str:
@@ -128,6 +142,7 @@ class VoiceResolver:
     def find(self, name: str | None) -> Voice | None:
         """The voice with an id, slug, name or alias, and optionally "@" and a revision; None for the random one.
 
+        The library's voices have precedence over the model's own.
         None and blank mean the default voice. Blocking. Raises UnknownVoice.
         """
         reference = (name or "").strip() or DEFAULT
@@ -136,13 +151,16 @@ class VoiceResolver:
         except NotFound as error:
             name, revision = split_revision(reference)
             alias = name.casefold()
+            own = {voice.slug: voice for voice in own_voices(self.loaded())}
+            if revision is None and alias.replace(" ", "_") in own:
+                return own[alias.replace(" ", "_")]
             is_known = alias in (RANDOM, DEFAULT, *OPENAI_VOICES)
             if is_known and revision is not None:
                 raise UnknownVoice(f"{alias} has no revisions: leave out @{revision}", "voice") from None
             if not is_known:
                 raise UnknownVoice(f"{error}; {self._hint(alias[:MAX_REFERENCE])}", "voice") from None
             slug = RANDOM if alias == RANDOM else self._slug_of(alias, self._bundled())
-        return None if slug == RANDOM else self.library.voices.get(slug)
+        return own.get(slug) or (None if slug == RANDOM else self.library.voices.get(slug))
 
     async def references(self, engine: SpeechEngine, voice: Voice, queue: WorkQueue) -> tuple[Reference, ...]:
         """The voice's samples as the engine takes them: codes, vectors, transcripts and speakers.
@@ -194,6 +212,16 @@ class VoiceResolver:
             log.warning("the codes of a voice will be computed again after the next start: %s", error)
             self._remember({key: (reference.codes, reference.vector)})
         return reference
+
+
+def own_voices(info: EngineInfo | None) -> list[Voice]:
+    """The voices of the loaded model itself, which nobody can edit."""
+    return [
+        Voice.model_construct(
+            id=name, slug=name, name=name.replace("_", " ").title(), language=_NATIVE.get(name, ""), speaker=name
+        )
+        for name in (map(str.casefold, info.speakers) if info else ())
+    ]
 
 
 def _codes_key(sample: Sample, codec: str) -> _CodesKey:

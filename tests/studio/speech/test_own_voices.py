@@ -1,0 +1,100 @@
+"""Models with voices of their own: their voices in lists, languages and instructions, and what they refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import httpx
+import pytest
+
+from engine import ModelCard
+from tests.studio.fake_engine import FakeEngine
+from tests.studio.server import Served
+
+SPEECH, VOICES = "/v1/audio/speech", "/v1/audio/voices"
+Steer = Callable[..., tuple[Served, FakeEngine]]
+QWEN = {"card": ModelCard(tags=(), normalize=True), "languages": ("en", "de", "zh"), "remembers": False}
+CUSTOM = QWEN | {"clones": False, "speakers": ("Ryan", "uncle_fu"), "instructs": True}
+CLIP = {"ref_audio": "data:audio/wav;base64,UklGRg==", "ref_text": "words"}
+
+
+def qwen(steered: Steer, **more: object) -> tuple[Served, FakeEngine]:
+    served, engine = steered()
+    engine.info = replace(engine.info, **(QWEN | more))
+    return served, engine
+
+
+def say(client: httpx.Client, text: str = "Hello there.", **fields: object) -> httpx.Response:
+    return client.post(SPEECH, json={"input": text, "response_format": "wav"} | fields)
+
+
+def refusal(client: httpx.Client, text: str = "Hello there.", **fields: object) -> str:
+    answer = say(client, text, **fields)
+    assert answer.status_code == 400, answer.text
+    return str(answer.json()["error"]["message"])
+
+
+def test_own_voices_are_listed_and_spoken_and_taken_again(steered: Steer) -> None:
+    served, engine = qwen(steered, **CUSTOM)
+    with served.client() as client:
+        listed = client.get(VOICES).json()
+        names = [voice["id"] for voice in listed["voices"]]
+        assert names == ["ryan", "uncle_fu", "random", "anna", "bert"] and listed["first_choice"] == "ryan"
+        assert [(voice["name"], voice["language"]) for voice in listed["voices"]][:2] == [
+            ("Ryan", "en"),
+            ("Uncle Fu", "zh"),
+        ]
+        assert say(client).headers["x-voice"] == "ryan", "the default"
+        answer = say(client, voice="Uncle Fu", instructions=" Quietly. ", language="de", seed=4)
+        utterance = engine.utterances[-1]
+        assert (utterance.speaker, utterance.instructions, utterance.language) == ("uncle_fu", "Quietly.", "de")
+        assert utterance.text == "Hello there." and utterance.references == ()
+        take = client.get(f"/v1/takes/{answer.headers['x-request-id']}").json()
+        assert take["voice_id"] is None and take["request"]["voice"] == "uncle_fu"
+        assert client.post(SPEECH, json=take["request"]).content == answer.content
+        again = engine.utterances[-1]
+        assert (again.speaker, again.instructions, again.language) == ("uncle_fu", "Quietly.", "de")
+        dialogue = {"cast": {"A": "ryan", "B": "uncle_fu"}, "input": "A: Yes.\nB: No."}
+        assert say(client, **dialogue).status_code == 200
+        assert [utterance.speaker for utterance in engine.utterances[-2:]] == ["ryan", "uncle_fu"]
+        assert client.delete(f"{VOICES}/ryan").status_code == 404, "nobody can edit them"
+
+
+def test_refusals_say_what_to_do(steered: Steer) -> None:
+    served, engine = qwen(steered, **CUSTOM)
+    with served.client() as client:
+        for fields in ({"voice": "anna"}, CLIP):
+            assert "only in its own: ryan, uncle_fu; choose one of these, or load a model that clones" in refusal(
+                client, **fields
+            )
+        engine.info = replace(engine.info, speakers=())
+        assert "only in its own: random, with a description" in refusal(client, voice="anna")
+        assert say(client, instructions="An old man.").status_code == 200, "a described voice"
+        assert engine.utterances[-1].instructions == "An old man." and engine.utterances[-1].speaker is None
+        long = "This is a sentence of a long text. " * 20
+        assert "another voice for each part" in refusal(client, long, instructions="An old man.")
+    assert all(text.startswith("My name") for _, _, text in engine.encoded), "at the start, as another model's voices"
+
+
+@pytest.mark.parametrize(
+    ("text", "fields", "language"),
+    [
+        ("This is the text and it is in English.", {}, "en"),
+        ("Das ist der Text, und er ist auf Deutsch.", {"voice": "bert"}, "de"),
+        ("Ok.", {}, None),
+        ("Ok.", {"language": "zh-CN"}, "zh-CN"),
+        ("Questo è il testo e non è in inglese, ma in italiano.", {}, None),
+    ],
+)
+def test_the_model_is_told_the_language_of_the_whole_text(
+    steered: Steer, text: str, fields: dict[str, str], language: str | None
+) -> None:
+    served, engine = qwen(steered)
+    with served.client() as client:
+        answer = say(client, text, instructions="Quickly.", **fields)
+        assert answer.headers["x-instructions"].startswith("ignored")
+        assert engine.utterances[-1].language == language and not engine.utterances[-1].instructions
+        engine.info = replace(engine.info, languages=())
+        say(client, "This is the text and it is in English.")
+        assert engine.utterances[-1].language is None
