@@ -43,7 +43,7 @@ from engine.runtime.memory_plan import (
 )
 from engine.runtime.runner import Runner
 from engine.transfer import reserve
-from engine.types import EngineInfo, Gpu
+from engine.types import EngineInfo, Gpu, Sampling
 
 if TYPE_CHECKING:
     from engine.kernels.compilation import CachedKernels
@@ -294,6 +294,7 @@ def _info(config: EngineConfig, plan: _Plan, checkpoint: Checkpoint, card: Model
         languages=spoken_languages(talker) if talker else (),
         instructs=talker is not None and talker.takes_instructions,
         remembers=talker is None,
+        sampling=Sampling(0.9, 1.0, 50) if talker else Sampling(),
         gpu=_gpu(plan.place.device),
     )
 

@@ -107,12 +107,13 @@ class SpeechOptions(BaseModel):
         description="The same request with the same seed gives the same speech; absent: random, see X-Seed.",
     )
     temperature: Temperature | None = Field(
-        None, description=f"0 always selects the most likely; default {DEFAULT_SAMPLING.temperature}."
+        None,
+        description=f"0 always selects the most likely; default {DEFAULT_SAMPLING.temperature}, with Qwen3-TTS 0.9.",
     )
-    top_p: TopP | None = Field(None, description=f"Default {DEFAULT_SAMPLING.top_p}.")
-    top_k: TopK | None = Field(None, description=f"Default {DEFAULT_SAMPLING.top_k}.")
+    top_p: TopP | None = Field(None, description=f"Default {DEFAULT_SAMPLING.top_p}, with Qwen3-TTS 1.")
+    top_k: TopK | None = Field(None, description=f"Default {DEFAULT_SAMPLING.top_k}, with Qwen3-TTS 50.")
     max_new_tokens: Annotated[int, Field(ge=1, le=MAX_FRAMES), NO_BOOLEAN] | None = Field(
-        None, description="Maximum number of frames (21.5 a second for S2 Pro); absent: unlimited."
+        None, description="Maximum number of frames (21.5 a second for S2 Pro, 12.5 for Qwen3-TTS); absent: unlimited."
     )
     chunk_length: Annotated[int, Field(ge=MIN_PART, le=MAX_PART), NO_BOOLEAN] | None = Field(
         None,

@@ -141,7 +141,7 @@ def plan_of(request: SpeechRequest, voices: VoiceResolver, info: EngineInfo) -> 
     request_voice = None if request.clips else find(request.voice)
     turns, cast = _turns(request, _Reader(request, find, voices.library.pronunciations, card), card), request.cast
     named = _named(turns, cast or {}, find)
-    sampling = _sampling(request, request_voice)
+    sampling = _sampling(request, request_voice, info)
 
     def part_of(turn: Turn) -> PlannedPart:
         script = _lengthened(turn.script, request.speed)
@@ -150,7 +150,7 @@ def plan_of(request: SpeechRequest, voices: VoiceResolver, info: EngineInfo) -> 
             told = _language(request, turn.text, request_voice, info)
             return PlannedPart(turn.text, script, label, request_voice, sampling, told, None if cast is None else "")
         voice = named[fold_speaker(turn.speaker)]
-        own_sampling = replace(_sampling(request, voice), seed=sampling.seed)
+        own_sampling = replace(_sampling(request, voice, info), seed=sampling.seed)
         told = _language(request, turn.text, voice, info)
         return PlannedPart(turn.text, script, _label(voice), voice, own_sampling, told, turn.speaker)
 
@@ -302,5 +302,6 @@ def _label(voice: Voice | None) -> str:
     return voice.slug if voice else RANDOM
 
 
-def _sampling(request: SpeechRequest, voice: Voice | None) -> Sampling:
-    return request.sampling(voice.defaults if voice else {})
+def _sampling(request: SpeechRequest, voice: Voice | None, info: EngineInfo) -> Sampling:
+    usual = {name: getattr(info.sampling, name) for name in ("temperature", "top_p", "top_k")}
+    return request.sampling(usual | (voice.defaults if voice else {}))

@@ -118,7 +118,7 @@ class SpeechRequest:
             raise InvalidRequest(f"there are {len(self.clips)} clips; at most {MAX_CLIPS} are allowed", "references")
 
     def sampling(self, defaults: Mapping[str, Scalar]) -> Sampling:
-        """Values of the request, then of the voice, then of Sampling; a random seed if none is given."""
+        """Values of the request, then those given here; a random seed if there is none."""
         requested = {name: value for name, value in self.requested_sampling.items() if value is not None}
         chosen: dict[str, Any] = {"seed": secrets.randbelow(2**31), **defaults, **requested}
         return Sampling(**chosen)

@@ -8,13 +8,18 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from engine import ModelCard
+from engine import ModelCard, Sampling
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served
 
 SPEECH, VOICES = "/v1/audio/speech", "/v1/audio/voices"
 Steer = Callable[..., tuple[Served, FakeEngine]]
-QWEN = {"card": ModelCard(tags=(), normalize=True), "languages": ("en", "de", "zh"), "remembers": False}
+QWEN = {
+    "card": ModelCard(tags=(), normalize=True),
+    "languages": ("en", "de", "zh"),
+    "remembers": False,
+    "sampling": Sampling(0.9, 1.0, 50),
+}
 CUSTOM = QWEN | {"clones": False, "speakers": ("Ryan", "uncle_fu"), "instructs": True}
 CLIP = {"ref_audio": "data:audio/wav;base64,UklGRg==", "ref_text": "words"}
 
@@ -50,6 +55,7 @@ def test_own_voices_are_listed_and_spoken_and_taken_again(steered: Steer) -> Non
         utterance = engine.utterances[-1]
         assert (utterance.speaker, utterance.instructions, utterance.language) == ("uncle_fu", "Quietly.", "de")
         assert utterance.text == "Hello there." and utterance.references == ()
+        assert replace(utterance.sampling, seed=0) == replace(engine.info.sampling, seed=0) != Sampling()
         take = client.get(f"/v1/takes/{answer.headers['x-request-id']}").json()
         assert take["voice_id"] is None and take["request"]["voice"] == "uncle_fu"
         assert client.post(SPEECH, json=take["request"]).content == answer.content
