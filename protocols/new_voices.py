@@ -14,14 +14,13 @@ from audio import Cut, InvalidClip
 from audio.read import MAX_SECONDS
 from engine import CannotAlign, InvalidReference, InvalidUtterance, PromptTooLong
 from speechtext.word_times import words_in
-from studio.engine_host import EngineHost
 from studio.errors import InvalidRequest, NameTaken
-from studio.library import Library, NewSample, Voice, VoiceFields
+from studio.library import NewSample, Voice, VoiceFields
 from studio.library.checks import MAX_SAMPLES
 from studio.library.client_files import Upload
 from studio.library.names import MAX_NAME, RESERVED, fold
-from studio.voices.clip_service import ClipService
-from studio.work import WorkQueue
+from studio.services import Studio
+from studio.work import write
 
 _REFUSED = re.compile(r"[/\\@\x00-\x1f]+")
 """Characters that titles may contain, but voice names may not."""
@@ -41,10 +40,7 @@ MAX_SAME = 1000
 class NewVoices:
     """Creates voices: recordings are cut, cleaned and transcribed if necessary."""
 
-    library: Library
-    clips: ClipService
-    host: EngineHost
-    encodings: WorkQueue
+    studio: Studio
     files: str
     """The protocol's name for the recordings; ``texts`` and ``title`` for their transcripts and the voice's name."""
     texts: str
@@ -67,18 +63,19 @@ class NewVoices:
         return [await self._sample(file.data, text, is_cleaned, caller) for file, text in pairs]
 
     async def _sample(self, data: bytes, text: str, is_cleaned: bool, caller: str) -> NewSample:
-        intake = await self.clips.suggest(caller, data, text, Cut(), self.files)
+        clips = self.studio.clips
+        intake = await clips.suggest(caller, data, text, Cut(), self.files)
         cut = intake.cut
         is_heard = cut != Cut() or not text.strip()
-        if is_heard and text.strip() and not self.clips.transcriber.is_there:
+        if is_heard and text.strip() and not clips.transcriber.is_there:
             text = await self._words_in(caller, data, text, cut)
         elif is_heard:
             missing = InvalidRequest(self.no_words, self.texts)
-            text = await self.clips.words(caller, intake.clip, self.texts, missing)
+            text = await clips.words(caller, intake.clip, self.texts, missing)
         if is_cleaned:
-            data, cut = await self.clips.clean(caller, intake.clip), Cut()
+            data, cut = await clips.clean(caller, intake.clip), Cut()
         if is_heard or is_cleaned:
-            intake = await self.clips.judge(caller, data, text, cut, self.files)
+            intake = await clips.judge(caller, data, text, cut, self.files)
         return intake.sample(text)
 
     async def _words_in(self, caller: str, data: bytes, text: str, cut: Cut) -> str:
@@ -86,17 +83,17 @@ class NewVoices:
 
         Raises InvalidClip, and the errors of the queue.
         """
-        engine = self.host.engine()
-        _, seconds = await self.clips.levels(caller, data, self.files)
+        engine, clips = self.studio.speech.host.engine(), self.studio.clips
+        _, seconds = await clips.levels(caller, data, self.files)
         if seconds > LONGEST_ALIGNED or engine.info.cannot_align:
             raise InvalidClip(_TOO_LONG, self.files)
         count = ceil(seconds / MAX_SECONDS)
         edges = [seconds * number / count for number in range(count + 1)]
         codes: list[np.ndarray] = []
-        async with self.encodings.turn(caller):
+        async with self.studio.speech.queues.encodings.turn(caller):
             try:
                 for start, end in pairwise(edges):
-                    clip = await self.clips.decode(caller, data, replace(cut, start=start, end=end), self.files)
+                    clip = await clips.decode(caller, data, replace(cut, start=start, end=end), self.files)
                     codes.append((await engine.encode_reference(clip.pcm, clip.sample_rate, text)).codes)
                 times = await engine.align(text, np.concatenate(codes, axis=1))
             except (CannotAlign, InvalidReference, InvalidUtterance, PromptTooLong):
@@ -108,12 +105,13 @@ class NewVoices:
         last = _WORD_END.match(text, spans[-1][1])
         return text[spans[0][0] : last.end() if last else None]
 
-    def create(self, owner: str, fields: VoiceFields, title: str, samples: list[NewSample]) -> Voice:
-        """Create a voice; a second one with the same title is named "title 2". Blocking.
+    async def create(self, owner: str, fields: VoiceFields, title: str, samples: list[NewSample]) -> Voice:
+        """Create a voice; a second one with the same title is named "title 2". Raises InvalidRequest, NameTaken."""
+        return await self.studio.speech.save_voice(write(self._create, owner, fields, title, samples))
 
-        Raises InvalidRequest, NameTaken.
-        """
-        voices, set_fields = self.library.seen_by(owner).voices, fields.model_dump(exclude_unset=True)
+    def _create(self, owner: str, fields: VoiceFields, title: str, samples: list[NewSample]) -> Voice:
+        """Blocking."""
+        voices, set_fields = self.studio.library.seen_by(owner).voices, fields.model_dump(exclude_unset=True)
         for name in candidate_names(title, self.title):
             if not voices.exists(name):
                 try:

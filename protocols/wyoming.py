@@ -147,17 +147,18 @@ class WyomingConnection:
 
     async def serve(self) -> None:
         """Run until the client leaves, is silent for too long, or makes an error."""
-        failures: list[Exception] = []
+        tasks = [asyncio.create_task(work) for work in (self._read(), self._speak())]
         try:
-            tasks = [asyncio.create_task(self._noting(work, failures)) for work in (self._read(), self._speak())]
             try:
-                await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 await end_tasks(*tasks)  # the reader too, before what is left is discarded
-            for error in failures:
+            try:
+                for task in done:
+                    task.result()
+            except (ApiError, *REFUSALS, EngineError) as error:
                 refusal = describe(error)
                 await self._send("error", text=refusal.message, code=refusal.code or str(refusal.status))
-            if failures:
                 await self._drain()
         except (TimeoutError, OSError):
             pass  # the client no longer receives
@@ -170,15 +171,6 @@ class WyomingConnection:
         with anyio.move_on_after(DRAIN_SECONDS):
             while await self._reader.read(MAX_BLOCK):
                 pass
-
-    @staticmethod
-    async def _noting(work: Any, failures: list[Exception]) -> None:
-        try:
-            await work
-        except (ApiError, *REFUSALS, EngineError) as error:
-            failures.append(error)
-        except (TimeoutError, OSError):
-            pass
 
     async def _read(self) -> None:
         while True:
@@ -285,11 +277,20 @@ class WyomingConnection:
     async def _speak(self) -> None:
         while True:
             text = await self._texts.get()
-            sound = _Sound(self, text.rate)
+            form: dict[str, Any] = {"rate": text.rate, "width": WIDTH, "channels": 1, "timestamp": 0}
+            size = -1
             async with aclosing(text.speech.pieces()) as pieces:
                 async for piece in pieces:
-                    await sound.add(piece.audio)
-            await sound.end()
+                    if size < 0:
+                        await self._send("audio-start", **form)
+                    if piece.audio:
+                        await self._send("audio-chunk", piece.audio, **form)
+                    size = max(size, 0) + len(piece.audio)
+                    form["timestamp"] = size * 1000 // (WIDTH * text.rate)
+            if size < 0:
+                await self._send("audio-start", **form)
+            # Exactly one: a client takes the first as the end of a whole text.
+            await self._send("audio-stop", timestamp=form["timestamp"])
             if text.is_written:
                 await self._send("synthesize-stopped")
 
@@ -300,60 +301,22 @@ class WyomingConnection:
             await self._writer.drain()
 
 
-class _Sound:
-    """The events of one sound."""
-
-    def __init__(self, connection: WyomingConnection, rate: int) -> None:
-        self._connection, self._rate, self._bytes = connection, rate, -1
-
-    async def add(self, audio: bytes) -> None:
-        if self._bytes < 0:
-            self._bytes = 0
-            await self._connection._send("audio-start", **self._format())
-        if audio:
-            await self._connection._send("audio-chunk", audio, **self._format())
-            self._bytes += len(audio)
-
-    async def end(self) -> None:
-        """Exactly one audio-stop: a client takes the first as the end of a whole text."""
-        await self.add(b"")
-        await self._connection._send("audio-stop", timestamp=self._milliseconds)
-
-    def _format(self) -> dict[str, Any]:
-        return {"rate": self._rate, "width": WIDTH, "channels": 1, "timestamp": self._milliseconds}
-
-    @property
-    def _milliseconds(self) -> int:
-        return self._bytes * 1000 // (WIDTH * self._rate)
-
-
 def info(voices: list[Voice], languages: tuple[str, ...], transcriber: Transcriber) -> dict[str, Any]:
     """The data of the event `info`. ``languages``: the model's, for voices without their own."""
     offered = [_voice(voice, languages or UNKNOWN_LANGUAGES) for voice in voices]
-    speech = _artifact("fish-voice-studio", "Fish Voice Studio") | {
-        "voices": offered,
-        "supports_synthesize_streaming": True,
-    }
-    hearing = []
-    if transcriber.name:
-        model = _artifact(transcriber.name, transcriber.name) | {"languages": list(RECOGNISED)}
-        hearing.append(_artifact("fish-voice-studio", "Fish Voice Studio") | {"models": [model]})
-    return {"tts": [speech], "asr": hearing}
+    studio, name = _artifact("fish-voice-studio", ABOUT["name"]), transcriber.name
+    models = [_artifact(name, name) | {"languages": list(RECOGNISED)}] if name else []
+    speech = studio | {"voices": offered, "supports_synthesize_streaming": True}
+    return {"tts": [speech], "asr": [studio | {"models": models}] if models else []}
 
 
 def _voice(voice: Voice, languages: tuple[str, ...]) -> dict[str, Any]:
-    own = [voice.language] if voice.language else list(languages)
-    return _artifact(voice.slug, voice.name) | {"languages": own, "speakers": None}
+    return _artifact(voice.slug, voice.name) | {"languages": [voice.language] if voice.language else list(languages)}
 
 
 def _artifact(name: str, description: str) -> dict[str, Any]:
-    return {
-        "name": name,
-        "attribution": ABOUT,
-        "installed": True,
-        "description": description,
-        "version": __version__,
-    }
+    facts = {"name": name, "description": description, "attribution": ABOUT}
+    return facts | {"installed": True, "version": __version__}
 
 
 class _Voice(BaseModel):

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 DOCUMENTS = [*(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")), *sorted(DOCS.rglob("*.md"))]
-NOT_FILES = {"fishaudio/s2-pro", "NAME.txt", "__init__.py"}
+NOT_FILES = {"fishaudio/s2-pro", "NAME.txt", "merges.txt", "__init__.py"}
 """Names of other things that look like paths."""
 
 

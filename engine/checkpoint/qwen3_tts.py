@@ -24,6 +24,13 @@ _VOICE_ENCODER = "speaker_encoder."
 _TOKENIZER = "qwen3_tts_tokenizer_12hz"
 _UNUSED_IDS = 1024
 """Tokens of the codes' vocabulary after the codes themselves: control tokens, languages and speakers."""
+_WORDS = {
+    "im_start": "im_start", "im_end": "im_end", "text_pad": "tts_pad", "text_begin": "tts_bos", "text_end": "tts_eos",
+}  # fmt: skip
+_CONTROL = {
+    "pad": "pad", "begin": "bos", "think": "think", "no_think": "nothink", "think_begin": "think_bos",
+    "think_end": "think_eos",
+}  # fmt: skip
 _ROWS_AT_ONCE = 4096
 _NAMES = (
     ("talker.code_predictor.small_to_mtp_projection.", "fast_project_in."),
@@ -61,14 +68,27 @@ def read_config(tree: Tree, token_ids: object = None) -> ModelConfig:
             f"code_predictor_config has {predictor['num_code_groups']} code groups of {predictor['vocab_size']}, "
             f"talker_config {books} of {codes}"
         )
+    return ModelConfig(
+        slow=_sizes(talker, text + tokens),
+        fast=_sizes(predictor, codes * (books - 1)),
+        num_codebooks=books,
+        codebook_size=codes,
+        max_context=whole_number(talker, "max_position_embeddings", 1, 2**20),
+        tie_word_embeddings=False,
+        eos_token=text + whole_number(talker, "codec_eos_token_id", 0, tokens - 1),
+        semantic_start=text,
+        semantic_end=text + codes - 1,
+        prompt_layout="talker",
+        scales_codes=False,
+        codes_apart=True,
+        head_start=text,
+        talker=_talker(tree, text, tokens),
+    )
 
-    def control(owner: Tree, key: str) -> int:
-        return text + whole_number(owner, key, 0, tokens - 1)
 
-    def word(key: str) -> int:
-        return whole_number(tree, key, 0, text - 1)
-
-    kind = str(tree["tts_model_type"])
+def _talker(tree: Tree, text: int, tokens: int) -> TalkerConfig:
+    """What prompts are made of; text, tokens: sizes of the vocabularies of text and of codes."""
+    talker, kind = tree["talker_config"], str(tree["tts_model_type"])
     if kind not in ("base", "custom_voice", "voice_design"):
         raise ValueError(f"tts_model_type is {kind!r}, expected 'base', 'custom_voice' or 'voice_design'")
     speakers = {str(name): _only(value) for name, value in (talker.get("spk_id") or {}).items()}
@@ -79,39 +99,20 @@ def read_config(tree: Tree, token_ids: object = None) -> ModelConfig:
     is_small, width = tree.get("tts_model_size") == "0b6", whole_number(talker, "hidden_size", 1, 2**20)
     if kind == "base" and (size := tree["speaker_encoder_config"].get("enc_dim", 1024)) != width:
         raise ValueError(f"speaker_encoder_config makes vectors of {size} values, but the model's have {width}")
-    return ModelConfig(
-        slow=_sizes(talker, text + tokens),
-        fast=_sizes(predictor, codes * (books - 1)),
-        num_codebooks=books,
-        codebook_size=codes,
-        max_context=whole_number(talker, "max_position_embeddings", 1, 2**20),
-        tie_word_embeddings=False,
-        eos_token=control(talker, "codec_eos_token_id"),
-        semantic_start=text,
-        semantic_end=text + codes - 1,
-        prompt_layout="talker",
-        scales_codes=False,
-        codes_apart=True,
-        head_start=text,
-        talker=TalkerConfig(
-            kind=kind,  # type: ignore[arg-type]
-            im_start=word("im_start_token_id"),
-            im_end=word("im_end_token_id"),
-            text_pad=word("tts_pad_token_id"),
-            text_begin=word("tts_bos_token_id"),
-            text_end=word("tts_eos_token_id"),
-            pad=control(talker, "codec_pad_id"),
-            begin=control(talker, "codec_bos_id"),
-            think=control(talker, "codec_think_id"),
-            no_think=control(talker, "codec_nothink_id"),
-            think_begin=control(talker, "codec_think_bos_id"),
-            think_end=control(talker, "codec_think_eos_id"),
-            languages={name: control(languages, name) for name in languages},
-            speakers={name: control(speakers, name) for name in speakers},
-            dialects=dialects,
-            takes_instructions=kind == "voice_design" or (kind == "custom_voice" and not is_small),
-            vector_size=width if kind == "base" else 0,
-        ),
+
+    def control(owner: Tree, key: str) -> int:
+        return text + whole_number(owner, key, 0, tokens - 1)
+
+    words = {name: whole_number(tree, f"{key}_token_id", 0, text - 1) for name, key in _WORDS.items()}
+    return TalkerConfig(
+        kind=kind,  # type: ignore[arg-type]
+        **words,
+        **{name: control(talker, f"codec_{key}_id") for name, key in _CONTROL.items()},
+        languages={name: control(languages, name) for name in languages},
+        speakers={name: control(speakers, name) for name in speakers},
+        dialects=dialects,
+        takes_instructions=kind == "voice_design" or (kind == "custom_voice" and not is_small),
+        vector_size=width if kind == "base" else 0,
     )
 
 

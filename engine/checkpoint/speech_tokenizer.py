@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -138,35 +139,32 @@ def _float(tensor: LazyTensor, path: Path) -> Tensor:
 
 
 def _recipes(codec: QwenCodec) -> dict[str, _Recipe]:
-    state, widths = codec.state_dict(), {}
-    for name, part in codec.named_modules():
-        if isinstance(part, WindowTransformer):
-            widths[name] = part.config.head_dim
-    return {name: _recipe(name, tuple(value.shape), codec, widths) for name, value in state.items()}
+    """Of every tensor in the codec's state, by name."""
+    transformers = {n: part for n, part in codec.named_modules() if isinstance(part, WindowTransformer)}
+    recipes: dict[str, _Recipe] = {}
+    for name, value in codec.state_dict().items():
+        published, shape = _published_name(name), tuple(value.shape)
+        if name.endswith(".wqkv.weight"):
+            stem, config = published.removesuffix("wqkv.weight"), transformers[name.partition(".layers.")[0]].config
+            parts = {f"{stem}{kind}_proj.weight": (shape[0] // 3, shape[1]) for kind in "qkv"}
+            recipes[name] = _Recipe({**parts}, partial(_joined, config.head_dim))
+        elif name.endswith((".alpha", ".beta")):
+            recipes[name] = _Recipe({published: shape[1:2]}, lambda value: value.exp()[None, :, None])
+        elif name.endswith(".entries"):
+            stem = published.removesuffix("entries") + "codebook."
+            recipes[name] = _Recipe({f"{stem}embed_sum": shape, f"{stem}cluster_usage": shape[:1]}, _entries)
+        elif name.endswith(".codebook.weight"):
+            kind, number = "first" if ".semantic_quantizer." in name else "rest", name.split(".")[3]
+            stem, inner = f"decoder.quantizer.rvq_{kind}.", shape[1] // 2
+            book = f"{stem}vq.layers.{number}._codebook."
+            shapes = {f"{book}embedding_sum": (shape[0], inner), f"{book}cluster_usage": shape[:1]}
+            recipes[name] = _Recipe({**shapes, f"{stem}output_proj.weight": (shape[1], inner, 1)}, _decoded)
+        else:
+            recipes[name] = _Recipe({published: shape}, lambda value: value)
+    return recipes
 
 
-def _recipe(name: str, shape: tuple[int, ...], codec: QwenCodec, widths: Mapping[str, int]) -> _Recipe:
-    published = published_name(name)
-    if name.endswith(".wqkv.weight"):
-        stem, head_dim = published.removesuffix("wqkv.weight"), widths[name.partition(".layers.")[0]]
-        part = (shape[0] // 3, shape[1])
-        return _Recipe({f"{stem}{kind}_proj.weight": part for kind in "qkv"}, _joined(head_dim))
-    if name.endswith((".alpha", ".beta")):
-        return _Recipe({published: shape[1:2]}, lambda value: value.exp()[None, :, None])
-    if name.endswith(".entries"):
-        stem = published.removesuffix("entries") + "codebook."
-        return _Recipe({f"{stem}embed_sum": shape, f"{stem}cluster_usage": shape[:1]}, _entries)
-    if name.endswith(".codebook.weight"):
-        part_name = "rvq_first" if ".semantic_quantizer." in name else "rvq_rest"
-        number = name.split(".quantizers.")[1].partition(".")[0]
-        stem = f"decoder.quantizer.{part_name}."
-        book, inner = f"{stem}vq.layers.{number}._codebook.", shape[1] // 2
-        shapes = {f"{book}embedding_sum": (shape[0], inner), f"{book}cluster_usage": shape[:1]}
-        return _Recipe({**shapes, f"{stem}output_proj.weight": (shape[1], inner, 1)}, _decoded)
-    return _Recipe({published: shape}, _same)
-
-
-def published_name(name: str) -> str:
+def _published_name(name: str) -> str:
     """Our name of a tensor → upstream's; of one that upstream stores in parts, the name without its last word."""
     stem = next(stem for stem in _STEMS if name.startswith(stem))
     published = _STEMS[stem] + name.removeprefix(stem)
@@ -178,13 +176,10 @@ def published_name(name: str) -> str:
     return published
 
 
-def _joined(head_dim: int) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
+def _joined(head_dim: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """Queries, keys and values as one product; of the first two, the channels that rotate together are neighbours."""
-
-    def pairs(weight: Tensor) -> Tensor:
-        return weight.unflatten(0, (-1, 2, head_dim // 2)).transpose(1, 2).flatten(0, 2)
-
-    return lambda q, k, v: torch.cat([pairs(q), pairs(k), v])
+    q, k = (part.unflatten(0, (-1, 2, head_dim // 2)).transpose(1, 2).flatten(0, 2) for part in (q, k))
+    return torch.cat([q, k, v])
 
 
 def _entries(sums: Tensor, usage: Tensor) -> Tensor:
@@ -193,7 +188,3 @@ def _entries(sums: Tensor, usage: Tensor) -> Tensor:
 
 def _decoded(sums: Tensor, usage: Tensor, projection: Tensor) -> Tensor:
     return _entries(sums, usage) @ projection[:, :, 0].t()
-
-
-def _same(value: Tensor) -> Tensor:
-    return value

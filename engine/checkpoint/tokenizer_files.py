@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers
@@ -34,10 +35,17 @@ _QWEN_PATTERN = _PATTERN.replace(r"|\p{P}|", "|").replace(r"(\?!\S)", r"(?!\S)")
 
 def hub_tokenizer(data: bytes, source: str) -> HubTokenizer:
     """The tokenizer in a tokenizer.json. Raises CheckpointError."""
-    try:
+    with _refusing(f"{source} cannot be read"):
         return HubTokenizer.from_buffer(data)
+
+
+@contextmanager
+def _refusing(problem: str) -> Iterator[None]:
+    """Raise CheckpointError with this message in place of any error."""
+    try:
+        yield
     except Exception as error:  # the library raises bare Exception for every malformed file
-        raise CheckpointError(f"{source} cannot be read: {error}") from error
+        raise CheckpointError(f"{problem}: {error}") from error
 
 
 def token_ids(data: bytes, source: str) -> dict[str, int]:
@@ -99,12 +107,10 @@ def qwen_tokenizer(vocabulary: bytes, merges: bytes, source: str) -> HubTokenize
     Raises CheckpointError, which names ``source``.
     """
     ids = parse_json(vocabulary, source)
-    try:
+    with _refusing(f"{source} and merges.txt do not fit each other; download both again"):
         lines = merges.decode().splitlines()
         pairs = [tuple(line.split(" ")) for line in lines if line and not line.startswith("#version")]
         tokenizer = HubTokenizer(models.BPE(vocab=ids, merges=pairs))  # type: ignore[arg-type]
-    except Exception as error:  # the library raises bare Exception for merges of unknown tokens
-        raise CheckpointError(f"{source} and merges.txt do not fit each other: {error}; download both again") from error
     if any(sign not in ids for sign in _byte_signs()):
         raise CheckpointError(f"{source} lacks bytes, so it is incomplete; download it again")
     tokenizer.normalizer = normalizers.NFC()

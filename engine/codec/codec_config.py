@@ -52,8 +52,14 @@ _LIMITS = {
     "n_codebooks": (0, 63),
     "sample_rate": (1000, 400_000),
     "encoder_dim": (1, 4096),
+    # In Qwen's files:
+    "output_sample_rate": (1000, 400_000),
+    "num_quantizers": (2, 64),
+    "num_hidden_layers": (1, 256),
+    "num_filters": (2, 4096),
+    "enc_res2net_scale": (2, 64),
 }
-"""Smallest and largest allowed values in a codec.yaml; of all others: 1 and 65,536."""
+"""Smallest and largest allowed values in a codec's config; of all others: 1 and 65,536."""
 
 ENCODER_WINDOW = 512
 """Positions that the encoder's own transformer sees; upstream has it in code, not in its config."""

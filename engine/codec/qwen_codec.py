@@ -105,7 +105,7 @@ class QwenCodecConfig(CodecConfig):
             upsampling_ratios=wholes(decoder, "upsampling_ratios"),
         )
         samples = math.prod(config.decoder_rates) * math.prod(config.upsampling_ratios)
-        if samples != config.frame_samples or books < 2 or encoder["codebook_size"] != decoder["codebook_size"]:
+        if samples != config.frame_samples or encoder["codebook_size"] != decoder["codebook_size"]:
             raise ValueError(
                 f"a frame has {config.frame_samples} samples and one of {encoder['codebook_size']} codes where it is "
                 f"encoded, but {samples} and one of {decoder['codebook_size']} where it is decoded"
@@ -113,17 +113,17 @@ class QwenCodecConfig(CodecConfig):
         return config
 
 
+_SIZES = {
+    "dim": "hidden_size", "n_layer": "num_hidden_layers", "n_head": "num_attention_heads", "head_dim": "head_dim",
+    "intermediate_size": "intermediate_size", "window": "sliding_window",
+}  # fmt: skip
+
+
 def _transformer(tree: Mapping[str, Any], eps: str) -> dict[str, Any]:
-    return {
-        "dim": whole(tree, "hidden_size"),
-        "n_layer": whole(tree, "num_hidden_layers"),
-        "n_head": whole(tree, "num_attention_heads"),
-        "head_dim": whole(tree, "head_dim"),
-        "intermediate_size": whole(tree, "intermediate_size"),
-        "window": whole(tree, "sliding_window"),
-        "rope_base": positive_number(tree, "rope_theta"),
-        "norm_eps": positive_number(tree, eps),
-    }
+    sizes = {ours: whole(tree, key) for ours, key in _SIZES.items()}
+    if sizes["head_dim"] % 2:
+        raise ValueError(f"head_dim is {sizes['head_dim']}, expected an even number")
+    return {**sizes, "rope_base": positive_number(tree, "rope_theta"), "norm_eps": positive_number(tree, eps)}
 
 
 class MimiEncoder(Stateful):

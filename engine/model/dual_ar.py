@@ -177,7 +177,7 @@ class DualAR(nn.Module):
         """Rows of the table of text tokens in the model's type, on the table's device: the CPU if memory is short."""
         table = self.slow.embeddings.weight
         if self.text_on_host and not table.requires_grad:
-            return take_rows(table, tokens).to(self.dtype)
+            return take_rows(table, tokens.cpu()).to(self.dtype)
         return self.slow.embeddings(send(tokens, table.device)).to(self.dtype)
 
     def embed_codes(self, text: Tensor, tokens: Tensor, codes: Tensor) -> Tensor:

@@ -10,11 +10,12 @@ from longform.library.project_repository import ProjectLibrary
 from studio.api.access import SHARED
 from studio.api.body import JsonBody
 from studio.api.queued import look_up, project_router
-from studio.api.routes.share_routes import GUARDED, NewShare
+from studio.api.routes.share_routes import GUARDED, NewShare, share_json
 from studio.api.sending import file_reader, range_response, until_hangup
 from studio.errors import NotFound
-from studio.library.shares import Share
 from studio.settings import Settings
+
+FEED = ("project.feed", "project", "/feed.xml")
 
 
 class FeedRoutes:
@@ -34,7 +35,7 @@ class FeedRoutes:
     def list_feeds(self, project_id: str, request: Request) -> JSONResponse:
         """The links of a project's podcast feed, and the days that a new one may last: 0 if there are none."""
         self._projects.check(project_id, request.state.owner_filter, "own")
-        data = [_feed_json(share) for share in self._feeds.links.of(project_id)]
+        data = [share_json(share, *FEED) for share in self._feeds.links.of(project_id)]
         return JSONResponse({"object": "list", "data": data, "share_days": self._settings.share_days})
 
     def add_feed(self, project_id: str, body: JsonBody[NewShare], request: Request) -> JSONResponse:
@@ -42,7 +43,7 @@ class FeedRoutes:
         with the link can listen. STUDIO_SHARE_DAYS enables links and limits their days."""
         days = body.checked(self._settings.share_days, "project_id")
         self._projects.check(project_id, request.state.owner_filter, "own")
-        return JSONResponse(_feed_json(self._feeds.links.add(project_id, days)), 201)
+        return JSONResponse(share_json(self._feeds.links.add(project_id, days), *FEED), 201)
 
     def remove_feed(self, project_id: str, token: str, request: Request) -> JSONResponse:
         """Revoke a link, with immediate effect."""
@@ -87,14 +88,3 @@ class FeedRoutes:
         if not self._settings.share_days:
             raise NotFound("sharing by links is disabled", "token")
         return self._feeds.links.item_id(token)
-
-
-def _feed_json(share: Share) -> dict[str, object]:
-    return {
-        "object": "project.feed",
-        "token": share.token,
-        "project": share.item_id,
-        "path": f"{SHARED}{share.token}/feed.xml",  # relative: the studio does not know its public address
-        "created": int(share.created),
-        "expires": int(share.expires),
-    }

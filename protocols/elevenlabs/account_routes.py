@@ -10,7 +10,7 @@ from anyio import to_thread
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, Response
 
-from protocols.elevenlabs.eleven_names import PREFIX
+from protocols.elevenlabs.eleven_names import PREFIX, eleven_id, reference_of
 from protocols.elevenlabs.eleven_voices import text_of
 from studio.api.access import account_of
 from studio.api.openapi import reads_form, sends
@@ -117,7 +117,8 @@ class AccountRoutes:
     ) -> JSONResponse:
         """The stored takes of the caller, newest first."""
         owner, takes = request.state.owner_filter, self._studio.library.takes
-        filters = TakeFilter(search, voice_id, since=date_after_unix, until=date_before_unix, caller=owner)
+        voice = reference_of(voice_id) if voice_id else None
+        filters = TakeFilter(search, voice, since=date_after_unix, until=date_before_unix, caller=owner)
         filters = await self._studio.history.with_voice_id(filters)
         page = await self._studio.history.page(filters, page_size, start_after_history_item_id)
         ids = tuple(str(take["id"]) for take in page.data if take["stored"])
@@ -180,7 +181,7 @@ def _item(take: Take) -> dict[str, Any]:
     return {
         "history_item_id": take.id,
         "request_id": take.id,
-        "voice_id": take.voice_id or take.voice,
+        "voice_id": eleven_id(take.voice_id or take.voice),
         "voice_name": take.voice.rpartition("@")[0] or take.voice,
         "voice_category": None,
         "model_id": None,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from audio.formats import SAMPLE_RATES
 from studio.errors import InvalidRequest
 from studio.speech.request import DEFAULT_SAMPLING
@@ -31,14 +33,28 @@ FORMATS: dict[str, tuple[str, int, int | None]] = {
 """Format, sample rate and bit rate of each output_format."""
 DEFAULT_FORMAT = "mp3_44100_128"
 
+_OURS = "voice_"
+_DIGITS = re.compile("[0-9a-f]{24}")
+"""An id without this prefix: some clients refuse ids with other signs than letters and digits."""
+
 LIVELIEST, SPREAD = 1.1, 0.6
 """The temperature at stability 0, and how much lower it is at 1. A judgement: the defaults of both are the same (0.5
 means 0.8), 1 is steady but not greedy, and 0 is lively but still intelligible."""
 
 
+def eleven_id(voice_id: str) -> str:
+    """The id of a voice for clients."""
+    return voice_id.removeprefix(_OURS)
+
+
+def reference_of(voice_id: str) -> str:
+    """The library's reference for a client's id; slugs and names stay."""
+    return _OURS + voice_id if _DIGITS.fullmatch(voice_id) else voice_id
+
+
 def voice_of(voice_id: str) -> str:
-    """The library's reference for a client's."""
-    return DEFAULT if voice_id in WELL_KNOWN else voice_id
+    """The same for a voice to hear: a well-known id means the default voice."""
+    return DEFAULT if voice_id in WELL_KNOWN else reference_of(voice_id)
 
 
 def for_eleven_client(message: str) -> str:

@@ -8,9 +8,9 @@ from fastapi import APIRouter
 
 from protocols.elevenlabs.account_routes import AccountRoutes
 from protocols.elevenlabs.eleven_names import PREFIX, for_eleven_client
+from protocols.elevenlabs.eleven_speech import ElevenSpeechRoutes
+from protocols.elevenlabs.eleven_voices import ElevenVoiceRoutes
 from protocols.elevenlabs.sockets import eleven_sockets
-from protocols.elevenlabs.speech_routes import ElevenSpeechRoutes
-from protocols.elevenlabs.voice_routes import ElevenVoiceRoutes
 from studio.api.error_responses import ApiError, Protocol, add_protocol
 from studio.services import Studio
 from studio.speech.speech_service import SpeechService
@@ -51,17 +51,6 @@ ELEVENLABS = Protocol(
     name="ElevenLabsError",
     paths=re.compile(rf"{PREFIX}(/|$)"),
     error=_error,
-    error_schema={
-        "type": "object",
-        "required": ["detail"],
-        "properties": {
-            "detail": {
-                "type": "object",
-                "required": ["status", "message"],
-                "properties": {"status": {"type": "string"}, "message": {"type": "string"}},
-            }
-        },
-    },
     description="ElevenLabs' form.",
     not_offered={PREFIX + path: text for path, text in _LACKING.items()},
     not_offered_status=501,

@@ -8,11 +8,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
 from protocols.fish.fish_body import for_fish_client
-from protocols.fish.fish_voices import new_voices
+from protocols.fish.fish_speech import asr_routes, tts_routes
+from protocols.fish.fish_voices import ModelRoutes, ReferenceRoutes
 from protocols.fish.live import live_routes
-from protocols.fish.model_routes import ModelRoutes
-from protocols.fish.reference_routes import ReferenceRoutes
-from protocols.fish.tts import asr_routes, tts_routes
 from studio.api.access import account_of
 from studio.api.error_responses import ApiError, Protocol, add_protocol
 from studio.services import Studio
@@ -45,11 +43,6 @@ FISH_AUDIO = Protocol(
         r"//?(model|wallet|v1/(tts|asr|references|health|vqgan|chat|voice-design|audio/infill|agent)|compat)(/|$)"
     ),
     error=_error,
-    error_schema={
-        "type": "object",
-        "required": ["status", "message"],
-        "properties": {"status": {"type": "integer"}, "message": {"type": "string"}},
-    },
     description="Fish Audio's form.",
     not_offered=NOT_OFFERED,
 )
@@ -63,12 +56,11 @@ def fish_speech_routes(speech: SpeechService) -> list[APIRouter]:
 
 def register(studio: Studio) -> None:
     """Add the protocol to a studio."""
-    voices = new_voices(studio.library, studio.clips, studio.speech)
     studio.additions.prefixes += PREFIXES
     studio.additions.routers += [
         *fish_speech_routes(studio.speech),
-        ModelRoutes(studio.speech, voices, studio.settings.root_path).router(),
-        ReferenceRoutes(studio.speech, voices).router(),
+        ModelRoutes(studio).router(),
+        ReferenceRoutes(studio).router(),
         asr_routes(studio.clips),
         account_routes(),
     ]

@@ -1,17 +1,35 @@
-"""Fish Audio's speech request: its fields, and their conversion to a SpeechRequest."""
+"""Fish Audio's speech requests, and the routes that answer them from the first frame on; transcripts of recordings."""
 
 from __future__ import annotations
 
+import base64
+import json
 import re
+from collections.abc import AsyncGenerator
 from typing import Annotated, Any, Literal
 
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, BeforeValidator, Field
 
-from protocols.fish.fish_body import voice_of
+from audio.formats import MEDIA_TYPES
+from engine import EngineError
+from protocols.fish.fish_body import MESSAGE_PACK, is_true, read_fields, read_files, voice_of
 from protocols.live_speech import dialogue_fields
+from speechtext.word_times import Timed
+from studio.api.body import as_model
 from studio.api.field_types import FINITE, LOWER_CASE, NO_BOOLEAN, Seed, Temperature, TopP, Whole
-from studio.errors import InvalidRequest
-from studio.speech.request import MAX_CLIPS, MAX_PART, MIN_PART, OwnClip, SpeechRequest
+from studio.api.openapi import answers, reads, reads_form
+from studio.api.routes.speech_routes import SpeechResponse, speech_response
+from studio.api.sending import until_hangup
+from studio.api.sse import MEDIA_TYPE as SSE_TYPE
+from studio.api.upload import Form
+from studio.errors import REFUSALS, InvalidRequest
+from studio.speech.delivery import Speech
+from studio.speech.request import MAX_CLIPS, MAX_PART, MIN_PART, Origin, OwnClip, SpeechRequest
+from studio.speech.speech_service import SpeechService
+from studio.voices.clip_service import ClipService
+from studio.voices.recordings import FORM_LIMIT, transcribed
 
 MODEL_RATE = 44_100
 """Default rate of wav, pcm and mp3, in Hz."""
@@ -21,19 +39,6 @@ AUTOMATIC = -1000
 """Value of opus_bitrate for the encoder's default."""
 OF_THE_SERVER = ("seed", "streaming", "use_memory_cache")
 """Fields that only fish-speech's own server knows; its default format is wav."""
-IGNORED = {
-    "latency": "speech is always streamed from its first frame",
-    "max_new_tokens": "the whole text is always spoken; in fish-speech it limits each chunk",
-    "repetition_penalty": "repetition-aware sampling takes its place",
-    "min_chunk_length": "text is cut at sentence ends",
-    "condition_on_previous_chunks": "it always is",
-    "early_stop_threshold": "the model decides when it has finished",
-    "features": "quality is always checked",
-    "streaming": "the answer is always streamed",
-    "use_memory_cache": "clips are always cached by their content",
-    "prosody.normalize_loudness": "all voices already have the same loudness",
-}
-"""Known fields without effect; unknown fields and the header `model` are ignored too."""
 MAX_SPEAKERS = 32
 VoiceName = Annotated[str, Field(max_length=256)]
 _SPEAKER = re.compile(r"<\|speaker:(\d{1,3})\|>")
@@ -75,7 +80,8 @@ def _by_speaker(value: Any) -> Any:
 
 
 class FishSpeech(BaseModel):
-    """A text and the options of its speech. Unknown fields are ignored, null means absent."""
+    """A text and the options of its speech. Other fields are ignored, also those known to have no effect here; null
+    means absent."""
 
     text: str = ""
     format: Annotated[Literal["wav", "pcm", "mp3", "opus", "flac"], LOWER_CASE] | None = None
@@ -172,3 +178,93 @@ def _dialogue(text: str, voices: list[str]) -> dict[str, Any]:
     if (number := max(number for number, _ in turns)) >= len(voices):
         raise InvalidRequest(f"speaker {number} has no voice: reference_id names {len(voices)}", "reference_id")
     return dialogue_fields(turns, voices) | {"turn_gap": 0.0}
+
+
+READS = reads(FishSpeech, MESSAGE_PACK)
+DOC = READS | answers(*(MEDIA_TYPES[name] for name in ("mp3", "wav", "pcm", "opus")))
+TIMED_DOC = READS | answers("text/event-stream")
+
+
+def tts_routes(service: SpeechService) -> APIRouter:
+    routes = APIRouter(tags=["fish audio"])
+
+    async def begin(request: Request) -> tuple[Speech, FishSpeech]:
+        fields = await read_fields(request)
+        body = as_model(fields, FishSpeech)
+        speech = body.speech_request(audio_format=default_format(fields, "format" in request.query_params))
+        work = service.speak(speech, Origin(request.state.request_id, request.state.caller, live=True))
+        return await until_hangup(request, work), body
+
+    @routes.post("//v1/tts", include_in_schema=False)  # for base URLs with a trailing slash
+    @routes.post("/v1/tts", openapi_extra=DOC, response_class=Response)
+    async def create_tts(request: Request) -> SpeechResponse:
+        """Generate speech. The answer starts with the first frame; disconnecting cancels it."""
+        speech, _ = await begin(request)
+        return speech_response(speech, speech.body, speech.media_type.partition(";")[0])
+
+    @routes.post("//v1/tts/stream/with-timestamp", include_in_schema=False)
+    @routes.post("/v1/tts/stream/with-timestamp", openapi_extra=TIMED_DOC, response_class=Response)
+    async def stream_timed(request: Request) -> SpeechResponse:
+        """Generate speech as events with base64 audio; the last one has the word times."""
+        service.check_alignment()
+        speech, body = await begin(request)
+        return speech_response(speech, _events(speech, body.text), SSE_TYPE)
+
+    return routes
+
+
+async def _events(speech: Speech, text: str) -> AsyncGenerator[bytes, None]:
+    """Unnamed events; their audio forms one file. After an error the stream ends without its last event."""
+    async for piece in speech.body:
+        yield _event(piece, text, None)
+    try:
+        alignment = alignment_of(await speech.timestamps("word"), speech.take.audio_s / speech.request.speed)
+    except (EngineError, *REFUSALS):
+        alignment = None  # the audio is complete, but its words could not be aligned
+    yield _event(b"", text, alignment)
+
+
+def alignment_of(words: list[Timed], seconds: float) -> dict[str, Any]:
+    """Word times in Fish Audio's form, in seconds from the start of the audio."""
+    segments = [{"text": word.text, "start": round(word.start, 3), "end": round(word.end, 3)} for word in words]
+    return {"segments": segments, "audio_duration": round(seconds, 3)}
+
+
+def _event(audio: bytes, text: str, alignment: dict[str, Any] | None) -> bytes:
+    event = {
+        "audio_base64": base64.b64encode(audio).decode("ascii"),
+        "content": text,
+        "alignment": alignment,
+        "chunk_seq": 0,
+        "chunk_audio_offset_sec": 0.0,
+    }
+    return f"data: {json.dumps(event, separators=(',', ':'))}\n\n".encode()
+
+
+RECORDING = reads_form("audio", "language", "ignore_timestamps", required=("audio",), more_types=(MESSAGE_PACK,))
+
+
+def asr_routes(clips: ClipService) -> APIRouter:
+    """The route, on this service's recogniser."""
+    routes = APIRouter(tags=["fish audio"])
+
+    @routes.post("/v1/asr", openapi_extra=RECORDING)
+    async def transcribe(request: Request) -> JSONResponse:
+        """Transcribe ``audio`` (1 s to 5 minutes), with word times unless ``ignore_timestamps`` is true."""
+        form = await read_files(request, FORM_LIMIT, "audio", 1)
+        return JSONResponse(await until_hangup(request, _transcribe(form, clips, request.state.caller)))
+
+    return routes
+
+
+async def _transcribe(form: Form, clips: ClipService, caller: str) -> dict[str, Any]:
+    recording = await transcribed(clips, caller, form.file("audio"), form.text("language"), "audio")
+    heard = recording.transcription
+    words = () if is_true(form, "ignore_timestamps") else heard.words
+    return {
+        "text": heard.text,
+        "duration": round(recording.seconds, 3),
+        "segments": [{"text": word.word, "start": round(word.start, 3), "end": round(word.end, 3)} for word in words],
+        "language": heard.language,
+        "language_code": heard.language.partition("-")[0],
+    }

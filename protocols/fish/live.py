@@ -21,9 +21,8 @@ from anyio import to_thread
 from fastapi import APIRouter, WebSocket
 
 from protocols.fish.fish_body import for_fish_client, unpacked
-from protocols.fish.fish_speech import FishSpeech, Speakers
+from protocols.fish.fish_speech import FishSpeech, Speakers, alignment_of
 from protocols.fish.message_pack import pack
-from protocols.fish.tts import alignment_of
 from protocols.live_speech import LivePiece, LiveSpeech
 from speechtext.script import PART_BYTES
 from studio.api.body import as_model

@@ -9,8 +9,10 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 from importlib.util import find_spec
+from typing import Any
 
 import httpx
 
@@ -67,8 +69,8 @@ def _client(address: str) -> httpx.AsyncClient:
 
 async def _serve(client: httpx.AsyncClient, address: str, may_start: bool) -> None:
     """Serve until the client closes standard input or a signal comes, even if nobody reads the answers any more."""
-    from protocols.mcp.project_tools import build_server
     from protocols.mcp.studio_client import StudioClient
+    from protocols.mcp.tools import build_server
 
     ended = asyncio.Event()
     with contextlib.suppress(NotImplementedError):  # on Windows, where these end the process at once
@@ -76,16 +78,15 @@ async def _serve(client: httpx.AsyncClient, address: str, may_start: bool) -> No
             asyncio.get_running_loop().add_signal_handler(number, ended.set)
 
     @contextlib.asynccontextmanager
-    async def session(_: object) -> AsyncIterator[None]:
+    async def session(_: object) -> AsyncIterator[Callable[[Any], StudioClient]]:
         """Notice the end of the input, after which the package waits until its last answer is written."""
         try:
-            yield
+            yield partial(StudioClient, client, address, True, ready)
         finally:
             ended.set()
 
     async with client, _studio(client, may_start) as ready:
-        studio = StudioClient(client, address, True, ready)
-        serving = asyncio.create_task(build_server(lambda context: studio, session).run_stdio_async())
+        serving = asyncio.create_task(build_server(session).run_stdio_async())
         serving.add_done_callback(lambda _: ended.set())
         await ended.wait()
         await asyncio.wait({serving}, timeout=WRITE_SECONDS)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import nullcontext
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
+import httpx
 from anyio import to_thread
 from fastapi import APIRouter
 from starlette.routing import Route
@@ -14,6 +17,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from studio.api.body import MAX_BODY
 from studio.api.error_responses import ApiError, error_response
+from studio.api.sending import until_hangup
 from studio.services import Studio
 from studio.supervisor import end_tasks
 
@@ -75,15 +79,22 @@ class McpEndpoint:
         from mcp.server.mcpserver import Context
         from mcp.server.transport_security import TransportSecuritySettings
 
-        from protocols.mcp.project_tools import build_server
-        from protocols.mcp.studio_client import StudioClient, client_of
+        from protocols.mcp.studio_client import TIMEOUT, StudioClient
+        from protocols.mcp.tools import build_server
 
-        def studio_of(context: Context) -> StudioClient:
+        def client_of(context: Context) -> StudioClient:
+            """Calls the app that received the call's request, as its sender: with its key, address and host name."""
             request = context.request_context.request
             assert request is not None, "every call comes in a request"
-            return client_of(request, self._root_path)
+            headers = {name: value for name in ("authorization", "host") if (value := request.headers.get(name))}
+            address = (request.client.host, request.client.port) if request.client else ("unknown", 0)
+            app = httpx.ASGITransport(request.scope["app"], raise_app_exceptions=False, client=address)
+            base = f"{request.url.scheme}://{request.headers.get('host') or 'localhost'}"
+            client = httpx.AsyncClient(transport=app, base_url=base, headers=headers, timeout=TIMEOUT)
+            until_left = partial(until_hangup, request)
+            return StudioClient(client, base + self._root_path, False, context=context, until_left=until_left)
 
-        server = build_server(studio_of)
+        server = build_server(lambda _: nullcontext(client_of))
         server.streamable_http_app(
             streamable_http_path=PATH,
             max_request_body_size=MAX_BODY,

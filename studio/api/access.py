@@ -26,7 +26,7 @@ from studio.settings import Settings, on_space
 SHARED = "/shared/"
 """Path of shared takes and feeds; the rest of the path is their key, and a file's name."""
 _SHARED = re.compile(rf"{SHARED}[A-Za-z0-9_-]+(/[a-z0-9]+(\.[a-z0-9]+)?)?")
-LISTINGS = ("/v1/models", "/v1/audio/models", "/v1/audio/voices")
+LISTINGS = ("/v1/models", "/v1/audio/models", "/v1/audio/voices", "/v1/names/audio/voices", "/v1/test")
 WRONG_KEY = ApiError(
     401,
     "Incorrect API key provided. Send one that this server knows as Authorization: Bearer.",

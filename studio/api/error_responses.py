@@ -7,7 +7,6 @@ import logging
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import anyio
 from fastapi import FastAPI, Request
@@ -60,7 +59,6 @@ class Protocol:
     """Matches the beginnings of its paths."""
     error: Callable[[ApiError], dict[str, object]]
     """The JSON body of an error."""
-    error_schema: dict[str, Any]
     description: str
     not_offered: Mapping[str, str]
     """Paths that the studio lacks, and the alternatives."""

@@ -13,6 +13,8 @@ MEAN = {
 }
 """Other servers' names of the studio's fields."""
 
+NAMES = "/v1/names"
+"""The base path of OpenAI's API for clients such as OpenReader that take only names as voices."""
 IGNORED = {
     "lang_code": "the model infers it from the text",
     "task_type": "there is only one task: speech in the requested voice",

@@ -16,7 +16,7 @@ from pydantic.json_schema import models_json_schema
 
 from studio import ASSETS
 from studio.api.body import BodyReader
-from studio.api.error_responses import is_api, protocol_of, protocols
+from studio.api.error_responses import ApiError, envelope, is_api, protocol_of, protocols
 from studio.api.foreign import IGNORED, MEAN, REFUSED
 
 REFERENCE = "#/components/schemas/{model}"
@@ -24,23 +24,7 @@ REFERENCE = "#/components/schemas/{model}"
 OPEN = frozenset({"/health", "/ready", "/readyz", "/gradio_api/startup-events"})
 """Paths that need no key. The last has no data: Gradio calls it when it launches the page itself."""
 
-ERROR: dict[str, Any] = {
-    "type": "object",
-    "required": ["error"],
-    "properties": {
-        "error": {
-            "type": "object",
-            "required": ["message", "type", "param", "code"],
-            "properties": {
-                "message": {"type": "string"},
-                "type": {"type": "string"},
-                "param": {"type": ["string", "null"]},
-                "code": {"type": ["string", "null"]},
-            },
-        }
-    },
-}
-
+EXAMPLE = ApiError(400, "")
 _BODIES: dict[str, type[BaseModel]] = {}
 """Models of bodies that routes parse themselves, by name, for the document's schemas."""
 CUT = ("start", "end", "gain_db", "channel")
@@ -107,10 +91,18 @@ def install_document(app: FastAPI, needs_key: bool, root_path: str) -> None:
     app.openapi = document  # type: ignore[method-assign]
 
 
+def _schema_of(example: object) -> dict[str, Any]:
+    """The JSON schema of objects like this one of objects, whole numbers and strings; None: may be null."""
+    if not isinstance(example, dict):
+        return {"type": ["string", "null"] if example is None else "integer" if isinstance(example, int) else "string"}
+    properties = {name: _schema_of(value) for name, value in example.items()}
+    return {"type": "object", "required": list(example), "properties": properties}
+
+
 def _document(app: FastAPI, needs_key: bool) -> dict[str, Any]:
     document = get_openapi(title=app.title, version=app.version, routes=app.routes, description=_field_table())
     for route in app.routes:
-        if isinstance(route, APIRoute):
+        if isinstance(route, APIRoute) and route.include_in_schema:
             for dependency in route.dependant.dependencies:
                 if isinstance(dependency.call, BodyReader):
                     for method in route.methods or ():
@@ -125,8 +117,8 @@ def _document(app: FastAPI, needs_key: bool) -> dict[str, Any]:
     schemas = components.setdefault("schemas", {})
     for name in ("HTTPValidationError", "ValidationError"):  # FastAPI's own, never sent here
         schemas.pop(name, None)
-    schemas.update(definitions["$defs"] | {"Error": ERROR})
-    schemas.update({protocol.name: protocol.error_schema for protocol in protocols()})
+    schemas.update(definitions["$defs"] | {"Error": _schema_of(envelope(EXAMPLE))})
+    schemas.update({protocol.name: _schema_of(protocol.error(EXAMPLE)) for protocol in protocols()})
     for path, operations in document["paths"].items():
         for operation in operations.values():
             operation["responses"].pop("422", None)

@@ -18,7 +18,7 @@ from fishaudio.exceptions import APIError, NotFoundError
 from fishaudio.types import Prosody, ReferenceAudio, TTSConfig
 
 from studio import ROOT
-from tests.clients.test_openai_node import NODE
+from tests.clients.test_node import NODE
 from tests.studio.clips import WORDS, spoken
 from tests.studio.conftest import Steered
 from tests.studio.server import Served

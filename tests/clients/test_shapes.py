@@ -34,6 +34,14 @@ def test_open_webui_lists_without_a_key_and_sends_no_format(client: httpx.Client
     assert is_mp3(client.post(SPEECH, json=body | SHORT, headers={"Authorization": "Bearer sk-1"}))
 
 
+def test_openreader_takes_only_names_as_voices(client: httpx.Client) -> None:
+    voices = client.get("/v1/names/audio/voices").json()["voices"]
+    assert voices and all(isinstance(voice, str) for voice in voices)
+    body = {"model": "tts-1", "voice": voices[-2], "input": "Hello.", "speed": 1, "response_format": "mp3"}
+    answer = client.post("/v1/names/audio/speech", json=body | SHORT)
+    assert is_mp3(answer) and answer.headers["x-voice"] == voices[-2]
+
+
 def test_sillytavern_sends_an_empty_bearer_token_and_a_speed(client: httpx.Client) -> None:
     body = {"input": "Hello.", "response_format": "mp3", "voice": "alloy", "speed": 1, "model": "tts-1"}
     assert is_mp3(client.post(SPEECH, json=body | SHORT, headers={"Authorization": "Bearer"}))

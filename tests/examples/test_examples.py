@@ -15,7 +15,7 @@ import soundfile
 from engine import Engine
 from studio import ASSETS, ROOT
 from studio.settings import Settings
-from tests.clients.test_openai_node import NODE
+from tests.clients.test_node import NODE
 from tests.studio.server import Served, serve
 
 EXAMPLES = ROOT / "examples"

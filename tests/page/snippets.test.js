@@ -38,14 +38,19 @@ test("JavaScript sends exactly that request", async () => {
   assert.deepEqual(sent, [[`${BASE}/v1/audio/speech`, REQUEST]]);
 });
 
-test("a dialogue is sent to the dialogue endpoint", () => {
-  const program = SNIPPETS.gradio_client({ ...REQUEST, cast: { Anna: "clara" } }, BASE, false);
-  assert.match(program, /api_name="\/dialogue"/);
-  assert.match(program, /script=/);
+test("a dialogue keeps its turns and voices in every protocol", () => {
+  const cast = { Anna: "clara", Ben: "rory" };
+  const dialogue = { input: "Anna: Hello.\nBen: Good\nevening.", cast, response_format: "wav" };
+  const written = (kind) => SNIPPETS[kind](dialogue, BASE, false);
+  assert.match(written("gradio_client"), /script="Anna: [^]*api_name="\/dialogue"/);
+  assert.match(written("Python, Fish SDK"), /text="<\|speaker:0\|>Hello.<\|speaker:1\|>Good evening.",\n +reference_id=\["clara","rory"\],/);
+  assert.match(written("Python, ElevenLabs SDK"), /DialogueInput\(voice_id="clara", text="Hello."\),\n +DialogueInput\(voice_id="rory", text="Good evening."\),/);
+  assert.match(written("Python, OpenAI SDK"), /voice="alloy",[^]*"cast": \{"Anna":"clara","Ben":"rory"\},/);
+  assert.match(written("Agents, MCP"), /"cast": \{\n +"Anna": "clara",/);
 });
 
 test("an agent's settings and its call are JSON", () => {
   const [settings, call] = SNIPPETS["Agents, MCP"](REQUEST, BASE, true).split("\n\n").map((part) => JSON.parse(part.slice(part.indexOf("{"))));
-  assert.equal(settings.mcpServers.voice.headers.Authorization, "Bearer YOUR_KEY");
+  assert.deepEqual(settings.mcpServers.voice, { type: "http", url: `${BASE}/mcp`, headers: { Authorization: "Bearer YOUR_KEY" } });
   assert.deepEqual(call, { name: "speak", arguments: { text: AWKWARD, voice: "clara", seed: 5, format: "wav" } });
 });

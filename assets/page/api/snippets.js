@@ -14,6 +14,24 @@ function parts(request) {
 }
 
 /**
+ * The words of a dialogue's turns, each with the index of its voice in the cast. A line without a name continues a turn.
+ *
+ * @param {Record<string, any>} request
+ */
+function turns({ input, cast }) {
+  const names = Object.keys(cast);
+  /** @type {[number, string][]} */
+  const found = [];
+  for (const line of input.split("\n")) {
+    const name = line.slice(0, line.indexOf(":")).trim();
+    const last = found.at(-1);
+    if (names.includes(name) || !last) found.push([Math.max(names.indexOf(name), 0), line.slice(line.indexOf(":") + 1).trim()]);
+    else last[1] += ` ${line.trim()}`;
+  }
+  return found;
+}
+
+/**
  * request: the body of POST /v1/audio/speech; base: the studio's address without a trailing slash; keyed: whether it needs a key.
  *
  * @param {Record<string, any>} request
@@ -49,7 +67,7 @@ function python(request, base, keyed) {
 client = OpenAI(base_url="${base}/v1", api_key="${keyed ? KEY : "none"}")
 ${reading}with client.audio.speech.with_streaming_response.create(
     model="tts-1",
-    voice=${JSON.stringify(voice ?? "clip")},
+    voice=${JSON.stringify(voice ?? "alloy")},
     input=${JSON.stringify(input)},
     response_format=${JSON.stringify(format)},
     extra_body={
@@ -63,17 +81,19 @@ ${reading}with client.audio.speech.with_streaming_response.create(
 const FISH_FORMATS = ["wav", "pcm", "mp3", "opus"];
 
 /**
- * Fish Audio's SDK supports neither a seed nor top_k, and only one voice per request.
+ * Fish Audio's SDK supports neither a seed nor top_k.
  *
  * @param {Record<string, any>} request
  * @param {string} base
  * @param {boolean} keyed
  */
 function fishSdk(request, base, keyed) {
-  const { input, voice, response_format: format, ref_audio: clip, ref_text: words, speed, temperature, top_p } = request;
+  const { input, voice, cast, response_format: format, ref_audio: clip, ref_text: words, speed, temperature, top_p } = request;
   const hasClip = clip !== undefined;
   const clips = `[ReferenceAudio(audio=open("${CLIP}", "rb").read(), text=${JSON.stringify(words ?? "")})]`;
-  const spoken = hasClip ? `references=${clips},` : `reference_id=${JSON.stringify(voice ?? "alloy")},`;
+  const text = cast ? turns(request).map(([number, said]) => `<|speaker:${number}|>${said}`).join("") : input;
+  const named = cast ? `${JSON.stringify(Object.values(cast))},  # of which the SDK warns, but sends it` : `${JSON.stringify(voice ?? "alloy")},`;
+  const spoken = hasClip ? `references=${clips},` : `reference_id=${named}`;
   const known = FISH_FORMATS.includes(format) ? format : "mp3";
   const sampling = Object.entries({ temperature, top_p }).filter(([, value]) => value !== undefined);
   const chosen = sampling.map(([name, value]) => `, ${name}=${JSON.stringify(Math.min(value, 1))}`).join("");
@@ -82,7 +102,7 @@ from fishaudio.types import ${hasClip ? "ReferenceAudio, " : ""}TTSConfig
 
 client = FishAudio(api_key="${keyed ? KEY : "none"}", base_url="${base}")
 audio = client.tts.convert(
-    text=${JSON.stringify(input)},
+    text=${JSON.stringify(text)},
     ${spoken}
     speed=${JSON.stringify(Math.min(Math.max(speed ?? 1, 0.5), 2))},
     config=TTSConfig(format="${known}"${chosen}),
@@ -95,32 +115,41 @@ open("take.${known}", "wb").write(audio)
 const ELEVEN_FORMATS = { wav: "wav_44100", mp3: "mp3_44100_128", opus: "opus_48000_128", pcm: "pcm_24000" };
 
 /**
- * ElevenLabs' SDK has no top_p and top_k, and one voice per request; its stability is the temperature.
+ * ElevenLabs' SDK has no top_p and top_k; its stability is the temperature, and its dialogues have no speed.
  *
  * @param {Record<string, any>} request
  * @param {string} base
  * @param {boolean} keyed
  */
 function elevenSdk(request, base, keyed) {
-  const { input, voice, response_format: format, ref_audio: clip, speed, seed, temperature } = request;
+  const { input, voice, cast, response_format: format, ref_audio: clip, speed, seed, temperature } = request;
   const known = format in ELEVEN_FORMATS ? format : "mp3";
   const stability = Math.min(Math.max((1.1 - (temperature ?? 0.8)) / 0.6, 0), 1);
   const hint = clip === undefined ? "" : "  # save your recording as a voice, and name it here";
-  return `from elevenlabs import VoiceSettings  # pip install elevenlabs
+  const rest = `output_format="${ELEVEN_FORMATS[known]}",${seed === undefined ? "" : `\n    seed=${seed},`}`;
+  const voices = Object.values(cast ?? {}).map((name) => JSON.stringify(name));
+  const inputs = cast ? turns(request).map(([number, said]) => `        DialogueInput(voice_id=${voices[number]}, text=${JSON.stringify(said)}),\n`) : [];
+  const call = cast
+    ? `dialogue.convert(
+    inputs=[
+${inputs.join("")}    ],
+    ${rest}`
+    : `speech.convert(
+    ${JSON.stringify(voice ?? "alloy")},${hint}
+    text=${JSON.stringify(input)},
+    ${rest}
+    voice_settings=VoiceSettings(speed=${speed ?? 1}, stability=${Number(stability.toFixed(3))}),`;
+  return `from elevenlabs import ${cast ? "DialogueInput" : "VoiceSettings"}  # pip install elevenlabs
 from elevenlabs.client import ElevenLabs
 
 client = ElevenLabs(api_key="${keyed ? KEY : "none"}", base_url="${base}/elevenlabs")
-audio = client.text_to_speech.convert(
-    ${JSON.stringify(voice ?? "alloy")},${hint}
-    text=${JSON.stringify(input)},
-    output_format="${ELEVEN_FORMATS[known]}",${seed === undefined ? "" : `\n    seed=${seed},`}
-    voice_settings=VoiceSettings(speed=${speed ?? 1}, stability=${Number(stability.toFixed(3))}),
+audio = client.text_to_${call}
 )
 open("take.${known}", "wb").write(b"".join(audio))
 `;
 }
 
-const MCP_FORMATS = ["mp3", "wav", "opus", "flac"];
+const MCP_FORMATS = ["mp3", "wav", "opus", "flac", "aac"];
 
 /**
  * The settings of an agent, and the call that it then makes.
@@ -130,9 +159,9 @@ const MCP_FORMATS = ["mp3", "wav", "opus", "flac"];
  * @param {boolean} keyed
  */
 function mcp(request, base, keyed) {
-  const { input, voice, speed, seed, response_format: format } = request;
-  const server = { url: `${base}/mcp`, ...(keyed ? { headers: { Authorization: `Bearer ${KEY}` } } : {}) };
-  const call = { text: input, voice, speed, seed, format: MCP_FORMATS.includes(format) ? format : "mp3" };
+  const { input, voice, cast, speed, seed, response_format: format } = request;
+  const server = { type: "http", url: `${base}/mcp`, ...(keyed ? { headers: { Authorization: `Bearer ${KEY}` } } : {}) };
+  const call = { text: input, voice, cast, speed, seed, format: MCP_FORMATS.includes(format) ? format : "mp3" };
   return `// The settings of Cursor, Claude Code and other agents:
 ${JSON.stringify({ mcpServers: { voice: server } }, null, 2)}
 

@@ -14,6 +14,7 @@ from audio.read import MEDIA_TYPES, container_of
 from speechtext.tags import TAG
 from studio.api.body import JsonBody, read_json
 from studio.api.field_types import list_page
+from studio.api.foreign import NAMES
 from studio.api.openapi import reads_form
 from studio.api.queued import WritingRoute
 from studio.api.routes.voice_forms import FORM_LIMIT, SAMPLE, ConsentChanges, sample_of
@@ -46,6 +47,7 @@ class OpenAIVoiceRoutes:
         voice, consent = "/v1/audio/voices/{voice_id}", "/v1/audio/voice_consents/{consent_id}"
         routes.post("/v1/audio/voices", openapi_extra=NEW_VOICE)(self.create_voice)
         routes.get("/v1/audio/voices")(self.list_voices)
+        routes.get(f"{NAMES}/audio/voices", include_in_schema=False)(partial(self.list_voices, legacy=True))
         routes.get(voice)(self.get_voice)
         routes.delete(voice)(self.delete_voice)
         routes.post("/v1/audio/voice_consents", openapi_extra=NEW_CONSENT)(self.create_consent)

@@ -32,6 +32,7 @@ GUARDED = {
     "X-Robots-Tag": "noindex",
     "Content-Security-Policy": "default-src 'none'; media-src 'self'; style-src 'unsafe-inline'; form-action 'none'",
 }
+TAKE = ("audio.take.share", "take")
 _SHOWN = 200
 """Characters of the take's text in the preview of a link."""
 
@@ -72,7 +73,7 @@ class ShareRoutes:
         """The links to a take."""
         await self._history.stored_take(take_id, request.state.owner_filter)
         shares = await to_thread.run_sync(self._shares.of, take_id)
-        return JSONResponse({"object": "list", "data": [_share_json(share) for share in shares]})
+        return JSONResponse({"object": "list", "data": [share_json(share, *TAKE) for share in shares]})
 
     async def add_share(self, take_id: str, body: JsonBody[NewShare], request: Request) -> JSONResponse:
         """Create a link with which anyone can play this take and read its text: {"days": 7}. STUDIO_SHARE_DAYS
@@ -80,7 +81,7 @@ class ShareRoutes:
         days = body.checked(self._settings.share_days, "take_id")
         await self._history.sound(take_id, request.state.owner_filter)
         share = await write(self._shares.add, take_id, days)
-        return JSONResponse(_share_json(share), 201)
+        return JSONResponse(share_json(share, *TAKE), 201)
 
     async def remove_share(self, take_id: str, token: str, request: Request) -> JSONResponse:
         """Revoke a link, with immediate effect."""
@@ -124,12 +125,13 @@ class ShareRoutes:
         return await to_thread.run_sync(self._shares.item_id, token)
 
 
-def _share_json(share: Share) -> dict[str, object]:
+def share_json(share: Share, kind: str, item: str, file: str = "") -> dict[str, object]:
+    """A link. ``item``: the field of the id of what it opens; ``file``: the rest of its path."""
     return {
-        "object": "audio.take.share",
+        "object": kind,
         "token": share.token,
-        "take": share.item_id,
-        "path": f"{SHARED}{share.token}",  # relative: the studio does not know its public address
+        item: share.item_id,
+        "path": f"{SHARED}{share.token}{file}",  # relative: the studio does not know its public address
         "created": int(share.created),
         "expires": int(share.expires),
     }

@@ -21,7 +21,7 @@ from speechtext.script import TAG
 from studio.api import sse
 from studio.api.access import is_owner
 from studio.api.body import BodyReader
-from studio.api.foreign import canonical_fields
+from studio.api.foreign import NAMES, canonical_fields
 from studio.api.openapi import answers
 from studio.api.routes.models import for_loaded_model
 from studio.api.sending import release, until_hangup
@@ -133,6 +133,7 @@ def check_timestamps(body: SpeechBody, service: SpeechService) -> None:
 def speech_routes(service: SpeechService) -> APIRouter:
     routes = APIRouter(tags=["speech"])
 
+    @routes.post(f"{NAMES}/audio/speech", include_in_schema=False)
     @routes.post("/v1/audio/speech", openapi_extra=SPEECH_DOC, response_class=Response)
     async def create_speech(body: SpeechJson, request: Request) -> Response:
         """Generate speech. The response starts with the first frame; disconnecting cancels it."""

@@ -53,11 +53,10 @@ def model_of(tree: dict[str, Any]) -> Any:
 
 def tokens_of(tree: dict[str, Any]) -> Callable[[str], list[int]]:
     """Tokenises a text with control tokens by transformers' own tokenizer."""
-    from transformers import Qwen2Tokenizer
-
     with tempfile.TemporaryDirectory() as folder:
         path = tiny_qwen.write_qwen(Path(folder))
-        tokenizer = Qwen2Tokenizer(str(path / "vocab.json"), str(path / "merges.txt"))
+        transformers: Any = importlib.import_module("transformers")
+        tokenizer = transformers.Qwen2Tokenizer(str(path / "vocab.json"), str(path / "merges.txt"))
     control = {"<|im_start|>": tree["im_start_token_id"], "<|im_end|>": tree["im_end_token_id"]}
 
     def ids(text: str) -> list[int]:

@@ -186,7 +186,7 @@ def test_files_that_are_missing_or_cut_are_named(folders: dict[str, Path], tmp_p
     folder = copied(whole, tmp_path / "merges")
     (folder / "merges.txt").unlink()
     (folder / "merges.txt").write_text("#version: 0.2\nzz zz\n")
-    with pytest.raises(CheckpointError, match=r"do not fit each other: .*; download both again"):
+    with pytest.raises(CheckpointError, match="do not fit each other; download both again"):
         load(folder, CPU, CPU, torch.float32)
 
 

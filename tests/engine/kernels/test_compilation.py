@@ -17,8 +17,8 @@ triton = pytest.importorskip("triton")
 
 ROOT = Path(__file__).parents[3]
 RECORD = Path(__file__).parent / "compiled.json"
-"""The sources that have compiled, by capability. Compiling takes minutes and its result does not change, so it is repeated only
-for other sources, and written here, to be committed with them."""
+"""The sources that have compiled, by capability. Compiling takes minutes and its result does not change, so it is
+repeated only for other sources, and written here, to be committed with them."""
 
 
 @functools.cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -75,7 +76,9 @@ def test_voices_are_listed_searched_and_read(steered: Steer) -> None:
     assert client.voices.search(category="cloned").total_count == 0
     assert client.voices.search(category="professional").total_count == 0
     assert client.voices.search(voice_type="default", category="premade").total_count == 2
-    assert client.voices.get("anna").voice_id == client.voices.get(voices[0].voice_id).voice_id
+    anna = client.voices.get("anna").voice_id
+    assert re.fullmatch("[a-zA-Z0-9]{10,40}", anna)  # other ids are refused by some programs
+    assert {client.voices.get(name).voice_id for name in (anna, f"voice_{anna}", voices[0].voice_id)} == {anna}
     assert client.voices.get("21m00Tcm4TlvDq8ikWAM").name in ("Anna", "Bert")
     assert refused(lambda: client.voices.get("nobody"))[0] == 404
     unknown: Any = {"next_page_token": "x"}
@@ -163,6 +166,8 @@ def test_history_lists_plays_and_deletes_takes(steered: Steer) -> None:
     assert not rest.has_more and [item.text for item in rest.history] == ["One."]
     assert [item.text for item in client.history.list(search="two").history] == ["Two."]
     assert not client.history.list(voice_id=client.voices.get("bert").voice_id).history
+    anna = client.voices.get("anna").voice_id
+    assert {item.voice_id for item in client.history.list(voice_id=anna).history} == {anna}
     item = client.history.get(rest.history[0].history_item_id)
     audio = b"".join(client.history.get_audio(item.history_item_id))
     assert soundfile.info(io.BytesIO(audio)).duration > 0.2

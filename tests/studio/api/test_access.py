@@ -73,7 +73,7 @@ def test_unknown_keys_are_refused_without_calling_the_engine(steered: Steer, sen
 def test_listings_can_be_public_while_speech_needs_a_key(steered: Steer) -> None:
     served, _ = steered(api_keys=read_keys("first"), public_listing=True)
     with served.client() as client:
-        for path in ("/v1/models", "/v1/models/tts-1", "/v1/audio/models", "/v1/audio/voices"):
+        for path in ("/v1/models", "/v1/models/tts-1", "/v1/audio/models", "/v1/audio/voices", "/v1/test"):
             assert client.get(path).status_code == 200
         assert_envelope(client.post(SPEECH, json={"input": "a"}), 401)
         assert_envelope(client.get("/v1/takes"), 401)
