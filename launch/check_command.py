@@ -127,7 +127,7 @@ def _published(folder: Path) -> list[str]:
     known = next((model for model in CATALOGUE if [model.tree.get(key) for key in _KIND] == kind), None)
     if kind[0] != _QWEN or known is None:
         return []
-    expected = {"config.json": known.tree | {"tensors": _TENSORS[kind[1], kind[2] == "base"]}, **_FILES}
+    expected = {"config.json": known.tree | {"tensors": _TENSORS[str(kind[1]), kind[2] == "base"]}, **_FILES}
     rows, differing = [], 0
     for name, values in expected.items():
         found = _tree(folder / name)

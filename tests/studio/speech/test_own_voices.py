@@ -4,27 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
-from engine import ModelCard, Sampling
+from engine import Engine, ModelCard, Sampling
+from studio.settings import Settings
 from tests.studio.fake_engine import FakeEngine
-from tests.studio.server import Served
+from tests.studio.server import Served, serve
+from tests.tiny_qwen import write_qwen
 
 SPEECH, VOICES = "/v1/audio/speech", "/v1/audio/voices"
 Steer = Callable[..., tuple[Served, FakeEngine]]
-QWEN = {
+QWEN: dict[str, Any] = {
     "card": ModelCard(tags=(), normalize=True),
     "languages": ("en", "de", "zh"),
     "remembers": False,
     "sampling": Sampling(0.9, 1.0, 50),
 }
 CUSTOM = QWEN | {"clones": False, "speakers": ("Ryan", "uncle_fu"), "instructs": True}
-CLIP = {"ref_audio": "data:audio/wav;base64,UklGRg==", "ref_text": "words"}
+CLIP: dict[str, Any] = {"ref_audio": "data:audio/wav;base64,UklGRg==", "ref_text": "words"}
 
 
-def qwen(steered: Steer, **more: object) -> tuple[Served, FakeEngine]:
+def qwen(steered: Steer, **more: Any) -> tuple[Served, FakeEngine]:
     served, engine = steered()
     engine.info = replace(engine.info, **(QWEN | more))
     return served, engine
@@ -65,6 +69,23 @@ def test_own_voices_are_listed_and_spoken_and_taken_again(steered: Steer) -> Non
         assert say(client, **dialogue).status_code == 200
         assert [utterance.speaker for utterance in engine.utterances[-2:]] == ["ryan", "uncle_fu"]
         assert client.delete(f"{VOICES}/ryan").status_code == 404, "nobody can edit them"
+
+
+def test_a_small_model_speaks_in_its_own_voices(voices_folder: Path, tmp_path: Path) -> None:
+    model = write_qwen(tmp_path / "qwen", "custom_voice")
+    settings = Settings(model=str(model), voices=str(voices_folder), home=str(tmp_path / "home"), threads=1)
+    with serve(settings, Engine.start) as served, served.client() as client:
+        common = {"seed": 5, "max_new_tokens": 8, "text": "He said [softly] hello."}
+        sounds = [
+            say(client, **common, **fields).content
+            for fields in ({}, {"voice": "Ryan"}, {"voice": "eric"}, {"instructions": "Sadly."}, {"language": "zh"})
+        ]
+        assert sounds[0] == sounds[1] and len(set(sounds)) == 4
+        assert "does not speak 'sv'; it speaks chinese, english" in refusal(client, language="sv")
+        assert "only in its own: ryan, eric" in refusal(client, voice="anna")
+        listed = client.get("/v1/models").json()["data"][0]
+        assert listed["tags"] == [] and listed["normalize"] and listed["languages"] == ["zh", "en"]
+        assert client.get("/health").json()["background"]["warming"]["ok"], "no voice is encoded in vain"
 
 
 def test_refusals_say_what_to_do(steered: Steer) -> None:
