@@ -34,11 +34,11 @@ def qwen(steered: Steer, **more: Any) -> tuple[Served, FakeEngine]:
     return served, engine
 
 
-def say(client: httpx.Client, text: str = "Hello there.", **fields: object) -> httpx.Response:
+def say(client: httpx.Client, text: str = "Hello there.", **fields: Any) -> httpx.Response:
     return client.post(SPEECH, json={"input": text, "response_format": "wav"} | fields)
 
 
-def refusal(client: httpx.Client, text: str = "Hello there.", **fields: object) -> str:
+def refusal(client: httpx.Client, text: str = "Hello there.", **fields: Any) -> str:
     answer = say(client, text, **fields)
     assert answer.status_code == 400, answer.text
     return str(answer.json()["error"]["message"])
@@ -65,7 +65,7 @@ def test_own_voices_are_listed_and_spoken_and_taken_again(steered: Steer) -> Non
         assert client.post(SPEECH, json=take["request"]).content == answer.content
         again = engine.utterances[-1]
         assert (again.speaker, again.instructions, again.language) == ("uncle_fu", "Quietly.", "de")
-        dialogue = {"cast": {"A": "ryan", "B": "uncle_fu"}, "input": "A: Yes.\nB: No."}
+        dialogue: dict[str, Any] = {"cast": {"A": "ryan", "B": "uncle_fu"}, "input": "A: Yes.\nB: No."}
         assert say(client, **dialogue).status_code == 200
         assert [utterance.speaker for utterance in engine.utterances[-2:]] == ["ryan", "uncle_fu"]
         assert client.delete(f"{VOICES}/ryan").status_code == 404, "nobody can edit them"
@@ -75,7 +75,7 @@ def test_a_small_model_speaks_in_its_own_voices(voices_folder: Path, tmp_path: P
     model = write_qwen(tmp_path / "qwen", "custom_voice")
     settings = Settings(model=str(model), voices=str(voices_folder), home=str(tmp_path / "home"), threads=1)
     with serve(settings, Engine.start) as served, served.client() as client:
-        common = {"seed": 5, "max_new_tokens": 8, "text": "He said [softly] hello."}
+        common: dict[str, Any] = {"seed": 5, "max_new_tokens": 8, "text": "He said [softly] hello."}
         sounds = [
             say(client, **common, **fields).content
             for fields in ({}, {"voice": "Ryan"}, {"voice": "eric"}, {"instructions": "Sadly."}, {"language": "zh"})
