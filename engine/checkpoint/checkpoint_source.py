@@ -85,7 +85,7 @@ class Source:
 
     def voice_encoder(self) -> VoiceEncoder | None:
         """On the CPU, in float32; None where the checkpoint has none."""
-        if self.config.talker is None:
+        if not self.family.codec_folder:
             return None
         return speech_tokenizer.load_voice_encoder(self.path, self.tree, "cpu")
 
