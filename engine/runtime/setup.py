@@ -29,6 +29,7 @@ from engine.config import (
     physical_cores,
 )
 from engine.engine_errors import ConfigError
+from engine.model.prompt import spoken_languages
 from engine.model_card import ModelCard
 from engine.native import decoder, encoder
 from engine.native import library as native
@@ -50,7 +51,7 @@ from engine.runtime.memory_plan import (
 )
 from engine.runtime.runner import Runner
 from engine.transfer import reserve
-from engine.types import EngineInfo, Gpu
+from engine.types import EngineInfo, Gpu, Sampling
 
 if TYPE_CHECKING:
     from engine.kernels.compilation import CachedKernels
@@ -299,6 +300,10 @@ def _info(config: EngineConfig, plan: _Plan, checkpoint: Checkpoint, card: Model
         family=checkpoint.config.family,
         clones=talker is None or talker.kind == "base",
         speakers=tuple(talker.speakers) if talker else (),
+        languages=spoken_languages(talker) if talker else (),
+        instructs=talker is not None and talker.takes_instructions,
+        remembers=talker is None,
+        sampling=Sampling(0.9, 1.0, 50) if talker else Sampling(),
         gpu=_gpu(plan.place.device),
     )
 
