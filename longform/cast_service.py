@@ -43,7 +43,7 @@ BYTES_PER_TOKEN = 4  # of English text; other languages have up to twice as many
 
 @dataclass(frozen=True, slots=True)
 class LineInContext:
-    """A line with the text around it, which shows the speaker."""
+    """A line with the text around it, which shows the speaker; each paragraph begins on a new line."""
 
     part: Part
     before: str
@@ -112,7 +112,8 @@ class CastService:
         speech = self._cast.speech(project_id, owner_filter)
         numbers = {line.id: number for number, line in enumerate(speech)}
         if part_filter.is_unsure:
-            order = most_mended([(line.position, line.confidence) for line in speech if line.confidence is not None])
+            quoted = (line for line in speech if line.confidence is not None)
+            order = most_mended([(line.position, line.confidence or 0.0, line.continues) for line in quoted])
             ids = {line.position: line.id for line in speech}
             page = [ids[position] for position in order]
             if part_filter.character is not None:
@@ -127,8 +128,10 @@ class CastService:
         lines = []
         for part in parts:
             before, after = texts.get(part.id, ("", ""))
-            people = _people_near(speech, numbers.get(part.id))
-            lines.append(LineInContext(part, before[-MAX_CONTEXT:], after[:MAX_CONTEXT], people))
+            before = before.lstrip() and before.lstrip() + (" " if part.continues else "\n")
+            before = before if len(before) <= MAX_CONTEXT else f"…{before[-MAX_CONTEXT:]}"
+            after = after if len(after) <= MAX_CONTEXT else f"{after[:MAX_CONTEXT]}…"
+            lines.append(LineInContext(part, before, after, _people_near(speech, numbers.get(part.id))))
         return lines, total
 
     @property
@@ -216,7 +219,7 @@ class CastService:
         """
         self._voices.check(project_id, owner_filter, changes.voice)
         count = self._library.projects.edit_parts(project_id, owner_filter, parts, self.tagged(changes, tags))
-        is_decision = changes.confirmed is not False and (changes.confirmed or changes.character)
+        is_decision = changes.confirmed is not False and (changes.confirmed or changes.character is not None)
         if not is_decision or isinstance(parts, PartRange) or len(parts) != 1:
             return count, {}
         followers = self._followers(project_id, owner_filter, parts[0])
@@ -238,13 +241,13 @@ class CastService:
         passages = [
             Passage(
                 part.text, is_title=part.is_title, speaker=names.get(part.character, ""), confidence=part.confidence,
-                continues=part.continues,
+                continues=part.continues, reason=part.reason,
             )
             for part in parts
         ]  # fmt: skip
         cast = [NewCharacter(member.name, member.aliases, member.gender, id=str(member.id)) for member in members]
         confirmed = {number for number, part in enumerate(parts) if part.confirmed}
-        ids = {each.name: each.id for each in cast}
+        ids = {"": None, **{each.name: each.id for each in cast}}
         changes = decide_again(passages, cast, confirmed, decided.position - first)
         return {
             parts[number].id: (ids[speaker], confidence)

@@ -340,8 +340,9 @@ class _Turns:
                 kind = turn.kind
                 if not evidence.is_certain and person is not turn.speaker and kind not in ("pronoun", "continued"):
                     kind = "turns" if person else "unknown"
-                confidence = _confidence(kind, probability)
-                if evidence.is_unnamed:
+                is_decided = evidence.is_certain and kind not in _CERTAIN
+                confidence = 1.0 if is_decided else _confidence(kind, probability)
+                if evidence.is_unnamed and not is_decided:
                     confidence = min(confidence, _UNNAMED_AT_MOST)
                 turns[evidence.index] = _Turn(person, kind, turn.excluded, confidence, number)
         return turns
@@ -517,7 +518,7 @@ def _lines(paragraph: _Paragraph, turn: _Turn | None) -> list[CastLine]:
         if paragraph.text[at : quotation.start].strip():
             lines.append(CastLine(place, offset + at, offset + quotation.start, is_speech=False))
         assert turn is not None
-        confidence = turn.confidence if quotation.is_sure else min(turn.confidence, 0.5)
+        confidence = turn.confidence if quotation.is_sure or turn.confidence == 1 else min(turn.confidence, 0.5)
         name = None if turn.speaker is None else turn.speaker.name
         start, end = offset + quotation.start, offset + quotation.end
         lines.append(CastLine(place, start, end, True, name, round(confidence, 2), _REASONS[turn.kind], turn.scene))

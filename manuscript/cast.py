@@ -140,14 +140,23 @@ def split_by_speaker(document: Document, casting: Casting, find_speakers: bool) 
     return replace(document, passages=tuple(passages), cast=cast)
 
 
-def most_mended(speech: Sequence[tuple[int, float]]) -> list[int]:
+def most_mended(lines: Sequence[tuple[int, float, bool]]) -> list[int]:
     """The places of unsure lines, in the order in which a decision mends most.
 
-    ``speech``: the places and confidences of all lines of speech; a decided one has 1. An answer mends the line itself
-    if it is wrong, and its open neighbours, whose speakers depend on it.
+    ``lines``: the places and confidences of all lines of speech, a decided one with 1, and whether each continues the
+    paragraph of the passage before it. An answer mends the line itself if it is wrong, the rest of its quotation, which
+    comes directly after it, and its open neighbours, whose speakers depend on it.
     """
+    quotations: list[list[int]] = []
+    speech: list[tuple[int, float]] = []  # of each quotation: where it begins, and the confidence
+    for place, confidence, continues in lines:
+        if continues and quotations and quotations[-1][-1] == place - 1 and confidence == speech[-1][1]:
+            quotations[-1].append(place)
+        else:
+            quotations.append([place])
+            speech.append((place, confidence))
     doubts = [1 - confidence for _, confidence in speech]
-    gains = list[tuple[float, int]]()
+    gains = list[tuple[float, list[int]]]()
     for number, (place, confidence) in enumerate(speech):
         if confidence < SURE:
             near = range(max(0, number - 2), min(len(speech), number + 5))
@@ -156,8 +165,8 @@ def most_mended(speech: Sequence[tuple[int, float]]) -> list[int]:
                 for other in near
                 if other != number and abs(speech[other][0] - place) <= NEAR and speech[other][1] < SURE
             )
-            gains.append((-doubts[number] * (1 + _MENDED * sum(open_near)), place))
-    return [place for _, place in sorted(gains)]
+            gains.append((-doubts[number] * (1 + _MENDED * sum(open_near)), quotations[number]))
+    return [place for _, places in sorted(gains) for place in places]
 
 
 def decide_again(
@@ -165,8 +174,8 @@ def decide_again(
 ) -> dict[int, tuple[str, float]]:
     """The speakers of other lines that change with the latest decision, and their confidence, by number.
 
-    ``passages``: successive ones of a document that was split by speaker; ``decided``: the numbers of those whose
-    speaker is certain, among them ``latest``. Blocking: 60 ms for 100 passages.
+    ``passages``: successive ones of a document that was split by speaker; a blank speaker is the narrator. ``decided``:
+    the numbers of those whose speaker is certain, among them ``latest``. Blocking: 60 ms for 100 passages.
     """
     paragraphs = list[str]()
     spans = list[tuple[int, int, int, int]]()  # number of the passage, number of the paragraph, start, end
@@ -199,7 +208,20 @@ def decide_again(
         is_surer = speaker == passage.speaker and confidence != old[number].confidence
         if speaker != old[number].speaker or is_surer:
             changed[number] = speaker, confidence
+    for step in (-1, 1):  # the rest of the quotation, which is divided because it is long
+        number = latest
+        while 0 <= number + step < len(passages) and _goes_on(passages, max(number, number + step)):
+            number += step
+            if number not in decided:
+                changed[number] = passages[latest].speaker, 1.0
     return changed
+
+
+def _goes_on(passages: Sequence[Passage], number: int) -> bool:
+    """Whether a passage has more of the quotation in the one before it: no narration is between them."""
+    passage = passages[number]
+    goes_on = passage.continues or passage.reason == "continued"
+    return goes_on and None not in (passage.confidence, passages[number - 1].confidence)
 
 
 def _as_person(character: NewCharacter) -> Character:
@@ -233,7 +255,8 @@ def speakers_in(document: Document, people: Iterable[NewCharacter] = ()) -> Docu
 def _script_names(document: Document, only_scripts: bool) -> list[str]:
     texts = [passage.text for passage in document.passages if not (passage.voice or passage.is_heading)]
     names_by_text = [speaker_names(text) for text in texts]
-    counts = Counter(name for names in names_by_text for name in names)
+    # A title page or an imprint ("London:") that each volume repeats is one text.
+    counts = Counter(name for names in dict(zip(texts, names_by_text, strict=True)).values() for name in names)
     is_script = sum(map(bool, names_by_text)) >= SCRIPT_SHARE * max(1, len(texts))
     least = 1 if is_script else PROSE_NAMES
     return [] if only_scripts and not is_script else [name for name, count in counts.items() if count >= least]

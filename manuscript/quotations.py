@@ -15,13 +15,13 @@ _PAIRS = {"“": "”", "„": "“”", "«": "»", "»": "«", "‹": "›", "
 """Opening marks, each with the marks that may close it."""
 _SINGLE = "‘'"
 _DASHES = "—–―"
-_TERMINAL = ".,!?…;:—–-。！？、"
+_TERMINAL = ".,!?…;:—–-。！？、，"
 _OPENS = re.compile(r"[“„«»‹「『‘\"']")
 _DASHED = re.compile(rf"\s*(?:[{_DASHES}]|-{{1,2}})\s*(?=\S)")
 _AROUND_NARRATION = re.compile(
-    rf"(?<=\s)(?P<opens>[{_DASHES}]|--?)(?=\w)|(?<=[\w.!?…\"»”’'])(?:[{_DASHES}]|--?)(?=[\s,;:.!?…]|$)"
+    rf"(?<=\s)(?P<opens>[{_DASHES}]|--?)(?=\w)|(?<=[\w.!?…\"»”’'])(?:[{_DASHES}]|--?)(?:[,;:.!?…]{{1,3}}+|(?=\s|$))"
 )
-"""Dashes that touch the narrator's words between them: “—No —dijo Inés—. Nunca.”"""
+"""Dashes that touch the narrator's words between them, with the mark that ends these: “—No —dijo Inés—. Nunca.”"""
 _WORD = re.compile(r"[^\W\d_]+(?:[’'][^\W\d_]+)*")
 _VERB_AFTER = re.compile(rf"\W{{0,3}}(?:[^\W\d_]+\s+){{0,3}}?(?:{VERBS})\b", re.IGNORECASE)
 _VERB_BEFORE = re.compile(rf"\b(?:{VERBS})\b[^.!?]{{0,60}}[,:]\s*$", re.IGNORECASE)

@@ -19,8 +19,17 @@ from torch import Tensor
 from engine import checkpoint as checkpoints
 from engine.checkpoint import Checkpoint, Source
 from engine.codec import ONLY_ENCODES, Codec, CodecConfig, Precision, part_on
-from engine.config import EngineConfig, ModelConfig, TwelveBits, available_cores, default_threads, physical_cores
+from engine.config import (
+    EngineConfig,
+    ModelConfig,
+    TwelveBits,
+    available_cores,
+    container_limit,
+    default_threads,
+    physical_cores,
+)
 from engine.engine_errors import ConfigError
+from engine.model.prompt import spoken_languages
 from engine.model_card import ModelCard
 from engine.native import decoder, encoder
 from engine.native import library as native
@@ -42,7 +51,7 @@ from engine.runtime.memory_plan import (
 )
 from engine.runtime.runner import Runner
 from engine.transfer import reserve
-from engine.types import EngineInfo, Gpu
+from engine.types import EngineInfo, Gpu, Sampling
 
 if TYPE_CHECKING:
     from engine.kernels.compilation import CachedKernels
@@ -250,7 +259,8 @@ def _frame_path(fallback_reason: str | None, runner: Runner) -> str:
     if fallback_reason is None:
         return "CUDA graphs over fused kernels"
     if runner.is_native:
-        return native.described()
+        share = container_limit()
+        return native.described() + (f", on {share:g} of a core: allow its container more" if share < 1 else "")
     reasons = [fallback_reason]
     if runner.device.type == "cpu" and (problem := native.problem()):
         reasons.append(f"native code: {problem}")
@@ -282,6 +292,10 @@ def _info(config: EngineConfig, plan: _Plan, checkpoint: Checkpoint, card: Model
         family=checkpoint.config.family,
         clones=talker is None or talker.kind == "base",
         speakers=tuple(talker.speakers) if talker else (),
+        languages=spoken_languages(talker) if talker else (),
+        instructs=talker is not None and talker.takes_instructions,
+        remembers=talker is None,
+        sampling=Sampling(0.9, 1.0, 50) if talker else Sampling(),
         gpu=_gpu(plan.place.device),
     )
 

@@ -85,6 +85,8 @@ class SpokenLine:
     confidence: float | None
     """1 if a person has decided; None without a quotation."""
     character: str | None
+    continues: bool
+    """Whether it continues the paragraph of the part before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,10 +158,13 @@ class Cast:
             return [name for [name] in db.execute(query, [project_id]).fetchall()]
 
     def neighbours(self, part_ids: Sequence[str], count: int) -> dict[str, tuple[str, str]]:
-        """The texts of so many parts before and after parts, by their ids; blank where there are none."""
-        text = "select place, text from parts as next where next.project_id = parts.project_id and next.place"
+        """The texts of so many parts before and after parts, by their ids; blank where there are none.
+
+        A line feed comes before each part that begins a paragraph, a space before the others.
+        """
+        text = "select * from parts as next where next.project_id = parts.project_id and next.place"
         before, after = (
-            f"(select coalesce(group_concat(text, char(10)), '') from (select text from"
+            f"(select coalesce(group_concat(iif(continues, ' ', char(10)) || text, ''), '') from (select * from"
             f" ({text} {end} limit {count:d}) order by place))"
             for end in ("< parts.place order by place desc", "> parts.place order by place")
         )
@@ -171,7 +176,7 @@ class Cast:
     def speech(self, project_id: str, owner_filter: str | None) -> list[SpokenLine]:
         """All lines of speech in order. Raises NotFound."""
         query = (
-            "select id, position, case when confirmed then 1.0 else confidence end, character from"
+            "select id, position, case when confirmed then 1.0 else confidence end, character, continues from"
             " (select *, row_number() over (order by place) - 1 as position from parts where project_id = ?)"
             " where confidence is not null or character is not null order by place"
         )

@@ -96,9 +96,9 @@ class CastRoutes:
         offset: Annotated[int, Query(ge=0, le=MAX_PARTS)] = 0,
         limit: Limit = 50,
     ) -> JSONResponse:
-        """Lines with the text before and after, in order. ``unsure``: only those whose speaker is unsure and not
-        confirmed, in the order in which a decision mends most; ``character``: only those of this character, blank:
-        the narrator's."""
+        """Lines with the text before and after, in order; line feeds separate paragraphs. ``unsure``: only those
+        whose speaker is unsure and not confirmed, in the order in which a decision mends most; ``character``: only
+        those of this character, blank: the narrator's."""
         part_filter = PartFilter(is_unsure=unsure, character=character)
         lines, total = self._service.lines(project_id, request.state.owner_filter, part_filter, offset, limit)
         data = [line_json(line) for line in lines]

@@ -100,6 +100,12 @@ def m042_regenerated_from(db: Database) -> None:
     db.execute("""update takes set timings = replace(timings, '"mends": ', '"regenerated_from": ')""")
 
 
+@MIGRATIONS()
+def m050_vectors(db: Database) -> None:
+    """vector: what models with a voice encoder need of a cut beside its codes; float32 little-endian."""
+    db.execute("alter table codes add column vector blob")
+
+
 TABLES = """
 -- The consents to the use of voices. owner: blank until a key adopts the consent.
 create table consents (

@@ -52,6 +52,8 @@ def _speakers(text: str) -> list[str | None]:
         ("Anna shut the door. “Now, then.”\n\n“What?” said Ben.\n\n“Ben?” said Anna.", ["Anna", "Ben", "Anna"]),
         ('"Dr. Gray," said Mrs. Hall, "is late."', ["Mrs. Hall", "Mrs. Hall"]),
         ("„Komm“, sagte Anna.\n\n„Gleich“, rief Ben.", ["Anna", "Ben"]),
+        ("„Komm“, riefen die Kinder.\n\nEines Tages ging Anna und sprach: „Nein.“", ["Die Kinder", "Anna"]),
+        ("王生说：“我能。”\n\n“好，”王生说，“走。”", ["王生"] * 3),
         ("—Ven —dijo Ana.\n\n—Ya voy —respondió Luis—. Espera.", ["Ana", "Luis", "Luis"]),
         ("“One,” said Anna.\n\n“Two\n\n“and three.”", ["Anna", None, None]),
         ('"Stop," said the constable.', ["The constable"]),

@@ -112,7 +112,7 @@ def test_unsure_lines_are_listed_until_confirmed(steered: Steer) -> None:
         listed = client.get(f"{at}/cast/lines?unsure=true").json()
         [line] = listed["data"]
         assert (line["text"], listed["total"]) == ("“Somebody is here.”", 1)
-        assert line["before"].endswith("The kitchen was dark.") and line["people"]
+        assert line["before"].endswith("\nThe kitchen was dark.\n") and line["people"]
         parts, eleanor = f"{at}/parts", cast["Eleanor"]["id"]
         assert client.patch(parts, json={"ids": [line["id"]], "character": eleanor}).json()["count"] == 1
         assert client.get(f"{at}/cast/lines?unsure=true").json()["total"] == 0
@@ -126,20 +126,25 @@ def test_unsure_lines_are_listed_until_confirmed(steered: Steer) -> None:
 def test_a_decision_decides_its_scene_again(steered: Steer) -> None:
     served, _ = steered()
     spoken = ["“Come,” said Anna.", "“Why?” said Ben.", "“It is late.”", "“Not yet.”", "“It is.”", "“Is it?”", "“Yes.”"]
-    project = create_project(served, input="\n\n".join(spoken), speakers=True, cast={"Anna": "anna", "Ben": "bert"})
+    letter = ["“The house is let at last.", "“It was let on Monday.”"]
+    text = "\n\n".join([*spoken, *["It rained."] * 9, *letter])
+    project = create_project(served, input=text, speakers=True, cast={"Anna": "anna", "Ben": "bert"})
     at = f"{PROJECTS}/{project['id']}"
     ids = {one["name"]: one["id"] for one in cast_of(served, project).values()}
     who = {part["text"]: (part["character"], part["voice"]) for part in parts_of(served, project)}
     anna, ben = (ids["Anna"], "anna"), (ids["Ben"], "bert")
-    assert [who[text] for text in spoken[2:]] == [anna, ben, anna, ben, anna]
+    assert [who[text] for text in spoken[2:]] == [anna, ben, anna, ben, anna] and who[letter[1]][0]
     part = {part["text"]: part["id"] for part in parts_of(served, project)}
     with served.client() as client:
         client.patch(f"{at}/parts", json={"ids": [part["“It is late.”"]], "confirmed": True})
         body = {"ids": [part["“It is.”"]], "character": ids["Ben"]}
         followed = client.patch(f"{at}/parts", json=body).json()["followed"]
+        read = client.patch(f"{at}/parts", json={"ids": [part[letter[0]]], "character": ""}).json()["followed"]
+    assert read == [{"part": part[letter[1]], "character": None, "confidence": 1.0, "unsure": False}]
     assert {one["part"]: one["character"] for one in followed}[part["“Is it?”"]] == ids["Anna"]
     who = {part["text"]: (part["character"], part["voice"]) for part in parts_of(served, project)}
     assert [who[text] for text in spoken[4:]] == [ben, anna, ben] and who["“It is late.”"] == anna
+    assert who[letter[1]] == (None, None), "what the narrator reads goes on to the end of the quotation"
 
 
 def test_range_of_lines_is_assigned_to_a_new_character_and_all_are_recast(steered: Steer) -> None:

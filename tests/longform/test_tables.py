@@ -62,6 +62,12 @@ def test_a_changed_line_keeps_all_names_and_is_exported_alone(steered: Callable[
         "Mira": "female",
         "Old Bren": "male",
     }
+    with served.client() as client:
+        listed = client.post(f"{PROJECTS}/characters", files={"file": ("lines.csv", LINES)}).json()["data"]
+    assert [(one["name"], one["gender"], one["lines"]) for one in listed] == [
+        ("Mira", "female", 2),
+        ("Old Bren", "male", 2),
+    ]
     files, rows = unzipped(served, project)
     assert files == ["mira_01.wav", "bren 02.wav", "mira_03.wav", "bren_04.wav"]
     assert (rows[0]["id"], rows[0]["Notes"], rows[0]["Emotion"]) == ("mira_01", "'=1+1", "whisper")

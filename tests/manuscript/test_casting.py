@@ -13,6 +13,7 @@ import pytest
 
 from manuscript import read_document, speakers_in
 from manuscript.attribution import attribute
+from manuscript.cast import most_mended
 from manuscript.passages import SURE
 
 CASES: list[dict[str, Any]] = json.loads(Path(__file__).with_name("casting.json").read_text("utf-8"))
@@ -80,6 +81,19 @@ def test_heading_with_a_colon_is_nobodys_line() -> None:
     document = speakers_in(read_document(text.encode(), "txt"))
     assert [passage.speaker for passage in document.passages] == ["", "", "", "Anna", "Bert"]
     assert document.passages[0].text == "Chapter 1: Leaving"
+    volumes = "London:\nPrinted for A. Bell.\n\nIt rained.\n\nIt snowed.\n\nThe end.\n\n"
+    assert not speakers_in(read_document((volumes * 2).encode(), "txt")).cast, "an imprint speaks only once"
+
+
+def test_long_quotation_in_several_passages_is_one_question() -> None:
+    letter = [(0, 0.4, False), (1, 0.4, True), (2, 0.4, True)]
+    assert most_mended([*letter, (100, 0.45, False), (102, 0.45, False)]) == [100, 102, 0, 1, 2]
+
+
+def test_mark_after_the_narrators_words_is_not_spoken() -> None:
+    text = "—Ya voy —respondió Luis—. Espera."
+    spoken = [text[line.start : line.end].strip() for line in attribute([text, text]).lines if line.is_speech]
+    assert spoken == ["Ya voy", "Espera."] * 2
 
 
 def test_list_with_hyphens_is_no_speech() -> None:

@@ -33,7 +33,7 @@ export class CastLines extends EventTarget {
     this.title = element("h2");
     this.hint = element("p", { className: "quiet", textContent: phrase("cast.keys") });
     this.list = element("ol", { className: "cast-lines" });
-    this.more = element("button", { type: "button", className: "plain", textContent: phrase("cast.next"), onclick: () => run(() => this.#load(this.#lines.length)) });
+    this.more = element("button", { type: "button", className: "plain", textContent: phrase("cast.next"), onclick: () => run(() => this.#loadMore()) });
     this.ask = element("button", { type: "button", className: "plain", onclick: once(() => run(() => this.#propose())) });
     this.likely = element("button", { type: "button", className: "plain", textContent: phrase("cast.likely", { percent: String(100 * LIKELY) }), onclick: once(() => run(() => this.#acceptLikely())) });
     this.element = element("section", { hidden: true }, [this.title, this.hint, element("div", { className: "cast-bar" }, [this.likely, this.ask]), this.list, this.more]);
@@ -73,6 +73,13 @@ export class CastLines extends EventTarget {
     this.#draw();
   }
 
+  /** Add the next lines and go to the first of them. */
+  async #loadMore() {
+    const at = this.#lines.length;
+    await this.#load(at);
+    this.#go(at);
+  }
+
   #draw() {
     this.list.replaceChildren(...this.#lines.map((line, number) => this.#row(line, number)));
   }
@@ -84,8 +91,8 @@ export class CastLines extends EventTarget {
     const state = line.confirmed ? phrase("cast.decided", { name }) : line.proposal ? this.#proposed(line.proposal) : guess;
     const row = element("li", { tabIndex: isHere ? 0 : -1, onfocus: () => this.#go(number, false) }, [
       element("p", { dir: "auto" }, [
-        element("span", { className: "quiet", textContent: `${line.before} ` }), element("strong", { textContent: line.text }),
-        element("span", { className: "quiet", textContent: ` ${line.after}` }),
+        element("span", { className: "quiet", textContent: line.before }), element("strong", { textContent: line.text }),
+        element("span", { className: "quiet", textContent: line.after }),
       ]),
       element("p", { className: "cast-state", textContent: state }),
     ]);
@@ -228,7 +235,8 @@ export class CastLines extends EventTarget {
     this.#redraw(line);
     const at = this.#lines.indexOf(line) + 1;
     const open = this.#lines.findIndex((one, number) => number >= at && !one.settled);
-    this.#go(open < 0 ? at : open);
+    if (open < 0 && !this.more.hidden) await this.#loadMore();
+    else this.#go(open < 0 ? at : open);
     this.dispatchEvent(new CustomEvent("decided"));
   }
 

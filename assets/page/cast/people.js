@@ -9,7 +9,7 @@ export const foldedName = (/** @type {string} */ name) => name.trim().toLowerCas
 /** @param {{ name: string, aliases: string[] }} person */
 const namesOf = ({ name, aliases }) => [name, ...aliases];
 /** @param {string[]} names */
-const distinct = (names) => [...new Map(names.map((name) => [foldedName(name), name.trim()])).values()].filter(Boolean);
+const distinct = (names) => names.map((name) => name.trim()).filter((name, at, all) => name && all.findIndex((other) => foldedName(other) === foldedName(name)) === at);
 
 /**
  * Return the people with one of them changed. A former name stays as an alias, so that its lines are still found.

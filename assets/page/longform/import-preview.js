@@ -13,6 +13,7 @@ import { phrase } from "../lib/phrases.js";
 import { chosenRoles, showSheet } from "./sheet.js";
 
 const TEXTS = /\.(txt|text|md|markdown|srt|vtt|ass|ssa)$/i; // also read here, to find names in them
+const FIELDS = /\.(ass|ssa)$/i; // their lines begin with the name of a field, such as "Dialogue:"; the studio reads the speakers
 const ANY = "mac_roman"; // in which every byte is a letter: a text whose encoding is unknown can be shown, and another one chosen
 const MOST_NAMES = 24;
 
@@ -123,7 +124,7 @@ export class ImportPreview extends EventTarget {
 
   async #text(source) {
     if (typeof source === "string") return source;
-    return TEXTS.test(source.name) ? source.text() : "";
+    return TEXTS.test(source.name) && !FIELDS.test(source.name) ? source.text() : "";
   }
 
   #show(preview) {
