@@ -295,7 +295,7 @@ def keys_until_right(
         if right >= WANTED * len(lines):
             return keys
         speech = [
-            (number, 1.0 if number in decided else each.confidence)
+            (number, 1.0 if number in decided else each.confidence, bool(each.continues))
             for number, each in enumerate(passages)
             if each.confidence is not None
         ]

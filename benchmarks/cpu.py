@@ -4,14 +4,20 @@ Random weights in the shape of Audio8 (``--shape audio8``) or of the bundled mod
 position 250. Every pair runs torch's work and the native one after each other, so that what disturbs the machine
 disturbs both; ratios of the medians and of the least times are printed. ``--isa avx2`` limits the native code and, by
 torch's own variables, torch too.
+
+``--takes 2,4,8`` times whole takes in a new voice on that many cores instead, of a checkpoint of Audio8's size with
+random weights or of ``--model``; ``--http`` also those of a whole studio.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -26,12 +32,44 @@ def main() -> None:
     parser.add_argument("--threads", default="1,2,4", help="numbers of threads, for torch and for the native code")
     parser.add_argument("--isa", help="an instruction set of the native code, such as avx2")
     parser.add_argument("--pairs", type=int, default=30)
+    parser.add_argument("--takes", metavar="CORES", help="numbers of cores for whole takes")
+    parser.add_argument("--model", type=Path, help="a checkpoint's folder for the takes")
+    parser.add_argument("--http", action="store_true", help="takes over HTTP besides")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     if options.isa == "avx2" and any(os.environ.get(name) != value for name, value in TORCH_LIMITS.items()):
         # Read when torch is loaded, so by a new process.
         os.execve(sys.executable, [sys.executable, "-m", "benchmarks.cpu", *sys.argv[1:]], os.environ | TORCH_LIMITS)  # noqa: S606
+    if options.takes:
+        with tempfile.TemporaryDirectory() as folder:
+            time_takes(options.model or written(Path(folder)), options)
+        return
     measure(options.shape, [int(count) for count in options.threads.split(",")], options)
+
+
+def written(folder: Path) -> Path:
+    import torch
+
+    from benchmarks.full_size import AUDIO8, write_checkpoint
+
+    with torch.inference_mode():
+        return write_checkpoint(folder, torch.device("cpu"), AUDIO8)
+
+
+def time_takes(model: Path, options: argparse.Namespace) -> None:
+    from benchmarks.common.report import Report, table
+
+    report, rows = Report(options.out), list[dict[str, object]]()
+    for by_http in (False, True) if options.http else (False,):
+        for cores in options.takes.split(","):
+            command = [sys.executable, "-m", "benchmarks.engine.cpu_takes", str(model), cores]
+            command += [*(("--isa", options.isa) if options.isa else ()), *(("--http",) if by_http else ())]
+            rows.append(json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.splitlines()[-1]))
+            report.add({"takes": rows})
+            print(rows[-1], flush=True)
+    for by_http in (False, True):
+        table("Takes over HTTP" if by_http else "Takes by the engine", [row for row in rows if row["http"] == by_http])
+    report.close()
 
 
 def measure(shapes: list[str], thread_counts: list[int], options: argparse.Namespace) -> None:

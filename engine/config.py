@@ -215,11 +215,16 @@ CPU_LIMIT = Path("/sys/fs/cgroup/cpu.max")
 def available_cores() -> int:
     """The number of usable cores: fewer than the machine has if a container or `taskset` restricts the process."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, math.ceil(min(count, container_limit())))
+
+
+def container_limit() -> float:
+    """The processor time that a container allows, in cores; infinite without such a limit."""
     try:
         share, period = CPU_LIMIT.read_text("utf-8").split()
-        return count if share == "max" else max(1, min(count, math.ceil(int(share) / int(period))))
+        return math.inf if share == "max" else int(share) / int(period)
     except (OSError, ValueError):  # no such limit on this system
-        return count
+        return math.inf
 
 
 def physical_cores() -> int:

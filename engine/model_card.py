@@ -9,6 +9,7 @@ from pathlib import Path
 from engine.engine_errors import CheckpointError
 from engine.files import parse_json, read_bounded, read_start
 
+CARD = "card.json"
 HEADER_BYTES = CARD_BYTES = 65_536
 
 
@@ -41,7 +42,7 @@ class ModelCard:
 
         Raises CheckpointError naming file and field.
         """
-        path, header = folder / "card.json", _header(folder / "README.md")
+        path, header = folder / CARD, _header(folder / "README.md")
         from_readme = cls(languages=_languages(header), licence=_licence(header))
         try:
             tree = parse_json(read_bounded(path, CARD_BYTES), path)

@@ -197,6 +197,14 @@ class EngineInfo:
     """Whether it speaks in the voices of clips."""
     speakers: tuple[str, ...] = ()
     """Voices of its own."""
+    languages: tuple[str, ...] = ()
+    """ISO 639-1 codes of the languages that an utterance can name; empty: it ignores them."""
+    instructs: bool = False
+    """Whether it takes `Utterance.instructions`."""
+    sampling: Sampling = field(default_factory=Sampling)
+    """What its takes are usually sampled with; the seed means nothing."""
+    remembers: bool = True
+    """Whether it takes `Utterance.history`; else each utterance begins anew."""
     cannot_align: str | None = None
     """Why word times cannot be computed; None where they can."""
     gpu: Gpu | None = None

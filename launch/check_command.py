@@ -9,23 +9,24 @@ import argparse
 import io
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rapidfuzz.distance import Levenshtein
+from safetensors import SafetensorError, safe_open
 
 from audio.read import read_clip
 from audio.resampler import resampled
 from audio.voiceprint import Voiceprints, mean_print
-from engine import CheckedTake, EngineConfig, EngineError, ModelReport, check_model, is_hub_id
+from engine import CheckedTake, EngineConfig, EngineError, ModelReport, check_model, is_hub_id, open_regular
 from speechtext.word_times import words_in
 from studio import ASSETS
 from studio.errors import REFUSALS
 from studio.library.private_files import write_whole
-from studio.models.catalogue import in_catalogue
+from studio.models.catalogue import CATALOGUE, in_catalogue
 from studio.models.model_choice import resolve
 from studio.settings import Settings
 from studio.unicode_text import text_of
@@ -34,6 +35,26 @@ from studio.voices.recogniser import RATE, Recogniser, check_name
 SENTENCES = Path(__file__).with_name("check-sentences.txt").read_text("utf-8").splitlines()
 SET_FILE = "meta.lst"
 """Seed-TTS-eval's list of rows: name|words of the clip|file of the clip|text, and perhaps a recording of the text."""
+
+_QWEN, _KIND = "qwen3_tts", ("model_type", "tts_model_size", "tts_model_type")
+_TENSORS = {("0b6", True): 478, ("0b6", False): 402, ("1b7", True): 480, ("1b7", False): 404}
+"""Tensors of Qwen3-TTS, by size and by whether it has a voice encoder."""
+_FILES: dict[str, dict[str, Any]] = {
+    "generation_config.json": {
+        "temperature": 0.9, "top_k": 50, "top_p": 1.0, "repetition_penalty": 1.05, "max_new_tokens": 8192,
+    },
+    "speech_tokenizer/config.json": {
+        "input_sample_rate": 24000, "output_sample_rate": 24000, "encode_downsample_rate": 1920,
+        "decode_upsample_rate": 1920, "encoder_valid_num_quantizers": 16,
+        "decoder_config": {
+            "num_quantizers": 16, "codebook_size": 2048, "codebook_dim": 512, "latent_dim": 1024, "hidden_size": 512,
+            "head_dim": 64, "num_attention_heads": 16, "num_hidden_layers": 8, "intermediate_size": 1024,
+            "sliding_window": 72, "rms_norm_eps": 1e-05, "rope_theta": 10000, "decoder_dim": 1536,
+            "upsample_rates": [8, 5, 4, 3], "upsampling_ratios": [2, 2],
+        },
+    },
+}  # fmt: skip
+"""Values of its other files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         recogniser = _recogniser(options.recogniser)
         rows = _rows(options)
         config = EngineConfig(_path(options.model), options.device, max_rows=1, weights=options.weights)
+        for line in _published(Path(config.model)):
+            print(line)
         get_clip = None if options.set is None else lambda index: _clip(rows[index])
         report = check_model(config, [row.text for row in rows], lambda line: print(line, file=sys.stderr), get_clip)
     except (EngineError, *REFUSALS, OSError, RuntimeError, ValueError) as error:
@@ -94,6 +117,63 @@ def _parser() -> argparse.ArgumentParser:
 def _path(model: str) -> str:
     """The folder of a model of the catalogue that is on this machine; other names stay as they are."""
     return model if in_catalogue(model) is None or is_hub_id(model) else resolve(model)
+
+
+def _published(folder: Path) -> list[str]:
+    """Every value of a Qwen3-TTS folder beside the one that this program was written for: no published weights were
+    there to try. Empty for other models."""
+    tree = _tree(folder / "config.json")
+    kind = [tree.get(key) for key in _KIND]
+    known = next((model for model in CATALOGUE if [model.tree.get(key) for key in _KIND] == kind), None)
+    if kind[0] != _QWEN or known is None:
+        return []
+    expected = {"config.json": known.tree | {"tensors": _TENSORS[str(kind[1]), kind[2] == "base"]}, **_FILES}
+    rows, differing = [], 0
+    for name, values in expected.items():
+        found = _tree(folder / name)
+        if name == "config.json":
+            found = {**found, "tensors": _tensor_count(folder / "model.safetensors")}
+        for key, value in _leaves(values):
+            actual = _value_at(found, key)
+            differing += actual != value
+            note = "as expected" if actual == value else f"DIFFERS: expected {value}"
+            rows.append(f"{f'{name}: {key}':<72}{actual!s:<28}{note}")
+    missing = sorted(name for name in known.files.needed if not (folder / name).is_file())
+    end = f"{len(rows) - differing} of {len(rows)} values are as expected for {known.title}"
+    return [*rows, *(f"{name} is MISSING" for name in missing), end, ""]
+
+
+def _tree(path: Path) -> dict[str, Any]:
+    """A file of JSON; empty if it cannot be read, as loading the model reports."""
+    try:
+        with open_regular(path) as file:
+            tree = json.loads(file.read(2**20))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return tree if isinstance(tree, dict) else {}
+
+
+def _tensor_count(path: Path) -> int | None:
+    try:
+        with safe_open(path, "numpy") as file:
+            return len(file.keys())
+    except (OSError, SafetensorError):
+        return None
+
+
+def _leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in tree.items():
+        if isinstance(value, Mapping) and value:
+            yield from _leaves(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
+def _value_at(tree: object, key: str) -> object:
+    """The value at a path of keys, without the list that some conversions put around it; None if it is missing."""
+    for name in key.split("."):
+        tree = tree.get(name) if isinstance(tree, Mapping) else None
+    return tree[0] if isinstance(tree, list) and len(tree) == 1 else tree
 
 
 def _rows(options: argparse.Namespace) -> Sequence[Row]:

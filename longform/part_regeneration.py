@@ -13,11 +13,11 @@ from longform.library.project_records import Part, Project
 from longform.library.project_repository import ProjectLibrary
 from longform.library.row_mapping import clean_part
 from longform.part_generation import origin_of, request_of
+from speechtext.sentence_selection import Selection, select
 from studio.api.queued import change, look_up
 from studio.errors import EditConflict, InvalidRequest
 from studio.library.take import Take
 from studio.takes.regeneration import Regeneration, RequestOf
-from studio.takes.sentence_selection import Selection, select
 
 
 class PartRegeneration:

@@ -121,6 +121,11 @@ class EngineHost:
             )
         return self._engine.result(timeout=0)
 
+    @property
+    def info(self) -> EngineInfo | None:
+        """The loaded model's; None while none is loaded."""
+        return self._engine.result(0).info if self.status.state == "ready" else None
+
     async def ready(self) -> SpeechEngine:
         """Wait for the engine. Raises EngineError if it cannot start."""
         return await asyncio.shield(asyncio.wrap_future(self._engine))

@@ -1,6 +1,6 @@
 """Times frames by rows and prefills by positions, as CUDA graphs alone, with weights of each kind.
 
-python -m benchmarks.engine.frames [--weights KIND …] [--rows ROWS …] [--out FILE]
+python -m benchmarks.engine.frames [--shape NAME] [--weights KIND …] [--rows ROWS …] [--out FILE]
 
 Full-size random weights, 600 positions in the cache; the figures exclude the loop, the codec and the host's part,
 so that versions of the kernels can be compared on one GPU. Each frame waits for the host; in a sequence the
@@ -18,8 +18,9 @@ import torch
 from torch import Tensor
 
 from benchmarks.common.report import Report, table
-from benchmarks.engine.model import DEVICE, S2_PRO, random_model
+from benchmarks.engine.model import CONFIGS, DEVICE, random_model
 from benchmarks.gpu import floor, median_ms
+from engine.config import ModelConfig
 from engine.fused.frame import FusedFrame, FusedPrefill
 from engine.kernels.compilation import compiling
 from engine.model.dual_ar import DualAR
@@ -36,6 +37,7 @@ PREFIX, TEXT = 300, 40
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--shape", choices=CONFIGS, default="s2-pro")
     parser.add_argument("--weights", nargs="+", choices=tuple(BITS), default=["bf16"])
     parser.add_argument("--rows", nargs="+", type=int, default=ROWS)
     parser.add_argument("--out", type=Path)
@@ -44,7 +46,7 @@ def main() -> None:
     with torch.inference_mode():
         speed, least = floor()
         report.add({"device": torch.cuda.get_device_name(), "read_gb_s": round(speed), "floor_ms": round(least, 3)})
-        model = random_model()
+        model = random_model(CONFIGS[options.shape])
         for weights in options.weights:
             times = measure(model.quantised_as(weights), options.rows)
             report.add({f"{weights}_{name}": ms for name, ms in times.items()})
@@ -56,8 +58,9 @@ def main() -> None:
 def measure(model: DualAR, sizes: Sequence[int]) -> dict[str, dict[int, float]]:
     """Milliseconds by rows of a frame, alone and in a sequence, and by positions of a prefill."""
     most = max(sizes)
-    slots = Slots(S2_PRO, most, CONTEXT, DEVICE, torch.bfloat16)
-    cache = KVCache(S2_PRO.slow, most, CONTEXT, DEVICE, torch.bfloat16, spare=True)
+    config = model.config
+    slots = Slots(config, most, CONTEXT, DEVICE, torch.bfloat16)
+    cache = KVCache(config.slow, most, CONTEXT, DEVICE, torch.bfloat16, spare=True)
     for filled in (cache.keys, cache.values, slots.input):
         filled.normal_()
     slots.seed.random_(2**62)
@@ -67,7 +70,7 @@ def measure(model: DualAR, sizes: Sequence[int]) -> dict[str, dict[int, float]]:
     return {
         "frame_ms": {rows: round(median_ms(graph.again), 3) for rows, graph in graphs.items()},
         "frame_ms_in_a_row": {rows: sequence_ms(graph) for rows, graph in graphs.items()},
-        "prefill_ms": {size: time_prefill(read, size) for size in PREFILL_SIZES if size // TEXT < most},
+        "prefill_ms": {size: time_prefill(read, config, size) for size in PREFILL_SIZES if size // TEXT < most},
     }
 
 
@@ -91,10 +94,10 @@ def sequence_ms(graph: CapturedGraph, frames: int = 200) -> float:
     return round(median_ms(run, 3, 1) / frames, 3)
 
 
-def time_prefill(read: FusedPrefill, size: int) -> float:
+def time_prefill(read: FusedPrefill, config: ModelConfig, size: int) -> float:
     """Median milliseconds of reading prompts of TEXT positions after PREFIX cached ones, this many positions in all."""
-    at, text = torch.arange(size, device=DEVICE), torch.randn(size, S2_PRO.slow.dim, device=DEVICE).bfloat16()
-    codes = torch.zeros(S2_PRO.num_codebooks, size, dtype=torch.int64, device=DEVICE)
+    at, text = torch.arange(size, device=DEVICE), torch.randn(size, config.slow.dim, device=DEVICE).bfloat16()
+    codes = torch.zeros(config.num_codebooks, size, dtype=torch.int64, device=DEVICE)
     return round(median_ms(_graph(read, text, at * 7, codes, at // TEXT, PREFIX + at % TEXT).again), 3)
 
 

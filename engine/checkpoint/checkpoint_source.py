@@ -25,8 +25,9 @@ from engine.config import ModelConfig
 from engine.engine_errors import CheckpointError
 from engine.files import read_bounded, read_json
 from engine.model.dual_ar import only_shapes
+from engine.model.prompt import spoken_languages
 from engine.model.tokenizer import Tokenizer
-from engine.model_card import ModelCard
+from engine.model_card import CARD, ModelCard
 
 _TOKENIZER_BYTES = 64 * 2**20
 
@@ -84,12 +85,17 @@ class Source:
 
     def voice_encoder(self) -> VoiceEncoder | None:
         """On the CPU, in float32; None where the checkpoint has none."""
-        if self.config.talker is None:
+        if not self.family.codec_folder:
             return None
         return speech_tokenizer.load_voice_encoder(self.path, self.tree, "cpu")
 
     def card(self) -> ModelCard:
-        return ModelCard.read(self.folder)
+        """What the folder says; a talker without a card.json obeys no tags, and reads numbers badly."""
+        card = ModelCard.read(self.folder)
+        if self.config.talker is None or (self.folder / CARD).is_file():
+            return card
+        languages = card.languages or spoken_languages(self.config.talker)
+        return replace(card, tags=(), normalize=True, languages=languages)
 
     def tokenizer(self) -> Tokenizer:
         if self.config.talker is not None:

@@ -205,7 +205,8 @@ class FusedFrame:
         if model.slow_output is not None:
             semantic = torch.arange(model.config.semantic_start, model.config.semantic_end + 1)
             self._text = model.text(semantic).to(device)
-        self._fast_head = Weight.of(StoredWeight(model.fast_output.weight), twelve_bits)
+        self._fast_heads = [Weight.of(StoredWeight(part), twelve_bits) for part in model.fast_heads()]
+        self._fast_tables = model.fast.embeddings.weight.chunk(len(self._fast_heads))
         self.slow = FusedTransformer(model.slow, context, kernel_attention, batch_invariant, twelve_bits)
         self._fast = FusedTransformer(model.fast, books, kernel_attention, batch_invariant, twelve_bits)
         self._fast_cache = KVCache(model.config.fast, rows, books, device, cache.keys.dtype)
@@ -225,8 +226,8 @@ class FusedFrame:
         state, model, rows = self._state, self._model, len(slots)
         books, stop = model.config.num_codebooks, model.config.semantic_size
         # Positions 0 (the hidden state, whose output is unused) and 1 (code 0) go in one pass.
-        table = model.fast.embeddings.weight
-        x = hidden.new_empty(2 * rows, table.shape[1])
+        tables, heads = self._fast_tables, self._fast_heads
+        x = hidden.new_empty(2 * rows, tables[0].shape[1])
         if isinstance(model.fast_project_in, nn.Identity) and model.config.fast_reads_norm:
             normed = self.slow.norm(hidden, out=x[:rows])
         else:
@@ -234,14 +235,15 @@ class FusedFrame:
             x[:rows] = model.fast_input(hidden, normed)
         codes = torch.empty(rows, books, dtype=torch.int64, device=slots.device)
         logits = self.slow.head(hidden, normed, self._head)
-        semantic = kernels.sample(logits, slots, state, 0, True, kernels.EmbedOut(codes[:, 0], table, x[rows:]))
+        semantic = kernels.sample(logits, slots, state, 0, True, kernels.EmbedOut(codes[:, 0], tables[0], x[rows:]))
         slot_rows, positions = self._first[rows]
         for book in launched_alike(range(1, books)):
             sharing: Sharing = "pairs" if book == 1 else "none"
             hidden, normed = self._fast(x, slot_rows, positions, self._fast_cache, sharing)
-            logits = self._fast.head(hidden, normed, self._fast_head)
-            x = torch.empty_like(hidden)
-            kernels.sample(logits, slots, state, book + 1, into=kernels.EmbedOut(codes[:, book], table, x))
+            logits = self._fast.head(hidden, normed, heads[(book - 1) % len(heads)])
+            x = torch.empty_like(hidden)  # of the last code it is not read, and a table of its own may be missing
+            into = kernels.EmbedOut(codes[:, book], tables[book % len(tables)], x)
+            kernels.sample(logits, slots, state, book + 1, into=into)
             slot_rows, positions = self._rows[:rows], self._positions[book + 1, :rows]
         audio, divisor = model.codebook_embeddings.weight, model.config.code_divisor
         return kernels.end_frame(slots, codes, semantic, stop, self._text, audio, divisor, state)

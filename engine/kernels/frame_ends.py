@@ -14,7 +14,7 @@ import triton.language as tl
 from torch import Tensor
 
 from engine.kernels.launch import early_start, grid_wait, is_hopper, launch, launch_dependents
-from engine.model.sampling import REPEAT_WINDOW
+from engine.model.draw_rules import Penalised
 from engine.model.slots import Slots
 
 
@@ -46,11 +46,11 @@ def begin_frame(slots: Tensor, state: Slots) -> tuple[Tensor, Tensor]:
 
 @triton.jit
 def _end_frame(
-    slots, codes, drawn, text, audio, inputs, positions, frames, recent, last_position, host,
+    slots, codes, drawn, text, audio, inputs, positions, frames, memory, last_position, host,
     stop, books, size, width, divisor,
-    WINDOW: tl.constexpr, BLOCK: tl.constexpr, PDL: tl.constexpr,
+    REMEMBERED: tl.constexpr, COUNTS: tl.constexpr, BLOCK: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
-    """Grid (rows, width / BLOCK): see `end_frame` for shapes."""
+    """Grid (rows, width / BLOCK): see `end_frame` for shapes. COUNTS: the memory counts main tokens."""
     row, block = tl.program_id(0), tl.program_id(1)
     at = block * BLOCK + tl.arange(0, BLOCK)
     inside = at < width
@@ -71,12 +71,20 @@ def _end_frame(
     tl.store(inputs + slot * width + at, total.to(kind), mask=inside)
     if block == 0:
         tl.store(host + row * (books + 1) + books, (tl.load(drawn + row) == stop).to(tl.int16))
-        window = tl.arange(0, 16)
-        past = tl.load(recent + slot * WINDOW + window + 1, mask=window < WINDOW - 1, other=0)
+        remembered = memory + slot * REMEMBERED
+        if COUNTS:
+            count = tl.load(remembered + main)
+        else:
+            window = tl.arange(0, 16)
+            past = tl.load(remembered + window + 1, mask=window < REMEMBERED - 1, other=0)
         position, frame = tl.load(positions + slot), tl.load(frames + slot)
         last = tl.load(last_position + slot)
         tl.debug_barrier()  # read everything before writing any of it
-        tl.store(recent + slot * WINDOW + window, tl.where(window == WINDOW - 1, main, past), mask=window < WINDOW)
+        if COUNTS:
+            tl.store(remembered + main, count + 1)
+        else:
+            recent = tl.where(window == REMEMBERED - 1, main, past)
+            tl.store(remembered + window, recent, mask=window < REMEMBERED)
         tl.store(positions + slot, tl.minimum(position + 1, last))
         tl.store(frames + slot, frame + 1)
 
@@ -100,6 +108,7 @@ def end_frame(
         slots, codes, drawn, text, audio,
         state.input, state.position, state.frame, state.memory, state.last_position, host,
         stop, books, audio.shape[0] // books, width, divisor,
-        WINDOW=REPEAT_WINDOW, BLOCK=1024, num_warps=4, **early_start(codes.device),
+        REMEMBERED=state.rule.remembered, COUNTS=isinstance(state.rule, Penalised), BLOCK=1024, num_warps=4,
+        **early_start(codes.device),
     )  # fmt: skip
     return host

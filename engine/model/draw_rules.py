@@ -1,6 +1,6 @@
 """How each family samples a frame: what is barred, what counts as repetition, and what a row remembers for that.
 
-The graphs over fused kernels have `RepetitionAware` built in; every other frame asks its model's rule.
+The kernel `sample` has each of them built in; every other frame asks its model's rule.
 """
 
 from __future__ import annotations

@@ -151,9 +151,7 @@ class DualAR(nn.Module):
         codes = send(torch.from_numpy(prompt.codes), device)[None]
         x = self.embed(torch.from_numpy(prompt.ids)[None], codes)
         if prompt.beside is not None:
-            tokens = torch.from_numpy(prompt.beside)
-            beside = self.text(tokens.clamp(min=0)).masked_fill(send(tokens[:, None] < 0, self.text_device), 0)
-            x = x + send(beside, device)
+            x = x + send(self.beside(torch.from_numpy(prompt.beside)), device)
         if prompt.vector is not None:
             x[:, prompt.vector_step] += send(torch.from_numpy(prompt.vector), device)
         return x
@@ -179,6 +177,10 @@ class DualAR(nn.Module):
         if self.text_on_host and not table.requires_grad:
             return take_rows(table, tokens.cpu()).to(self.dtype)
         return self.slow.embeddings(send(tokens, table.device)).to(self.dtype)
+
+    def beside(self, tokens: Tensor) -> Tensor:
+        """`text` of tokens that are added to others, nothing where one is −1."""
+        return self.text(tokens.clamp(min=0)).masked_fill(send(tokens[:, None] < 0, self.text_device), 0)
 
     def embed_codes(self, text: Tensor, tokens: Tensor, codes: Tensor) -> Tensor:
         """`embed` with the tokens' `text` already looked up."""

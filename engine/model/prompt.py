@@ -227,6 +227,11 @@ def _language(talker: TalkerConfig, utterance: Utterance) -> int | None:
     return talker.languages[name]
 
 
+def spoken_languages(talker: TalkerConfig) -> tuple[str, ...]:
+    """ISO 639-1 codes of the languages that an utterance may name."""
+    return tuple(code for code, name in _LANGUAGES.items() if name in talker.languages)
+
+
 _LAYOUTS = {"chat": _chat, "interleave": _interleave, "talker": _talker}
 _LANGUAGES = {
     "zh": "chinese", "en": "english", "ja": "japanese", "ko": "korean", "de": "german", "fr": "french", "ru": "russian",

@@ -67,7 +67,7 @@ class NativeEncoder:
 
 
 def _layers(codec: Codec, frames: int) -> NativeLayers:
-    builder = LayerBuilder(Plan(frames, streams=1, copies_weights=False))
+    builder = LayerBuilder(Plan(frames, streams=1, decodes=False))
     first, x, rows = _build_convolutions(codec, builder)
     pre: Any = codec.quantizer.pre_module
     stages: Any = codec.quantizer.downsample

@@ -1,7 +1,8 @@
 """The codec's layers for the C code: weights in its order, buffers between layers, and streams' states.
 
-The numbers are float32, the seven-tap convolutions by Winograd's F(4, 7), where a frame is long enough. Chunks of any
-sizes give what the whole gives bit for bit, for any number of threads.
+The numbers are float32, the seven-tap convolutions by Winograd's F(4, 7), where a frame is long enough. A decoder's
+weights that a frame reads for a few rows only are whole numbers of 16 bits with a scale per output, which are half as
+much to read. Chunks of any sizes give what the whole gives bit for bit, for any number of threads.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ PANEL = 16
 """Outputs that are computed together; a buffer's channels are a multiple of it."""
 POINTS, OUTPUTS, TAPS = 10, 4, 7
 _MOST_TILES = 512
+_FEW_ROWS = 4
+"""Rows of a frame for which reading float32 weights takes longer than the products."""
 _AT = (0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 1.5, -1.5)
 """The finite points: small whole numbers and halves, with which float32 keeps a relative error of some 6e-6 a layer."""
 _CONVOLUTION, _WINOGRAD, _DEPTHWISE, _TRANSFORMER = range(4)
@@ -71,8 +74,8 @@ class Plan:
     frames: int
     """At most, of one call. Memory for activations grows with it."""
     streams: int
-    copies_weights: bool
-    """Whether transformers' weights are copied, so that the codec may forget its own; other layers' always are."""
+    decodes: bool
+    """Whether weights may be of 16 bits, and transformers' are copied too, so that the codec may forget its own."""
     layers: list[ConvolutionFields] = field(default_factory=list)
     buffers: list[BufferFields] = field(default_factory=list)
     places: list[str] = field(default_factory=list)
@@ -108,10 +111,20 @@ class Plan:
         return array.ctypes.data
 
     def matrix(self, weight: Tensor) -> Matrix:
-        if self.copies_weights or weight.dtype != torch.float32 or not weight.is_contiguous():
+        if self.decodes:
+            values, scales = self.shorts(weight.unflatten(0, (-1, 8)).transpose(1, 2), 1)
+            return Matrix(values, scales, *weight.shape, 16)
+        if weight.dtype != torch.float32 or not weight.is_contiguous():
             return Matrix(self.pointer(weight), None, *weight.shape, 32)
         self.kept.append(weight)
         return Matrix(weight.data_ptr(), None, *weight.shape, 32)
+
+    def shorts(self, weight: Tensor, *summed: int) -> tuple[int, int]:
+        """The addresses of a weight in 16 bits and of its scales; ``summed``: the dimensions of an output's inputs."""
+        scales = weight.detach().abs().amax(summed, keepdim=True).clamp(min=1e-30) / 32767
+        values = self.memory.copy((weight / scales).round().short())
+        self.kept.append(values)
+        return values.data_ptr(), self.pointer(scales)
 
     def allocate(self) -> None:
         sizes: dict[str, int] = {}
@@ -123,10 +136,10 @@ class Plan:
             buffer.memory = memory[place]
         tiled = [layer for layer in self.layers if layer.kind == _WINOGRAD]
         if tiled:
-            size = POINTS * (_MOST_TILES + 1) * max(layer.inputs for layer in tiled)
-            tiles = self.pointer(np.zeros(size, np.float32))
+            size = (_MOST_TILES + 1) * max(layer.inputs for layer in tiled)
+            tiles = self.pointer(np.zeros(POINTS * size, np.float32))
             for layer in tiled:
-                layer.memory = tiles
+                layer.memory, layer.most_tiles = tiles, size // layer.inputs - 1
 
 
 class WindowSteps:
@@ -233,8 +246,12 @@ class LayerBuilder:
         is_added: bool = False,
         dilation: int = 1,
         repeats: int = 1,
+        is_exact: bool = False,
     ) -> None:
-        """A convolution with weight (outputs, inputs, taps); repeats: how often the Snake's periods repeat."""
+        """A convolution with weight (outputs, inputs, taps); repeats: how often the Snake's periods repeat.
+
+        is_exact: its weights are float32.
+        """
         outputs, inputs, taps = weight.shape
         width = padded(outputs)
         full = torch.zeros(width, inputs, taps)
@@ -243,7 +260,10 @@ class LayerBuilder:
         fields = self._fields(_CONVOLUTION, x, bias, outputs, output, activated, snake, repeats)
         fields.taps, fields.dilation, fields.inputs, fields.is_added = taps, dilation, inputs, is_added
         fields.activation = activation or fields.activation
-        fields.weights = self.plan.pointer(panels)
+        if self.plan.decodes and not is_exact and self.plan.buffers[x].rows <= _FEW_ROWS:
+            fields.weights, fields.scales = self.plan.shorts(panels, 1, 2)
+        else:
+            fields.weights = self.plan.pointer(panels)
         self.plan.layers.append(fields)
 
     def convolve_up(self, x: int, layer: Any, output: int, activated: int = -1, snake: Any | None = None) -> None:

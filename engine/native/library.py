@@ -95,10 +95,10 @@ class ConvolutionFields(ctypes.Structure):
             (name, ctypes.c_int32)
             for name in (
                 "kind", "input", "output", "activated", "taps", "dilation", "inputs", "outputs", "is_added",
-                "activation", "tiles",
+                "activation", "tiles", "most_tiles",
             )
         ),
-        *((name, ctypes.c_void_p) for name in ("weights", "bias", "alpha", "inverse", "starts", "memory")),
+        *((name, ctypes.c_void_p) for name in ("weights", "scales", "bias", "alpha", "inverse", "starts", "memory")),
         ("transformer", ctypes.POINTER(TransformerFields)),
         ("steps", ctypes.POINTER(StepsFields)),
     )  # fmt: skip
@@ -187,7 +187,8 @@ def _loaded() -> tuple[ctypes.CDLL | None, str | None]:
     try:
         native = ctypes.CDLL(str(FOLDER / name))
     except OSError as error:
-        return None, f"{name} cannot be loaded: {error}"
+        hint = "; its disk may be mounted noexec" if "failed to map segment" in str(error) else ""
+        return None, f"{name} cannot be loaded: {error}{hint}"
     native.native_isa.restype = ctypes.c_char_p
     native.native_use_large_pages.argtypes = [ctypes.c_void_p, ctypes.c_int64]
     pointer = ctypes.c_void_p

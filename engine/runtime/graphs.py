@@ -20,6 +20,7 @@ from torch import Tensor
 
 from engine.model.dual_ar import DualAR
 from engine.model.prompt import PrefillChunk
+from engine.transfer import send
 
 if TYPE_CHECKING:
     from engine.fused.codec_encoder import FusedEncoder
@@ -259,7 +260,10 @@ class FirstFrameGraphs(GraphSet[int]):
 
 
 class PrefillGraphs(GraphSet[int]):
-    """Reads pieces of several prompts at once; batches are padded with the one position of the spare slot."""
+    """Reads pieces of several prompts at once; batches are padded with the one position of the spare slot.
+
+    A model whose steps are sums has two more lines: the tokens beside the others, and where a voice's vector is added.
+    """
 
     def __init__(self, read: Read, model: DualAR, template: Tensor, spare_slot: int, sizes: Sequence[int]) -> None:
         """template: a tensor of embeddings (…, dim) on the device.
@@ -268,11 +272,13 @@ class PrefillGraphs(GraphSet[int]):
         """
 
         def work(lines: Tensor, embeddings: Tensor | None = None) -> Tensor:
-            embeddings = model.text(lines[0]) if embeddings is None else embeddings
-            return read(embeddings, lines[0], lines[3:], lines[1], lines[2])
+            embeddings = self._embedded(lines) if embeddings is None else embeddings
+            return read(embeddings, lines[0], lines[self._codes], lines[1], lines[2])
 
-        self._spare, self._lines, self._sizes = spare_slot, model.config.num_codebooks + 3, sizes
-        self._text = model.text if model.text_on_host else None
+        self._model, self._spare, self._sizes = model, spare_slot, sizes
+        self._has_sums, self._codes = model.config.talker is not None, slice(3, 3 + model.config.num_codebooks)
+        self._vectors = torch.zeros(spare_slot + 1, template.shape[-1], device=model.text_device)
+        """Each slot's vector, float32 (slots, dim)."""
         inputs: dict[int, tuple[Tensor, ...]] = {size: (self._padding(size).to(template.device),) for size in sizes}
         if model.text_on_host:
             inputs = {size: (*lines, template.new_zeros(size, template.shape[-1])) for size, lines in inputs.items()}
@@ -292,13 +298,26 @@ class PrefillGraphs(GraphSet[int]):
             array[0, part] = piece.steps.ids
             array[1, part] = piece.slot
             array[2, part] = np.arange(piece.start, piece.start + len(piece.steps))
-            array[3:, part] = piece.steps.codes
-        embeddings = () if self._text is None else (self._text(lines[0]),)
+            array[self._codes, part] = piece.steps.codes
+            if piece.steps.beside is not None:
+                array[-2, part] = piece.steps.beside
+            if piece.steps.vector is not None:
+                array[-1, part.start + piece.steps.vector_step] = 1
+                self._vectors[piece.slot] = send(torch.from_numpy(piece.steps.vector), self._vectors.device)
+        embeddings = (self._embedded(lines),) if self._model.text_on_host else ()
         return self[size].replay(lines, *embeddings)[:count]
+
+    def _embedded(self, lines: Tensor) -> Tensor:
+        """The text of these lines, on the table's device; nothing is added to a step with codes."""
+        text = self._model.text(lines[0])
+        if not self._has_sums:
+            return text
+        text = text + self._model.beside(lines[-2])
+        return (text + self._vectors[lines[1]].masked_fill(lines[-1][:, None] == 0, 0)).to(text.dtype)
 
     def _padding(self, size: int) -> Tensor:
         """Tokens, slots, positions and codes of padding, at position 0 of the spare slot."""
-        lines = torch.zeros(self._lines, size, dtype=torch.int64)
+        lines = torch.zeros(self._codes.stop + 2 * self._has_sums, size, dtype=torch.int64)
         lines[1] = self._spare
         return lines
 

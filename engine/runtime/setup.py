@@ -9,7 +9,7 @@ import shutil
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +19,17 @@ from torch import Tensor
 from engine import checkpoint as checkpoints
 from engine.checkpoint import Checkpoint, Source
 from engine.codec import ONLY_ENCODES, Codec, CodecConfig, Precision, part_on
-from engine.config import EngineConfig, ModelConfig, TwelveBits, available_cores, default_threads, physical_cores
+from engine.config import (
+    EngineConfig,
+    ModelConfig,
+    TwelveBits,
+    available_cores,
+    container_limit,
+    default_threads,
+    physical_cores,
+)
 from engine.engine_errors import ConfigError
+from engine.model.prompt import spoken_languages
 from engine.model_card import ModelCard
 from engine.native import decoder, encoder
 from engine.native import library as native
@@ -42,7 +51,7 @@ from engine.runtime.memory_plan import (
 )
 from engine.runtime.runner import Runner
 from engine.transfer import reserve
-from engine.types import EngineInfo, Gpu
+from engine.types import EngineInfo, Gpu, Sampling
 
 if TYPE_CHECKING:
     from engine.kernels.compilation import CachedKernels
@@ -68,12 +77,6 @@ class Place:
     fallback_reason: str | None
     """Why the fused kernels are not used; None when they are."""
 
-    def running(self, model: ModelConfig) -> Place:
-        """This place, with what its kernels lack for this model."""
-        if self.fallback_reason is not None or model.talker is None:
-            return self
-        return replace(self, fallback_reason="its kernels do not sample by Qwen3-TTS's rule")
-
 
 def place_of(config: EngineConfig) -> Place:
     """Raises ConfigError for a device that this machine lacks."""
@@ -86,7 +89,6 @@ class Sizing:
     """The sizes that an engine of a model may have at a place, and what each needs."""
 
     def __init__(self, config: EngineConfig, place: Place, model: ModelConfig, codec: CodecConfig) -> None:
-        place = place.running(model)
         is_fused = place.fallback_reason is None and place.codec_device.type == "cuda"
         self.precision: Precision | None = (config.codec_dtype or "tf32") if is_fused else None
         """Precision of the fused codec decoder; None if plain torch decodes."""
@@ -238,9 +240,8 @@ def _plan(config: EngineConfig, report: Progress, below: MemoryPlan | None = Non
     _set_up_torch(place.device, config.threads)
     report("finding the checkpoint", 0.0)
     source = checkpoints.open_source(checkpoints.find(config.model))
-    model, codec = source.config, source.codec_config
-    place = place.running(model)
     kernel = place.fallback_reason is None and config.kv_attention != "off"
+    model, codec = source.config, source.codec_config
     _check(config, place, model, codec, kernel)
     sizing = Sizing(config, place, model, codec)
     size, memory = sizing.largest(_budget(config, place.device), below)
@@ -258,7 +259,8 @@ def _frame_path(fallback_reason: str | None, runner: Runner) -> str:
     if fallback_reason is None:
         return "CUDA graphs over fused kernels"
     if runner.is_native:
-        return native.described()
+        share = container_limit()
+        return native.described() + (f", on {share:g} of a core: allow its container more" if share < 1 else "")
     reasons = [fallback_reason]
     if runner.device.type == "cpu" and (problem := native.problem()):
         reasons.append(f"native code: {problem}")
@@ -290,6 +292,10 @@ def _info(config: EngineConfig, plan: _Plan, checkpoint: Checkpoint, card: Model
         family=checkpoint.config.family,
         clones=talker is None or talker.kind == "base",
         speakers=tuple(talker.speakers) if talker else (),
+        languages=spoken_languages(talker) if talker else (),
+        instructs=talker is not None and talker.takes_instructions,
+        remembers=talker is None,
+        sampling=Sampling(0.9, 1.0, 50) if talker else Sampling(),
         gpu=_gpu(plan.place.device),
     )
 

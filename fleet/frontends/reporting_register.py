@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from engine import ModelCard
+from engine import EngineInfo
 from fleet.frontends.messages import Answer, Channel, LogLine, RequestBegun, TakeEnded, TakesChanged, TakeStored
 from studio.engine_host import EngineHost
 from studio.errors import TooManyRequests
@@ -97,8 +97,8 @@ class AskingPlanner(Planner):
         super().__init__(voices, queue)
         self._register = register
 
-    async def plan(self, request: SpeechRequest, card: ModelCard, origin: Origin) -> Plan:
-        plan = await super().plan(request, card, origin)
+    async def plan(self, request: SpeechRequest, info: EngineInfo, origin: Origin) -> Plan:
+        plan = await super().plan(request, info, origin)
         take = Take(origin.request_id, time.time(), plan.label, plan.seed, caller=origin.caller, live=origin.live)
         await self._register.ask(take)
         return plan

@@ -16,7 +16,6 @@ MEAN = {
 NAMES = "/v1/names"
 """The base path of OpenAI's API for clients such as OpenReader that take only names as voices."""
 IGNORED = {
-    "language": "the model infers it from the text",
     "lang_code": "the model infers it from the text",
     "task_type": "there is only one task: speech in the requested voice",
     "repetition_penalty": "repetition-aware sampling takes its place",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PrivateAttr
 
 from speechtext.characters import normalize
 from speechtext.script import PART_BYTES, has_words
@@ -43,7 +43,7 @@ SENT_UNASKED = ("none", "you will receive partial sentences. do not complete the
 """Instructions that Home Assistant and OpenAI's Agents SDK send by default."""
 _NOT_IN_TAGS = re.compile(r"[\[\]\\<>|]")
 OPTIONS = {"seed", "temperature", "top_p", "top_k", "speed", "chunk_length", "sample_rate", "normalize", "dictionary"}
-OPTIONS |= {"store", *RENAMED}
+OPTIONS |= {"store", "language", *RENAMED}
 """Fields that a SpeechRequest also has, some under another name."""
 
 
@@ -87,7 +87,14 @@ class SpeechOptions(BaseModel):
         None,
         max_length=4096,
         description=f"How to speak. A model whose tags are free takes up to {MAX_MANNER} characters as a tag before "
-        "the text, except in a dialogue; otherwise ignored, never spoken.",
+        "the text, except in a dialogue; Qwen3-TTS CustomVoice of 1.7B takes them as they are, VoiceDesign as the "
+        "voice's description; otherwise ignored, never spoken.",
+    )
+    language: str | None = Field(
+        None,
+        max_length=35,
+        description="The text's language, BCP 47 such as en or zh-CN, for models that are told it, as Qwen3-TTS is; "
+        "absent: recognised in the whole text. Others recognise it themselves.",
     )
     ref_audio: str | None = Field(
         None,
@@ -100,12 +107,13 @@ class SpeechOptions(BaseModel):
         description="The same request with the same seed gives the same speech; absent: random, see X-Seed.",
     )
     temperature: Temperature | None = Field(
-        None, description=f"0 always selects the most likely; default {DEFAULT_SAMPLING.temperature}."
+        None,
+        description=f"0 always selects the most likely; default {DEFAULT_SAMPLING.temperature}, with Qwen3-TTS 0.9.",
     )
-    top_p: TopP | None = Field(None, description=f"Default {DEFAULT_SAMPLING.top_p}.")
-    top_k: TopK | None = Field(None, description=f"Default {DEFAULT_SAMPLING.top_k}.")
+    top_p: TopP | None = Field(None, description=f"Default {DEFAULT_SAMPLING.top_p}, with Qwen3-TTS 1.")
+    top_k: TopK | None = Field(None, description=f"Default {DEFAULT_SAMPLING.top_k}, with Qwen3-TTS 50.")
     max_new_tokens: Annotated[int, Field(ge=1, le=MAX_FRAMES), NO_BOOLEAN] | None = Field(
-        None, description="Maximum number of frames (21.5 a second for S2 Pro); absent: unlimited."
+        None, description="Maximum number of frames (21.5 a second for S2 Pro, 12.5 for Qwen3-TTS); absent: unlimited."
     )
     chunk_length: Annotated[int, Field(ge=MIN_PART, le=MAX_PART), NO_BOOLEAN] | None = Field(
         None,
@@ -130,10 +138,18 @@ class SpeechOptions(BaseModel):
         "only with stream_format sse; in a batch and on a socket with each result. Absent: none.",
     )
 
+    _is_instructed: bool = PrivateAttr(False)
+
+    def instructing(self) -> Self:
+        """The same, for a model that takes instructions beside the text."""
+        options = self.model_copy()
+        options._is_instructed = True
+        return options
+
     @property
     def manner(self) -> str:
         """The instructions as a tag; blank if they cannot be one."""
-        words = " ".join(_NOT_IN_TAGS.sub(" ", self.instructions or "").split())
+        words = "" if self._is_instructed else " ".join(_NOT_IN_TAGS.sub(" ", self.instructions or "").split())
         is_manner = has_words(words) and len(words) <= MAX_MANNER and words.casefold() not in SENT_UNASKED
         return f"[{words}] " if is_manner else ""
 
@@ -146,8 +162,13 @@ class SpeechOptions(BaseModel):
             cast=cast,
             voice=None if self.ref_audio is not None else voice,
             clips=self._clips(),
+            instructions=self._instructions(),
             **{RENAMED.get(name, name): value for name, value in chosen.items()},
         )
+
+    def _instructions(self) -> str:
+        words = (self.instructions or "").strip() if self._is_instructed else ""
+        return "" if words.casefold() in SENT_UNASKED else words
 
     def _clips(self) -> tuple[OwnClip, ...]:
         if self.ref_audio is not None:

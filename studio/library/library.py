@@ -9,6 +9,7 @@ from copy import copy
 from dataclasses import asdict, astuple, dataclass
 from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
@@ -141,24 +142,30 @@ class Library:
         return Adopted(takes=takes, voices=db.execute(voices, [new_owner, old_owner]).rowcount)
 
 
+Encoded: TypeAlias = tuple[np.ndarray, np.ndarray | None]
+"""A clip's codes and its voice's vector, as a `Reference` has them."""
+
+
 class Codes:
-    """Reads and stores codes: int16 (codebooks, frames)."""
+    """Reads and stores codes, int16 (codebooks, frames), and vectors of voices, float32 (values,)."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def get(self, cut: str, codec: str) -> np.ndarray | None:
-        """The codes of a cut by a codec's fingerprint, or None if it has not been encoded yet."""
+    def get(self, cut: str, codec: str) -> Encoded | None:
+        """The codes of a cut by a codec's fingerprint and its vector if any; None if it has not been encoded yet."""
         with self._store.reading() as db:
             rows = list(select(db, "select * from codes where cut = ? and codec = ?", [cut, codec]))
         if not rows:
             return None
-        flat = np.frombuffer(rows[0]["codes"], "<i2").astype(np.int16)
-        return flat.reshape(rows[0]["codebooks"], rows[0]["frames"])
+        flat, vector = np.frombuffer(rows[0]["codes"], "<i2").astype(np.int16), rows[0]["vector"]
+        codes = flat.reshape(rows[0]["codebooks"], rows[0]["frames"])
+        return codes, None if vector is None else np.frombuffer(vector, "<f4").astype(np.float32)
 
-    def put(self, cut: str, codec: str, codes: np.ndarray) -> None:
-        """Store codes; existing ones stay, since the same cut gives the same codes."""
+    def put(self, cut: str, codec: str, codes: np.ndarray, vector: np.ndarray | None = None) -> None:
+        """Store codes and vector; existing ones stay, since the same cut gives the same codes."""
         row = {"cut": cut, "codec": codec, "codebooks": codes.shape[0], "frames": codes.shape[1]}
         row |= {"codes": np.ascontiguousarray(codes, "<i2").tobytes(), "created": time.time()}
+        row["vector"] = None if vector is None else np.ascontiguousarray(vector, "<f4").tobytes()
         with self._store.writing() as db:
             db.table("codes").insert(row, ignore=True)

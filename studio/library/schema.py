@@ -103,7 +103,13 @@ def m042_regenerated_from(db: Database) -> None:
 
 
 @MIGRATIONS()
-def m050_replaced_entries(db: Database) -> None:
+def m050_vectors(db: Database) -> None:
+    """vector: what models with a voice encoder need of a cut beside its codes; float32 little-endian."""
+    db.execute("alter table codes add column vector blob")
+
+
+@MIGRATIONS()
+def m051_replaced_entries(db: Database) -> None:
     """Entries of dictionaries in the trash; entries: pairs of an entry and the one that replaced it, or null."""
     columns = "id text primary key, scope text, subject text, title text, count integer, entries text, deleted real"
     db.execute(f"create table replaced_entries ({columns})")

@@ -86,11 +86,13 @@ class Voice(VoiceFields):
     revision: int = 1
     """The revision to which `samples` belong."""
     samples: tuple[Sample, ...] = ()
+    speaker: str | None = None
+    """The loaded model's name of a voice of its own, which no library has."""
 
     @property
     def address(self) -> str:
-        """A reference to exactly this revision: slug@revision."""
-        return f"{self.slug}@{self.revision}"
+        """A reference to exactly this revision: slug@revision; a model's own voice has none."""
+        return self.slug if self.speaker else f"{self.slug}@{self.revision}"
 
     @property
     def seconds(self) -> float:

@@ -18,7 +18,7 @@ Row = dict[str, Any]
 
 _PLAIN = [field.name for field in dataclasses.fields(Sample) if field.name not in ("cut", "quality")]
 """Fields of a sample that are stored as columns of the same name."""
-_VOICE_PLAIN = Voice.model_fields.keys() - {"consent", "favourite", "latest", "revision", "samples", "right"}
+_VOICE_PLAIN = Voice.model_fields.keys() - {"consent", "favourite", "latest", "revision", "samples", "right", "speaker"}
 
 
 def is_favourite(viewer: str) -> str:

@@ -14,7 +14,8 @@ from studio import ASSETS
 from studio.errors import SettingsError
 
 _WANTED = re.compile(
-    r"[A-Za-z0-9_-][A-Za-z0-9._-]*\.(safetensors|json)|(model|codec)\.pth|codec\.yaml|tokenizer\.tiktoken|README\.md"
+    r"(speech_tokenizer/)?[A-Za-z0-9_-][A-Za-z0-9._-]*\.(safetensors|json)|(model|codec)\.pth|codec\.yaml"
+    r"|tokenizer\.tiktoken|merges\.txt|README\.md"
 )
 
 
@@ -79,7 +80,7 @@ class HubFiles:
 
     repo: str
     names: re.Pattern[str]
-    """Names of the files, without folders."""
+    """Names of the files, with their folders in the repository."""
     needed: frozenset[str]
     """Files that the repository must have."""
     last: str

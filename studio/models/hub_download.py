@@ -184,8 +184,9 @@ class HubDownload:
         return commit, sorted(files, key=lambda file: file.name == request.last)
 
     async def _download(self, client: httpx.AsyncClient, path: str, file: _HubFile, folder: Path) -> None:
-        target, part = folder / file.name, folder / f".{file.name}.part"
+        target, part = folder / file.name, _part_of(folder / file.name)
         if not await to_thread.run_sync(target.is_file):  # only verified files have their names
+            await to_thread.run_sync(partial(part.parent.mkdir, exist_ok=True))
             await to_thread.run_sync(_clear_odd, part)
             before, failures = self.status.done, 0
             while (here := await to_thread.run_sync(_size_of, part)) < file.size or not here:
@@ -272,7 +273,7 @@ def _connection_trouble() -> str:
 
 def remove_parts(folder: Path) -> None:
     """Remove the unfinished files of a cancelled download. Blocking."""
-    for part in folder.glob(".*.part"):
+    for part in folder.rglob(".*.part"):
         part.unlink(missing_ok=True)
 
 
@@ -307,7 +308,12 @@ def _parse_listing(data: bytes, names: re.Pattern[str]) -> tuple[str, list[_HubF
 
 def _bytes_in(folder: Path, files: list[_HubFile]) -> int:
     """The bytes of complete and partial files."""
-    return sum(max(_size_of(folder / file.name), _size_of(folder / f".{file.name}.part")) for file in files)
+    targets = (folder / file.name for file in files)
+    return sum(max(_size_of(target), _size_of(_part_of(target))) for target in targets)
+
+
+def _part_of(target: Path) -> Path:
+    return target.with_name(f".{target.name}.part")
 
 
 def _size_of(path: Path) -> int:

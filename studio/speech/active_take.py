@@ -194,7 +194,7 @@ def draft_of(request: SpeechRequest, plan: Plan, origin: Origin) -> Take:
         caller=origin.caller,
         live=origin.live,
         text=request.text,
-        voice_id=plan.voice.id if plan.voice and not plan.is_dialogue else None,
+        voice_id=plan.voice.id if plan.voice and not plan.voice.speaker and not plan.is_dialogue else None,
         voice=plan.label if plan.is_dialogue else voice,
         seed=plan.seed,
         parameters={
@@ -209,6 +209,8 @@ def draft_of(request: SpeechRequest, plan: Plan, origin: Origin) -> Take:
             "read_as": plan.read_as,
             "normalize": request.normalize,
             "dictionary": request.dictionary,
+            "language": request.language,
+            "instructions": request.instructions or None,
         }
         | (_dialogue(request, plan, voice) if plan.is_dialogue else {}),
     )
@@ -223,5 +225,5 @@ def _dialogue(request: SpeechRequest, plan: Plan, voice: str) -> dict[str, objec
     cast = {part.speaker: part.voice.address if part.voice else RANDOM for part in plan.parts if part.speaker}
     is_named = all(part.speaker for part in plan.parts)
     sampling = {name: value for name, value in request.requested_sampling.items() if name != "seed"}
-    ids = {part.voice.address: part.voice.id for part in plan.parts if part.voice}
+    ids = {part.voice.address: part.voice.id for part in plan.parts if part.voice and not part.voice.speaker}
     return sampling | {"cast": cast, "turn_gap": plan.gap, "voice": None if is_named else voice, "voice_ids": ids}

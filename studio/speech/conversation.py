@@ -54,7 +54,7 @@ class Conversation:
         the queue is full. ``delivered``, for a single voice: see ScriptStream.
         """
         self._engine = engine
-        self._parts = plan.parts
+        self._parts, self._instructions = plan.parts, plan.instructions
         self._references = references
         self._gap = np.zeros(round(plan.gap * engine.info.sample_rate), np.float32)
         self._budget = plan.budget
@@ -94,7 +94,14 @@ class Conversation:
     def _perform(self, number: int) -> AsyncGenerator[Sound, None]:
         part = self._parts[number]
         sampling = replace(part.sampling, seed=self._seed(number))
-        utterance = Utterance(part.text, self._references[part.voice_key], sampling)
+        utterance = Utterance(
+            part.text,
+            self._references[part.voice_key],
+            sampling,
+            language=part.language,
+            speaker=part.voice.speaker if part.voice else None,
+            instructions=self._instructions,
+        )
         return ScriptStream(
             self._engine,
             part.script,

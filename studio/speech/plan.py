@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
-from engine import InvalidUtterance, ModelCard, Sampling, refuse_control_tokens
+from engine import EngineInfo, InvalidUtterance, ModelCard, Sampling, refuse_control_tokens
 from speechtext import NothingToSay
 from speechtext.characters import clean_signs, normalize
 from speechtext.dictionary import dictionary_of
+from speechtext.language import guess_language
 from speechtext.reading import as_said
 from speechtext.script import Pause, Script, has_words, read_script
 from speechtext.turns import Turn, fold_speaker, read_turns
@@ -49,6 +50,8 @@ class PlannedPart:
     """None for the request's clip or the random voice."""
     sampling: Sampling
     """Its seed is the plan's; each part's seed is derived from it."""
+    language: str | None = None
+    """The language that the model is told."""
     speaker: str | None = None
     """In a dialogue, the name as written; blank for text before the first name."""
 
@@ -71,6 +74,7 @@ class Plan:
     """The request's own voice, which speaks text without a name; None for its clip or the random voice."""
     sampling: Sampling
     """Sampling of the request's voice."""
+    instructions: str = ""
     read_as: str | None = None
     """The text as read, with the names of a dialogue; None if it equals the text as written."""
 
@@ -99,26 +103,26 @@ class Planner:
         """The values of ``normalize`` planned before: the rules for numbers are compiled at their first use."""
         self._slow_until = 0.0
 
-    async def plan(self, request: SpeechRequest, card: ModelCard, origin: Origin) -> Plan:
+    async def plan(self, request: SpeechRequest, info: EngineInfo, origin: Origin) -> Plan:
         """Plan a request with the voices that its caller may use.
 
         Raises the errors of `plan_of`, and unless another limit bounds it QueueFull and TooManyRequests.
         """
-        voices = self._voices.seen_by(origin.caller)
+        voices, card = self._voices.seen_by(origin.caller), info.card
         normalizes = card.normalize if request.normalize is None else request.normalize
         is_short = len(request.text) <= SHORT and normalizes in self._warm_for
         if is_short and time.monotonic() >= self._slow_until:
             start = time.thread_time()
             try:
                 with voices.library.store.one_view():
-                    return plan_of(request, voices, card)
+                    return plan_of(request, voices, info)
             except LibraryUnavailable:
                 pass  # planned in a thread, which can wait
             finally:
                 if time.thread_time() - start > QUICK_SECONDS:
                     self._slow_until = time.monotonic() + SLOW_SECONDS
         async with self._queue.turn(origin.caller, origin.is_bounded) as turn:
-            plan = await turn.run(plan_of, request, voices, card)
+            plan = await turn.run(plan_of, request, voices, info)
         self._warm_for.add(normalizes)
         return plan
 
@@ -127,28 +131,62 @@ PROBE = re.compile(r"\s*[.!?…]{1,8}\s*")
 """Home Assistant sends this to check that a server works; the answer is a short silence."""
 
 
-def plan_of(request: SpeechRequest, voices: VoiceResolver, card: ModelCard) -> Plan:
-    """Plan a request. Blocking: milliseconds. ``card`` describes the model.
+def plan_of(request: SpeechRequest, voices: VoiceResolver, info: EngineInfo) -> Plan:
+    """Plan a request. Blocking: milliseconds. ``info`` describes the model.
 
-    Raises InvalidRequest for a text that cannot be spoken, UnknownVoice, InvalidUtterance for invalid sampling values.
+    Raises InvalidRequest for what the model cannot do and for a text that cannot be spoken, UnknownVoice,
+    InvalidUtterance for invalid sampling values.
     """
-    find = cache(voices.find)
+    find, card = cache(voices.find), info.card
     request_voice = None if request.clips else find(request.voice)
     turns, cast = _turns(request, _Reader(request, find, voices.library.pronunciations, card), card), request.cast
     named = _named(turns, cast or {}, find)
-    sampling = _sampling(request, request_voice)
+    sampling = _sampling(request, request_voice, info)
 
     def part_of(turn: Turn) -> PlannedPart:
         script = _lengthened(turn.script, request.speed)
         if turn.speaker is None:
             label = OWN_CLIP if request.clips else _label(request_voice)
-            return PlannedPart(turn.text, script, label, request_voice, sampling, None if cast is None else "")
+            told = _language(request, turn.text, request_voice, info)
+            return PlannedPart(turn.text, script, label, request_voice, sampling, told, None if cast is None else "")
         voice = named[fold_speaker(turn.speaker)]
-        own_sampling = replace(_sampling(request, voice), seed=sampling.seed)
-        return PlannedPart(turn.text, script, _label(voice), voice, own_sampling, turn.speaker)
+        own_sampling = replace(_sampling(request, voice, info), seed=sampling.seed)
+        told = _language(request, turn.text, voice, info)
+        return PlannedPart(turn.text, script, _label(voice), voice, own_sampling, told, turn.speaker)
 
     parts = tuple(part_of(turn) for turn in turns)
-    return Plan(parts, request.turn_gap * request.speed, request.max_frames, request_voice, sampling, _read_as(turns))
+    for part in parts:
+        _refuse_unable(part, info)
+    gap, how = request.turn_gap * request.speed, request.instructions
+    return Plan(parts, gap, request.max_frames, request_voice, sampling, how, _read_as(turns))
+
+
+def _language(request: SpeechRequest, text: str, voice: Voice | None, info: EngineInfo) -> str | None:
+    """The language to tell the model: the requested one, the whole text's, or the voice's."""
+    if not info.languages or request.language is not None:
+        return request.language
+    guesses = guess_language(text), voice and voice.language.partition("-")[0].lower()
+    return next((guess for guess in guesses if guess in info.languages), None)
+
+
+def _refuse_unable(part: PlannedPart, info: EngineInfo) -> None:
+    """Raises InvalidRequest for a voice that the model cannot speak in, or cannot keep."""
+    is_clip, is_own = part.label == OWN_CLIP or part.voice is not None, part.voice is not None and part.voice.speaker
+    if is_clip and not is_own and not info.clones:
+        names = f" {', '.join(map(str.casefold, info.speakers))}" if info.speakers else " random, with a description"
+        raise InvalidRequest(
+            f"the loaded model cannot speak in the voice of a clip, only in its own:{names}; choose one of these, or "
+            "load a model that clones",
+            "ref_audio" if part.label == OWN_CLIP else "voice",
+            "model_does_not_clone",
+        )
+    count = sum(not isinstance(step, Pause) for step in part.script)
+    if not is_clip and not info.remembers and count > 1:
+        raise InvalidRequest(
+            f"the loaded model makes up another voice for each part of a text, and this one has {count}; choose a "
+            "voice, shorten the text, or raise chunk_length",
+            "voice",
+        )
 
 
 class _Reader:
@@ -264,5 +302,6 @@ def _label(voice: Voice | None) -> str:
     return voice.slug if voice else RANDOM
 
 
-def _sampling(request: SpeechRequest, voice: Voice | None) -> Sampling:
-    return request.sampling(voice.defaults if voice else {})
+def _sampling(request: SpeechRequest, voice: Voice | None, info: EngineInfo) -> Sampling:
+    usual = {name: getattr(info.sampling, name) for name in ("temperature", "top_p", "top_k")}
+    return request.sampling(usual | (voice.defaults if voice else {}))

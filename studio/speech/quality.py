@@ -14,8 +14,8 @@ LETTERS_A_SECOND = 60
 """Four times as fast as a fast speaker."""
 SILENCE = 1e-4
 """A peak under -80 dB is not a voice."""
-LOOP_FRAMES = 64
-"""Number of frames examined for a loop: 3 s of S2 Pro."""
+LOOP_SECONDS = 3.0
+"""Seconds examined for a loop: 64 frames of S2 Pro, 37 of Qwen3-TTS."""
 LOOP_PERIODS = range(1, 9)
 """If these frames repeat in all codebooks with at most this period, they are not speech."""
 
@@ -29,7 +29,8 @@ class QualityCheck:
         self._min_frames = int(letters / LETTERS_A_SECOND * frame_rate)
         self._frames = 0 if codes is None else codes.shape[1]
         self._peak = 1.0 if self._frames else 0.0
-        self._recent = b"" if codes is None else _bytes_of(codes[:, -LOOP_FRAMES:])
+        self._loop_frames = int(LOOP_SECONDS * frame_rate)
+        self._recent = b"" if codes is None else _bytes_of(codes[:, -self._loop_frames :])
         """The latest frames, one after the other."""
 
     def watch(self, chunk: AudioChunk) -> None:
@@ -48,8 +49,8 @@ class QualityCheck:
 
     def _check_loop(self, codes: np.ndarray) -> None:
         size = codes.itemsize * len(codes)  # bytes per frame
-        self._recent = (self._recent + _bytes_of(codes))[-LOOP_FRAMES * size :]
-        if len(self._recent) < LOOP_FRAMES * size:
+        self._recent = (self._recent + _bytes_of(codes))[-self._loop_frames * size :]
+        if len(self._recent) < self._loop_frames * size:
             return
         for period in LOOP_PERIODS:
             if self._recent[period * size :] == self._recent[: -period * size]:

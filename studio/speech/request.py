@@ -92,6 +92,10 @@ class SpeechRequest:
     """Whether the pronunciation dictionaries apply."""
     pronunciations: tuple[Pronunciation, ...] = ()
     """Entries for this request, which take precedence over those of the voice and the global ones."""
+    language: str | None = None
+    """The text's language, for models that are told it: BCP 47 or an English name; None: recognised in the text."""
+    instructions: str = ""
+    """How to speak, or the voice's description, only for models that take it beside the text."""
     store: bool = True
     """Whether the take may be kept in the library."""
 
@@ -114,7 +118,7 @@ class SpeechRequest:
             raise InvalidRequest(f"there are {len(self.clips)} clips; at most {MAX_CLIPS} are allowed", "references")
 
     def sampling(self, defaults: Mapping[str, Scalar]) -> Sampling:
-        """Values of the request, then of the voice, then of Sampling; a random seed if none is given."""
+        """Values of the request, then those given here; a random seed if there is none."""
         requested = {name: value for name, value in self.requested_sampling.items() if value is not None}
         chosen: dict[str, Any] = {"seed": secrets.randbelow(2**31), **defaults, **requested}
         return Sampling(**chosen)

@@ -71,6 +71,7 @@ class SpeechService:
         """``retention``: limits on the takes kept in the library; None keeps none. ``register``: instead of its own."""
         self.host = host
         self.voices = voices
+        voices.loaded = lambda: host.info
         self.warming = HealthCheck("warming")
         self.background: list[HealthCheck] = []
         """The state of each kind of background work."""
@@ -118,7 +119,7 @@ class SpeechService:
         """
         origin = origin or Origin()
         engine = self.host.engine()
-        plan = await self.planner.plan(request, engine.info.card, origin)
+        plan = await self.planner.plan(request, engine.info, origin)
         active = self._begin(request, plan, origin, engine.info)
         try:
             references = await active.run(self._references_of(request, plan, engine, origin))
@@ -151,7 +152,7 @@ class SpeechService:
         Raises the errors of ``work``.
         """
         voice = await work
-        if self.status.state == "ready":
+        if (info := self.host.info) and info.clones:
             try:
                 await self.voices.references(self.host.engine(), voice, self.queues.encodings)
             except (EngineError, InvalidClip) as error:
@@ -216,10 +217,10 @@ class SpeechService:
     async def warm_voices(self) -> None:
         """Prepare the voices most likely to be used, so that nobody waits for that; reports damaged ones.
 
-        Does nothing without an engine. Raises EngineError, NotReady or Unavailable if it stops meanwhile, and
-        LibraryUnavailable.
+        Does nothing without an engine that clones. Raises EngineError, NotReady or Unavailable if it stops meanwhile,
+        and LibraryUnavailable.
         """
-        if not await self.host.wait_until_ready():
+        if not await self.host.wait_until_ready() or not self.host.engine().info.clones:
             return
         favourites, failures = 0, 0
         if self.host.engine().info.card.normalize:

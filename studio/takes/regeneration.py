@@ -16,6 +16,7 @@ from anyio import to_thread
 
 from audio.encode import WAV_HEADER, floats, pcm16, wav_header
 from audio.splice import Piece, splice
+from speechtext.sentence_selection import Selection, check_span, no_sentence, select
 from speechtext.turns import Turn, fold_speaker, read_turns
 from speechtext.word_times import Timed, are_all, places_of
 from studio.errors import (
@@ -36,7 +37,6 @@ from studio.speech.resume import made_by
 from studio.speech.speech_service import SpeechService
 from studio.speech.word_times import TakeWordTimes, without_names
 from studio.takes.history import History, TakeJson
-from studio.takes.sentence_selection import Selection, check_span, no_sentence, select
 from studio.takes.take_json import current_address, request_again
 from studio.work import write
 
@@ -244,7 +244,8 @@ def _request(take: Take, voice: str, text: str, seed: int) -> SpeechRequest:
     """The original's settings, but with today's reading of the text, since the old reading may have been the
     problem."""
     parameters = take.parameters
-    names = ("temperature", "top_p", "top_k", "speed", "chunk_length", "normalize", "dictionary")
+    names = ["temperature", "top_p", "top_k", "speed", "chunk_length", "normalize", "dictionary"]
+    names += ["language", "instructions"]
     settings = {name: parameters[name] for name in names if parameters.get(name) is not None}
     return SpeechRequest(text=text, voice=voice, format="wav", seed=seed, store=False, **settings)
 

@@ -11,15 +11,15 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any, TypeAlias
 
-import numpy as np
 from anyio import to_thread
 
 from audio.measure import is_levelled
 from audio.read import Clip
-from engine import Reference, SpeechEngine
+from engine import EngineInfo, Reference, SpeechEngine
 from studio.errors import LibraryUnavailable, NotFound, UnknownVoice
 from studio.library import Library, Sample, Voice
 from studio.library.checks import sharing_json
+from studio.library.library import Encoded
 from studio.library.names import MAX_REFERENCE, split_revision
 from studio.library.records import RANDOM
 from studio.voices.intake import sound_of
@@ -49,6 +49,11 @@ LIBRARY = "library"
 REMEMBERED = 1000
 """Maximum samples whose codes stay in memory, about 4 kB each."""
 
+_NATIVE = dict.fromkeys(("vivian", "serena", "uncle_fu", "dylan", "eric"), "zh") | {
+    "ryan": "en", "aiden": "en", "ono_anna": "ja", "sohee": "ko",
+}  # fmt: skip
+"""Native languages of the voices of Qwen3-TTS."""
+
 MOST_NAMED = 20
 """Maximum voices listed in a message."""
 
@@ -67,8 +72,10 @@ class VoiceResolver:
         """``preferred``: the bundled voices for the default and OpenAI's names; the first existing one counts."""
         self.library = library
         self._preferred = preferred or {}
+        self.loaded: Callable[[], EngineInfo | None] = lambda: None
+        """The loaded model, which may have voices of its own."""
         self._encodings = Encodings(outlive_callers=True)
-        self._codes: dict[_CodesKey, np.ndarray] = {}  # first in, first out
+        self._codes: dict[_CodesKey, Encoded] = {}  # first in, first out
 
     def seen_by(self, caller: str | None) -> VoiceResolver:
         """The same, with the rights of a caller, as in `Library.seen_by`."""
@@ -78,9 +85,13 @@ class VoiceResolver:
 
     @property
     def listed(self) -> tuple[Voice, ...]:
-        """The voices in a picker: favourites, then all others by name, then the random one."""
-        voices = sorted(self.library.voices.page(), key=lambda voice: not voice.favourite)
-        return (*voices, RANDOM_VOICE)
+        """The voices in a picker: favourites, then all others by name, then the model's own, then the random one.
+
+        Before a library's voices are the model's own if it cannot speak in others.
+        """
+        voices, info = sorted(self.library.voices.page(), key=lambda voice: not voice.favourite), self.loaded()
+        own = [voice for voice in own_voices(info) if not self.library.voices.exists(voice.slug)]
+        return (*voices, *own, RANDOM_VOICE) if info is None or info.clones else (*own, RANDOM_VOICE, *voices)
 
     @property
     def aliases(self) -> dict[str, str]:
@@ -95,6 +106,9 @@ class VoiceResolver:
         return default_voice.slug if default_voice and not listed[0].favourite else listed[0].slug
 
     def _bundled(self) -> list[str]:
+        """The voices behind aliases: those that the loaded model can speak in."""
+        if (info := self.loaded()) and not info.clones:
+            return [voice.slug for voice in own_voices(info)] or [RANDOM]
         return [voice.slug for voice in self.library.voices.page(bundled=True)] or [RANDOM]
 
     def _slug_of(self, alias: str, bundled: list[str]) -> str:
@@ -128,6 +142,7 @@ class VoiceResolver:
     def find(self, name: str | None) -> Voice | None:
         """The voice with an id, slug, name or alias, and optionally "@" and a revision; None for the random one.
 
+        The library's voices have precedence over the model's own.
         None and blank mean the default voice. Blocking. Raises UnknownVoice.
         """
         reference = (name or "").strip() or DEFAULT
@@ -136,16 +151,19 @@ class VoiceResolver:
         except NotFound as error:
             name, revision = split_revision(reference)
             alias = name.casefold()
+            own = {voice.slug: voice for voice in own_voices(self.loaded())}
+            if revision is None and alias.replace(" ", "_") in own:
+                return own[alias.replace(" ", "_")]
             is_known = alias in (RANDOM, DEFAULT, *OPENAI_VOICES)
             if is_known and revision is not None:
                 raise UnknownVoice(f"{alias} has no revisions: leave out @{revision}", "voice") from None
             if not is_known:
                 raise UnknownVoice(f"{error}; {self._hint(alias[:MAX_REFERENCE])}", "voice") from None
             slug = RANDOM if alias == RANDOM else self._slug_of(alias, self._bundled())
-        return None if slug == RANDOM else self.library.voices.get(slug)
+        return own.get(slug) or (None if slug == RANDOM else self.library.voices.get(slug))
 
     async def references(self, engine: SpeechEngine, voice: Voice, queue: WorkQueue) -> tuple[Reference, ...]:
-        """The voice's samples as the engine takes them: codes, transcripts and speakers.
+        """The voice's samples as the engine takes them: codes, vectors, transcripts and speakers.
 
         Codes come from the library; samples without codes for this codec are encoded, in ``queue``, and stored.
         Raises InvalidClip, DamagedAudio, EngineStopped.
@@ -157,13 +175,13 @@ class VoiceResolver:
             self._remember(cached)
         references = []
         for position, (sample, key) in enumerate(zip(voice.samples, keys, strict=True)):
-            codes = cached.get(key)
+            codes, vector = cached.get(key) or (None, None)
             if codes is None:
-                encode = partial(self._encode, engine, sample, key, queue)
-                codes = (await self._encodings.share(key, encode)).codes
+                encoded_now = await self._encodings.share(key, partial(self._encode, engine, sample, key, queue))
+                codes, vector = encoded_now.codes, encoded_now.vector
             # The engine numbers speakers by position if the transcripts do not name them.
             transcript = sample.text if sample.speaker == position else f"<|speaker:{sample.speaker}|>{sample.text}"
-            references.append(Reference(codes, transcript))
+            references.append(Reference(codes, transcript, vector))
         return tuple(references)
 
     def first_choices(self) -> Iterable[Voice]:
@@ -171,12 +189,12 @@ class VoiceResolver:
         voices = self.library.voices
         return {v.id: v for v in (*voices.page(favourite=True), *voices.page(bundled=True))}.values()
 
-    def _stored_codes(self, keys: Iterable[_CodesKey]) -> dict[_CodesKey, np.ndarray]:
+    def _stored_codes(self, keys: Iterable[_CodesKey]) -> dict[_CodesKey, Encoded]:
         """The codes that the library has."""
         pairs = ((key, self.library.codes.get(*key)) for key in keys)
         return {key: codes for key, codes in pairs if codes is not None}
 
-    def _remember(self, codes: Mapping[_CodesKey, np.ndarray]) -> None:
+    def _remember(self, codes: Mapping[_CodesKey, Encoded]) -> None:
         """Cache codes for the next take in this voice; the same cut has the same codes."""
         self._codes |= codes
         while len(self._codes) > REMEMBERED:
@@ -189,11 +207,21 @@ class VoiceResolver:
         async with queue.turn(LIBRARY, patient=True) as turn:
             reference = await encoded(turn, engine, read, sample.text, "voice")
         try:
-            await write(self.library.codes.put, *key, reference.codes, patient=True)
+            await write(self.library.codes.put, *key, reference.codes, reference.vector, patient=True)
         except LibraryUnavailable as error:  # a full disk, for example, need not keep anybody from speaking
             log.warning("the codes of a voice will be computed again after the next start: %s", error)
-            self._remember({key: reference.codes})
+            self._remember({key: (reference.codes, reference.vector)})
         return reference
+
+
+def own_voices(info: EngineInfo | None) -> list[Voice]:
+    """The voices of the loaded model itself, which nobody can edit."""
+    return [
+        Voice.model_construct(
+            id=name, slug=name, name=name.replace("_", " ").title(), language=_NATIVE.get(name, ""), speaker=name
+        )
+        for name in (map(str.casefold, info.speakers) if info else ())
+    ]
 
 
 def _codes_key(sample: Sample, codec: str) -> _CodesKey:

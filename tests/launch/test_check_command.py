@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import EngineConfig, ModelReport, check_model, model_check
+from engine import CheckpointError, EngineConfig, ModelReport, check_model, model_check
 from launch import check_command
 from launch import main as run_command
 from launch.check_command import SENTENCES, main
 from studio.models.catalogue import BUNDLED_FOLDER
 from studio.voices.recogniser import Transcription
 from tests import upstream
+from tests.tiny_qwen import write_qwen
 
 FRY = str(Path(__file__).resolve().parents[2] / "assets/fry")
 
@@ -71,6 +72,29 @@ def test_the_bundled_model_is_checked(
     assert figures["fish_speech"]["semantic_kept"] == 1.0 and figures["fish_speech"]["residual_kl"] < 1e-5
     assert figures["greedy_frames_kept"] > 0.9
     assert SENTENCES[0] in table and "int6" in table and "fish-speech" in table
+
+
+def test_every_value_of_a_qwen_folder_is_shown_beside_the_published_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unloadable(*given: object) -> None:
+        raise CheckpointError("it does not fit")
+
+    monkeypatch.setattr(check_command, "check_model", unloadable)
+    folder = write_qwen(tmp_path / "qwen")
+    tree = json.loads((folder / "config.json").read_text())
+    tree["talker_config"] |= {"codec_pad_id": [2148], "num_code_groups": 16}
+    (folder / "config.json").write_text(json.dumps(tree))
+    (folder / "merges.txt").unlink()
+    assert main([str(folder)]) == 1, "the values come first, whatever happens then"
+    lines = capsys.readouterr().out.splitlines()
+    (pad,) = (line for line in lines if line.startswith("config.json: talker_config.codec_pad_id "))
+    assert pad.split()[2:] == ["2148", "as", "expected"]
+    (size,) = (line for line in lines if line.startswith("config.json: talker_config.hidden_size "))
+    assert size.split(maxsplit=2)[2].split() == ["64", "DIFFERS:", "expected", "2048"]
+    assert any("speech_tokenizer/config.json: decoder_config.sliding_window" in line for line in lines)
+    assert any(line.startswith("config.json: tensors") and "DIFFERS: expected 480" in line for line in lines)
+    assert "merges.txt is MISSING" in lines and "values are as expected for Qwen3-TTS 1.7B Base" in lines[-2]
 
 
 def test_a_test_sets_sentences_are_spoken_in_the_voices_of_its_clips(

@@ -10,8 +10,8 @@ import httpx
 import numpy as np
 import pytest
 
-from studio.errors import InvalidRequest
-from studio.takes.sentence_selection import Selection, select
+from speechtext.errors import TextError
+from speechtext.sentence_selection import Selection, select
 from tests.longform.test_projects import PROJECTS, Json, Steer, change, create_project, parts_of, until
 from tests.studio.answers import assert_envelope
 from tests.studio.server import Served
@@ -155,7 +155,7 @@ def test_selection_is_extended_to_whole_sentences() -> None:
     assert select("a" * 400 + ". B.", 404, 404, ["a" * 400, "B"]).before == ""
     assert select(text, 29, 35, words, "").text == "Three [sigh] four!", "the sentence before it, where none follows"
     assert select(text, 4, 5, words, "T").new_text == text.replace("two", "Two")
-    with pytest.raises(InvalidRequest, match="no sentence"):
+    with pytest.raises(TextError, match="no sentence"):
         select("… [sigh]", 1, 1, [])
 
 

@@ -8,11 +8,11 @@
 
 enum { PANEL = 16 };  // outputs that are computed together, in two vectors
 enum { ROWS = 6 };  // rows that are: 12 sums, two weights and an input are fifteen of sixteen registers
-enum { SPAN = 48 };  // rows of a tile; weights of a panel are read from the cache for each six of them
-enum { POINT_ROWS = MOST_TILES + 1 };  // of memory for a point; one more, or all points would lie in the same lines of a cache
+enum { SPAN = 48 };  // most rows of a tile; weights of a panel are read from the cache for each six of them
 enum { TILE_PRODUCTS = 1 << 18 };  // of a tile, some ten microseconds
-enum { AHEAD = 512 };  // weights that are asked for before they are needed, two kilobytes
+enum { AHEAD = 2048 };  // bytes of weights that are asked for before they are needed
 enum { KEPT_BYTES = 1 << 20 };  // that a core's own cache keeps
+enum { TILES_PER_THREAD = 6 };  // of large tiles at least, so that no thread waits long for the last ones
 
 // Winograd's F(4, 7): four outputs of a seven-tap convolution by ten products instead of 28, with points 0, ±1, ±2, ±½, ±1½
 // and ∞. The rows of IN are divided by their largest entry, and the weights multiplied by it.
@@ -23,22 +23,33 @@ void NAME(transformer_steps)(const Transformer *, const Steps *, int lane);
 typedef struct {
     const Convolution *c;
     const Buffer *buffers;
-    int32_t frames, rows, panels_per_tile, panel_groups, spans, first, count, per_frame;
+    int32_t frames, rows, panels_per_tile, panel_groups, span, spans, first, count, per_frame;
+    int32_t point_rows;  // of memory for a Winograd point; odd, or all points would lie in the same lines of a cache
     int32_t by_panels;  // whether tiles of the same panels follow each other, or those of the same rows
+    int32_t is_whole;  // whether a Winograd tile has all panels and transforms its own inputs
 } Pass;
 
 static float *rows_of(const Buffer *b) { return b->memory + (int64_t)b->context * b->channels; }
 
+// The weights of a panel.
+static const char *weights_of(const Convolution *c, int64_t panel, int64_t products) {
+    return (const char *)c->weights + panel * products * PANEL * (c->scales ? sizeof(int16_t) : sizeof(float));
+}
+
+INLINE f8 load_weights(const char *w, int at, int is_short) {
+    return is_short ? load_short((const int16_t *)w + at) : load((const float *)w + at);
+}
+
 // Sums of `count` rows of PANEL outputs.
 INLINE void sum_rows(
-    const float *x, int64_t row, int64_t tap, int taps, int inputs, const float *w, int count, float *out) {
+    const float *x, int64_t row, int64_t tap, int taps, int inputs, const char *w, int is_short, int count, float *out) {
     f8 sums[ROWS][2];
     for (int r = 0; r < count; r++) sums[r][0] = sums[r][1] = all(0);
     for (int k = 0; k < taps; k++) {
         const float *from = x + k * tap;
-        for (int i = 0; i < inputs; i++, w += PANEL) {
+        for (int i = 0; i < inputs; i++, w += PANEL * (is_short ? sizeof(int16_t) : sizeof(float))) {
             __builtin_prefetch(w + AHEAD);
-            f8 w0 = load(w), w1 = load(w + 8);
+            f8 w0 = load_weights(w, 0, is_short), w1 = load_weights(w, 8, is_short);
             for (int r = 0; r < count; r++) {
                 f8 v = all(from[r * row + i]);
                 sums[r][0] = fma8(w0, v, sums[r][0]);
@@ -52,18 +63,24 @@ INLINE void sum_rows(
     }
 }
 
+INLINE void sum_count(
+    const float *x, int64_t row, int64_t tap, int taps, int inputs, const char *w, int is_short, int count, float *out) {
+    switch (count) {
+        case 6: sum_rows(x, row, tap, taps, inputs, w, is_short, 6, out); break;
+        case 5: sum_rows(x, row, tap, taps, inputs, w, is_short, 5, out); break;
+        case 4: sum_rows(x, row, tap, taps, inputs, w, is_short, 4, out); break;
+        case 3: sum_rows(x, row, tap, taps, inputs, w, is_short, 3, out); break;
+        case 2: sum_rows(x, row, tap, taps, inputs, w, is_short, 2, out); break;
+        default: sum_rows(x, row, tap, taps, inputs, w, is_short, 1, out);
+    }
+}
+
 // As many of the rows that are left as leaves no small rest: few sums at a time wait for each other.
 static int some_rows(
-    const float *x, int64_t row, int64_t tap, int taps, int inputs, const float *w, int left, float *out) {
+    const float *x, int64_t row, int64_t tap, int taps, int inputs, const char *w, int is_short, int left, float *out) {
     int groups = (left + ROWS - 1) / ROWS, count = (left + groups - 1) / groups;
-    switch (count) {
-        case 6: sum_rows(x, row, tap, taps, inputs, w, 6, out); break;
-        case 5: sum_rows(x, row, tap, taps, inputs, w, 5, out); break;
-        case 4: sum_rows(x, row, tap, taps, inputs, w, 4, out); break;
-        case 3: sum_rows(x, row, tap, taps, inputs, w, 3, out); break;
-        case 2: sum_rows(x, row, tap, taps, inputs, w, 2, out); break;
-        default: sum_rows(x, row, tap, taps, inputs, w, 1, out);
-    }
+    if (is_short) sum_count(x, row, tap, taps, inputs, w, 1, count, out);
+    else sum_count(x, row, tap, taps, inputs, w, 0, count, out);
     return count;
 }
 
@@ -103,18 +120,21 @@ static void convolution_tile(void *context, int tile) {
     const Convolution *c = d->c;
     const Buffer *in = &d->buffers[c->input];
     int32_t span, panel = place_of(d, tile, &span), panels = c->outputs / PANEL, last = panel + d->panels_per_tile;
-    int32_t end = (span + 1) * SPAN < d->rows ? (span + 1) * SPAN : d->rows;
+    int32_t begin = span * d->span, end = begin + d->span < d->rows ? begin + d->span : d->rows;
     const float *x = rows_of(in) - (int64_t)(c->taps - 1) * c->dilation * in->channels;
     float sums[ROWS * PANEL];
     for (; panel < last && panel < panels; panel++) {
-        const float *w = c->weights + (int64_t)panel * c->taps * c->inputs * PANEL;
-        for (int count, row = span * SPAN; row < end; row += count) {
+        const char *w = weights_of(c, panel, (int64_t)c->taps * c->inputs);
+        for (int count, row = begin; row < end; row += count) {
             count = some_rows(
                 x + (int64_t)row * in->channels, in->channels, (int64_t)c->dilation * in->channels, c->taps, c->inputs, w,
-                end - row, sums);
+                c->scales != NULL, end - row, sums);
             for (int r = 0; r < count; r++)
-                for (int half = 0; half < PANEL; half += 8)
-                    finish(d, row + r, panel * PANEL + half, load(sums + r * PANEL + half));
+                for (int half = 0; half < PANEL; half += 8) {
+                    f8 sum = load(sums + r * PANEL + half);
+                    if (c->scales) sum *= load(c->scales + panel * PANEL + half);
+                    finish(d, row + r, panel * PANEL + half, sum);
+                }
         }
     }
 }
@@ -123,12 +143,19 @@ static void convolution_tile(void *context, int tile) {
 static int divide(Pass *d, int32_t rows, int32_t products, int64_t bytes) {
     int64_t per_panel = (int64_t)(rows < SPAN ? rows : SPAN) * products * PANEL;
     int32_t panels = d->c->outputs / PANEL;
-    d->spans = (rows + SPAN - 1) / SPAN;
+    d->span = SPAN, d->spans = (rows + SPAN - 1) / SPAN, d->is_whole = 0;
     d->panels_per_tile = per_panel >= TILE_PRODUCTS ? 1 : (int32_t)(TILE_PRODUCTS / per_panel);
     if (d->panels_per_tile > panels) d->panels_per_tile = panels;
     d->panel_groups = (panels + d->panels_per_tile - 1) / d->panels_per_tile;
     d->by_panels = bytes <= KEPT_BYTES;
     return d->spans * d->panel_groups;
+}
+
+// The same for tiles with all panels, where the weights stay in a core's cache.
+static int divide_rows(Pass *d, int32_t rows) {
+    d->panels_per_tile = d->c->outputs / PANEL, d->panel_groups = 1, d->is_whole = 1, d->by_panels = 0;
+    for (d->span = SPAN; d->span > 2 * ROWS && rows < d->span * TILES_PER_THREAD * native_threads(); d->span -= ROWS) {}
+    return d->spans = (rows + d->span - 1) / d->span;
 }
 
 // Row and first stored output of a tile, counted over all frames.
@@ -143,7 +170,7 @@ static void winograd_in(void *context, int index) {
     const Convolution *c = d->c;
     const Buffer *in = &d->buffers[c->input];
     int32_t stored, row = start_of(d, d->first + index, &stored);
-    int64_t step = (int64_t)c->dilation * in->channels, point = (int64_t)POINT_ROWS * c->inputs;
+    int64_t step = (int64_t)c->dilation * in->channels, point = (int64_t)d->point_rows * c->inputs;
     const float *x = rows_of(in) + (int64_t)row * in->channels - 6 * step;
     float *to = c->memory + (int64_t)index * c->inputs;
     for (int32_t i = 0; i < c->inputs; i += 8) {
@@ -172,15 +199,16 @@ static void winograd_tile(void *context, int tile) {
     const Pass *d = context;
     const Convolution *c = d->c;
     int32_t span, panel = place_of(d, tile, &span), panels = c->outputs / PANEL, last = panel + d->panels_per_tile;
-    int32_t begin = span * SPAN, end = begin + SPAN < d->count ? begin + SPAN : d->count;
+    int32_t begin = span * d->span, end = begin + d->span < d->count ? begin + d->span : d->count;
     float sums[WINOGRAD_POINTS][SPAN * PANEL];
+    for (int32_t index = begin; d->is_whole && index < end; index++) winograd_in(context, index);
     for (; panel < last && panel < panels; panel++) {
         for (int p = 0; p < WINOGRAD_POINTS; p++) {
-            const float *w = c->weights + ((int64_t)panel * WINOGRAD_POINTS + p) * c->inputs * PANEL;
-            const float *x = c->memory + (int64_t)p * POINT_ROWS * c->inputs;
+            const char *w = weights_of(c, (int64_t)panel * WINOGRAD_POINTS + p, c->inputs);
+            const float *x = c->memory + (int64_t)p * d->point_rows * c->inputs;
             for (int count, row = begin; row < end; row += count)
                 count = some_rows(
-                    x + (int64_t)row * c->inputs, c->inputs, 0, 1, c->inputs, w, end - row,
+                    x + (int64_t)row * c->inputs, c->inputs, 0, 1, c->inputs, w, c->scales != NULL, end - row,
                     sums[p] + (row - begin) * PANEL);
         }
         for (int32_t index = begin; index < end; index++) {
@@ -194,10 +222,8 @@ static void winograd_tile(void *context, int tile) {
                     for (int j = 0; j < WINOGRAD_OUTPUTS; j++)
                         outputs[j] = fma8(all(OUT[j][p]), j % 2 ? odd : even, outputs[j]);
                 }
-                for (int j = stored; j < WINOGRAD_OUTPUTS; j++) {
-                    f8 sum = outputs[j];
-                    finish(d, row + j * c->dilation, panel * PANEL + half, sum);
-                }
+                for (int j = stored; j < WINOGRAD_OUTPUTS; j++)
+                    finish(d, row + j * c->dilation, panel * PANEL + half, outputs[j]);
             }
         }
     }
@@ -214,7 +240,7 @@ static void depthwise_row(void *context, int row) {
     for (int32_t i = 0; i < c->inputs; i += 8) {
         f8 sum = load(c->bias + i);
         for (int k = 0; k < c->taps; k++)
-            sum = fma8(load(c->weights + k * c->inputs + i), load(x + (int64_t)k * in->channels + i), sum);
+            sum = fma8(load((const float *)c->weights + k * c->inputs + i), load(x + (int64_t)k * in->channels + i), sum);
         store(y + i, sum);
         total += sum;
     }
@@ -240,11 +266,16 @@ static void run(Pass *d, int lane) {
     } else if (c->kind == WINOGRAD) {
         d->per_frame = c->tiles;
         int32_t total = d->frames * c->tiles;
-        for (d->first = 0; d->first < total; d->first += MOST_TILES) {
-            d->count = total - d->first < MOST_TILES ? total - d->first : MOST_TILES;
-            pool_run(lane, winograd_in, d, d->count);
-            int32_t products = WINOGRAD_POINTS * c->inputs;
-            int tiles = divide(d, d->count, products, sizeof(float) * d->count * products);
+        for (d->first = 0; d->first < total; d->first += c->most_tiles) {
+            d->count = total - d->first < c->most_tiles ? total - d->first : c->most_tiles;
+            d->point_rows = d->count | 1;
+            int32_t tiles, products = WINOGRAD_POINTS * c->inputs;
+            if (sizeof(float) * products * c->outputs <= 2 * KEPT_BYTES) {
+                tiles = divide_rows(d, d->count);
+            } else {
+                pool_run(lane, winograd_in, d, d->count);
+                tiles = divide(d, d->count, products, sizeof(float) * d->count * products);
+            }
             pool_run(lane, winograd_tile, d, tiles);
         }
     } else if (c->kind == DEPTHWISE) {

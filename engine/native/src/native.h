@@ -12,6 +12,7 @@ enum { FRAMES, SOUND, CLIPS, LANES };  // callers of the pool: the autoregressiv
 
 typedef void (*Work)(void *context, int tile);
 
+EXPORT int native_threads(void);
 void pool_enter(int lane);
 void pool_leave(int lane);
 // Does all tiles, each once, on the calling thread and on workers that are free. Between pool_enter and pool_leave.
@@ -20,9 +21,10 @@ void pool_run(int lane, Work work, void *context, int tiles);
 void *pool_scratch(int lane, int64_t bytes);
 
 typedef struct {
-    // Float32 or bfloat16 (outputs, inputs), or int8 (outputs / 8, inputs / 4, 8 outputs, 4 inputs).
+    // Float32 or bfloat16 (outputs, inputs), int8 (outputs / 8, inputs / 4, 8 outputs, 4 inputs) or int16 (outputs / 8,
+    // inputs, 8).
     const void *values;
-    const float *scales;  // one per row of int8 values; else null
+    const float *scales;  // one per row of whole numbers; else null
     int32_t outputs, inputs;  // multiples of 8; int8: inputs a multiple of 32
     int32_t bits;
 } Matrix;
@@ -89,11 +91,13 @@ enum { NO_ACTIVATION, SNAKE, GELU, TANH };
 typedef struct {
     int32_t kind, input, output, activated;  // buffers: of the sums, and of their activation; −1: none
     int32_t taps, dilation, inputs, outputs;  // outputs: a multiple of 16; a row of an upsampling convolution is several
-    int32_t is_added, activation, tiles;  // is_added: to what is in the output buffer
-    const float *weights;  // (outputs / 16, taps, inputs, 16), WINOGRAD_POINTS of them instead of taps
+    int32_t is_added, activation;  // is_added: to what is in the output buffer
+    int32_t tiles, most_tiles;  // WINOGRAD: of a frame, and those that memory has room for
+    const void *weights;  // (outputs / 16, taps, inputs, 16), WINOGRAD_POINTS of them instead of taps; float32 or, of a CONVOLUTION, int16
+    const float *scales;  // of int16 weights, one per output; else null
     const float *bias, *alpha, *inverse;  // of SNAKE: α and 1 / α
     const int32_t *starts;  // WINOGRAD: of a frame's tiles, the first row and the first of its outputs that is stored
-    float *memory;  // WINOGRAD: (WINOGRAD_POINTS, MOST_TILES + 1, inputs)
+    float *memory;  // WINOGRAD: (WINOGRAD_POINTS, most_tiles + 1, inputs)
     const Transformer *transformer;
     const Steps *steps;  // TRANSFORMER: places of the frames' rows
 } Convolution;
@@ -105,7 +109,7 @@ typedef struct {
     int32_t n_convolutions, first, last, width;  // the buffers of input and output, and how much of the output's rows counts
 } Layers;
 
-enum { WINOGRAD_POINTS = 10, WINOGRAD_OUTPUTS = 4, MOST_TILES = 512 };
+enum { WINOGRAD_POINTS = 10, WINOGRAD_OUTPUTS = 4 };
 
 #define FRAME_OF(isa)                                                            \
     void transformer_steps_##isa(const Transformer *, const Steps *, int lane); \

@@ -30,6 +30,11 @@ INLINE void store(float *p, f8 v) { *(f8u *)p = v; }
 INLINE f8 all(float v) { return (f8){v, v, v, v, v, v, v, v}; }
 INLINE f8 to_floats(i8 v) { return __builtin_convertvector(v, f8); }
 
+INLINE f8 load_short(const int16_t *p) {
+    typedef int16_t s8 __attribute__((vector_size(16), aligned(2)));
+    return to_floats(__builtin_convertvector(*(const s8 *)p, i8));
+}
+
 // a · b + c, rounded once where the processor can.
 INLINE f8 fma8(f8 a, f8 b, f8 c) {
 #if defined(__FMA__) || defined(__aarch64__)

@@ -78,6 +78,26 @@ INLINE void eight_bit_outputs(const Matrix *m, const Activations *a, int64_t gro
     for (int s = 0; s < count; s++) out[s] = totals[s] * load(m->scales + group * 8);
 }
 
+// The same sums, inputs in turns in two sums, from sixteen-bit weights.
+INLINE void short_outputs(const Matrix *m, const Activations *a, int64_t group, int64_t step, int count, f8 *out) {
+    const int16_t *w = (const int16_t *)m->values + group * 8 * m->inputs;
+    const float *x = a->x + step * m->inputs;
+    f8 even[4], odd[4];
+    for (int s = 0; s < count; s++) even[s] = odd[s] = all(0);
+    for (int32_t i = 0; i < m->inputs; i += 4, w += 32) {
+        __builtin_prefetch(w + 1024);
+        f8 w0 = load_short(w), w1 = load_short(w + 8), w2 = load_short(w + 16), w3 = load_short(w + 24);
+        for (int s = 0; s < count; s++) {
+            const float *v = x + s * m->inputs + i;
+            even[s] = fma8(w0, all(v[0]), even[s]);
+            odd[s] = fma8(w1, all(v[1]), odd[s]);
+            even[s] = fma8(w2, all(v[2]), even[s]);
+            odd[s] = fma8(w3, all(v[3]), odd[s]);
+        }
+    }
+    for (int s = 0; s < count; s++) out[s] = (even[s] + odd[s]) * load(m->scales + group * 8);
+}
+
 INLINE f8 load_weights(const Matrix *m, int64_t at, int bits) {
     return bits == 16 ? load_bfloat16((const uint16_t *)m->values + at) : load((const float *)m->values + at);
 }
@@ -122,20 +142,19 @@ INLINE int floats(const Matrix *m, const Activations *a, int64_t group, int64_t 
     return float_outputs(m, a, group, step, bits, out), 1;
 }
 
+INLINE int whole_numbers(const Matrix *m, const Activations *a, int64_t group, int64_t step, int count, f8 *out) {
+    if (m->bits == 16) short_outputs(m, a, group, step, count, out);
+    else eight_bit_outputs(m, a, group, step, count, out);
+    return count;
+}
+
 // Eight outputs of up to four steps; a step's do not depend on the others.
 static int outputs(const Matrix *m, const Activations *a, int64_t group, int64_t step, int64_t end, f8 *out) {
-    if (m->bits == 16) return floats(m, a, group, step, end - step, 16, out);
-    if (m->bits == 32) return floats(m, a, group, step, end - step, 32, out);
-    if (end - step >= 4) {
-        eight_bit_outputs(m, a, group, step, 4, out);
-        return 4;
-    }
-    if (end - step >= 2) {
-        eight_bit_outputs(m, a, group, step, 2, out);
-        return 2;
-    }
-    eight_bit_outputs(m, a, group, step, 1, out);
-    return 1;
+    int64_t left = end - step;
+    if (!m->scales && m->bits == 16) return floats(m, a, group, step, left, 16, out);
+    if (!m->scales) return floats(m, a, group, step, left, 32, out);
+    if (left >= 4) return whole_numbers(m, a, group, step, 4, out);
+    return left >= 2 ? whole_numbers(m, a, group, step, 2, out) : whole_numbers(m, a, group, step, 1, out);
 }
 
 static void product_tile(void *context, int tile) {
@@ -306,7 +325,7 @@ static void *take(char **memory, int64_t bytes) {
 
 static Activations activations(char **memory, int64_t steps, int32_t inputs, const Matrix *weights) {
     Activations a = {take(memory, steps * inputs * 4), 0, 0, 0, inputs};
-    if (weights->scales) {
+    if (weights->bits == 8) {
         int64_t blocks = steps * (inputs / BLOCK);
         a.q = take(memory, steps * inputs);
         a.scales = take(memory, blocks * 4);

@@ -36,12 +36,14 @@ def known_model(service: SpeechService, model: str) -> str | None:
 
 
 async def for_loaded_model(service: SpeechService, options: Options, caller: str) -> Options:
-    """The options, without instructions that the model cannot follow, and with a voice that was sent as the model, as
-    some clients do. Any other name means the loaded model: clients send names of other servers' models that nobody can
-    change. Raises NotReady, Unavailable."""
+    """The options, with instructions in the form that the model takes, if it takes any, and with a voice that was sent
+    as the model, as some clients do. Any other name means the loaded model: clients send names of other servers' models
+    that nobody can change. Raises NotReady, Unavailable."""
     if options.instructions:
-        card = service.host.engine().info.card
-        if card.ignore_instructions or card.tags is not None:
+        info = service.host.engine().info
+        if info.instructs and not info.card.ignore_instructions:
+            options = options.instructing()
+        elif info.card.ignore_instructions or info.card.tags is not None:
             options = options.model_copy(update={"instructions": None})
     model = (options.model or "").strip()
     if not model or options.voice is not None or known_model(service, model) is not None:
@@ -100,5 +102,5 @@ def _model(service: SpeechService, model_id: str, request: Request) -> dict[str,
         "tags": None if card is None or card.tags is None else list(card.tags),
         "normalize": card.normalize if card else None,
         "demo": card.demo if card else None,
-        "voices": [{"name": voice.slug, "language": None} for voice in voices.listed],
+        "voices": [{"name": voice.slug, "language": voice.language or None} for voice in voices.listed],
     }

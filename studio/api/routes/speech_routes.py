@@ -139,12 +139,15 @@ def speech_routes(service: SpeechService) -> APIRouter:
         """Generate speech. The response starts with the first frame; disconnecting cancels it."""
         if body.stream_format is None and SSE in request.headers.get("accept", "").lower():
             body = body.model_copy(update={"stream_format": "sse"})
+        has_instructions = bool(body.instructions)
         body = await for_loaded_model(service, body, request.state.caller)
         check_timestamps(body, service)
         origin = Origin(request.state.request_id, request.state.caller, live=body.live)
         work = service.speak(body.speech_request(), origin)
         answer = await respond(request, work, body)
         answer.headers["X-Model"] = service.host.model_id
+        if has_instructions and not body.instructions:
+            answer.headers["X-Instructions"] = "ignored: the loaded model takes none"
         return answer
 
     @routes.post("/dev/captioned_speech", openapi_extra=answers("application/json"), response_class=Response)

@@ -18,6 +18,7 @@ from studio.api.body import JsonBody
 from studio.api.field_types import LOWER_CASE, StrictBody
 from studio.api.openapi import CUT, answers, reads_form, sends
 from studio.api.queued import WritingRoute
+from studio.api.routes.models import for_loaded_model
 from studio.api.routes.speech_routes import respond
 from studio.api.routes.voice_forms import FORM_LIMIT, cut_of
 from studio.api.sending import file_reader, range_response, streamed, until_hangup
@@ -183,7 +184,7 @@ class TakeRoutes:
         again = await to_thread.run_sync(request_again, take, library)
         if again is None:
             raise CannotContinue(f"the uploaded clip used for the take {take_id} is not stored", "take_id")
-        speech_body = body.speech_body(again)
+        speech_body = await for_loaded_model(self._service, body.speech_body(again), request.state.caller)
         origin = Origin(request.state.request_id, request.state.caller)
         work = self._service.speak(speech_body.speech_request(), origin, beginning=beginning)
         return await respond(request, work, speech_body)

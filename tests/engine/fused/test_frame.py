@@ -15,14 +15,17 @@ import torch
 from engine.checkpoint import Checkpoint, load
 from engine.config import Weights
 from engine.model.dual_ar import DualAR
-from engine.model.prompt import build_prompt
+from engine.model.prompt import PrefillChunk, build_prompt
+from engine.runtime.graphs import PrefillGraphs
 from engine.runtime.plain_frame import PlainFrame
 from engine.runtime.row import Row
 from engine.runtime.runner import Runner
-from engine.types import Sampling, Utterance
+from engine.types import Reference, Sampling, Utterance
 from tests.engine.checkpoint.layouts import AUDIO8, write_dual_ar, write_flat
+from tests.engine.checkpoint.qwen_cases import CLIP_CODES, vector
 from tests.engine.kernels.interpreter import DEVICE
 from tests.tiny import TinyCodec, TinyModel, write_checkpoint
+from tests.tiny_qwen import write_qwen
 
 fused = pytest.importorskip("engine.fused.frame")
 pytestmark = pytest.mark.usefixtures("wide_tiles")
@@ -70,18 +73,52 @@ def test_fused_frame_draws_the_same_codes_as_the_plain_one(
     assert np.array_equal(plain, mine)
 
 
-@pytest.mark.parametrize("family", ["S1", "Audio8"])
+@pytest.mark.parametrize("family", ["S1", "Audio8", "Qwen3-TTS"])
 @torch.inference_mode()
 def test_fused_frames_of_other_families_equal_the_plain_ones(tmp_path: Path, family: str) -> None:
     codec = TinyCodec(num_codebooks=3, semantic_codebook_size=60)
-    if family == "S1":
+    if family == "Qwen3-TTS":
+        write_qwen(tmp_path, "custom_voice")
+    elif family == "S1":
         write_dual_ar(tmp_path, codec)
     else:
         write_flat(tmp_path, codec, **AUDIO8)
     checkpoint = load(tmp_path, torch.device(DEVICE), torch.device(DEVICE), torch.float32)
     assert checkpoint.config.family == family
-    plain, mine = draw_frames(checkpoint, (FIRST, OTHERS), kernel_attention=True)
+    turns = (FIRST, OTHERS, ALL, ALL) if family == "Qwen3-TTS" else (FIRST, OTHERS)  # its rule counts what was said
+    plain, mine = draw_frames(checkpoint, turns, kernel_attention=True)
     assert np.array_equal(plain, mine)
+
+
+@pytest.mark.parametrize("text_on_host", [False, True])
+@torch.inference_mode()
+def test_prefill_graphs_read_sums_and_vectors_as_plain_torch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, text_on_host: bool
+) -> None:
+    if DEVICE == "cpu":
+        request.getfixturevalue("eager_graphs")
+    device, text_device = torch.device(DEVICE), torch.device("cpu" if text_on_host else DEVICE)
+    checkpoint = load(write_qwen(tmp_path), device, device, torch.float32, text_device=text_device)
+    model, config = checkpoint.model, checkpoint.config
+    monkeypatch.setattr(DualAR, "text_on_host", text_on_host)
+    voices = [Reference(CLIP_CODES[:, :0], "", vector()), Reference(CLIP_CODES, "What he said", -vector())]
+    prompts = [
+        build_prompt(Utterance(text, (voice,)), checkpoint.tokenizer, config)
+        for (text, _), voice in zip(TEXTS, voices, strict=False)
+    ]
+    caches = []
+    for is_plain in (True, False):
+        runner = Runner(model, 2, 256)
+        pieces = [PrefillChunk.of(prompt, slot, 0, len(prompt)) for slot, prompt in enumerate(prompts)]
+        if not is_plain:
+            frame = fused.FusedFrame(model, runner._cache, runner._slots, True)
+            read = fused.FusedPrefill(model, frame.slow, runner._cache)
+            graphs = PrefillGraphs(read, model, runner._slots.input, 2, (128,))
+            graphs.capture(128)
+            runner._read = graphs.replay
+        runner._read(pieces)
+        caches.append([runner._cache.keys[:, slot, : len(prompt)] for slot, prompt in enumerate(prompts)])
+    assert all((mine - plain).abs().max() < 1e-4 for plain, mine in zip(*caches, strict=True))
 
 
 @torch.inference_mode()

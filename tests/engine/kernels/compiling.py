@@ -31,7 +31,7 @@ from triton.runtime.driver import driver
 
 from engine.codec.codec_config import Precision
 from engine.codec.qwen_codec import ExactConfig
-from engine.config import ModelConfig, TransformerSizes, Weights
+from engine.config import ModelConfig, TalkerConfig, TransformerSizes, Weights
 from engine.fused.codec_decoder import FusedDecoder
 from engine.fused.codec_encoder import FusedEncoder
 from engine.fused.frame import FusedFrame, FusedPrefill
@@ -134,7 +134,11 @@ def compile_frames(requests: Requests) -> None:
     sizes = TransformerSizes(400, 1, 128, 8, 2, 16, 256, True, 1e6, 1e-6)
     fast = replace(sizes, vocab_size=64, qk_norm=False)
     config = ModelConfig(sizes, fast, 4, 64, 256, True, eos_token=299, semantic_start=300, semantic_end=363)
-    for weights in get_args(Weights):
+    values: Any = (*range(11), {}, {}, {}, False, 0)
+    talker, fast = TalkerConfig("base", *values), replace(fast, vocab_size=3 * 64)
+    penalised = replace(config, codes_apart=True, talker=talker, fast=fast)
+    kinds: list[Weights] = [*get_args(Weights)]
+    for config, weights in [*((config, weights) for weights in kinds), (penalised, "bf16")]:
         model = DualAR(config).bfloat16().quantised_as(weights)
         device, dtype = torch.device("cpu"), torch.bfloat16
         cache, slots = KVCache(sizes, 2, 256, device, dtype, spare=True), Slots(config, 2, 256, device, dtype)

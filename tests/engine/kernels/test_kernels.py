@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.model.draw_rules import RepetitionAware
+from engine.model.draw_rules import DrawRule, Penalised, RepetitionAware
 from engine.model.layers import rope_angles
 from engine.model.slots import Slots
 from engine.model.stored_weight import StoredWeight
@@ -24,10 +24,10 @@ def close(a: Tensor, b: Tensor) -> bool:
     return bool((a.double() - b.double()).norm() <= limit * b.double().norm())
 
 
-def state_of(**tensors: Tensor) -> Slots:
+def state_of(rule: DrawRule | None = None, **tensors: Tensor) -> Slots:
     """A state that has only these tensors."""
     state = object.__new__(Slots)
-    state.rule = RepetitionAware(stop=0)
+    state.rule = rule or RepetitionAware(stop=0)
     vars(state).update(tensors)
     return state
 
@@ -230,8 +230,11 @@ def test_prompts_in_a_batch_attend_as_each_does_alone(heads: int, kv_heads: int,
     assert torch.equal(y[alone], by_itself) if DEVICE == "cuda" else close(y[alone], by_itself)
 
 
-def test_sampled_tokens_equal_the_plain_ones() -> None:
-    rows, columns = 8, 41
+@pytest.mark.parametrize(
+    ("kind", "columns", "least"), [(RepetitionAware, 41, -1), (Penalised, 41, 0), (Penalised, 300, 0)]
+)
+def test_sampled_tokens_equal_the_plain_ones(kind: type[RepetitionAware | Penalised], columns: int, least: int) -> None:
+    rows, rule = 8, kind(columns - 1)
     temperature = torch.tensor([0.0, 0.7, 1.0, 0.8, 1.5, 0.3, 0.0, 2.0], device=DEVICE)
     top_p = torch.tensor([0.9, 0.5, 1.0, 0.95, 1.0, 0.9, 0.0, 0.99], device=DEVICE)
     top_k = torch.tensor([30, 5, 41, 30, 1, 200, 3, 1000], device=DEVICE)
@@ -245,8 +248,13 @@ def test_sampled_tokens_equal_the_plain_ones() -> None:
         logits[:, -1] = stop
         seed = torch.randint(0, 2**63 - 1, (rows,), generator=generator).to(DEVICE)
         frame = torch.randint(0, 5000, (rows,), generator=generator).to(DEVICE)
-        recent = torch.randint(-1, columns, (rows, 10), generator=generator).to(DEVICE)
-        state = state_of(temperature=temperature, top_p=top_p, top_k=top_k, seed=seed, frame=frame, memory=recent)
+        frame[:4] = torch.arange(4)  # the first ones, of which some must not be the last
+        memory = torch.randint(least, columns, (rows, rule.remembered), generator=generator).to(DEVICE)
+        if kind is Penalised:
+            memory = (memory - columns // 2).clamp(min=0)
+            memory[:, -1] = 0
+        how = {"temperature": temperature, "top_p": top_p, "top_k": top_k}
+        state = state_of(rule, **how, seed=seed, frame=frame, memory=memory)
         assert torch.equal(kernels.sample(logits, slots, state, 3), twins.sample_twin(logits, slots, state, 3))
         drawn = []
         for draw in (kernels.sample, twins.sample_twin):
@@ -263,19 +271,21 @@ def test_begin_frame_equals_the_plain_one() -> None:
     assert all(torch.equal(a, b) for a, b in both)
 
 
-def test_end_frame_matches_the_plain_one() -> None:
+@pytest.mark.parametrize("rule", [RepetitionAware(17), Penalised(17)])
+def test_end_frame_matches_the_plain_one(rule: DrawRule) -> None:
     books, size, width = 3, 11, 70
     text, audio = random(35, width), random(books * size, width, seed=1)
     slots, codes = torch.tensor([3, 0], device=DEVICE), torch.tensor([[4, 10, 0], [0, 3, 7]], device=DEVICE)
     states = []
     for end_frame in (kernels.end_frame, twins.end_frame_twin):
-        inputs, recent = random(4, width, seed=2), torch.arange(40, device=DEVICE).view(4, 10)
+        count = rule.remembered
+        inputs, memory = random(4, width, seed=2), torch.arange(4 * count, device=DEVICE).view(4, count)
         positions, frames = torch.tensor([0, 6, 7, 98], device=DEVICE), torch.arange(4, device=DEVICE)
         last = torch.tensor([0, 99, 99, 99], device=DEVICE)
         drawn = torch.tensor([17, 0], device=DEVICE)  # 17 stops
-        state = state_of(input=inputs, position=positions, frame=frames, memory=recent, last_position=last)
+        state = state_of(rule, input=inputs, position=positions, frame=frames, memory=memory, last_position=last)
         host = end_frame(slots, codes, drawn, 17, text, audio, 2.5, state)
-        states.append((inputs, recent, positions, frames, host))
+        states.append((inputs, memory, positions, frames, host))
     assert close(states[0][0], states[1][0])
     assert all(torch.equal(a, b) for a, b in zip(states[0][1:], states[1][1:], strict=True))
     assert states[0][4].tolist() == [[4, 10, 0, 1], [0, 3, 7, 0]] and states[0][4].dtype == torch.int16

@@ -11,10 +11,9 @@ from engine.kernels.conv_state import ConvState
 from engine.kernels.residual_unit import UnitWeights
 from engine.kernels.rope import HeadInputs
 from engine.kernels.sample import EmbedOut
-from engine.model.draw_rules import RepetitionAware
 from engine.model.dual_ar import attention
 from engine.model.layers import apply_rope
-from engine.model.sampling import draw, exponential_noise, host_frame
+from engine.model.sampling import exponential_noise, host_frame
 from engine.model.slots import Slots
 from engine.model.stored_weight import StoredWeight
 
@@ -163,15 +162,14 @@ def sample_twin(
     logits: Tensor, slots: Tensor, state: Slots, first_draw: int, semantic: bool = False, into: EmbedOut | None = None
 ) -> Tensor:
     """`sample` in plain torch."""
-    temperature, top_p, top_k = state.parameters(slots)
-    ranks = min(int(top_k.max()), logits.shape[1])
+    how = state.parameters(slots)
+    ranks = min(int(how[2].max()), logits.shape[1])
     noise = exponential_noise(state.seed[slots], state.frame[slots], first_draw + 2, ranks)[:, first_draw:]
     stop = logits.shape[1] - 1
     if semantic:
-        how = temperature, top_p, top_k
-        token = RepetitionAware(stop).main(logits, how, noise, state.memory[slots], state.frame[slots])
+        token = state.rule.main(logits, how, noise, state.memory[slots], state.frame[slots])
     else:
-        token = draw(logits, temperature, top_p, top_k, noise[:, 0])
+        token = state.rule.residual(logits, how, noise[:, 0])
     if into:
         code = token.masked_fill(token == stop, 0) if semantic else token
         into.codes.copy_(code)

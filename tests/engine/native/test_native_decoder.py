@@ -19,7 +19,7 @@ from tests.tiny_qwen_codec import write_tiny_speech_tokenizer
 
 FRAMES = 23
 SIZES = {
-    "default": TinyCodec(decoder_dim=128),
+    "default": TinyCodec(decoder_dim=512),
     "channels in no sixteens": TinyCodec(decoder_dim=72),
     "projected transformers": TinyCodec(transformer_dim=48, n_head=3, head_dim=16),
     "other rates": TinyCodec(encoder_rates=(2, 2, 4), decoder_rates=(4, 2, 2), encoder_dim=8, downsample=(2,)),

@@ -23,13 +23,15 @@ async def test_a_processor_without_fast_products_speaks_and_is_named() -> None:
     assert path.startswith("native code without ") and "which this processor lacks" in path
 
 
-async def test_four_takes_and_a_clip_encoded_meanwhile_are_as_alone_on_one_core(
-    monkeypatch: pytest.MonkeyPatch,
+async def test_four_takes_and_a_clip_encoded_meanwhile_are_as_alone_on_half_a_core(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("engine.config.available_cores", lambda: 1)
+    (tmp_path / "cpu.max").write_text("50000 100000\n")
+    monkeypatch.setattr("engine.config.CPU_LIMIT", tmp_path / "cpu.max")
     utterances = [seeded(f"Take number {number}.", number) for number in range(4)]
     clip = np.random.default_rng(1).standard_normal(2 * 44_100).astype(np.float32) / 9
     with running_engine(BUNDLED, max_rows=4) as engine:
+        assert engine.info.frame_path.endswith(", on 0.5 of a core: allow its container more")
         alone = [await hear(engine, utterance) for utterance in utterances]
         codes = (await engine.encode_reference(clip, 44_100, "Some words.")).codes
         takes = asyncio.gather(*(hear(engine, utterance) for utterance in utterances))

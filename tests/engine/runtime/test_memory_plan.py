@@ -104,7 +104,7 @@ def test_twelve_bit_weights_take_the_planned_memory(tmp_path: Path) -> None:
     runner = Runner(model, 1, 64)
     frame = fused.FusedFrame(model, runner._cache, runner._slots, True, twelve_bits="tiles")
     layers = [getattr(layer, name) for part in (frame.slow, frame._fast) for layer in part._layers for name in PRODUCTS]
-    weights = [*layers, frame._head, frame._fast_head]
+    weights = [*layers, frame._head, *frame._fast_heads]
     packed = [weight.packed12 for weight in weights if weight.packed12]
     held = sum(weight.words.nbytes for weight in packed)
     plan = plan_memory(config, codec, BFLOAT16, EngineSize(1, 64, "bf16"), 0, None, "tiles")

@@ -71,12 +71,14 @@ def test_voice_and_codes_survive_a_restart(library: Library) -> None:
         defaults={"temperature": 0.5}, gender="Female ", accent=" north  Irish", colour="#0F766E",
     )  # fmt: skip
     voice = library.voices.create(draft, [new_sample(), new_sample(b"other", "two", Cut(0.5, 2.0, -3.0, 1), 1)])
-    library.codes.put(voice.samples[0].cut_key, "codec", np.arange(20, dtype=np.int16).reshape(10, 2))
+    vector = np.array([0.1, -1e-9, 7], np.float32)
+    library.codes.put(voice.samples[0].cut_key, "codec", np.arange(20, dtype=np.int16).reshape(10, 2), vector)
     reopened = Library(library.home)
     assert reopened.voices.get("anna") == voice
     assert (voice.gender, voice.accent, voice.colour) == ("female", "north Irish", "#0f766e")
-    codes = reopened.codes.get(voice.samples[0].cut_key, "codec")
+    codes, stored_vector = reopened.codes.get(voice.samples[0].cut_key, "codec") or (None, None)
     assert codes is not None and codes.tolist() == np.arange(20).reshape(10, 2).tolist()
+    assert stored_vector is not None and stored_vector.dtype == np.float32 and np.array_equal(stored_vector, vector)
     assert reopened.codes.get(voice.samples[0].cut_key, "another codec") is None
 
 
@@ -407,7 +409,7 @@ def test_stored_codes_are_not_overwritten(library: Library) -> None:
     library.codes.put("cut", "codec", np.zeros((10, 2), np.int16))
     library.codes.put("cut", "codec", np.ones((10, 2), np.int16))
     cached = library.codes.get("cut", "codec")
-    assert cached is not None and not cached.any()
+    assert cached is not None and not cached[0].any() and cached[1] is None
 
 
 def test_damaged_audio_file_is_detected(library: Library) -> None:

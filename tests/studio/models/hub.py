@@ -38,12 +38,13 @@ class Hub:
     def listing(self) -> dict[str, object]:
         """The response of /api/models/…, with one file that is not needed."""
         siblings: list[dict[str, object]] = [{"rfilename": "../README.md", "size": 3}]
-        for path in sorted(self.folder.iterdir()):
+        for path in sorted(path for path in self.folder.rglob("*") if path.is_file()):
             data = path.read_bytes()
             large = {"lfs": {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}}
             blob = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
             is_large = path.suffix in (".bin", ".pth", ".safetensors")
-            siblings.append({"rfilename": path.name, "size": len(data), "blobId": blob} | (large if is_large else {}))
+            name = path.relative_to(self.folder).as_posix()
+            siblings.append({"rfilename": name, "size": len(data), "blobId": blob} | (large if is_large else {}))
         return {"id": self.model, "sha": COMMIT, "siblings": siblings}
 
 
@@ -59,11 +60,11 @@ class _Handler(BaseHTTPRequestHandler):
             if hub.refused:
                 return self.send_error(hub.refused)
             self.send_response(302)
-            self.send_header("Location", f"/storage/{path.rpartition('/')[2]}")
+            self.send_header("Location", f"/storage/{path.partition(COMMIT + '/')[2]}")
             self.send_header("Content-Length", "0")
             return self.end_headers()
         if path.startswith("/storage/"):
-            return self.reply((hub.folder / path.rpartition("/")[2]).read_bytes())
+            return self.reply((hub.folder / path.removeprefix("/storage/")).read_bytes())
         self.send_error(404)
 
     def reply(self, data: bytes) -> None:

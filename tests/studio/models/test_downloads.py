@@ -15,10 +15,11 @@ import httpx
 import pytest
 
 from studio.models import hub_download
-from studio.models.catalogue import CATALOGUE
+from studio.models.catalogue import CATALOGUE, in_catalogue
 from studio.models.installed import installed_folder
 from tests.studio.models.conftest import AUDIO8, DOWNLOAD, LIST, Studio, downloaded, until
-from tests.studio.models.hub import COMMIT, Hub
+from tests.studio.models.hub import COMMIT, Hub, serve_hub
+from tests.tiny_qwen import write_qwen
 
 StudioOf = Callable[..., Studio]
 MODEL = next(model for model in CATALOGUE if model.name == AUDIO8)
@@ -50,6 +51,25 @@ def test_two_requests_share_one_download_which_counts_only_once_complete(
     assert {path.name for path in snapshot.iterdir()} == {path.name for path in hub.folder.iterdir()}
     assert (snapshot.parents[1] / "refs/main").read_text() == COMMIT
     assert sum(path.endswith(f"resolve/{COMMIT}/{LARGE}") for path in hub.paths) == 1
+
+
+def test_files_in_folders_are_downloaded_into_theirs(
+    cache: Path, studio_of: StudioOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = in_catalogue("qwen3-tts-0.6b-base")
+    assert model is not None and model.repo is not None
+    with serve_hub(write_qwen(tmp_path / "qwen"), model.repo, "speech_tokenizer/model.safetensors") as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        with studio_of(model="test/model").served.client() as client:
+            assert client.post(f"{LIST}/{model.name}/download").status_code == 202
+            state = until(client, lambda state: not state["downloads"][model.name]["running"])
+            assert state["downloads"][model.name]["error"] is None
+            listed = {entry["name"]: entry for entry in client.get(LIST).json()["data"]}
+        folder = installed_folder(model)
+        assert folder is not None and listed[model.name]["path"] == str(folder) and listed[model.name]["fits"]
+        files = {path.relative_to(hub.folder) for path in hub.folder.rglob("*") if path.is_file()}
+        assert {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()} == files
+        assert all((folder / name).read_bytes() == (hub.folder / name).read_bytes() for name in files)
 
 
 def test_paused_download_keeps_its_files_and_a_cancelled_one_leaves_none(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine import ModelCard
+from engine import EngineConfig
 from studio.errors import LibraryUnavailable, UnknownVoice
 from studio.library import Library, Voice, VoiceFields
 from studio.speech import plan as planner_module
@@ -17,8 +17,9 @@ from studio.speech.request import Origin, SpeechRequest
 from studio.voices.resolver import VoiceResolver
 from studio.work import TEXTS, WorkQueue
 from tests.studio.clips import new_sample
+from tests.studio.fake_engine import FakeEngine
 
-CARD = ModelCard()
+INFO = FakeEngine.start(EngineConfig("model")).info
 ORIGIN = Origin(caller="me")
 
 
@@ -75,46 +76,46 @@ async def test_short_texts_are_planned_in_the_event_loop_and_long_ones_in_a_thre
     voices: Watched,
 ) -> None:
     planner, request = Planner(voices, WorkQueue(TEXTS)), SpeechRequest("Hello there.", "eve", seed=3)
-    in_thread = await planner.plan(request, CARD, ORIGIN)
-    assert await planner.plan(request, CARD, ORIGIN) == in_thread
+    in_thread = await planner.plan(request, INFO, ORIGIN)
+    assert await planner.plan(request, INFO, ORIGIN) == in_thread
     assert in_thread.label == "eve" and voices.in_loop == [False, True]
     voices.threads.clear()
-    plan = await planner.plan(SpeechRequest("word " * (SHORT // 5 + 1), "eve"), CARD, ORIGIN)
+    plan = await planner.plan(SpeechRequest("word " * (SHORT // 5 + 1), "eve"), INFO, ORIGIN)
     assert plan.label == "eve" and voices.in_loop == [False]
 
 
 async def test_number_rules_are_compiled_in_a_thread_on_first_use(voices: Watched) -> None:
     planner = Planner(voices, WorkQueue(TEXTS))
-    await planner.plan(SpeechRequest("Hello.", "eve"), CARD, ORIGIN)
+    await planner.plan(SpeechRequest("Hello.", "eve"), INFO, ORIGIN)
     for _ in range(2):
-        plan = await planner.plan(SpeechRequest("It is 5 pm.", "eve", normalize=True), CARD, ORIGIN)
+        plan = await planner.plan(SpeechRequest("It is 5 pm.", "eve", normalize=True), INFO, ORIGIN)
         assert plan.parts[0].text == "It is five PM."
     assert voices.in_loop == [False, False, True]
 
 
 async def test_plans_run_in_threads_after_an_expensive_one(voices: Watched) -> None:
     planner, request = Planner(voices, WorkQueue(TEXTS)), SpeechRequest("Hello.", "eve")
-    await planner.plan(request, CARD, ORIGIN)
+    await planner.plan(request, INFO, ORIGIN)
     voices.waits = 2 * QUICK_SECONDS  # for other threads, as in a crowd
     for _ in range(2):
-        await planner.plan(request, CARD, ORIGIN)
+        await planner.plan(request, INFO, ORIGIN)
     assert voices.in_loop == [False, True, True]
     voices.threads.clear()
     voices.seconds = 2 * QUICK_SECONDS
-    await planner.plan(request, CARD, ORIGIN)
+    await planner.plan(request, INFO, ORIGIN)
     voices.seconds, voices.waits = 0.0, 0.6 * SLOW_SECONDS
     for _ in range(4):
-        await planner.plan(request, CARD, ORIGIN)
+        await planner.plan(request, INFO, ORIGIN)
     assert voices.in_loop == [True, False, False, True, True], "for so many seconds"
 
 
 async def test_locked_library_is_awaited_in_a_thread_with_the_same_refusals(voices: Watched) -> None:
     planner = Planner(voices, WorkQueue(TEXTS))
-    await planner.plan(SpeechRequest("Hello.", "eve"), CARD, ORIGIN)
+    await planner.plan(SpeechRequest("Hello.", "eve"), INFO, ORIGIN)
     voices.is_locked = True
-    assert (await planner.plan(SpeechRequest("Hello.", "eve"), CARD, ORIGIN)).label == "eve"
+    assert (await planner.plan(SpeechRequest("Hello.", "eve"), INFO, ORIGIN)).label == "eve"
     assert voices.in_loop == [False, True, False]
     voices.is_locked = False
     for _ in range(2):
         with pytest.raises(UnknownVoice, match="did you mean eve"):
-            await planner.plan(SpeechRequest("Hello.", "evee"), CARD, ORIGIN)
+            await planner.plan(SpeechRequest("Hello.", "evee"), INFO, ORIGIN)

@@ -22,7 +22,7 @@ from studio.voices.intake import take_in
 from tests.studio.clips import WORDS, file_of, samples_of, spoken
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve
-from tests.tiny import FEW_CODEBOOKS
+from tests.tiny_qwen import write_qwen
 from tests.waiting import wait_until_true
 
 SPEECH = "/v1/audio/speech"
@@ -177,9 +177,12 @@ def test_favourites_are_encoded_before_the_first_request(steered: Callable[..., 
     assert len(encodings(engine)) == 1
 
 
-@pytest.fixture
-def real(quick_checkpoint: Path, voices_folder: Path, tmp_path: Path) -> Callable[[], AbstractContextManager[Served]]:
-    settings = Settings(model=str(quick_checkpoint), voices=str(voices_folder), home=str(tmp_path / "home"), threads=1)
+@pytest.fixture(params=["S2", "Qwen3-TTS"])
+def real(
+    quick_checkpoint: Path, voices_folder: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> Callable[[], AbstractContextManager[Served]]:
+    model = quick_checkpoint if request.param == "S2" else write_qwen(tmp_path / "qwen")
+    settings = Settings(model=str(model), voices=str(voices_folder), home=str(tmp_path / "home"), threads=1)
     return lambda: serve(settings, Engine.start)
 
 
@@ -189,13 +192,19 @@ def test_speech_from_stored_codes_is_equal_after_a_restart(
     with real() as served:
         voice = library_of(served).voices.create(VoiceFields(name="Eve"), [sample()])
         first = speak(served, "eve", seed=5, max_new_tokens=8)
-        codec = served.app.state.studio.speech.host.engine().info.codec_fingerprint
+        info = served.app.state.studio.speech.host.engine().info
     library = Library(tmp_path / "home")
-    codes = library.codes.get(voice.samples[0].cut_key, codec)
-    assert codes is not None and codes.dtype == np.int16 and codes.shape[0] == FEW_CODEBOOKS.num_codebooks
+    codes, vector = library.codes.get(voice.samples[0].cut_key, info.codec_fingerprint) or (None, None)
+    assert codes is not None and codes.dtype == np.int16 and codes.shape[0] == info.num_codebooks
+    assert (vector is not None) == (info.family == "Qwen3-TTS")
+    other = library.voices.create(VoiceFields(name="Ada"), [sample(cut=Cut(1, 3))])
+    if vector is not None:
+        library.codes.put(other.samples[0].cut_key, info.codec_fingerprint, codes, -vector)
     library.files.remove(voice.samples[0].clip)  # nothing is left to encode from
     with real() as served:
         assert speak(served, "eve", seed=5, max_new_tokens=8) == first
+        if vector is not None:
+            assert speak(served, "ada", seed=5, max_new_tokens=8) != first, "only its vector tells the voice apart"
 
 
 @pytest.mark.parametrize("level", [1.0, 10 ** (-36 / 20), 10 ** (-50 / 20)], ids=["usual", "at -58 dB", "at -70 dB"])

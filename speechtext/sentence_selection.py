@@ -6,9 +6,9 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from speechtext.errors import TextError
 from speechtext.script import sentences_of
 from speechtext.word_times import places_of, words_in
-from studio.errors import InvalidRequest
 
 MOST_BEFORE = 300
 """Maximum characters of the previous sentence for it to be generated too, as a lead-in for the voice."""
@@ -49,7 +49,7 @@ def select(text: str, start: int, end: int, words: Sequence[str], replacement: s
     """The sentences that characters ``start`` to ``end`` of a text touch; ``words`` are all of its spoken words.
 
     ``replacement`` is written in place of these characters. If it leaves the sentences without words, the next
-    sentence is regenerated too, else the previous one. Raises InvalidRequest if there is no sentence.
+    sentence is regenerated too, else the previous one. Raises TextError if there is no sentence.
     """
     check_span(text, start, end)
     positions = places_of(text, words)
@@ -65,7 +65,7 @@ def select(text: str, start: int, end: int, words: Sequence[str], replacement: s
             span = _find_span(text, min(start, positions[span.first - 1]), end, positions)
     sentences = _within(span, head, tail, text)
     if not words_in(sentences):
-        raise InvalidRequest("the text would have no words left: write at least one", "replacement")
+        raise TextError("the text would have no words left: write at least one", "replacement")
     return _selection(span, sentences, head + tail)
 
 
@@ -81,7 +81,7 @@ def _selection(span: _Span, sentences: str, new_text: str) -> Selection:
 
 
 def _find_span(text: str, start: int, end: int, positions: Sequence[int]) -> _Span:
-    """``positions``: where the spoken words begin. Raises InvalidRequest."""
+    """``positions``: where the spoken words begin. Raises TextError."""
     start = min(start, len(text) - 1)  # a cursor after the last character is in the last sentence
     sentence_end = 0
     before, span = "", None
@@ -102,10 +102,10 @@ def _find_span(text: str, start: int, end: int, positions: Sequence[int]) -> _Sp
 
 
 def check_span(text: str, start: int, end: int) -> None:
-    """Raises InvalidRequest for a range outside this text."""
+    """Raises TextError for a range outside this text."""
     if not 0 <= start <= end <= len(text):
-        raise InvalidRequest(f"start and end must be from 0 to {len(text)}, in this order", "start")
+        raise TextError(f"start and end must be from 0 to {len(text)}, in this order", "start")
 
 
-def no_sentence() -> InvalidRequest:
-    return InvalidRequest("there is no sentence at this place: select words of the text", "start")
+def no_sentence() -> TextError:
+    return TextError("there is no sentence at this place: select words of the text", "start")
