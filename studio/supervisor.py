@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from engine import EngineError
 from studio.errors import StudioError
 
 log = logging.getLogger(__name__)
@@ -20,8 +21,8 @@ FIRST_PAUSE = 1.0
 """Seconds before the first restart; the pause doubles each time."""
 LONGEST_PAUSE = 60.0
 """Maximum pause; work that ran for longer than this before it failed starts with the first pause again."""
-EXPECTED = (StudioError, sqlite3.Error, OSError)
-"""Errors that are logged without a traceback."""
+EXPECTED = (StudioError, EngineError, sqlite3.Error, OSError)
+"""Errors that are logged without a traceback: an engine that is stopped for another model fails what it was doing."""
 
 
 @dataclass(frozen=True, slots=True)
