@@ -93,7 +93,9 @@ class Library:
         return view
 
     def _dictionaries(self, caller: str | None) -> Pronunciations:
-        return Pronunciations(self.store, partial(self._check_dictionary, viewer=caller), self._prepare_respelling)
+        return Pronunciations(
+            self.store, self.trash, partial(self._check_dictionary, viewer=caller), self._prepare_respelling
+        )
 
     @staticmethod
     def _check_dictionary(db: Database, dictionary: DictionaryScope, viewer: str | None) -> None:

@@ -15,7 +15,7 @@ from studio.errors import InvalidRequest, NotFound
 from studio.library.entries import MAX_ENTRIES, DictionaryScope, Pronunciation, Scope, clean_entry, entry_of
 from studio.library.schema import DICTIONARIES, Database, select
 from studio.library.store import Store
-from studio.library.trash import PutBack, Trashed, now
+from studio.library.trash import PutBack, Trash, Trashed, now
 
 Check = Callable[[Database, DictionaryScope], None]
 """Raises NotFound or NotAllowed for a dictionary that must not be read, or changed in a transaction that writes."""
@@ -33,7 +33,7 @@ _NAMED = 5
 class Pronunciations:
     """The dictionaries of a library. Calls block for milliseconds."""
 
-    def __init__(self, store: Store, check: Check, prepare: Prepare) -> None:
+    def __init__(self, store: Store, trash: Trash, check: Check, prepare: Prepare) -> None:
         """``check`` is called before `show` and each change, ``prepare`` too, in general without the write lock."""
         held = f"({' union all '.join(DICTIONARIES)}) as held on held.scope = kept.scope and held.id = subject"
         listed = (
@@ -43,6 +43,7 @@ class Pronunciations:
         )
         self.trashed = Trashed("replaced_entries", listed, _remove, self._put_back, self._prepare_return)
         self._store = store
+        self._trash = trash
         self._check = check
         self._prepare = prepare
 
@@ -119,6 +120,8 @@ class Pronunciations:
             if keeps:
                 _keep(db, *change)
             self._write(db, change, planned)
+        if keeps:
+            self._trash.expire()  # also these, if the trash keeps nothing
         return change[2]
 
     def _write(self, db: Database, change: Change, planned: Planned | None) -> None:

@@ -13,6 +13,7 @@ from longform.library.replacements import TextReplacement
 from manuscript.passages import NewCharacter
 from studio.errors import InvalidRequest, LibraryUnavailable, NameTaken, NotFound
 from studio.library import TakeFilter, Voice, VoiceFields
+from studio.library.entries import DictionaryScope, Pronunciation
 from studio.library.take import NewTake, Take
 from studio.library.trash import TrashItem
 from tests.studio.clips import new_sample
@@ -55,7 +56,7 @@ def project(library: ProjectLibrary, owner: str, *texts: str, takes: int = 0) ->
 
 
 def one_of_each(library: ProjectLibrary) -> tuple[Voice, Project]:
-    """Put a take, voice, project, part, replacement and character into the trash, in this order."""
+    """Put a take, voice, project, part, replacement, character and dictionary entry into the trash, in this order."""
     take(library, "req_1")
     library.takes.delete(TakeFilter(ids=("req_1",)))
     voice = library.voices.seen_by("me").create(VoiceFields(name="Anna"), [new_sample()])
@@ -71,6 +72,8 @@ def one_of_each(library: ProjectLibrary) -> tuple[Voice, Project]:
         kept.id, "me", [library.projects.parts(kept.id, "me")[0].id], PartChanges(character=ann.id)
     )
     library.cast.merge(kept.id, "me", str(ann.id), None)
+    words = library.pronunciations.add(DictionaryScope("project", kept.id), Pronunciation("GIF", "jif"))
+    library.pronunciations.delete(words.id)
     return voice, kept
 
 
@@ -92,10 +95,18 @@ def all_items(library: ProjectLibrary, owner_filter: str | None = None) -> list[
 def test_deleted_items_are_listed_and_restored_together_unchanged(library: ProjectLibrary) -> None:
     voice, kept = one_of_each(library)
     items = all_items(library)
-    assert [item.kind for item in items] == ["character", "replacement", "part", "project", "voice", "take"]
-    assert [item.title for item in items] == ["Ann", "A book", "Dog.", "A book", "Anna", "words req_1"]
+    assert [item.kind for item in items] == [
+        "dictionary",
+        "character",
+        "replacement",
+        "part",
+        "project",
+        "voice",
+        "take",
+    ]
+    assert [item.title for item in items] == ["GIF", "Ann", "A book", "Dog.", "A book", "Anna", "words req_1"]
     assert [(item.parts, item.project_id) for item in items] == [
-        (1, kept.id), (2, kept.id), (None, kept.id), (2, None), (None, None), (None, None),
+        (1, kept.id), (1, kept.id), (2, kept.id), (None, kept.id), (2, None), (None, None), (None, None),
     ]  # fmt: skip
     with pytest.raises(NotFound, match="not in the trash"):
         library.trash.page(None, after="req_none")
@@ -104,7 +115,7 @@ def test_deleted_items_are_listed_and_restored_together_unchanged(library: Proje
     assert library.takes.get("req_1", "me").deleted is None
     assert library.voices.get("anna").samples == voice.samples
     assert [part.text for part in library.projects.parts(kept.id, "me")] == ["Cat.", "Cats.", "Dog."]
-    book = library.projects.get(items[3].id, "me")
+    book = library.projects.get(items[4].id, "me")
     assert (book.parts["done"], book.paused) == (1, False)
     assert library.trash.restore([(item.kind, item.id) for item in items], "me") == []
 
@@ -116,19 +127,19 @@ def test_trash_of_another_owner_cannot_be_listed_restored_or_emptied(library: Pr
     assert library.trash.restore([(item.kind, item.id) for item in items], "you") == []
     assert library.trash.empty("you") == 0 and library.trash.empty("you", "project") == 0
     assert library.trash.empty("you", ids=[items[0].id]) == 0 and all_items(library) == items
-    assert library.trash.empty("me", "voice") == 1 and library.trash.empty("me") == 5
+    assert library.trash.empty("me", "voice") == 1 and library.trash.empty("me") == 6
     assert all_items(library) == [] and files(library) == set()
 
 
 def test_emptying_the_trash_deletes_all_data_of_an_item(library: ProjectLibrary) -> None:
     one_of_each(library)
     take(library, "req_2")
-    [_, replacement, part, book, _, _] = all_items(library)
+    [_, _, replacement, part, book, _, _] = all_items(library)
     assert len(files(library)) == 4
     assert library.trash.empty(None, "project", [part.id, replacement.id]) == 0, "no other kind is meant"
     assert library.trash.empty(None, ids=[book.id]) == 1
     assert len(files(library)) == 2, "two takes of its parts"
-    assert library.trash.empty(None) == 5
+    assert library.trash.empty(None) == 6
     assert len(files(library)) == 1, "another take has the same sound"
     assert [library.takes.count(TakeFilter()), library.voices.count(), len(library.projects.page(None))] == [1, 0, 1]
     assert library.trash.empty(None) == 0
@@ -179,7 +190,7 @@ def test_trash_expires_after_its_days_or_at_once_if_zero(library: ProjectLibrary
     one_of_each(library)
     age_trash(library, 7 * DAY - 60)
     library.trash.expire()
-    assert len(all_items(library)) == 6
+    assert len(all_items(library)) == 7
     age_trash(library, 120)
     items = [("take", "req_1"), ("voice", "anna")]
     assert all_items(library) == [] and library.trash.restore(items, None) == []  # type: ignore[arg-type]
@@ -206,7 +217,7 @@ def test_reading_the_library_does_not_empty_its_trash(library: ProjectLibrary) -
     one_of_each(library)
     age_trash(library, DAY)
     other = ProjectLibrary(library.home, trash_days=0.5)
-    assert all_items(other) == [] and len(all_items(library)) == 6
+    assert all_items(other) == [] and len(all_items(library)) == 7
 
 
 def test_restoring_a_taken_name_is_refused_and_restores_nothing(library: ProjectLibrary) -> None:
@@ -215,7 +226,7 @@ def test_restoring_a_taken_name_is_refused_and_restores_nothing(library: Project
     library.voices.create(VoiceFields(name="ANNA"), [new_sample()])
     with pytest.raises(NameTaken):
         library.trash.restore(items, None)
-    assert len(all_items(library)) == 6
+    assert len(all_items(library)) == 7
 
 
 def test_restored_project_is_paused_and_refused_beyond_the_project_limit(
