@@ -12,7 +12,7 @@ from urllib.parse import urlparse
 import httpx
 import pytest
 from fastapi import FastAPI
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 from starlette.types import Receive, Scope, Send
 
 from launch import startup as studio_app
@@ -101,17 +101,21 @@ def test_keys_have_names_limits_and_rights_and_a_lost_key_is_requested_again(
         expect(screen.script).to_have_value("What I wrote")
         expect(screen.takes).to_have_count(5)  # the refused click is carried out
 
-        page.context.clear_cookies()
-        screen.speak.click()
-        dialog.get_by_label("Key").fill("first")
-        dialog.get_by_role("button", name="Sign in").click()
-        expect(signed_in).to_have_text("ann")
-        screen.ready()
-        expect(screen.script).not_to_have_value("What I wrote")  # another person
-        expect(screen.takes).to_have_count(0)
+        continue_as_another_person(screen, dialog)
         go(page, "Settings")
         expect(area).to_contain_text(str(tmp_path))
         expect(area.get_by_text("All settings")).to_be_visible()
+
+
+def continue_as_another_person(screen: Screen, dialog: Locator) -> None:
+    screen.page.context.clear_cookies()
+    screen.speak.click()
+    dialog.get_by_label("Key").fill("first")
+    dialog.get_by_role("button", name="Sign in").click()
+    expect(screen.page.locator("#signed-in")).to_have_text("ann")
+    screen.ready()
+    expect(screen.script).not_to_have_value("What I wrote")
+    expect(screen.takes).to_have_count(0)
 
 
 def test_page_speaks_after_sign_in(voices_folder: Path, new_page: Callable[[], Page], tmp_path: Path) -> None:
