@@ -204,7 +204,7 @@ class EngineInfo:
     sampling: Sampling = field(default_factory=Sampling)
     """What its takes are usually sampled with; the seed means nothing."""
     remembers: bool = True
-    """Whether it takes `Utterance.history`; else each utterance begins anew."""
+    """Whether it uses `Utterance.history` as context; if not, each utterance starts without any."""
     cannot_align: str | None = None
     """Why word times cannot be computed; None where they can."""
     gpu: Gpu | None = None

@@ -85,6 +85,6 @@ class FileJobs:
     async def cancel(self, kind: str, key: str, caller: JobCaller) -> None:
         job = self._jobs.get(key)
         if job is None or job.caller != caller.name:
-            raise NotFound("this file is no longer being made", "job")
+            raise NotFound("this file is no longer being generated", "job")
         job.cancel()
         del self._jobs[key]  # it ends at its next step, which may have to wait for its turn

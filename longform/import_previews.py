@@ -48,7 +48,7 @@ class ImportPreviews:
     def keep(
         self, caller: str, document: Document, sections: tuple[Section, ...], kind: str, file_name: str, notes: bool
     ) -> ImportPreview:
-        """Keep a document. Raises TooManyRequests if no caller's documents are longer, and there is no room for it."""
+        """Keep a document. Raises TooManyRequests if only the removal of shorter ones could make room for it."""
         preview = ImportPreview(caller, document, sections, kind, file_name, notes, time.time() + SECONDS)
         self._expire()
         own_ids = [item.id for item in self._previews.values() if item.caller == caller]

@@ -113,7 +113,7 @@ class Quantizer(nn.Module):
         raise NotImplementedError
 
     def codes(self, z: Tensor) -> Tensor:
-        """What is quantised, (rows, dim, frames) → codes (rows, codebooks, frames)."""
+        """Latents just before quantisation (rows, dim, frames) → codes (rows, codebooks, frames)."""
         raise NotImplementedError
 
     def decode(self, codes: Tensor, state: StreamState | None = None) -> Tensor:

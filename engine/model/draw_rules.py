@@ -1,4 +1,4 @@
-"""How each family samples a frame: what is barred, what counts as repetition, and what a row remembers for that.
+"""How each family samples a frame: which tokens it excludes, what it counts as repetition, and what it remembers.
 
 The kernel `sample` has each of them built in; every other frame asks its model's rule.
 """

@@ -115,7 +115,7 @@ class Sizing:
         is_set = bool(config.max_rows and config.max_context) or self._place.device.type == "cpu"
         tries = [size for size in self._tries if below is None or self.plan(size).total < below.total]
         if not tries:
-            raise ConfigError(f"memory ran out with {below}, and there is no smaller size to try")
+            raise ConfigError(f"memory ran out with {below}; there is no smaller size to try")
         return largest(tries, self.plan, budget, is_set)
 
     def smallest(self) -> tuple[EngineSize, MemoryPlan]:

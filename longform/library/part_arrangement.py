@@ -95,9 +95,7 @@ class Arrangement:
             part = part_of(db, project_id, part_id)
             check_unchanged(part, text)
             if not text[:at].strip() or not text[at:].strip():
-                raise InvalidRequest(
-                    "there is no text on one side of this position: split a part between two words", "at"
-                )
+                raise InvalidRequest("one side of this position has no text; split the part between two words", "at")
             part_fields = {field.name: getattr(part, field.name) for field in fields(NewPart)}
             gap = len(text[:at].rstrip()), len(text) - len(text[at:].lstrip())
             changes = {

@@ -79,7 +79,7 @@ export class Direction extends EventTarget {
     this.#open(false);
   }
 
-  /** Clear the fields: what was set with them is set no longer. */
+  /** Reset all fields, so that the next direction starts without any changes. */
   clear() {
     for (const name of ["voice", "character", "delivery", "tag"]) this.part(`selected-${name}`).value = UNCHANGED;
     for (const name of ["speed", "gap"]) this.part(`selected-${name}`).value = "";
