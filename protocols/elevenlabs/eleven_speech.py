@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import astuple, dataclass
 from typing import Annotated, Any, Literal
 
@@ -137,9 +137,9 @@ def with_pauses(text: str) -> str:
     return _BREAK.sub(mark, text)
 
 
-VOICE = "/v1/text-to-speech/{voice_id}"
+TIMED = "/with-timestamps"
 SOUND = answers(*sorted({MEDIA_TYPES[name] for name, _, _ in FORMATS.values()}))
-TIMED = answers("application/json")
+TIMES = answers("application/json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,49 +161,34 @@ class ElevenSpeechRoutes:
 
     def router(self) -> APIRouter:
         routes = APIRouter(prefix=PREFIX, tags=["elevenlabs"])
-        dialogue = "/v1/text-to-dialogue"
-        for stream in ("", "/stream"):
-            routes.post(f"{VOICE}{stream}", openapi_extra=SOUND, response_class=Response)(self.convert)
-            routes.post(f"{dialogue}{stream}", openapi_extra=SOUND, response_class=Response)(self.converse)
-            timed = f"{stream}/with-timestamps"
-            routes.post(f"{VOICE}{timed}", openapi_extra=TIMED, response_class=Response)(self.convert_timed)
-            routes.post(f"{dialogue}{timed}", openapi_extra=TIMED, response_class=Response)(self.converse_timed)
+        for path, handler in (("text-to-speech/{voice_id}", self.convert), ("text-to-dialogue", self.converse)):
+            for end, content in (("", SOUND), ("/stream", SOUND), (TIMED, TIMES), (f"/stream{TIMED}", TIMES)):
+                routes.post(f"/v1/{path}{end}", openapi_extra=content, response_class=Response)(handler)
         return routes
 
     async def convert(
         self, voice_id: str, body: JsonBody[ElevenSpeech], request: Request, delivery: Delivered
     ) -> Response:
-        """Generate speech."""
+        """Generate speech; ``with-timestamps`` with the times of all characters: one JSON object with the file in
+        base64, or, for a ``stream``, lines of JSON, in which the times of a passage come once it is generated."""
         return await self._send(request, body.request_in(voice_id, *astuple(delivery)), len(body.text))
 
-    async def convert_timed(
-        self, voice_id: str, body: JsonBody[ElevenSpeech], request: Request, delivery: Delivered
-    ) -> Response:
-        """Generate speech with the times of all characters: one JSON object with the file in base64; or lines of JSON,
-        in which the times of a passage come once it is generated."""
-        return await self._send(request, body.request_in(voice_id, *astuple(delivery)), len(body.text), is_timed=True)
-
     async def converse(self, body: JsonBody[ElevenDialogue], request: Request, delivery: Delivered) -> Response:
-        """Generate a dialogue."""
-        return await self._send(request, body.request_in(*astuple(delivery)), body.size)
-
-    async def converse_timed(self, body: JsonBody[ElevenDialogue], request: Request, delivery: Delivered) -> Response:
-        """Generate a dialogue with the times of all characters, and of its turns as ``voice_segments``: one JSON
-        object, or lines of JSON."""
-        dialogue = body.request_in(*astuple(delivery))
-        segments = await to_thread.run_sync(body.segments, dialogue)
-        return await self._send(request, dialogue, body.size, True, segments)
+        """Generate a dialogue; ``with-timestamps`` as for speech, and with the times of its turns as
+        ``voice_segments``."""
+        return await self._send(request, body.request_in(*astuple(delivery)), body.size, body.segments)
 
     async def _send(
         self,
         request: Request,
         wanted: SpeechRequest,
         characters: int,
-        is_timed: bool = False,
-        segments: VoiceSegments | None = None,
+        segments_of: Callable[[SpeechRequest], VoiceSegments | None] = lambda _: None,
     ) -> Response:
+        is_timed = request.url.path.endswith(TIMED)
         if is_timed:
             self._service.check_alignment()
+        segments = await to_thread.run_sync(segments_of, wanted) if is_timed else None
         origin = Origin(request.state.request_id, request.state.caller, live=True)
         speech = await until_hangup(request, self._service.speak(wanted, origin))
         if not is_timed:

@@ -111,15 +111,11 @@ class _Context:
 
 def eleven_sockets(service: SpeechService) -> APIRouter:
     routes = APIRouter(prefix=PREFIX)
-    voice = "/v1/text-to-speech/{voice_id}"
 
-    @routes.websocket(f"{voice}/stream-input")
+    @routes.websocket("/v1/text-to-speech/{voice_id}/stream-input")
+    @routes.websocket("/v1/text-to-speech/{voice_id}/multi-stream-input")
     async def stream_input(websocket: WebSocket, voice_id: str) -> None:
-        await _Session(websocket, service, voice_id, is_multi=False).serve()
-
-    @routes.websocket(f"{voice}/multi-stream-input")
-    async def multi_stream_input(websocket: WebSocket, voice_id: str) -> None:
-        await _Session(websocket, service, voice_id, is_multi=True).serve()
+        await _Session(websocket, service, voice_id).serve()
 
     return routes
 
@@ -127,9 +123,9 @@ def eleven_sockets(service: SpeechService) -> APIRouter:
 class _Session(TextSocket):
     """Contexts are spoken at the same time, as an interrupted one must not delay its successor."""
 
-    def __init__(self, websocket: WebSocket, service: SpeechService, voice_id: str, is_multi: bool) -> None:
+    def __init__(self, websocket: WebSocket, service: SpeechService, voice_id: str) -> None:
         super().__init__(websocket, service)
-        self._voice_id, self._is_multi = voice_id, is_multi
+        self._voice_id, self._is_multi = voice_id, websocket.url.path.endswith("/multi-stream-input")
         query = websocket.query_params
         self._query = {name: query[name] for name in IN_THE_QUERY if query.get(name)}
         self._options = SocketOptions()
