@@ -46,10 +46,6 @@ ONLY = "default"
 """The context of messages without one."""
 KEYS = ("xi-api-key", "xi_api_key", "authorization")
 """Where a first message may have its key."""
-IN_THE_QUERY = (
-    *("output_format", "enable_logging", "auto_mode", "sync_alignment", "inactivity_timeout", "seed"),
-    "apply_text_normalization",
-)
 IN_A_FIRST_MESSAGE = ("voice_settings", "generation_config", "pronunciation_dictionary_locators")
 
 
@@ -126,8 +122,8 @@ class _Session(TextSocket):
     def __init__(self, websocket: WebSocket, service: SpeechService, voice_id: str) -> None:
         super().__init__(websocket, service)
         self._voice_id, self._is_multi = voice_id, websocket.url.path.endswith("/multi-stream-input")
-        query = websocket.query_params
-        self._query = {name: query[name] for name in IN_THE_QUERY if query.get(name)}
+        in_the_query = SocketOptions.model_fields.keys() - {"text", *IN_A_FIRST_MESSAGE}
+        self._query = {name: value for name, value in websocket.query_params.items() if name in in_the_query and value}
         self._options = SocketOptions()
         self._is_aligned = True
         self._contexts: dict[str, _Context] = {}
