@@ -58,24 +58,23 @@ class VoiceSettings(BaseModel):
 class SpeechFields(BaseModel):
     """What all requests for speech have. Unknown fields are ignored, null means absent."""
 
+    voice_settings: VoiceSettings | None = None
     seed: Seed | None = None
     apply_text_normalization: Normalization | None = None
     pronunciation_dictionary_locators: Lacking = None
 
-    def speech_request(
-        self, spoken: dict[str, Any], settings: VoiceSettings | None, output_format: str | None, store: bool
-    ) -> SpeechRequest:
+    def speech_request(self, spoken: dict[str, Any], output_format: str | None, store: bool) -> SpeechRequest:
         """``spoken``: the text and its voices. Raises InvalidRequest."""
         audio_format, sample_rate, bit_rate = file_of(output_format)
-        stability, speed = (settings.stability, settings.speed) if settings else (None, None)
+        settings = self.voice_settings or VoiceSettings()
         return SpeechRequest(
             **spoken | {"text": with_pauses(spoken["text"])},
             format=audio_format,
             sample_rate=sample_rate,
             bit_rate=bit_rate,
             seed=self.seed,
-            temperature=None if stability is None else temperature_of(stability),
-            speed=1.0 if speed is None else speed,
+            temperature=None if settings.stability is None else temperature_of(settings.stability),
+            speed=1.0 if settings.speed is None else settings.speed,
             normalize={"on": True, "off": False}.get(self.apply_text_normalization or "auto"),
             store=store,
         )
@@ -85,13 +84,11 @@ class ElevenSpeech(SpeechFields):
     """A text and the options of its speech."""
 
     text: str
-    voice_settings: VoiceSettings | None = None
     audio_effects: Lacking = None
 
     def request_in(self, voice_id: str, output_format: str | None, store: bool) -> SpeechRequest:
         """Raises InvalidRequest."""
-        spoken = {"text": self.text, "voice": voice_of(voice_id)}
-        return self.speech_request(spoken, self.voice_settings, output_format, store)
+        return self.speech_request({"text": self.text, "voice": voice_of(voice_id)}, output_format, store)
 
 
 class DialogueInput(BaseModel):
@@ -105,7 +102,7 @@ class ElevenDialogue(SpeechFields):
     """The turns of a dialogue, and the options of its speech."""
 
     inputs: list[DialogueInput] = Field(min_length=1, max_length=MAX_TURNS)
-    settings: VoiceSettings | None = None
+    voice_settings: VoiceSettings | None = Field(None, alias="settings")
 
     def request_in(self, output_format: str | None, store: bool) -> SpeechRequest:
         """Raises InvalidRequest."""
@@ -114,12 +111,7 @@ class ElevenDialogue(SpeechFields):
         spoken = dialogue_fields(turns, [voice_of(voice_id) for voice_id in voices])
         if not spoken["cast"]:
             raise InvalidRequest("the text of every input is blank; send a text to speak", "inputs")
-        return self.speech_request(spoken, self.settings, output_format, store)
-
-    @property
-    def size(self) -> int:
-        """Characters."""
-        return sum(len(entry.text) for entry in self.inputs)
+        return self.speech_request(spoken, output_format, store)
 
     def segments(self, request: SpeechRequest) -> VoiceSegments:
         """The turns of its request. Blocking: milliseconds."""
@@ -176,7 +168,8 @@ class ElevenSpeechRoutes:
     async def converse(self, body: JsonBody[ElevenDialogue], request: Request, delivery: Delivered) -> Response:
         """Generate a dialogue; ``with-timestamps`` as for speech, and with the times of its turns as
         ``voice_segments``."""
-        return await self._send(request, body.request_in(*astuple(delivery)), body.size, body.segments)
+        characters = sum(len(entry.text) for entry in body.inputs)
+        return await self._send(request, body.request_in(*astuple(delivery)), characters, body.segments)
 
     async def _send(
         self,
