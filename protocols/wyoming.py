@@ -38,7 +38,7 @@ from studio.api.text_socket import FIRST_SECONDS, IDLE_SECONDS, WrittenText
 from studio.errors import REFUSALS, InvalidRequest, TooCostly, TooManyRequests
 from studio.services import Studio
 from studio.speech.request import SpeechRequest, new_request_id
-from studio.supervisor import HealthCheck, end_tasks
+from studio.supervisor import HealthCheck, end_tasks, first_of
 from studio.voices.recogniser import Transcription
 
 ABOUT = {"name": "Fish Voice Studio", "url": ""}
@@ -126,15 +126,9 @@ class WyomingConnection:
 
     async def serve(self) -> None:
         """Run until the client leaves, is silent for too long, or makes an error."""
-        tasks = [asyncio.create_task(work) for work in (self._read(), self._speak())]
         try:
             try:
-                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                await end_tasks(*tasks)  # the reader too, before what is left is discarded
-            try:
-                for task in done:
-                    task.result()
+                await first_of(self._read(), self._speak())
             except (ApiError, *REFUSALS, EngineError) as error:
                 refusal = describe(error)
                 await self._send("error", text=refusal.message, code=refusal.code or str(refusal.status))
