@@ -26,6 +26,7 @@ from manuscript.untrusted import Cover
 from studio.errors import REFUSALS, LibraryUnavailable
 from studio.library.private_files import make_private_folder, open_privately, unfinished
 from studio.library.shares import Shares
+from studio.supervisor import end_tasks
 from studio.work import WorkQueue
 
 log = logging.getLogger(__name__)
@@ -103,10 +104,7 @@ class Feeds:
 
     async def close(self) -> None:
         """Stop making files."""
-        tasks = list(self._making.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(*self._making.values())
 
     def _lay_out(self, project_id: str) -> tuple[Feed, set[Path]]:
         """All episodes of a project, and the files that it has. Raises NotFound."""
