@@ -83,7 +83,8 @@ class ThreadTurn:
 
 
 class WorkQueue:
-    """Used from one event loop. Next is the waiting caller with the least work running; among equals, the first.
+    """Used from one event loop. Next is the waiting caller with the least work running; among equals, not the one
+    whose work has just ended, then the first.
 
     When a caller leaves, its waiting work is dropped, and its running work ends at its next step.
     """
@@ -214,6 +215,7 @@ class WorkQueue:
         self._running[caller] -= 1
         if not self._running[caller]:
             del self._running[caller]
+        self._waiting = deque(sorted(self._waiting, key=lambda entry: entry[0] == caller))
         while self._waiting:
             chosen = min(self._waiting, key=lambda entry: self._running[entry[0]])
             self._waiting.remove(chosen)

@@ -125,7 +125,7 @@ class SpeechService:
             references = await active.run(self._references_of(request, plan, engine, origin))
             parts = beginning.parts if beginning else ()
             turns = None if history is None else history.for_codec(engine.info.codec_fingerprint)
-            sounds = Conversation(engine, plan, references, turns, origin.patient, parts).sounds()
+            sounds = Conversation(engine, plan, references, origin, turns, parts).sounds()
             sounds = beginning.continued_by(sounds) if beginning else sounds
             return await Speech.open(active, sounds, request, engine)
         except EngineFull as error:
