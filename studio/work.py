@@ -158,24 +158,25 @@ class WorkQueue:
 
     @asynccontextmanager
     async def turn(self, caller: str, patient: bool = False) -> AsyncIterator[ThreadTurn]:
-        """Wait for a place in the queue, then for a turn. ``patient``: for work with another limit.
+        """Wait for a place in the queue, then for a turn. ``patient``: for work with another limit, which
+        takes no place.
 
         Raises QueueFull, TooManyRequests.
         """
-        with self._place(caller, patient):
+        with contextlib.nullcontext() if patient else self._place(caller):
             async with self._turn(caller):
                 yield ThreadTurn(self._job(), self._threads)
 
     @contextlib.contextmanager
-    def _place(self, caller: str, patient: bool = False) -> Generator[None, None, None]:
+    def _place(self, caller: str) -> Generator[None, None, None]:
         kind, count, total = self._kind, self._places[caller], self._places.total()
-        if not patient and total >= kind.at_once + kind.waiting:
+        if total >= kind.at_once + kind.waiting:
             raise QueueFull(
                 f"{kind.at_once} {kind.plural} are being {kind.done} and {kind.waiting} are waiting, the maximum; "
                 "try again in a moment",
                 5,
             )
-        if not patient and count >= kind.per_caller:
+        if count >= kind.per_caller:
             raise TooManyRequests(
                 f"{count} of your {kind.plural} are being {kind.done} or waiting; at most {kind.per_caller} are "
                 "allowed at a time: wait for one of them",

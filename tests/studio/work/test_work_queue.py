@@ -95,9 +95,13 @@ async def test_full_queue_or_share_refuses_all_but_patient_callers() -> None:
 
     tasks.append(asyncio.create_task(patient()))  # type: ignore[arg-type]
     await until_waiting(queue, 4)
+    tasks.pop(2).cancel()
+    await until_waiting(queue, 3)
+    tasks.append(asyncio.create_task(queue.run("c", held, "again")))  # in the place of the one who has left
+    await until_waiting(queue, 4)
     held.gate.set()
     await asyncio.gather(*tasks)
-    assert held.begun == ["0", "b", "c", "patient", "1"]
+    assert held.begun == ["0", "c", "patient", "1", "again"]
 
 
 async def test_slow_work_is_refused_with_the_limit_and_the_remedy() -> None:
