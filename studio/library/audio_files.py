@@ -40,6 +40,8 @@ class Draft:
     pieces: Sequence[bytes] = field(repr=False)
     path: Path
     """Temporary path, until the file is kept."""
+    replaces: bool
+    """Whether it replaces a file that is damaged."""
 
 
 class AudioFiles:
@@ -81,7 +83,7 @@ class AudioFiles:
         folders = set[Path]()
         for draft in drafts:
             path = self.path(draft.digest)
-            if path.exists():
+            if path.exists() and not draft.replaces:
                 continue
             self.added.append(draft.digest)
             try:
@@ -99,9 +101,9 @@ class AudioFiles:
         for piece in pieces:
             sha256.update(piece)
         path = self.path(sha256.hexdigest())
-        draft = Draft(path.name, pieces, unfinished(path))
+        draft = Draft(path.name, pieces, unfinished(path), replaces=_is_damaged(path))
         drafts.append(draft)
-        if not path.exists():
+        if draft.replaces or not path.exists():
             make_private_folder(path.parent)
             _write_synced(draft.path, pieces)
         return draft
@@ -152,6 +154,13 @@ class AudioFiles:
         for path in self._folder.glob("[0-9a-f][0-9a-f]/*"):
             if _OWN.fullmatch(path.name) and path.is_file():
                 yield path.name, path
+
+
+def _is_damaged(path: Path) -> bool:
+    if not path.is_file():
+        return path.exists()
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() != path.name
 
 
 def _in_parallel(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:

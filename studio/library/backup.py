@@ -131,8 +131,6 @@ class Backup:
             copy = copies.path(digest)
             if _is_whole(copy, self._files.path(digest)):
                 continue
-            if copy.exists():
-                copy.unlink()
             try:
                 data = self._files.read(digest)
             except (*REFUSALS, OSError):  # only this file is unreadable

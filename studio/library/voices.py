@@ -309,7 +309,6 @@ class Voices:
             with self._store.reading() as db:
                 if not db.execute("select 1 from samples where clip = ?", [digest]).fetchone():
                     return False
-            self._store.files.remove(digest)  # a file that exists is not written again
             with self._store.adding([[clip]]):
                 return True
 
