@@ -24,7 +24,7 @@ from longform.library.row_mapping import (
 )
 from manuscript.passages import MAX_PART_TEXT
 from speechtext.characters import normalize
-from studio.errors import InvalidRequest, NotFound
+from studio.errors import EditConflict, InvalidRequest, NotFound
 from studio.library.schema import Database, select
 from studio.library.store import Store
 from studio.library.trash import PutBack, Trash, Trashed, now
@@ -163,9 +163,15 @@ class _Undo:
     """The way back from a replacement."""
 
     def __init__(self, replacement: dict[str, Any]) -> None:
-        self.id, self._project_id = replacement["id"], replacement["project_id"]
+        self.row, self.id, self._project_id = replacement, replacement["id"], replacement["project_id"]
         edits: list[Edit] = json.loads(replacement["parts"])
         self.edits = _Edits({part_id: (after, before) for part_id, before, after in edits})
+
+    def rest(self, outcome: Outcome) -> list[Edit]:
+        """The edits of the parts that an outcome leaves as they are."""
+        undone = {part_id for part_id, *_ in outcome.edits}
+        texts = self.edits.texts.items()
+        return [(part_id, before, after) for part_id, (after, before) in texts if part_id not in undone]
 
     def outcome(self, db: Database, recipes: Recipes) -> Outcome:
         """Deleted parts get their earlier texts too: they can be restored later."""
@@ -186,7 +192,7 @@ def _edits(texts: Iterable[tuple[str, int, str]], pattern: re.Pattern[str], new_
 
 def _keep(db: Database, project_id: str, count: int, edits: str) -> None:
     """Move the earlier texts, the edits as JSON, to the trash, and delete the oldest beyond MAX_KEPT."""
-    row = {"id": f"repl_{secrets.token_hex(12)}", "project_id": project_id, "parts": edits}
+    row = {"id": _new_id(), "project_id": project_id, "parts": edits}
     db.table("replaced_texts").insert(row | {"count": count, "deleted": now()})
     query = "select id from replaced_texts where project_id = ? order by deleted desc, rowid desc limit -1 offset ?"
     db.execute(f"delete from replaced_texts where id in ({query})", [project_id, MAX_KEPT])
@@ -201,18 +207,32 @@ def _prepared(db: Database, rows: Sequence[dict[str, Any]]) -> PutBack:
 
 
 def _put_back_all(db: Database, rows: Sequence[dict[str, Any]], computed: Mapping[str, Recipes] | None = None) -> None:
+    """What of a replacement cannot be undone before later changes are, stays in the trash. Raises EditConflict."""
     for replacement in rows:
         row, recipes = row_to_restore_to(db, replacement["project_id"]), (computed or {}).get(replacement["id"])
-        _put_back(db, row, _Undo(replacement), recipes)
+        if not _put_back(db, row, _Undo(replacement), recipes, keeps_rest=True).parts:
+            raise EditConflict("the texts of these parts have changed since; undo the later changes first", "ids")
 
 
-def _put_back(db: Database, row: dict[str, Any], undo: _Undo, computed: Recipes | None = None) -> UndoResult:
-    """Restore the texts of a replacement in its project ``row``; ``computed``: the recipes of its parts."""
+def _put_back(
+    db: Database, row: dict[str, Any], undo: _Undo, computed: Recipes | None = None, keeps_rest: bool = False
+) -> UndoResult:
+    """Restore the texts of a replacement in its project ``row``; ``computed``: the recipes of its parts.
+
+    ``keeps_rest``: what is not restored stays in the trash.
+    """
     outcome = undo.outcome(db, recipes_of(db, row, computed))
+    if keeps_rest and (rest := undo.rest(outcome)):
+        new_row = undo.row | {"id": _new_id(), "parts": json.dumps(rest), "count": len(rest)}
+        db.table("replaced_texts").insert(new_row)  # before the other is deleted, whose number it would get
     db.table("replaced_texts").delete_where("id = ?", [undo.id])
     write_outcome(db, outcome, {})
     touch(db, row)
     return UndoResult(len(outcome.edits), len(undo.edits.texts) - len(outcome.edits))
+
+
+def _new_id() -> str:
+    return f"repl_{secrets.token_hex(12)}"
 
 
 def _clean(field: str, text: str, limit: int) -> str:

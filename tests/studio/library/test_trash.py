@@ -11,7 +11,7 @@ from longform.library.project_records import NewPart, PartChanges, Project, Proj
 from longform.library.project_repository import ProjectLibrary
 from longform.library.replacements import TextReplacement
 from manuscript.passages import NewCharacter
-from studio.errors import InvalidRequest, LibraryUnavailable, NameTaken, NotFound
+from studio.errors import EditConflict, InvalidRequest, LibraryUnavailable, NameTaken, NotFound
 from studio.library import TakeFilter, Voice, VoiceFields
 from studio.library.entries import DictionaryScope, Pronunciation
 from studio.library.take import NewTake, Take
@@ -256,12 +256,23 @@ def test_replacements_are_undone_newest_first_or_individually(library: ProjectLi
         return [part.text for part in library.projects.parts(book.id, "me")]
 
     assert texts() == ["Cow.", "Hen."]
+    [_, second, first] = [item.id for item in library.trash.page("me")]
+    with pytest.raises(EditConflict, match="have changed since"):  # and nothing of it is lost
+        library.trash.restore([("replacement", second)], "me")
     library.replacements.undo(book.id, "me")
     assert texts() == ["Cow.", "Pig."]
-    [_, first] = library.trash.page("me")
-    library.trash.restore([("replacement", first.id)], "me")
+    library.trash.restore([("replacement", first)], "me")
     assert texts() == ["Cat.", "Pig."]
     library.replacements.undo(book.id, "me")
     assert texts() == ["Cat.", "Dog."]
     with pytest.raises(NotFound, match="no replacement to undo"):
         library.replacements.undo(book.id, "me")
+    library.replacements.replace(book.id, "me", TextReplacement(".", "!"))
+    library.replacements.replace(book.id, "me", TextReplacement("dog!", "Pig!"))
+    [second, first] = [item.id for item in library.trash.page("me")]
+    library.trash.restore([("replacement", first)], "me")  # where the text is still its own
+    assert texts() == ["Cat.", "Pig!"] and [item.parts for item in library.trash.page("me")] == [1, 1]
+    library.trash.restore([("replacement", second)], "me")
+    [rest] = library.trash.page("me")
+    library.trash.restore([("replacement", rest.id)], "me")
+    assert texts() == ["Cat.", "Dog."] and library.trash.page("me") == []
