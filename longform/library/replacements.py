@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from longform.library.part_order import AMONG
 from longform.library.project_records import Recipes
 from longform.library.row_mapping import (
     Outcome,
@@ -113,7 +114,7 @@ class Replacements:
             reword, total = _edits(_texts(db, project_id), pattern, new_text)
             outcome = outcome_of(db, recipes, "project_id = ?", [project_id], {}, reword)
         encoded_edits = json.dumps(outcome.edits)
-        with self._store.writing() as db:
+        with self._trash.deleting() as db:
             row = row_of(db, project_id, owner_filter)
             recipes = recipes_of(db, row, recipes)
             if outcome_of(db, recipes, "project_id = ?", [project_id], {}, reword) is not outcome:  # it was edited
@@ -124,7 +125,6 @@ class Replacements:
                 _keep(db, project_id, len(outcome.edits), encoded_edits)
                 write_outcome(db, outcome, {})
                 touch(db, row)
-        self._trash.expire()  # also the earlier texts, if the trash keeps nothing
         return Matches(total, len(outcome.edits))
 
     def undo(self, project_id: str, owner_filter: str | None) -> UndoResult:
@@ -212,6 +212,8 @@ def _put_back_all(db: Database, rows: Sequence[dict[str, Any]], computed: Mappin
         row, recipes = row_to_restore_to(db, replacement["project_id"]), (computed or {}).get(replacement["id"])
         if not _put_back(db, row, _Undo(replacement), recipes, keeps_rest=True).parts:
             raise EditConflict("the texts of these parts have changed since; undo the later changes first", "ids")
+    # After all of them: what stays would get the number of a row that is gone, and be taken for it.
+    db.execute(f"delete from replaced_texts where id {AMONG}", [json.dumps([row["id"] for row in rows])])
 
 
 def _put_back(
@@ -219,13 +221,14 @@ def _put_back(
 ) -> UndoResult:
     """Restore the texts of a replacement in its project ``row``; ``computed``: the recipes of its parts.
 
-    ``keeps_rest``: what is not restored stays in the trash.
+    ``keeps_rest``: what is not restored stays in the trash, in a new row; the replacement's own is left to the caller.
     """
     outcome = undo.outcome(db, recipes_of(db, row, computed))
-    if keeps_rest and (rest := undo.rest(outcome)):
+    if not keeps_rest:
+        db.table("replaced_texts").delete_where("id = ?", [undo.id])
+    elif rest := undo.rest(outcome):
         new_row = undo.row | {"id": _new_id(), "parts": json.dumps(rest), "count": len(rest)}
-        db.table("replaced_texts").insert(new_row)  # before the other is deleted, whose number it would get
-    db.table("replaced_texts").delete_where("id = ?", [undo.id])
+        db.table("replaced_texts").insert(new_row)
     write_outcome(db, outcome, {})
     touch(db, row)
     return UndoResult(len(outcome.edits), len(undo.edits.texts) - len(outcome.edits))

@@ -75,9 +75,9 @@ class Sessions:
             with contextlib.suppress(FileNotFoundError):  # another process has removed it
                 begun[path] = path.stat().st_mtime
         newest = sorted(begun, key=begun.__getitem__, reverse=True)
-        expired = [path for path in newest[:MAX_SESSIONS] if begun[path] < now() - LIFETIME_SECONDS]
-        for path in [*newest[MAX_SESSIONS:], *expired]:
-            path.unlink(missing_ok=True)
+        for number, path in enumerate(newest):
+            if number >= MAX_SESSIONS or begun[path] < now() - LIFETIME_SECONDS:
+                path.unlink(missing_ok=True)
 
 
 def _digest(token: str) -> str:

@@ -264,10 +264,7 @@ def _copy_database(source: Path, target: Path) -> set[str]:
 
     Raises sqlite3.Error for a damaged one, whose snapshots would soon replace the good ones.
     """
-    with (
-        contextlib.closing(sqlite3.connect(source)) as original,
-        contextlib.closing(sqlite3.connect(target)) as copy,
-    ):
+    with contextlib.closing(sqlite3.connect(source)) as original, contextlib.closing(sqlite3.connect(target)) as copy:
         original.backup(copy)
         copy.execute("pragma journal_mode = delete")
         _check_integrity(copy)
