@@ -101,10 +101,8 @@ def _write_qwen(folder: Path, device: torch.device, tree: dict[str, Any]) -> Pat
     (folder / "tokenizer_config.json").write_text(json.dumps({"added_tokens_decoder": added}))
     (folder / "generation_config.json").write_text(json.dumps(GENERATION))
     codec = speech_tokenizer_config(predictor["vocab_size"], talker["num_code_groups"])
-    codec |= {
-        "encoder_config": codec["encoder_config"] | MIMI,
-        "decoder_config": codec["decoder_config"] | QWEN_DECODER,
-    }
+    encoder, decoder = codec["encoder_config"] | MIMI, codec["decoder_config"] | QWEN_DECODER
+    codec |= {"encoder_config": encoder, "decoder_config": decoder}
     write_codec(folder / "speech_tokenizer", codec)
     return folder
 

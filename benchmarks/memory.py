@@ -104,7 +104,7 @@ def measure(config: EngineConfig, amount: Amount = ONE_ROUND) -> dict[str, Any]:
 
 
 def measure_card(checkpoint: str, gib: float, options: argparse.Namespace) -> dict[str, Any]:
-    """`measure` with what is not set chosen automatically, in a process with this many GiB; or the error that ended it."""
+    """`measure` with automatic choices, in a process with this many GiB; or the error that ended it."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "measured.json"
         command = [sys.executable, "-m", "benchmarks.memory", checkpoint, "--within", str(gib)]

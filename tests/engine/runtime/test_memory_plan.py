@@ -196,9 +196,7 @@ def test_qwens_codec_has_its_own_size_and_cost(s2_pro: ModelConfig) -> None:
         ("qwen3-tts-1.7b-base", 3.5, EngineSize(3, 2048, "int8", compact=True)),
     ],
 )
-def test_qwens_eight_bits_fit_small_cards_with_what_clones_clips(
-    name: str, budget: float, expected: EngineSize
-) -> None:
+def test_qwens_eight_bits_fit_small_cards_with_their_encoders(name: str, budget: float, expected: EngineSize) -> None:
     model, codec, cuda = read_config(SHAPES[name]), QwenCodecConfig(), torch.device("cuda")
     config = EngineConfig("", weights="int8", codec_dtype="tf32")
     size, memory = Sizing(config, Place(cuda, cuda, BFLOAT16, None), model, codec).largest(int(budget * GIB))
