@@ -122,7 +122,7 @@ def main() -> None:
     parser.add_argument("checkpoint")
     parser.add_argument("--cards", type=float, nargs="*", default=[], metavar="GIB")
     parser.add_argument("--minutes", type=float, default=0.0, help="for each of the cards; default: one round")
-    parser.add_argument("--audio-minutes", type=float, default=0.0, help="of audio, for each of the cards")
+    parser.add_argument("--audio-minutes", type=float, default=0.0, help="of audio, only for the cards, each")
     parser.add_argument("--weights", choices=get_args(Weights), help="of each of the cards; default: automatic")
     parser.add_argument("--within", type=float, help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path)
@@ -136,10 +136,10 @@ def main() -> None:
         report.add({"measured": measure(config, Amount(options.minutes, options.audio_minutes))})
         report.close()
         return
-    figures = measure(EngineConfig(options.checkpoint, max_rows=ROWS, max_context=CONTEXT, memory_bytes=BUDGET))
-    report.add(
-        {"plan": figures["plan"], "gib_4x4k": figures["gib_by_the_driver"], "gib_allocated": figures["gib_allocated"]}
-    )
+    if not options.audio_minutes:
+        figures = measure(EngineConfig(options.checkpoint, max_rows=ROWS, max_context=CONTEXT, memory_bytes=BUDGET))
+        taken = {"gib_4x4k": figures["gib_by_the_driver"], "gib_allocated": figures["gib_allocated"]}
+        report.add({"plan": figures["plan"], **taken})
     cards = []
     for gib in options.cards:
         cards.append(measure_card(options.checkpoint, gib, options))
