@@ -88,18 +88,17 @@ class WyomingServer:
     def _connected(self, reader: StreamReader, writer: StreamWriter) -> None:
         address = str((writer.get_extra_info("peername") or ("",))[0])
         share = MAX_CONNECTIONS // 2
-        refusal = None
         if len(self._connections) >= MAX_CONNECTIONS:
-            refusal = TooManyRequests(f"{MAX_CONNECTIONS} clients are connected; try again later")
+            problem = f"{MAX_CONNECTIONS} clients are connected; try again later"
         elif list(self._connections.values()).count(address) >= share:
-            refusal = TooManyRequests(f"{share} clients are connected from your address; close some of them")
-        if refusal is not None:
-            writer.write(Event("error", {"text": refusal.message, "code": refusal.code}).as_bytes())
-            writer.close()
+            problem = f"{share} clients are connected from your address; close some of them"
+        else:
+            task = asyncio.create_task(WyomingConnection(self._studio, reader, writer).serve())
+            self._connections[task] = address
+            task.add_done_callback(self._connections.pop)
             return
-        task = asyncio.create_task(WyomingConnection(self._studio, reader, writer).serve())
-        self._connections[task] = address
-        task.add_done_callback(self._connections.pop)
+        writer.write(Event("error", {"text": problem, "code": TooManyRequests.code}).as_bytes())
+        writer.close()
 
 
 def register(studio: Studio) -> None:
