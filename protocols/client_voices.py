@@ -139,8 +139,3 @@ def candidate_names(title: str, field: str = "title") -> list[str]:
         raise InvalidRequest(f"{field} is missing or blank", field)
     first = [] if fold(name) in RESERVED else [name]
     return [*first, *(f"{name} {number}" for number in range(2, MAX_SAME + 1))]
-
-
-def title_matches(voice: Voice, title: str) -> bool:
-    """Whether a voice's name contains this title, ignoring case."""
-    return fold(title) in fold(voice.name)

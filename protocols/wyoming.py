@@ -88,18 +88,17 @@ class WyomingServer:
     def _connected(self, reader: StreamReader, writer: StreamWriter) -> None:
         address = str((writer.get_extra_info("peername") or ("",))[0])
         share = MAX_CONNECTIONS // 2
-        refusal = None
         if len(self._connections) >= MAX_CONNECTIONS:
-            refusal = TooManyRequests(f"{MAX_CONNECTIONS} clients are connected; try again later")
+            problem = f"{MAX_CONNECTIONS} clients are connected; try again later"
         elif list(self._connections.values()).count(address) >= share:
-            refusal = TooManyRequests(f"{share} clients are connected from your address; close some of them")
-        if refusal is not None:
-            writer.write(Event("error", {"text": refusal.message, "code": refusal.code}).as_bytes())
-            writer.close()
+            problem = f"{share} clients are connected from your address; close some of them"
+        else:
+            task = asyncio.create_task(WyomingConnection(self._studio, reader, writer).serve())
+            self._connections[task] = address
+            task.add_done_callback(self._connections.pop)
             return
-        task = asyncio.create_task(WyomingConnection(self._studio, reader, writer).serve())
-        self._connections[task] = address
-        task.add_done_callback(self._connections.pop)
+        writer.write(Event("error", {"text": problem, "code": TooManyRequests.code}).as_bytes())
+        writer.close()
 
 
 def register(studio: Studio) -> None:
@@ -193,8 +192,8 @@ class WyomingConnection:
         ]
         studio, name = _artifact("fish-voice-studio", ABOUT["name"]), self._studio.clips.transcriber.name
         speech = studio | {"voices": voices, "supports_synthesize_streaming": True}
-        hearing = studio | {"models": [_artifact(name, name) | {"languages": RECOGNISED}]}
-        return {"tts": [speech], "asr": [hearing] if name else []}
+        models = [_artifact(name, name) | {"languages": RECOGNISED}] if name else []
+        return {"tts": [speech], "asr": [studio | {"models": models}] if models else []}
 
     async def _begin(self, fields: _Fields, is_written: bool) -> WrittenText:
         """The text that will be spoken as these fields say. Raises InvalidRequest, and the errors of the voice."""
@@ -208,15 +207,12 @@ class WyomingConnection:
             await to_thread.run_sync(self._service.voices.seen_by(self._caller).find, name)
         # With keys, nobody could see the takes of a caller without one.
         keeps = not self._studio.settings.api_keys
-        speech = LiveSpeech(
-            self._service,
+
+        def request_for(sentence: str) -> SpeechRequest:
             # One rate for the whole text: clients take the first as that of all audio.
-            lambda sentence: SpeechRequest(sentence, name or None, format="pcm", sample_rate=speech.rate, store=keeps),
-            limit=None,
-            name=new_request_id(),
-            caller=self._caller,
-            is_timed=False,
-        )
+            return SpeechRequest(sentence, name or None, format="pcm", sample_rate=speech.rate, store=keeps)
+
+        speech = LiveSpeech(self._service, request_for, None, new_request_id(), self._caller, is_timed=False)
         self._texts.put_nowait((speech, is_written))
         return speech.text
 

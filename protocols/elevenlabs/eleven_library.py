@@ -146,18 +146,18 @@ class ElevenLibraryRoutes(ClientVoices):
         voices = await to_thread.run_sync(query.voices, self.library_of(request))
         stop = query.next_page_token + query.page_size
         has_more = stop < len(voices)
-        page = [self._as_json(request, voice) for voice in voices[query.next_page_token : stop]]
+        page = [self._json(request, voice) for voice in voices[query.next_page_token : stop]]
         facts = {"has_more": has_more, "total_count": len(voices), "next_page_token": str(stop) if has_more else None}
         return JSONResponse({"voices": page} | facts)
 
     async def get_all(self, request: Request) -> JSONResponse:
         """All voices."""
         voices = await to_thread.run_sync(self.library_of(request).voices.all)
-        return JSONResponse({"voices": [self._as_json(request, voice) for voice in voices]})
+        return JSONResponse({"voices": [self._json(request, voice) for voice in voices]})
 
     async def get(self, voice_id: str, request: Request) -> JSONResponse:
         """A voice."""
-        return JSONResponse(self._as_json(request, await self._find(request, voice_id)))
+        return JSONResponse(self._json(request, await self._find(request, voice_id)))
 
     async def default_settings(self) -> JSONResponse:
         """The settings of a voice without its own."""
@@ -225,8 +225,25 @@ class ElevenLibraryRoutes(ClientVoices):
         """A voice to change. Raises NotFound."""
         return await to_thread.run_sync(self.library_of(request).voices.get, reference_of(voice_id))
 
-    def _as_json(self, request: Request, voice: Voice) -> dict[str, Any]:
-        return eleven_voice(voice, self.address_of(request))
+    def _json(self, request: Request, voice: Voice) -> dict[str, Any]:
+        samples = f"{self.address_of(request)}{PREFIX}/v1/voices/{eleven_id(voice.id)}/samples"
+        return {
+            "voice_id": eleven_id(voice.id),
+            "name": voice.name,
+            "category": "premade" if voice.bundled else "cloned",
+            "description": voice.description,
+            "labels": labels_of(voice),
+            "preview_url": f"{samples}/{voice.samples[0].id}/audio" if voice.samples else None,
+            "samples": [_sample(voice, sample) for sample in voice.samples],
+            "settings": settings_of(voice),
+            "available_for_tiers": [],
+            "high_quality_base_model_ids": [],
+            "verified_languages": [],
+            "is_owner": voice.right == "own" and not voice.bundled,
+            "is_legacy": False,
+            "is_mixed": False,
+            "created_at_unix": int(voice.created),
+        }
 
     async def history(
         self,
@@ -320,28 +337,6 @@ class ElevenLibraryRoutes(ClientVoices):
         return JSONResponse(SUBSCRIPTION)
 
 
-def eleven_voice(voice: Voice, studio: str) -> dict[str, Any]:
-    """A voice. ``studio``: address of the studio."""
-    samples = f"{studio}{PREFIX}/v1/voices/{eleven_id(voice.id)}/samples"
-    return {
-        "voice_id": eleven_id(voice.id),
-        "name": voice.name,
-        "category": "premade" if voice.bundled else "cloned",
-        "description": voice.description,
-        "labels": labels_of(voice),
-        "preview_url": f"{samples}/{voice.samples[0].id}/audio" if voice.samples else None,
-        "samples": [_sample(voice, sample) for sample in voice.samples],
-        "settings": settings_of(voice),
-        "available_for_tiers": [],
-        "high_quality_base_model_ids": [],
-        "verified_languages": [],
-        "is_owner": voice.right == "own" and not voice.bundled,
-        "is_legacy": False,
-        "is_mixed": False,
-        "created_at_unix": int(voice.created),
-    }
-
-
 def _sample(voice: Voice, sample: Sample) -> dict[str, Any]:
     return {
         "sample_id": sample.id,
@@ -379,22 +374,17 @@ def text_of(form: Form, name: str) -> str:
 
 
 def fields_in(form: Form) -> dict[str, Any]:
-    """The fields of a voice in a form, except its name. Raises InvalidRequest, ApiError."""
-    fields: dict[str, Any] = {}
-    if description := text_of(form, "description"):
-        fields["description"] = description
-    if labels := text_of(form, "labels"):
-        fields |= fields_of_labels(parse_object(labels.encode()))
-    return fields
-
-
-def fields_of_labels(labels: dict[str, Any]) -> dict[str, Any]:
-    """All fields that labels stand for. Raises InvalidRequest."""
-    if not all(isinstance(value, str | None) for value in labels.values()):
+    """The fields of a voice in a form, except its name; labels replace all earlier ones. Raises InvalidRequest."""
+    description, labels = text_of(form, "description"), text_of(form, "labels")
+    fields: dict[str, Any] = {"description": description} if description else {}
+    if not labels:
+        return fields
+    values = parse_object(labels.encode())
+    if not all(isinstance(value, str | None) for value in values.values()):
         raise InvalidRequest("labels must be an object of texts", "labels")
-    texts = {name.strip(): value.strip() for name, value in labels.items() if value and value.strip()}
+    texts = {name.strip(): value.strip() for name, value in values.items() if value and value.strip()}
     plain = [tag.strip() for tag in texts.pop(PLAIN, "").split(",")]
-    fields: dict[str, Any] = {name: texts.pop(name, "") for name in OWN_LABELS}
+    fields |= {name: texts.pop(name, "") for name in OWN_LABELS}
     fields["gender"] = GENDERS.get(fields["gender"].lower(), fields["gender"])
     return fields | {"tags": (*(f"{name}: {value}" for name, value in texts.items()), *filter(None, plain))}
 

@@ -50,7 +50,7 @@ class VoiceSettings(BaseModel):
     """How a voice speaks. Unknown fields are ignored, null means absent."""
 
     stability: Annotated[float, FINITE, Field(ge=0, le=1), NO_BOOLEAN] | None = Field(
-        None, description="As a temperature: 1.1 - 0.6 · stability."
+        default=None, description="As a temperature: 1.1 - 0.6 · stability."
     )
     speed: Speed | None = None
 
