@@ -27,6 +27,21 @@ export class Fields extends EventTarget {
   #filled = {}; // by name, {before, now} of values that Gradio may not show yet
   #showing = 0;
 
+  constructor() {
+    super();
+    addEventListener("pagehide", () => this.#leave());
+    document.addEventListener("visibilitychange", () => document.hidden && this.#leave());
+  }
+
+  /** Save the draft at once, with the script as it is shown: Gradio may not have reported the last keys yet. */
+  #leave() {
+    const script = document.querySelector("#script textarea");
+    if (!(script instanceof HTMLTextAreaElement) || this.values.text === undefined) return;
+    const isTyped = script.value !== this.values.text && !("text" in this.#filled);
+    if (isTyped) this.values = { ...this.values, text: script.value };
+    if (isTyped || this.#writing) this.#keep();
+  }
+
   named(values) {
     return { ...Object.fromEntries(NAMES.map((name, i) => [name, values[i]])), clip: this.#clip };
   }
@@ -89,6 +104,8 @@ export class Fields extends EventTarget {
   }
 
   #keep() {
+    clearTimeout(this.#writing);
+    this.#writing = 0;
     keepByTab(STORE, Object.fromEntries(NAMES.map((name) => [name, this.values[name]])));
   }
 

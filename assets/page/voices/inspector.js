@@ -10,6 +10,7 @@ import { once, onceMore } from "../lib/once.js";
 import { Samples } from "./clips.js";
 import { offerMenu } from "../lib/menu.js";
 import { LOCALE, phrase } from "../lib/phrases.js";
+import { askBeforeLeaving } from "../lib/typing.js";
 import { sharingItems, sharingWords } from "../shell/sharing.js";
 
 /**
@@ -44,6 +45,7 @@ export class Inspector extends EventTarget {
     });
     this.part("colour").addEventListener("input", ({ target }) => (this.#colour = target.value));
     this.part("colour-drawn").addEventListener("click", () => this.#showColour(""));
+    askBeforeLeaving(() => this.#isWritten);
     this.root.addEventListener("keydown", (event) => {
       if (event.key !== "Escape") return;
       event.stopPropagation(); // or it would also stop the Studio's take
