@@ -229,6 +229,7 @@ def test_audio_of_a_part_is_written_without_the_write_lock_and_in_one_transactio
     assert part.chosen == "new" and fresh.files.read(part.takes[0].audio) == b"sound"
 
 
+TABLE = read_csv(b"id,text\nline_0,One.\nline_1,Part of it.\nline_2,Three.\n")
 CHANGES: dict[str, Callable[[ProjectLibrary, Project, list[str]], object]] = {
     "cancel": lambda library, project, ids: library.projects.cancel(project.id, None),
     "settings": lambda library, project, ids: library.projects.edit(
@@ -266,7 +267,6 @@ CHANGES: dict[str, Callable[[ProjectLibrary, Project, list[str]], object]] = {
         project.id, None, TABLE, lambda passage, *_: NewPart(passage.text, name=passage.name)
     ),
 }
-TABLE = read_csv(b"id,text\nline_0,One.\nline_1,Part of it.\nline_2,Three.\n")
 WITH_A_PERSON = ("voice of a character", "recast", "merge", "restore a character")
 
 
