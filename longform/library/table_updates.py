@@ -114,7 +114,7 @@ class TableUpdates:
         """
         with self._store.reading() as db:  # seconds of work for the longest project, done without the write lock
             plan = _Plan(db, row_of(db, project_id, owner_filter, "edit"), document, new_part)
-        with self._trash.deleting() as db:
+        with self._trash.deleting(frees_room=False) as db:
             row = row_of(db, project_id, owner_filter, "edit")
             if _version(db, row) != plan.version:  # somebody edited it meanwhile
                 plan = _Plan(db, row, document, new_part)
