@@ -11,6 +11,7 @@ import { Samples } from "./clips.js";
 import { offerMenu } from "../lib/menu.js";
 import { LOCALE, phrase } from "../lib/phrases.js";
 import { sharingItems, sharingWords } from "../shell/sharing.js";
+import { usualOf } from "./voice-defaults.js";
 
 /**
  * Fires "shown" {voice}, "choose" {id}, "add" {voice}, "changed" and "refused" {message} (of a voice that is
@@ -150,6 +151,7 @@ export class Inspector extends EventTarget {
       if (this.#differs(field)) continue;
       const { fact, preset } = field.dataset;
       const value = fact ? voice[fact] : (voice.defaults[preset ?? ""] ?? "");
+      if (preset) field.placeholder = usualOf(preset) || field.placeholder;
       field.value = Array.isArray(value) ? value.join(", ") : value;
       this.#filled.set(field, field.value);
     }
