@@ -74,7 +74,7 @@ class Engine:
             with suppress(RuntimeError):  # the caller's event loop is closed
                 loop.call_soon_threadsafe(chunks.put_nowait, item)
 
-        self._loop.check_room()  # callers retry while the engine is full, and building a prompt takes milliseconds
+        self._loop.check_room(utterance.owner)  # callers retry while the engine is full, and building a prompt takes milliseconds
         row = self._row(utterance, deliver)
         self._loop.submit(row)
         try:
@@ -144,7 +144,7 @@ class Engine:
                 f"{room} in the {self.info.max_context} positions of a row, so it cannot be continued"
             )
         most = min(utterance.max_frames, room, max(prompt.most_frames, prompt.delivered + 1))
-        return Row(prompt, utterance.sampling, most, deliver)
+        return Row(prompt, utterance.sampling, most, deliver, utterance.owner)
 
     def _mono(self, pcm: np.ndarray, sample_rate: int) -> np.ndarray:
         audio = np.asarray(pcm, np.float32)

@@ -545,11 +545,10 @@ def _remove(db: Database, until: float) -> set[str]:
         db.execute("update projects set deleted = 0 where deleted > 0 and id = ?", [project_id])
         if takes := remove_takes(db, "part_id in (select id from all_parts where project_id = ?)", project_id):
             return {take["audio"] for take in takes if take["audio"]}
-        query = (
-            f"delete from all_parts where n in (select n from all_parts where project_id = ? limit {_PARTS_AT_ONCE})"
-        )
-        if not db.execute(query, [project_id]).rowcount:
+        some = f"select n from all_parts where project_id = ? limit {_PARTS_AT_ONCE}"
+        if not db.execute(f"delete from all_parts where n in ({some})", [project_id]).rowcount:
             db.execute("delete from projects where id = ?", [project_id])
+            db.execute("delete from replaced_entries where subject = ?", [project_id])
     return set()
 
 
