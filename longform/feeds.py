@@ -78,7 +78,7 @@ class Feeds:
         """Remove the files of projects without links. Blocking."""
         if self._folder.is_dir():
             linked = {share.item_id for share in self.links.of()}
-            for folder in self._folder.iterdir():
+            for folder in self._folder.glob(f"proj_{'[0-9a-f]' * 24}"):  # others are somebody's own
                 if folder.name not in linked:
                     shutil.rmtree(folder, ignore_errors=True)
 

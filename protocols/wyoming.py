@@ -36,10 +36,12 @@ from studio.api.field_types import NO_BOOLEAN, Whole
 from studio.api.middleware import SEND_SECONDS
 from studio.api.text_socket import FIRST_SECONDS, IDLE_SECONDS, WrittenText
 from studio.errors import REFUSALS, InvalidRequest, TooCostly, TooManyRequests
+from studio.library import Voice
 from studio.services import Studio
 from studio.speech.request import SpeechRequest, new_request_id
 from studio.supervisor import HealthCheck, end_tasks, first_of
 from studio.voices.recogniser import Transcription
+from studio.voices.resolver import RANDOM_VOICE
 
 ABOUT = {"name": "Fish Voice Studio", "url": ""}
 """The attribution, which the protocol requires."""
@@ -188,12 +190,16 @@ class WyomingConnection:
         languages = (card.languages if card else ()) or UNKNOWN_LANGUAGES
         voices = [
             _artifact(voice.slug, voice.name) | {"languages": [voice.language] if voice.language else languages}
-            for voice in await to_thread.run_sync(self._service.voices.seen_by(self._caller).library.voices.page)
+            for voice in await to_thread.run_sync(self._voices)
         ]
         studio, name = _artifact("fish-voice-studio", ABOUT["name"]), self._studio.clips.transcriber.name
         speech = studio | {"voices": voices, "supports_synthesize_streaming": True}
         models = [_artifact(name, name) | {"languages": RECOGNISED}] if name else []
         return {"tts": [speech], "asr": [studio | {"models": models}] if models else []}
+
+    def _voices(self) -> list[Voice]:
+        """The library's voices and the model's own. Blocking."""
+        return [voice for voice in self._service.voices.seen_by(self._caller).listed if voice is not RANDOM_VOICE]
 
     async def _begin(self, fields: _Fields, is_written: bool) -> WrittenText:
         """The text that will be spoken as these fields say. Raises InvalidRequest, and the errors of the voice."""
@@ -221,7 +227,7 @@ class WyomingConnection:
         wanted = language.replace("_", "-").casefold()
         if not wanted:
             return ""
-        voices = await to_thread.run_sync(self._service.voices.seen_by(self._caller).library.voices.page)
+        voices = await to_thread.run_sync(self._voices)
         known = [(voice.slug, voice.language.casefold()) for voice in voices if voice.language]
         exact = (slug for slug, own in known if own == wanted)
         related = (slug for slug, own in known if own.partition("-")[0] == wanted.partition("-")[0])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Annotated, Any, Literal
 
@@ -31,7 +32,7 @@ from studio.api.routes.voice_routes import VoiceRoutes
 from studio.api.sending import until_hangup
 from studio.api.upload import Form, read_form
 from studio.errors import InvalidRequest
-from studio.library import Library, NewSample, Sample, TakeFilter, Voice, VoiceFields
+from studio.library import NewSample, Sample, TakeFilter, Voice, VoiceFields
 from studio.library.take import Take
 from studio.speech.request import MAX_INPUT
 from studio.voices.recogniser import Word
@@ -97,12 +98,12 @@ class Search:
     category: str = ""
     voice_type: str = ""
 
-    def voices(self, library: Library) -> list[Voice]:
+    def voices(self, find: Callable[..., list[Voice]]) -> list[Voice]:
         """Blocking."""
         kinds = {BUNDLED.get(kind) for kind in (self.category, self.voice_type) if kind not in ALL}
         if len(kinds) > 1 or None in kinds:
             return []
-        voices = library.voices.all(query=self.search, bundled=next(iter(kinds), None))
+        voices = find(query=self.search, bundled=next(iter(kinds), None))
         if self.sort == "created_at_unix":
             voices.sort(key=lambda voice: voice.created)
         return voices[::-1] if self.sort_direction == "desc" else voices
@@ -143,7 +144,7 @@ class ElevenLibraryRoutes(ClientVoices):
 
     async def search(self, request: Request, query: Annotated[Search, Depends()]) -> JSONResponse:
         """Voices, paged; ``search`` finds words of their names, descriptions and tags."""
-        voices = await to_thread.run_sync(query.voices, self.library_of(request))
+        voices = await to_thread.run_sync(query.voices, partial(self.voices_of, request))
         stop = query.next_page_token + query.page_size
         has_more = stop < len(voices)
         page = [self._json(request, voice) for voice in voices[query.next_page_token : stop]]
@@ -152,7 +153,7 @@ class ElevenLibraryRoutes(ClientVoices):
 
     async def get_all(self, request: Request) -> JSONResponse:
         """All voices."""
-        voices = await to_thread.run_sync(self.library_of(request).voices.all)
+        voices = await to_thread.run_sync(self.voices_of, request)
         return JSONResponse({"voices": [self._json(request, voice) for voice in voices]})
 
     async def get(self, voice_id: str, request: Request) -> JSONResponse:
@@ -219,7 +220,7 @@ class ElevenLibraryRoutes(ClientVoices):
             voices = self.studio.speech.voices.seen_by(request.state.owner_filter)
             if (voice := await to_thread.run_sync(voices.find, voice_of(voice_id))) is not None:
                 return voice
-        return await self._own(request, voice_id)
+        return await to_thread.run_sync(self.voice_of, request, reference_of(voice_id))
 
     async def _own(self, request: Request, voice_id: str) -> Voice:
         """A voice to change. Raises NotFound."""
@@ -230,7 +231,7 @@ class ElevenLibraryRoutes(ClientVoices):
         return {
             "voice_id": eleven_id(voice.id),
             "name": voice.name,
-            "category": "premade" if voice.bundled else "cloned",
+            "category": "premade" if voice.bundled or voice.speaker else "cloned",
             "description": voice.description,
             "labels": labels_of(voice),
             "preview_url": f"{samples}/{voice.samples[0].id}/audio" if voice.samples else None,
@@ -239,7 +240,7 @@ class ElevenLibraryRoutes(ClientVoices):
             "available_for_tiers": [],
             "high_quality_base_model_ids": [],
             "verified_languages": [],
-            "is_owner": voice.right == "own" and not voice.bundled,
+            "is_owner": voice.right == "own" and not (voice.bundled or voice.speaker),
             "is_legacy": False,
             "is_mixed": False,
             "created_at_unix": int(voice.created),

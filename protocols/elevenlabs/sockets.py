@@ -20,7 +20,6 @@ from contextlib import aclosing
 from functools import partial
 from typing import Annotated, Any
 
-from anyio import to_thread
 from fastapi import APIRouter, WebSocket
 from pydantic import BaseModel, Field
 
@@ -153,7 +152,7 @@ class _Session(TextSocket):
         self._options = as_model(self._query, SocketOptions)
         # Reports invalid options before there is text.
         probe = self._options.request_for(self._voice_id, "a")
-        await to_thread.run_sync(self._service.check, probe, self._caller)
+        await self._service.check(probe, self._caller)
         self._is_aligned = not self._service.host.engine().info.cannot_align
         while True:
             try:

@@ -88,11 +88,11 @@ class ModelRoutes(FishVoices):
             raise ApiError(422, f"there are {len(language)} languages; at most {MAX_LANGUAGES} are allowed")
         if sort_by not in SORTS:
             raise ApiError(422, f"sort_by must be one of {', '.join(SORTS)}")
-        author, library = account_of(request), self.library_of(request)
+        author = account_of(request)
         filters: dict[str, Any] = {"tags": tuple(tags), "bundled": False if self_only else None}
 
         def find() -> JSONResponse:
-            voices = [voice for voice in library.voices.all(**filters) if fold(title or "") in fold(voice.name)]
+            voices = [voice for voice in self.voices_of(request, **filters) if fold(title or "") in fold(voice.name)]
             if language:
                 # A voice without a language may speak any.
                 voices = [voice for voice in voices if voice.language.partition("-")[0] in ("", *language)]
@@ -108,7 +108,7 @@ class ModelRoutes(FishVoices):
 
     async def get_model(self, voice_id: str, request: Request) -> JSONResponse:
         """A voice by its id, slug or name."""
-        voice = await to_thread.run_sync(self.library_of(request).voices.get, voice_of(voice_id))
+        voice = await to_thread.run_sync(self.voice_of, request, voice_of(voice_id))
         return JSONResponse(self._json(request, voice))
 
     async def create_model(self, request: Request) -> JSONResponse:
@@ -196,7 +196,7 @@ class ReferenceRoutes(FishVoices):
 
     async def list_references(self, request: Request) -> Response:
         """The names of all voices, sorted; as MessagePack unless JSON is asked for, as fish-speech's scripts expect."""
-        voices = await to_thread.run_sync(self.library_of(request).voices.all)
+        voices = await to_thread.run_sync(self.voices_of, request)
         names = sorted(voice.name for voice in voices)
         listed = {"success": True, "reference_ids": names, "message": f"{len(names)} voices"}
         return answer(request, listed, default="msgpack")

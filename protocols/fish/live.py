@@ -17,7 +17,6 @@ from contextlib import aclosing
 from typing import Any
 
 import anyio
-from anyio import to_thread
 from fastapi import APIRouter, WebSocket
 
 from protocols.fish.fish_body import for_fish_client, unpacked
@@ -95,7 +94,7 @@ class _Session(TextSocket):
             raise InvalidRequest("start needs a request, as in POST /v1/tts", "request")
         options = as_model(request, FishSpeech)
         # Reports invalid options before there is text.
-        await to_thread.run_sync(self._service.check, options.speech_request("a"), self._caller)
+        await self._service.check(options.speech_request("a"), self._caller)
         if self._is_timed:
             self._service.check_alignment()
         self._count += 1
