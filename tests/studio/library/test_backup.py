@@ -140,7 +140,7 @@ def test_folder_of_a_library_is_refused(tmp_path: Path, folder: str) -> None:
     if folder == "link":
         (tmp_path / "link").symlink_to(tmp_path / "home")
     settings = Settings(home=str(tmp_path / "home"), backup_dir=str(tmp_path / folder), page=False)
-    with pytest.raises(SettingsError, match="STUDIO_BACKUP_DIR=.* a library's own folder"):
+    with pytest.raises(SettingsError, match=r"STUDIO_BACKUP_DIR=.* a library's own folder"):
         create_app(settings)
 
 
