@@ -125,7 +125,7 @@ def test_audio_is_checked_without_words_until_a_recogniser_is_downloaded(
         expect(area.locator(".proof")).to_contain_text("1 of 1 part with audio checked")
         expect(area.locator(".proof > [role=status]")).to_be_focused()  # not on the download, which Space would start
         screen.page.keyboard.press(" ")
-        expect(area.get_by_role("button", name="Pause part 1")).to_be_visible()
+        expect(area.get_by_role("button", name="Pause part 1").first).to_be_visible()
         expect(area.locator(".proof")).to_contain_text("by sound alone: words were not compared")
         expect(area.locator(".proof")).not_to_contain_text("wrong words")
         expect(area.get_by_role("button", name="Check the audio")).to_have_count(0)

@@ -13,6 +13,7 @@ import { FindReplace } from "./find-replace.js";
 import { PartChanges } from "./part-changes.js";
 import { PartList } from "./part-list.js";
 import { filterChoices } from "../project-words.js";
+import { isInView } from "../../shell/opened.js";
 import { Selection } from "./selection.js";
 import { TakeComparison } from "./take-comparison.js";
 
@@ -249,8 +250,7 @@ export class PartsPanel {
     this.direction.reset();
     if (!isInBar) return;
     const seen = this.list.partAt(this.list.list.firstSeen(this.#head));
-    const isSeen = ({ part }) => this.list.list.isSeen(this.list.indexOf(part.id), this.#head);
-    (this.list.rows.find((row) => row.isSelected && isSeen(row)) ?? this.list.row(seen?.id))?.box.focus();
+    (this.list.rows.find((row) => row.isSelected && isInView(row.box)) ?? this.list.row(seen?.id))?.box.focus();
   }
 
   async #selectAll(isSelected) {
