@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import base64
+from contextlib import aclosing
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from anyio import to_thread
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, Field
 
 from audio.read import MAX_BYTES, MEDIA_TYPES
 from protocols.elevenlabs.eleven_names import (
+    FORMATS,
     PREFIX,
     WELL_KNOWN,
     eleven_id,
+    file_of,
     reference_of,
     stability_of,
     temperature_of,
@@ -22,13 +27,19 @@ from protocols.elevenlabs.eleven_names import (
 from protocols.elevenlabs.eleven_speech import VoiceSettings
 from protocols.new_voices import NewVoices
 from studio.api.body import JsonBody, parse_object
+from studio.api.field_types import Seed
 from studio.api.openapi import reads_form, sends
+from studio.api.routes.models import check_design
+from studio.api.routes.openai_voice_routes import sample_of_take
 from studio.api.routes.voice_routes import VoiceRoutes
 from studio.api.sending import until_hangup
 from studio.api.upload import Form, read_form
 from studio.errors import InvalidRequest
 from studio.library import Library, Sample, Voice, VoiceFields
+from studio.library.checks import MAX_DESCRIPTION
+from studio.library.records import RANDOM
 from studio.services import Studio
+from studio.speech.request import MAX_PART, Origin, SpeechRequest
 from studio.work import write
 
 LIMIT = 4 * MAX_BYTES
@@ -52,6 +63,13 @@ GENDERS = {"non-binary": "neutral", "nonbinary": "neutral"}
 PLAIN = "tags"
 """The label of tags without a name."""
 ALL = ("", "all", "saved", "non-community")
+PREVIEWS = 3
+"""Candidates for a described voice, as at ElevenLabs."""
+PREVIEW_TEXT = (
+    "Good evening, and welcome. I have been looking forward to this for a long time, and there is so much to tell: "
+    "where it all began, who was there, and why nobody would believe a word of it."
+)
+"""What the previews say if a request has no text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +95,23 @@ class Search:
         return voices[::-1] if self.sort_direction == "desc" else voices
 
 
+class Design(BaseModel):
+    """A voice in words. Unknown fields are ignored, null means absent."""
+
+    voice_description: str = Field(max_length=MAX_DESCRIPTION)
+    text: str | None = Field(None, description="Absent: a text of the studio's.")
+    seed: Seed | None = Field(None, description="Of the first preview; the others count up.")
+
+
+class Designed(BaseModel):
+    """The preview to keep. Unknown fields are ignored."""
+
+    voice_name: str
+    voice_description: str = ""
+    generated_voice_id: str
+    labels: dict[str, Any] | None = None
+
+
 class ElevenVoiceRoutes:
     """A voice is named by its id, slug or name; an id here is the library's without its prefix."""
 
@@ -91,6 +126,9 @@ class ElevenVoiceRoutes:
         routes.get("/v2/voices")(self.search)
         routes.get("/v1/voices")(self.get_all)
         routes.post("/v1/voices/add", openapi_extra=NEW)(self.add)
+        routes.post("/v1/text-to-voice/design")(self.design)
+        routes.post("/v1/text-to-voice/create-previews", include_in_schema=False)(self.design)
+        routes.post("/v1/text-to-voice")(self.keep)
         routes.get("/v1/voices/settings/default")(self.default_settings)
         routes.get(voice)(self.get)
         routes.delete(voice)(self.delete)
@@ -170,6 +208,42 @@ class ElevenVoiceRoutes:
     async def _samples(self, form: Form, caller: str) -> list[Any]:
         files, is_cleaned = form.uploads.get("files", []), text_of(form, "remove_background_noise").lower() == "true"
         return await self._new.samples(files, [""] * len(files), is_cleaned, caller)
+
+    async def design(
+        self,
+        body: JsonBody[Design],
+        request: Request,
+        output_format: Annotated[str | None, Query(description=f"{', '.join(FORMATS)}; absent: mp3_44100_128")] = None,
+    ) -> JSONResponse:
+        """Three previews of a described voice, each a take. The loaded model must be able to make up voices."""
+        name, sample_rate, bit_rate = file_of(output_format)
+        text, service, caller = body.text or PREVIEW_TEXT, self._studio.speech, request.state.caller
+        description = body.voice_description.strip()
+        check_design(service.host.engine().info, description, "voice_description")
+        plain = SpeechRequest(
+            text, RANDOM, (), name, sample_rate, bit_rate, chunk_length=MAX_PART, instructions=description
+        )
+
+        async def preview(seed: int | None) -> dict[str, Any]:
+            speech = await service.speak(replace(plain, seed=seed), Origin(caller=caller))
+            async with aclosing(speech):
+                audio = b"".join([piece async for piece in speech.body])
+            sent = {"audio_base_64": base64.b64encode(audio).decode("ascii"), "media_type": speech.media_type}
+            return sent | {"generated_voice_id": speech.request_id, "duration_secs": speech.take.seconds}
+
+        seeds = [None if body.seed is None else body.seed + number for number in range(PREVIEWS)]
+        previews = [await until_hangup(request, preview(seed)) for seed in seeds]
+        return JSONResponse({"previews": previews, "text": text})
+
+    async def keep(self, body: JsonBody[Designed], request: Request) -> JSONResponse:
+        """Keep a preview: a voice with its audio and text, which every model can then speak in."""
+        voice = await until_hangup(request, self._keep(body, request))
+        return JSONResponse(self._as_json(request, voice))
+
+    async def _keep(self, body: Designed, request: Request) -> Voice:
+        fields = VoiceFields(description=body.voice_description, **fields_of_labels(body.labels or {}))
+        sample = await sample_of_take(self._studio.history, self._studio.clips, body.generated_voice_id, request)
+        return await self._new.create(request.state.caller, fields, body.voice_name, [sample])
 
     async def delete(self, voice_id: str, request: Request) -> JSONResponse:
         """Delete a voice; POST /v1/voices/{reference}/restore undoes it for a while."""

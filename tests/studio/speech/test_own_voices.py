@@ -88,6 +88,31 @@ def test_a_small_model_speaks_in_its_own_voices(voices_folder: Path, tmp_path: P
         assert client.get("/health").json()["background"]["warming"]["ok"], "no voice is encoded in vain"
 
 
+def test_a_described_voice_is_kept_and_spoken_by_another_model(voices_folder: Path, tmp_path: Path) -> None:
+    model, other = (write_qwen(tmp_path / kind, kind) for kind in ("voice_design", "base"))
+    settings = Settings(model=str(model), voices=str(voices_folder), home=str(tmp_path / "home"), threads=1)
+    design = {"task_type": "VoiceDesign", "instructions": "An old sailor, hoarse, warm."}
+    with serve(settings, Engine.start) as served, served.client() as client:
+        assert "instructions is blank" in refusal(client, task_type="VoiceDesign", instructions=" ")
+        assert "send instructions without ref_audio" in refusal(client, **design, **CLIP)
+        assert "send instructions without voice" in refusal(client, **design, voice="anna")
+        assert client.post(SPEECH, json=design | {"input": " "}).json()["error"]["param"] == "input"
+        candidates = [say(client, **design, seed=seed) for seed in (1, 2)]
+        assert candidates[0].content != candidates[1].content and candidates[0].headers["x-voice"] == "random"
+        other_words = say(client, task_type="VoiceDesign", instructions="A child.", seed=1).content
+        assert other_words != candidates[0].content
+        take = candidates[0].headers["x-request-id"]
+        assert client.get(f"/v1/takes/{take}").json()["request"]["instructions"] == design["instructions"]
+        kept = client.post(VOICES, data={"name": "Sailor", "take_id": take})
+        assert kept.status_code == 200, kept.text
+        assert client.get("/v1/voices/sailor").json()["samples"][0]["text"] == "Hello there."
+        assert client.put("/v1/engine/model", json={"model": str(other)}).status_code == 202
+        served.until_ready()
+        assert say(client, voice="sailor", max_new_tokens=4).status_code == 200
+        told = refusal(client, **design)
+        assert "load Qwen3-TTS 1.7B VoiceDesign (qwen3-tts-1.7b-voicedesign)" in told
+
+
 def test_refusals_say_what_to_do(steered: Steer) -> None:
     served, engine = qwen(steered, **CUSTOM)
     with served.client() as client:
