@@ -15,6 +15,7 @@ from studio.settings import Settings
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve
 from tests.tiny_qwen import write_qwen
+from tests.waiting import wait_until
 
 SPEECH, VOICES = "/v1/audio/speech", "/v1/audio/voices"
 Steer = Callable[..., tuple[Served, FakeEngine]]
@@ -103,11 +104,12 @@ def test_a_described_voice_is_kept_and_spoken_by_another_model(voices_folder: Pa
         assert other_words != candidates[0].content
         take = candidates[0].headers["x-request-id"]
         assert client.get(f"/v1/takes/{take}").json()["request"]["instructions"] == design["instructions"]
-        kept = client.post(VOICES, data={"name": "Sailor", "take_id": take})
+        kept = client.post(VOICES, files={"name": (None, "Sailor"), "take_id": (None, take)})
         assert kept.status_code == 200, kept.text
         assert client.get("/v1/voices/sailor").json()["samples"][0]["text"] == "Hello there."
         assert client.put("/v1/engine/model", json={"model": str(other)}).status_code == 202
-        served.until_ready()
+        state = wait_until(lambda state: state["switching_to"] is None, lambda: client.get("/v1/engine/model").json())
+        assert state["status"] == "ready" and state["error"] is None
         assert say(client, voice="sailor", max_new_tokens=4).status_code == 200
         told = refusal(client, **design)
         assert "load Qwen3-TTS 1.7B VoiceDesign (qwen3-tts-1.7b-voicedesign)" in told
