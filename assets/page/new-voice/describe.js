@@ -97,7 +97,7 @@ export class Describing extends EventTarget {
     play.onclick = () => this.playButtons.press(play, take);
     const keepIt = element("button", { type: "button", className: "plain", textContent: phrase("takes.keepVoice"), title: phrase("takes.keepVoice.title"), hidden: true });
     keepIt.onclick = () => this.dispatchEvent(new CustomEvent("keepVoice", { detail: { take } }));
-    const row = element("li", {}, [play, element("strong", { textContent: take.name }), state, keepIt]);
+    const row = element("li", {}, [play, element("div", {}, [element("strong", { textContent: take.name }), state]), keepIt]);
     this.part("candidates").append(row);
     try {
       await generateTake(take, signal, {
