@@ -98,7 +98,8 @@ def test_a_described_voice_is_kept_and_spoken_by_another_model(voices_folder: Pa
         assert "send instructions without ref_audio" in refusal(client, **design, **CLIP)
         assert "send instructions without voice" in refusal(client, **design, voice="anna")
         assert client.post(SPEECH, json=design | {"input": " "}).json()["error"]["param"] == "input"
-        items = [{"input": "Hello there.", "seed": 1} | more for more in ({}, {"seed": 2}, {"instructions": "A child."})]
+        kinds: tuple[dict[str, Any], ...] = ({"seed": 1}, {"seed": 2}, {"seed": 1, "instructions": "A child."})
+        items = [{"input": "Hello there."} | kind for kind in kinds]
         candidates = client.post(f"{SPEECH}/batch", json=design | {"items": items}).json()["results"]
         assert len({candidate["audio_data"] for candidate in candidates}) == 3
         assert {candidate["voice"] for candidate in candidates} == {"random"}
