@@ -95,6 +95,8 @@ class Utterance:
     """One of the model's own voices, `EngineInfo.speakers`, in place of references."""
     instructions: str = ""
     """How to speak, or a description of the voice, for models that take instructions."""
+    owner: str = ""
+    """Who gets it: of the utterances that wait, the next is one of the owner with the fewest rows."""
 
     def __post_init__(self) -> None:
         if not self.text.strip():

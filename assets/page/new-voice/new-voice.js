@@ -9,6 +9,7 @@ import { Draft } from "../capture/draft.js";
 import { NamingStep } from "./naming-step.js";
 import { WordsStep } from "./transcript-step.js";
 import { phrase } from "../lib/phrases.js";
+import { askBeforeLeaving } from "../lib/typing.js";
 
 const ORDER = ["capture", "check", "words", "naming"];
 const LIMITS = { recorded: 60, whole: 60, stretch: 45 }; // seconds: more than a voice uses, for the second step to choose from
@@ -47,7 +48,7 @@ export class NewVoice extends EventTarget {
     part("add-clip").addEventListener("click", () => this.addTo(this.#saved));
     part("another").addEventListener("click", () => this.#startOver());
     draft.addEventListener("change", () => this.#mark());
-    window.addEventListener("beforeunload", (event) => this.#isUnsaved && event.preventDefault());
+    askBeforeLeaving(() => this.#isUnsaved);
     this.steps.capture.addEventListener("change", () => this.#mark());
     health.watch(({ transcriber, denoiser, engine }) => {
       if (engine) this.#canIntroduce = engine.clones;

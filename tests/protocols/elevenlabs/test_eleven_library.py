@@ -76,12 +76,12 @@ def test_a_voice_is_designed_and_kept(steered: Steer) -> None:
     first = designed.previews[0]
     pcm = np.frombuffer(base64.b64decode(first.audio_base_64), np.int16)
     assert first.media_type.startswith("audio/pcm") and len(pcm) / 16_000 == pytest.approx(first.duration_secs, 0.01)
-    kept = {"voice_name": "Sailor", "voice_description": words, "labels": {"gender": "male"}}
-    voice = client.text_to_voice.create(generated_voice_id=first.generated_voice_id, **kept)  # type: ignore[arg-type]
+    kept: dict[str, Any] = {"voice_name": "Sailor", "voice_description": words, "labels": {"gender": "male"}}
+    voice = client.text_to_voice.create(generated_voice_id=first.generated_voice_id, **kept)
     assert (voice.name, voice.description, voice.labels) == ("Sailor", words, {"gender": "male"})
     with served.client() as http:
         assert http.get("/v1/voices/sailor").json()["samples"][0]["text"] == designed.text
-    assert "req_none" in refused(lambda: client.text_to_voice.create(generated_voice_id="req_none", **kept))[1]  # type: ignore[arg-type]
+    assert "req_none" in refused(lambda: client.text_to_voice.create(generated_voice_id="req_none", **kept))[1]
 
 
 def test_voices_are_listed_searched_and_read(steered: Steer) -> None:
