@@ -80,9 +80,12 @@ class Backup:
     def restore(self) -> Path | None:
         """Restore the newest complete snapshot if the library has no content of its own; returns its name.
 
-        Call it before the library is opened. Raises OSError when the folder cannot be read.
+        Call it before the library is opened. Raises OSError when the folder cannot be read, or is a library's: a
+        snapshot removes the audio that no snapshot names.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
+        if self.folder.samefile(self._database.parent) or (self.folder / self._database.name).exists():
+            raise OSError("it is a library's own folder; choose another one")
         if self._has_content():
             return None
         for snapshot in self._snapshots():
@@ -131,8 +134,6 @@ class Backup:
             copy = copies.path(digest)
             if _is_whole(copy, self._files.path(digest)):
                 continue
-            if copy.exists():
-                copy.unlink()
             try:
                 data = self._files.read(digest)
             except (*REFUSALS, OSError):  # only this file is unreadable
@@ -266,10 +267,7 @@ def _copy_database(source: Path, target: Path) -> set[str]:
 
     Raises sqlite3.Error for a damaged one, whose snapshots would soon replace the good ones.
     """
-    with (
-        contextlib.closing(sqlite3.connect(source)) as original,
-        contextlib.closing(sqlite3.connect(target)) as copy,
-    ):
+    with contextlib.closing(sqlite3.connect(source)) as original, contextlib.closing(sqlite3.connect(target)) as copy:
         original.backup(copy)
         copy.execute("pragma journal_mode = delete")
         _check_integrity(copy)

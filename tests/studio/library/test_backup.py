@@ -104,12 +104,18 @@ def test_only_the_newest_snapshots_and_their_audio_are_kept(tmp_path: Path, name
     for _ in range(2):
         backup.snapshot()
     (tmp_path / name / "backup-3.db.0123abcd.part").touch()  # what a kill has left
+    songs = tmp_path / name / "audio" / "Abbey Road"  # the folder is somebody's, who has a folder "audio" too
+    songs.mkdir()
+    song, index = songs / "x.flac", next((tmp_path / name / "audio").glob("??")) / "@eaDir"  # as some disks make
+    song.touch()
+    index.mkdir()
     library.voices.delete("anna")
     library.trash.empty(None)
     for _ in range(3):
         backup.snapshot()
     assert sorted(path.name for path in (tmp_path / name).glob("backup*")) == [f"backup-{n}.db" for n in (3, 4, 5)]
-    assert [path for path in (tmp_path / name / "audio").rglob("*") if path.is_file()] == []
+    assert [path for path in (tmp_path / name / "audio").rglob("*") if path.is_file()] == [song]
+    assert index.is_dir()
 
 
 def test_a_copy_that_lost_its_content_is_written_again_and_any_number_is_followed_by_the_next(tmp_path: Path) -> None:
@@ -125,6 +131,17 @@ def test_a_copy_that_lost_its_content_is_written_again_and_any_number_is_followe
         assert copy.read_bytes() == library.files.read(clip)
     assert newest.name == "backup-1000000000001.db"
     assert Backup(tmp_path / "new", tmp_path / "bucket").restore() == newest
+
+
+@pytest.mark.parametrize("folder", ["home", pytest.param("link", marks=pytest.mark.posix), "other"])
+def test_folder_of_a_library_is_refused(tmp_path: Path, folder: str) -> None:
+    Library(tmp_path / "other").store.close()
+    (tmp_path / "home").mkdir()
+    if folder == "link":
+        (tmp_path / "link").symlink_to(tmp_path / "home")
+    settings = Settings(home=str(tmp_path / "home"), backup_dir=str(tmp_path / folder), page=False)
+    with pytest.raises(SettingsError, match=r"STUDIO_BACKUP_DIR=.* a library's own folder"):
+        create_app(settings)
 
 
 def test_good_snapshots_are_not_replaced_by_those_of_a_damaged_library(tmp_path: Path) -> None:
