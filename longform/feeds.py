@@ -26,6 +26,7 @@ from manuscript.untrusted import Cover
 from studio.errors import REFUSALS, LibraryUnavailable
 from studio.library.private_files import make_private_folder, open_privately, unfinished
 from studio.library.shares import Shares
+from studio.supervisor import end_tasks
 from studio.work import WorkQueue
 
 log = logging.getLogger(__name__)
@@ -77,7 +78,7 @@ class Feeds:
         """Remove the files of projects without links. Blocking."""
         if self._folder.is_dir():
             linked = {share.item_id for share in self.links.of()}
-            for folder in self._folder.iterdir():
+            for folder in self._folder.glob(f"proj_{'[0-9a-f]' * 24}"):  # others are somebody's own
                 if folder.name not in linked:
                     shutil.rmtree(folder, ignore_errors=True)
 
@@ -103,10 +104,7 @@ class Feeds:
 
     async def close(self) -> None:
         """Stop making files."""
-        tasks = list(self._making.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(*self._making.values())
 
     def _lay_out(self, project_id: str) -> tuple[Feed, set[Path]]:
         """All episodes of a project, and the files that it has. Raises NotFound."""

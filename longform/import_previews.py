@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import secrets
-import time
 from collections import Counter
 from dataclasses import dataclass, field
 
 from manuscript.documents import Document
 from manuscript.parts import Section
 from studio.errors import NotFound, TooManyRequests
+from studio.library.trash import now
 
 MAX_PER_CALLER = 4  # documents: as many tabs as one person imports from
 MAX_KEPT = 1000
@@ -49,7 +49,7 @@ class ImportPreviews:
         self, caller: str, document: Document, sections: tuple[Section, ...], kind: str, file_name: str, notes: bool
     ) -> ImportPreview:
         """Keep a document. Raises TooManyRequests if only the removal of shorter ones could make room for it."""
-        preview = ImportPreview(caller, document, sections, kind, file_name, notes, time.time() + SECONDS)
+        preview = ImportPreview(caller, document, sections, kind, file_name, notes, now() + SECONDS)
         self._expire()
         own_ids = [item.id for item in self._previews.values() if item.caller == caller]
         for preview_id in own_ids[: len(own_ids) + 1 - MAX_PER_CALLER] if len(own_ids) >= MAX_PER_CALLER else []:
@@ -83,5 +83,5 @@ class ImportPreviews:
         return sum(preview.characters for preview in self._previews.values())
 
     def _expire(self) -> None:
-        now = time.time()
-        self._previews = {key: preview for key, preview in self._previews.items() if preview.expires > now}
+        time = now()
+        self._previews = {key: preview for key, preview in self._previews.items() if preview.expires > time}

@@ -76,7 +76,7 @@ class Studio {
 
   constructor() {
     markDemo(this.health);
-    this.health.watch(() => this.health.pace !== null && this.player.delay.expect(this.health.pace));
+    this.health.watch(() => this.health.pace !== null && this.player.delay.expect(this.health.pace, 1 / this.health.frameRate));
     takeDrops((file, use) => this.started.then(() => this.errorCard.attempt(() => this.#takeFile(file, use))));
     addEventListener("storagefull", () => offerUndo(phrase("shell.storageFull"), null));
     addEventListener("unhandledrejection", (event) => this.#tellRefusal(event));

@@ -18,7 +18,7 @@ from engine.checkpoint.lazy_tensors import LazyTensor
 from engine.checkpoint.locate import find
 from engine.codec import Codec, fingerprint
 from engine.codec.load import check_tensors
-from engine.codec.voice_vector import VoiceEncoder
+from engine.codec.voice_vector import CLIP_TAIL, VoiceEncoder
 from engine.config import ModelConfig, Weights
 from engine.engine_errors import CheckpointError
 from engine.model.dual_ar import ROW_TABLES, TEXT_TABLE, DualAR, only_shapes
@@ -86,7 +86,9 @@ def load(
         )
         codec = loaded.result()
     hasher = ThreadPoolExecutor(1, "codec-fingerprint")
-    encoders = codec.state_dict() | (voice_encoder.state_dict(prefix="voice.") if voice_encoder else {})
+    encoders = codec.state_dict()
+    if voice_encoder is not None:
+        encoders |= voice_encoder.state_dict(prefix="voice.") | {"voice.tail": torch.tensor(CLIP_TAIL)}
     codec_fingerprint = hasher.submit(fingerprint, codec.config, encoders)
     hasher.shutdown(wait=False)
     parameters = sum(math.prod(tensor.shape) for tensor in read) + sum(p.numel() for p in codec.parameters())

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from engine.codec import ONLY_DECODES, Codec, CodecConfig, Precision, codec_of
 from engine.codec.codec_config import PIECE_SAMPLES
 from engine.codec.codec_layers import CausalConv1d, CausalConvTranspose1d
+from engine.codec.voice_vector import VoiceEncoder, VoiceEncoderConfig
 from engine.config import ModelConfig, TwelveBits, Weights
 from engine.engine_errors import ConfigError
 from engine.model.dual_ar import TEXT_TABLE, DualAR, only_shapes
@@ -190,6 +191,10 @@ def plan_memory(
         items.append(("graphs", rows * _graph_bytes(codec, codec_graphs)))
     if codec_graphs and not size.compact:
         items.append(("clips", clip_bytes))
+    if not on_gpu and config.talker and config.talker.vector_size:  # it is always in the host's memory
+        with only_shapes():
+            voice_encoder = VoiceEncoder(VoiceEncoderConfig(config.talker.vector_size))
+        items.append(("voice encoder", sum(p.nbytes for p in voice_encoder.parameters())))
     return MemoryPlan(tuple(items), (encoder_bytes + clip_bytes + MARGIN) * size.compact)
 
 

@@ -264,6 +264,9 @@ def _separate(db: Database, second: dict[str, Any]) -> str:
         written = {name: second[name] for name in _MERGED} | {"text": merge["text"]}
         written["chosen"] = before["chosen"] or second["chosen"]
         unchanged = {name: before[name] for name, value in written.items() if target[name] == value}
+        added = merge["text"].removeprefix(before["text"])  # else it would be spoken twice
+        if target["text"].count(added) == 1 and (rest := target["text"].replace(added, "").strip()):
+            unchanged["text"] = rest
         if unchanged:
             write_part(db, into, unchanged)
     write_part(db, second["id"], {"merged_into": None, "merge": None})

@@ -58,7 +58,7 @@ from longform.library.row_mapping import (
     write_outcome,
     write_part,
 )
-from longform.library.table_updates import TableUpdates, keep_table
+from longform.library.table_updates import TableUpdates, encoded_table, keep_table
 from manuscript.passages import SURE, NewCharacter
 from manuscript.untrusted import Cover
 from studio.errors import InvalidRequest, NotFound
@@ -175,7 +175,7 @@ class Projects:
             part_row(project_id, part, part_id, PLACES_APART * number, predecessor)
             for number, (part, part_id, predecessor) in enumerate(zip(parts, ids, [None, *ids], strict=False))
         ]
-        named = [(part.name, part.cells) for part in parts if part.name]
+        named = encoded_table([(part.name, part.cells) for part in parts if part.name])
         characters = [character_row(project_id, character) for character in cast]
         with self._store.writing() as db:
             if _count(db, owner) >= MAX_PROJECTS:
@@ -183,7 +183,7 @@ class Projects:
             db.table("projects").insert(row)
             if rows:
                 add_parts(db, rows)
-            if named:
+            if named != "[]":
                 keep_table(db, project_id, named)
             db.table("characters").insert_all(characters)
             _put_cover(db, project_id, cover)
@@ -545,11 +545,10 @@ def _remove(db: Database, until: float) -> set[str]:
         db.execute("update projects set deleted = 0 where deleted > 0 and id = ?", [project_id])
         if takes := remove_takes(db, "part_id in (select id from all_parts where project_id = ?)", project_id):
             return {take["audio"] for take in takes if take["audio"]}
-        query = (
-            f"delete from all_parts where n in (select n from all_parts where project_id = ? limit {_PARTS_AT_ONCE})"
-        )
-        if not db.execute(query, [project_id]).rowcount:
+        some = f"select n from all_parts where project_id = ? limit {_PARTS_AT_ONCE}"
+        if not db.execute(f"delete from all_parts where n in ({some})", [project_id]).rowcount:
             db.execute("delete from projects where id = ?", [project_id])
+            db.execute("delete from replaced_entries where subject = ?", [project_id])
     return set()
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from longform.library.part_order import AMONG
 from longform.library.project_records import Recipes
 from longform.library.row_mapping import (
     Outcome,
@@ -24,7 +25,7 @@ from longform.library.row_mapping import (
 )
 from manuscript.passages import MAX_PART_TEXT
 from speechtext.characters import normalize
-from studio.errors import InvalidRequest, NotFound
+from studio.errors import EditConflict, InvalidRequest, NotFound
 from studio.library.schema import Database, select
 from studio.library.store import Store
 from studio.library.trash import PutBack, Trash, Trashed, now
@@ -113,7 +114,7 @@ class Replacements:
             reword, total = _edits(_texts(db, project_id), pattern, new_text)
             outcome = outcome_of(db, recipes, "project_id = ?", [project_id], {}, reword)
         encoded_edits = json.dumps(outcome.edits)
-        with self._store.writing() as db:
+        with self._trash.deleting(frees_room=False) as db:
             row = row_of(db, project_id, owner_filter)
             recipes = recipes_of(db, row, recipes)
             if outcome_of(db, recipes, "project_id = ?", [project_id], {}, reword) is not outcome:  # it was edited
@@ -124,7 +125,6 @@ class Replacements:
                 _keep(db, project_id, len(outcome.edits), encoded_edits)
                 write_outcome(db, outcome, {})
                 touch(db, row)
-        self._trash.expire()  # also the earlier texts, if the trash keeps nothing
         return Matches(total, len(outcome.edits))
 
     def undo(self, project_id: str, owner_filter: str | None) -> UndoResult:
@@ -163,9 +163,15 @@ class _Undo:
     """The way back from a replacement."""
 
     def __init__(self, replacement: dict[str, Any]) -> None:
-        self.id, self._project_id = replacement["id"], replacement["project_id"]
+        self.row, self.id, self._project_id = replacement, replacement["id"], replacement["project_id"]
         edits: list[Edit] = json.loads(replacement["parts"])
         self.edits = _Edits({part_id: (after, before) for part_id, before, after in edits})
+
+    def rest(self, outcome: Outcome) -> list[Edit]:
+        """The edits of the parts that an outcome leaves as they are."""
+        undone = {part_id for part_id, *_ in outcome.edits}
+        texts = self.edits.texts.items()
+        return [(part_id, before, after) for part_id, (after, before) in texts if part_id not in undone]
 
     def outcome(self, db: Database, recipes: Recipes) -> Outcome:
         """Deleted parts get their earlier texts too: they can be restored later."""
@@ -186,7 +192,7 @@ def _edits(texts: Iterable[tuple[str, int, str]], pattern: re.Pattern[str], new_
 
 def _keep(db: Database, project_id: str, count: int, edits: str) -> None:
     """Move the earlier texts, the edits as JSON, to the trash, and delete the oldest beyond MAX_KEPT."""
-    row = {"id": f"repl_{secrets.token_hex(12)}", "project_id": project_id, "parts": edits}
+    row = {"id": _new_id(), "project_id": project_id, "parts": edits}
     db.table("replaced_texts").insert(row | {"count": count, "deleted": now()})
     query = "select id from replaced_texts where project_id = ? order by deleted desc, rowid desc limit -1 offset ?"
     db.execute(f"delete from replaced_texts where id in ({query})", [project_id, MAX_KEPT])
@@ -201,18 +207,35 @@ def _prepared(db: Database, rows: Sequence[dict[str, Any]]) -> PutBack:
 
 
 def _put_back_all(db: Database, rows: Sequence[dict[str, Any]], computed: Mapping[str, Recipes] | None = None) -> None:
+    """What of a replacement cannot be undone before later changes are, stays in the trash. Raises EditConflict."""
     for replacement in rows:
         row, recipes = row_to_restore_to(db, replacement["project_id"]), (computed or {}).get(replacement["id"])
-        _put_back(db, row, _Undo(replacement), recipes)
+        if not _put_back(db, row, _Undo(replacement), recipes, keeps_rest=True).parts:
+            raise EditConflict("the texts of these parts have changed since; undo the later changes first", "ids")
+    # After all of them: what stays would get the number of a row that is gone, and be taken for it.
+    db.execute(f"delete from replaced_texts where id {AMONG}", [json.dumps([row["id"] for row in rows])])
 
 
-def _put_back(db: Database, row: dict[str, Any], undo: _Undo, computed: Recipes | None = None) -> UndoResult:
-    """Restore the texts of a replacement in its project ``row``; ``computed``: the recipes of its parts."""
+def _put_back(
+    db: Database, row: dict[str, Any], undo: _Undo, computed: Recipes | None = None, keeps_rest: bool = False
+) -> UndoResult:
+    """Restore the texts of a replacement in its project ``row``; ``computed``: the recipes of its parts.
+
+    ``keeps_rest``: what is not restored stays in the trash, in a new row; the replacement's own is left to the caller.
+    """
     outcome = undo.outcome(db, recipes_of(db, row, computed))
-    db.table("replaced_texts").delete_where("id = ?", [undo.id])
+    if not keeps_rest:
+        db.table("replaced_texts").delete_where("id = ?", [undo.id])
+    elif rest := undo.rest(outcome):
+        new_row = undo.row | {"id": _new_id(), "parts": json.dumps(rest), "count": len(rest)}
+        db.table("replaced_texts").insert(new_row)
     write_outcome(db, outcome, {})
     touch(db, row)
     return UndoResult(len(outcome.edits), len(undo.edits.texts) - len(outcome.edits))
+
+
+def _new_id() -> str:
+    return f"repl_{secrets.token_hex(12)}"
 
 
 def _clean(field: str, text: str, limit: int) -> str:

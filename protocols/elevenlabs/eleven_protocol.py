@@ -6,10 +6,9 @@ import re
 
 from fastapi import APIRouter
 
-from protocols.elevenlabs.account_routes import AccountRoutes
+from protocols.elevenlabs.eleven_library import ElevenLibraryRoutes
 from protocols.elevenlabs.eleven_names import PREFIX, for_eleven_client
 from protocols.elevenlabs.eleven_speech import ElevenSpeechRoutes
-from protocols.elevenlabs.eleven_voices import ElevenVoiceRoutes
 from protocols.elevenlabs.sockets import eleven_sockets
 from studio.api.error_responses import ApiError, Protocol, add_protocol
 from studio.services import Studio
@@ -71,8 +70,4 @@ def eleven_routes_of_speech(speech: SpeechService) -> list[APIRouter]:
 def register(studio: Studio) -> None:
     """Add the protocol to a studio."""
     studio.additions.prefixes += [PREFIX]
-    studio.additions.routers += [
-        *eleven_routes_of_speech(studio.speech),
-        ElevenVoiceRoutes(studio).router(),
-        AccountRoutes(studio).router(),
-    ]
+    studio.additions.routers += [*eleven_routes_of_speech(studio.speech), ElevenLibraryRoutes(studio).router()]

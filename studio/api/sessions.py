@@ -7,11 +7,11 @@ import hashlib
 import io
 import logging
 import secrets
-import time
 from collections.abc import Collection
 from pathlib import Path
 
 from studio.library.private_files import make_private_folder, write_whole
+from studio.library.trash import now
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class Sessions:
     def begin(self, key: bytes) -> str:
         """A new token for the key with this digest. Blocking: writes a file."""
         token = secrets.token_urlsafe(32)
-        content = f"{key.hex()} {time.time() + LIFETIME_SECONDS:.0f}"
+        content = f"{key.hex()} {now() + LIFETIME_SECONDS:.0f}"
         try:
             make_private_folder(self._folder)
             write_whole(self._folder / _digest(token), io.BytesIO(content.encode()))
@@ -54,7 +54,7 @@ class Sessions:
         try:
             digest, expires = (self._unwritten.get(name) or (self._folder / name).read_text("utf-8")).split()
             key = bytes.fromhex(digest)
-            return key if key in self._keys and float(expires) > time.time() else None
+            return key if key in self._keys and float(expires) > now() else None
         except (OSError, ValueError):  # also for a damaged file: only this session ends
             return None
 
@@ -71,13 +71,13 @@ class Sessions:
 
     def _end_oldest(self) -> None:
         begun = {}
-        for path in self._folder.iterdir():
+        for path in self._folder.glob(f"{'[0-9a-f]' * 64}*"):  # the folder may have other people's files, too
             with contextlib.suppress(FileNotFoundError):  # another process has removed it
                 begun[path] = path.stat().st_mtime
         newest = sorted(begun, key=begun.__getitem__, reverse=True)
-        expired = [path for path in newest[:MAX_SESSIONS] if begun[path] < time.time() - LIFETIME_SECONDS]
-        for path in [*newest[MAX_SESSIONS:], *expired]:
-            path.unlink(missing_ok=True)
+        for number, path in enumerate(newest):
+            if number >= MAX_SESSIONS or begun[path] < now() - LIFETIME_SECONDS:
+                path.unlink(missing_ok=True)
 
 
 def _digest(token: str) -> str:

@@ -22,8 +22,9 @@ Result = TypeVar("Result")
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 DIGEST_LENGTH = 64
-_PART = re.compile(r"[0-9a-f]{64}\.[0-9a-f]{8}\.part")
-_UNNAMED = ".unnamed"
+_UNNAMED, _PART = ".unnamed", ".part"
+_OWN = re.compile(rf"[0-9a-f]{{64}}({_UNNAMED}|\.[0-9a-f]{{8}}{_PART})?")
+"""The name of a file of this folder: the folder may be one that somebody has for other files, too."""
 UNNAMED_DAYS = 30
 """Days for which a file that the database does not name is kept: the database may be new, or an older copy, and its
 owner may notice that only after a holiday."""
@@ -39,6 +40,8 @@ class Draft:
     pieces: Sequence[bytes] = field(repr=False)
     path: Path
     """Temporary path, until the file is kept."""
+    replaces: bool
+    """Whether it replaces a file that is damaged."""
 
 
 class AudioFiles:
@@ -80,7 +83,7 @@ class AudioFiles:
         folders = set[Path]()
         for draft in drafts:
             path = self.path(draft.digest)
-            if path.exists():
+            if path.exists() and not draft.replaces:
                 continue
             self.added.append(draft.digest)
             try:
@@ -98,9 +101,9 @@ class AudioFiles:
         for piece in pieces:
             sha256.update(piece)
         path = self.path(sha256.hexdigest())
-        draft = Draft(path.name, pieces, unfinished(path))
+        draft = Draft(path.name, pieces, unfinished(path), replaces=_is_damaged(path))
         drafts.append(draft)
-        if not path.exists():
+        if draft.replaces or not path.exists():
             make_private_folder(path.parent)
             _write_synced(draft.path, pieces)
         return draft
@@ -126,17 +129,15 @@ class AudioFiles:
             return False
 
     def tidy(self, path: Path, is_named: bool) -> str:
-        """Handle a file of `everything` at a start; returns what was done, or nothing. Files of others are left alone.
+        """Handle a file of `everything` at a start; returns what was done, or nothing.
 
         ``is_named``: whether the database names its digest.
         """
         digest, ending = path.name[:DIGEST_LENGTH], path.name[DIGEST_LENGTH:]
         # Another start was faster, or another studio has the file open, which Windows neither removes nor renames then.
         with contextlib.suppress(FileNotFoundError, PermissionError):
-            if _PART.fullmatch(path.name):
+            if ending.endswith(_PART):
                 path.unlink()
-            elif not _DIGEST.fullmatch(digest) or not path.is_file():
-                return ""
             elif not ending and not is_named:
                 os.utime(path)  # its days begin now
                 path.replace(path.with_name(digest + _UNNAMED))
@@ -149,9 +150,17 @@ class AudioFiles:
         return ""
 
     def everything(self) -> Iterator[tuple[str, Path]]:
-        """Every file's name and path, unfinished ones and those set aside too."""
-        for path in self._folder.glob("*/*"):
-            yield path.name, path
+        """The name and path of each of the studio's files here, unfinished ones and those set aside too."""
+        for path in self._folder.glob("[0-9a-f][0-9a-f]/*"):
+            if _OWN.fullmatch(path.name) and path.is_file():
+                yield path.name, path
+
+
+def _is_damaged(path: Path) -> bool:
+    if not path.is_file():
+        return path.exists()
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() != path.name
 
 
 def _in_parallel(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:

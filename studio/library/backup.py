@@ -131,8 +131,6 @@ class Backup:
             copy = copies.path(digest)
             if _is_whole(copy, self._files.path(digest)):
                 continue
-            if copy.exists():
-                copy.unlink()
             try:
                 data = self._files.read(digest)
             except (*REFUSALS, OSError):  # only this file is unreadable
@@ -266,10 +264,7 @@ def _copy_database(source: Path, target: Path) -> set[str]:
 
     Raises sqlite3.Error for a damaged one, whose snapshots would soon replace the good ones.
     """
-    with (
-        contextlib.closing(sqlite3.connect(source)) as original,
-        contextlib.closing(sqlite3.connect(target)) as copy,
-    ):
+    with contextlib.closing(sqlite3.connect(source)) as original, contextlib.closing(sqlite3.connect(target)) as copy:
         original.backup(copy)
         copy.execute("pragma journal_mode = delete")
         _check_integrity(copy)

@@ -6,12 +6,12 @@ import json
 import secrets
 import sqlite3
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
-from studio.errors import InvalidRequest, NotFound
+from studio.errors import EditConflict, InvalidRequest, NotFound
 from studio.library.entries import MAX_ENTRIES, DictionaryScope, Pronunciation, Scope, clean_entry, entry_of
 from studio.library.schema import DICTIONARIES, Database, select
 from studio.library.store import Store
@@ -114,14 +114,12 @@ class Pronunciations:
             change = plan(db)
             self._check(db, change[0])
             planned = change, self._prepare(db, *change)
-        with self._store.writing() as db:
+        with self._trash.deleting(frees_room=False) if keeps else self._store.writing() as db:
             change = plan(db)
             self._check(db, change[0])
             if keeps:
-                _keep(db, *change)
+                _keep(db, *change, now())
             self._write(db, change, planned)
-        if keeps:
-            self._trash.expire()  # also these, if the trash keeps nothing
         return change[2]
 
     def _write(self, db: Database, change: Change, planned: Planned | None) -> None:
@@ -145,33 +143,42 @@ class Pronunciations:
         self, db: Database, rows: Sequence[dict[str, Any]], planned: Mapping[str, Planned] | None = None
     ) -> None:
         for row in rows:
-            self._write(db, _returning(db, row), (planned or {}).get(row["id"]))
-            db.execute("delete from replaced_entries where id = ?", [row["id"]])
+            change = _returning(db, row)
+            if not change[2]:
+                raise EditConflict("these words have other entries now; delete those first", "ids")
+            self._write(db, change, (planned or {}).get(row["id"]))
+            rest = [(old, new) for old, new in _lost(row) if old not in change[2]]
+            _keep(db, change[0], (old for old, _ in rest), (new for _, new in rest if new), row["deleted"])
+        # After all of them: what stays would get the number of a row that is gone, and be taken for it.
+        db.conn.executemany("delete from replaced_entries where id = ?", [(row["id"],) for row in rows])
 
 
 def _keep(
-    db: Database, dictionary: DictionaryScope, removed: Sequence[Pronunciation], added: Sequence[Pronunciation]
+    db: Database,
+    dictionary: DictionaryScope,
+    removed: Iterable[Pronunciation],
+    added: Iterable[Pronunciation],
+    deleted: float,
 ) -> None:
-    """Move removed entries to the trash, each with the one that replaces it; without those that stay the same."""
+    """Put removed entries into the trash, each with the one that replaced it; without those that stayed the same."""
     after = {entry.key: entry for entry in added}
-    lost = [(entry, after.get(entry.key)) for entry in removed if after.get(entry.key) != entry]
-    if lost:
+    if lost := [(entry, after.get(entry.key)) for entry in removed if after.get(entry.key) != entry]:
         pairs = json.dumps([[asdict(old), new and asdict(new)] for old, new in lost])
-        row: dict[str, Any] = {
-            "id": f"dict_{secrets.token_hex(12)}",
-            "scope": dictionary.scope,
-            "subject": dictionary.subject,
-        }
-        row |= {"title": ", ".join(old.phrase for old, _ in lost[:_NAMED]), "count": len(lost), "entries": pairs}
-        db.table("replaced_entries").insert(row | {"deleted": now()})
+        row = asdict(dictionary) | {"id": f"dict_{secrets.token_hex(12)}", "entries": pairs, "deleted": deleted}
+        row |= {"title": ", ".join(old.phrase for old, _ in lost[:_NAMED]), "count": len(lost)}
+        db.table("replaced_entries").insert(row)
+
+
+def _lost(row: dict[str, Any]) -> list[tuple[Pronunciation, Pronunciation | None]]:
+    return [(Pronunciation(**old), new and Pronunciation(**new)) for old, new in json.loads(row["entries"])]
 
 
 def _returning(db: Database, row: dict[str, Any]) -> Change:
     """The change that restores removed entries, except those for whose words somebody has made others since."""
     dictionary = DictionaryScope(row["scope"], row["subject"])
     stored = {entry.key: entry for entry in entries_of(db, dictionary)}
-    kept = [(Pronunciation(**old), new and Pronunciation(**new)) for old, new in json.loads(row["entries"])]
-    back = [old for old, new in kept if stored.get(old.key) == new]
+    taken = {*stored, *(entry.id for entry in stored.values())}  # an entry may have got other words
+    back = [old for old, new in _lost(row) if stored.get(old.key) == new or taken.isdisjoint((old.key, old.id))]
     return dictionary, [stored[entry.key] for entry in back if entry.key in stored], back
 
 
@@ -187,9 +194,7 @@ def _complete(entry: Pronunciation) -> Pronunciation:
 
 
 def _insert(db: Database, dictionary: DictionaryScope, entry: Pronunciation) -> None:
-    row: dict[str, Any] = {"scope": dictionary.scope, "subject": dictionary.subject, "key": entry.key}
-    row |= {"id": entry.id, "phrase": entry.phrase, "said": entry.said}
-    row |= {"match_case": int(entry.match_case), "created": entry.created}
+    row = asdict(dictionary) | asdict(entry) | {"key": entry.key, "match_case": int(entry.match_case)}
     try:
         db.table("pronunciations").insert(row)
     except sqlite3.IntegrityError:

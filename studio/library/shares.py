@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import secrets
-import time
 from dataclasses import dataclass
 
 from studio.errors import InvalidRequest, NotFound
 from studio.library.store import Store
-from studio.library.trash import DAY
+from studio.library.trash import DAY, now
 
 MAX_SHARES = 20
 """Maximum links per item at a time."""
@@ -34,10 +33,10 @@ class Shares:
 
     def add(self, item_id: str, days: int) -> Share:
         """Create a link to an item. Raises NotFound for a missing item, InvalidRequest for too many links."""
-        now, kind = time.time(), self._kind
-        share = Share(secrets.token_urlsafe(16), item_id, now, now + days * DAY)
+        created, kind = now(), self._kind
+        share = Share(secrets.token_urlsafe(16), item_id, created, created + days * DAY)
         with self._store.writing() as db:
-            db.execute(f"delete from {self._table} where expires <= ?", [now])
+            db.execute(f"delete from {self._table} where expires <= ?", [created])
             count = f"select count(*) {self._joined} where {kind}s.id = ?"
             if db.execute(count, [item_id]).fetchone()[0] >= MAX_SHARES:
                 raise InvalidRequest(f"this {kind} has {MAX_SHARES} links already; revoke one first", f"{kind}_id")
@@ -52,7 +51,7 @@ class Shares:
         query = f"select token, {self._kind}s.id, {self._table}.created, expires {self._joined} where expires > ?1"
         query += f" and (?2 is null or {self._kind}s.id = ?2) order by {self._table}.created desc"
         with self._store.reading() as db:
-            return [Share(*row) for row in db.execute(query, [time.time(), item_id])]
+            return [Share(*row) for row in db.execute(query, [now(), item_id])]
 
     def remove(self, item_id: str, token: str) -> None:
         """Revoke a link. Raises NotFound."""
@@ -66,7 +65,7 @@ class Shares:
         """The item that a link opens. Raises NotFound if it has expired, was revoked, or never existed."""
         query = f"select {self._kind}s.id {self._joined} where token = ? and expires > ?"
         with self._store.reading() as db:
-            row = db.execute(query, [token, time.time()]).fetchone()
+            row = db.execute(query, [token, now()]).fetchone()
         if row is None:
             raise NotFound("this link has expired or was revoked", "token")
         return str(row[0])

@@ -136,10 +136,10 @@ class Trash:
         return now() - self.seconds
 
     @contextmanager
-    def deleting(self) -> Iterator[Database]:
-        """A transaction that marks items as deleted, and may use the disk reserve; afterwards removes expired items if
-        possible."""
-        with self._store.writing(frees_room=True) as db:
+    def deleting(self, frees_room: bool = True) -> Iterator[Database]:
+        """A transaction that marks items as deleted; afterwards removes expired items if possible. ``frees_room``: as in
+        `Store.writing`; False for changes that store as much as they delete, or they would use up the reserve."""
+        with self._store.writing(frees_room) as db:
             yield db
         with suppress(LibraryUnavailable):
             self.expire()

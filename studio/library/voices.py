@@ -204,12 +204,7 @@ class Voices:
 
     @once_more_with_room
     def revise(
-        self,
-        reference: str,
-        change: Revise,
-        version: int | None = None,
-        event: str = "voice.revise",
-        source: str = "",
+        self, reference: str, change: Revise, version: int | None = None, event: str = "voice.revise", source: str = ""
     ) -> Voice:
         """Give a voice a new revision, with the samples that ``change`` returns for the present ones.
 
@@ -309,7 +304,6 @@ class Voices:
             with self._store.reading() as db:
                 if not db.execute("select 1 from samples where clip = ?", [digest]).fetchone():
                     return False
-            self._store.files.remove(digest)  # a file that exists is not written again
             with self._store.adding([[clip]]):
                 return True
 
@@ -415,7 +409,8 @@ def _remove_deleted(db: Database, until: float) -> set[str]:
     query = f"select id, name from voices where deleted <= ? limit {REMOVED_AT_ONCE}"
     for voice_id, name in db.execute(query, [until]).fetchall():
         clips |= {row[0] for row in db.execute("select clip from samples where voice_id = ?", [voice_id])}
-        for table, key in (("samples", "voice_id"), ("revisions", "voice_id"), ("voices", "id")):
+        keys = {"samples": "voice_id", "revisions": "voice_id", "voices": "id", "replaced_entries": "subject"}
+        for table, key in keys.items():
             db.execute(f"delete from {table} where {key} = ?", [voice_id])
         note(db, "voice.purge", voice_id, name=name)
     db.execute("delete from codes where cut not in (select cut from samples)")

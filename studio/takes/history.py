@@ -36,12 +36,7 @@ class TakePage:
 class History:
     """Used from one event loop. ``owner_filter`` is the caller whose takes are visible; None means everyone's."""
 
-    def __init__(
-        self,
-        library: Library,
-        register: Register,
-        recorder: Recorder | None,
-    ) -> None:
+    def __init__(self, library: Library, register: Register, recorder: Recorder | None) -> None:
         self._library = library
         self._register = register
         self._recorder = recorder

@@ -39,10 +39,7 @@ def file_name(take: Take, format_name: str) -> str:
 
 
 def encoded(
-    sound: Path | bytes,
-    format_name: str,
-    sample_rate: int | None = None,
-    standard: Standard | None = None,
+    sound: Path | bytes, format_name: str, sample_rate: int | None = None, standard: Standard | None = None
 ) -> Generator[bytes, None, None]:
     """A take's file in another format, or at the loudness of a standard, piece by piece while it is read. Blocking.
 

@@ -61,11 +61,7 @@ class Intake:
 
 
 def take_in(
-    data: bytes,
-    text: str = "",
-    cut: Cut | None = None,
-    param: str | None = None,
-    prints: Voiceprints | None = None,
+    data: bytes, text: str = "", cut: Cut | None = None, param: str | None = None, prints: Voiceprints | None = None
 ) -> Intake:
     """Read, check and judge a clip. Blocking: a tenth of a second for a long one.
 

@@ -109,6 +109,8 @@ def test_undoing_a_merge_keeps_what_was_set_since(tmp_path: Path) -> None:
     assert undone(PartChanges(pause=2.5)) == replace(before, speed=1.2, pause=2.5)
     assert undone(PartChanges(pause=1, scene=False)) == replace(before, speed=1.2)
     assert undone(PartChanges(text="One or two.")) == replace(before, speed=1.2, text="One or two.")
+    assert undone(PartChanges(text="Yes or no. Two.")) == replace(before, speed=1.2, text="Yes or no.")
+    assert undone(PartChanges(text="Two.")) == replace(before, speed=1.2, text="Two.")
 
 
 def test_many_parts_are_deleted_restored_and_moved_in_one_request(steered: Steer) -> None:
@@ -450,6 +452,11 @@ def test_nested_merges_are_undone_from_the_last_one(steered: Steer) -> None:
     post(served, project, f"parts/{first}/merge", following=second)
     refused = post(served, project, "parts/restore", ids=[third])
     assert refused.status_code == 412 and "'Word 1. Word 2.'" in refused.json()["error"]["message"]
+    for part_id in (second, third):
+        assert post(served, project, "parts/restore", ids=[part_id]).status_code == 200
+    assert parts_of(served, project) == before
+    for following in (second, third):  # both into the first: in any order
+        post(served, project, f"parts/{first}/merge", following=following)
     for part_id in (second, third):
         assert post(served, project, "parts/restore", ids=[part_id]).status_code == 200
     assert parts_of(served, project) == before

@@ -112,6 +112,8 @@ def test_revoked_and_expired_links_open_nothing_and_leave_no_files(
 ) -> None:
     served, project, link = shared
     feeds = f"{PROJECTS}/{project['id']}/feeds"
+    own = tmp_path / "home" / "episodes" / "Season 1"  # the library is in somebody's folder
+    own.mkdir(parents=True)
     with served.client() as client:
         other = client.post(feeds, json={}).json()
         addresses = [other["path"], *(enclosure(item)["url"] for item in items_of(client, other))]
@@ -125,10 +127,10 @@ def test_revoked_and_expired_links_open_nothing_and_leave_no_files(
         assert client.get(link["path"]).status_code == 200
         for path in ("nothing.mp3", "cover.", "%2E%2E", "..%2Flibrary.db", "feed", "a.b.c"):
             assert client.get(f"/shared/{link['token']}/{path}").status_code == 404
-        monkeypatch.setattr(shares.time, "time", lambda: link["expires"] + 1.0)
+        monkeypatch.setattr(shares, "now", lambda: link["expires"] + 1.0)
         assert client.get(link["path"]).status_code == 404
         assert client.get(feeds).json()["data"] == []
-        assert list((tmp_path / "home" / "episodes").iterdir()) == []
+        assert list((tmp_path / "home" / "episodes").iterdir()) == [own]
 
 
 def test_only_the_owner_manages_feeds_and_anyone_with_the_link_listens(steered: Steer, tmp_path: Path) -> None:

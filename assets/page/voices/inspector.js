@@ -12,6 +12,7 @@ import { offerMenu } from "../lib/menu.js";
 import { LOCALE, phrase } from "../lib/phrases.js";
 import { askBeforeLeaving } from "../lib/typing.js";
 import { sharingItems, sharingWords } from "../shell/sharing.js";
+import { usualOf } from "./voice-defaults.js";
 
 /**
  * Fires "shown" {voice}, "choose" {id}, "add" {voice}, "changed" and "refused" {message} (of a voice that is
@@ -152,6 +153,7 @@ export class Inspector extends EventTarget {
       if (this.#differs(field)) continue;
       const { fact, preset } = field.dataset;
       const value = fact ? voice[fact] : (voice.defaults[preset ?? ""] ?? "");
+      if (preset) field.placeholder = usualOf(preset) || field.placeholder;
       field.value = Array.isArray(value) ? value.join(", ") : value;
       this.#filled.set(field, field.value);
     }

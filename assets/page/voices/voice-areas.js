@@ -13,6 +13,7 @@ export async function openVoiceAreas({ fields, health, areas, playButtons }, ren
   const ownClip = new OwnClip(await rendered("#own-clip"), fields, playButtons, health);
   const defaults = new VoiceDefaults(fields);
   const choices = new Latest();
+  health.watch(({ engine }) => engine && fields.follow(engine.sampling));
 
   newVoice.addEventListener("saved", ({ detail }) => fields.offerVoices({ voice: detail.voice, source: "bundled" }));
   newVoice.addEventListener("studio", () => areas.show("studio"));

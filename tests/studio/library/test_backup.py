@@ -104,12 +104,18 @@ def test_only_the_newest_snapshots_and_their_audio_are_kept(tmp_path: Path, name
     for _ in range(2):
         backup.snapshot()
     (tmp_path / name / "backup-3.db.0123abcd.part").touch()  # what a kill has left
+    songs = tmp_path / name / "audio" / "Abbey Road"  # the folder is somebody's, who has a folder "audio" too
+    songs.mkdir()
+    song, index = songs / "x.flac", next((tmp_path / name / "audio").glob("??")) / "@eaDir"  # as some disks make
+    song.touch()
+    index.mkdir()
     library.voices.delete("anna")
     library.trash.empty(None)
     for _ in range(3):
         backup.snapshot()
     assert sorted(path.name for path in (tmp_path / name).glob("backup*")) == [f"backup-{n}.db" for n in (3, 4, 5)]
-    assert [path for path in (tmp_path / name / "audio").rglob("*") if path.is_file()] == []
+    assert [path for path in (tmp_path / name / "audio").rglob("*") if path.is_file()] == [song]
+    assert index.is_dir()
 
 
 def test_a_copy_that_lost_its_content_is_written_again_and_any_number_is_followed_by_the_next(tmp_path: Path) -> None:

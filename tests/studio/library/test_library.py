@@ -412,11 +412,13 @@ def test_stored_codes_are_not_overwritten(library: Library) -> None:
     assert cached is not None and not cached[0].any() and cached[1] is None
 
 
-def test_damaged_audio_file_is_detected(library: Library) -> None:
+def test_damaged_audio_file_is_detected_and_whole_once_it_is_stored_again(library: Library) -> None:
     voice = library.voices.create(VoiceFields(name="Anna"), [new_sample()])
     library.files.path(voice.samples[0].clip).write_bytes(b"something else")
     with pytest.raises(StudioError, match="damaged"):
         library.files.read(voice.samples[0].clip)
+    again = library.voices.create(VoiceFields(name="Bert"), [new_sample()])
+    assert again.samples[0].clip == voice.samples[0].clip and library.voices.clip(voice.samples[0])
 
 
 @pytest.mark.posix  # Windows does not rename an open file

@@ -11,9 +11,9 @@ from longform.library.project_records import NewPart, PartChanges, Project, Proj
 from longform.library.project_repository import ProjectLibrary
 from longform.library.replacements import TextReplacement
 from manuscript.passages import NewCharacter
-from studio.errors import InvalidRequest, LibraryUnavailable, NameTaken, NotFound
+from studio.errors import EditConflict, InvalidRequest, LibraryUnavailable, NameTaken, NotFound
 from studio.library import TakeFilter, Voice, VoiceFields
-from studio.library.entries import DictionaryScope, Pronunciation
+from studio.library.entries import GLOBAL, DictionaryScope, Pronunciation
 from studio.library.take import NewTake, Take
 from studio.library.trash import TrashItem
 from tests.studio.clips import new_sample
@@ -159,11 +159,18 @@ def test_emptying_a_project_from_the_trash_deletes_its_parts_and_replacements(li
     [cat, _] = library.projects.parts(book.id, "me")
     library.replacements.replace(book.id, "me", TextReplacement("dog", "cow"))
     library.arrangement.delete(book.id, "me", [cat.id])
+    voice = library.voices.create(VoiceFields(name="A"), [new_sample()])
+    for dictionary in (DictionaryScope("project", book.id), DictionaryScope("voice", voice.id)):
+        words = library.pronunciations.add(dictionary, Pronunciation("GIF", "jif"))
+        library.pronunciations.delete(words.id)
     library.projects.delete(book.id, "me")
     with pytest.raises(NotFound, match="restore the project first"):
         library.trash.restore([("part", cat.id)], "me")
     assert library.trash.empty("me", "project") == 1
-    assert all_items(library) == [] and files(library) == set()
+    library.voices.delete("A")
+    assert library.trash.empty(None, "voice") == 1 and files(library) == set()
+    with library.store.reading() as db:
+        assert [db.table(kept.table).count for kept in library.trash.kinds.values()] == [0] * 7
 
 
 def test_trash_larger_than_the_removal_batch_is_emptied(
@@ -211,6 +218,9 @@ def test_deletion_succeeds_even_if_expired_items_cannot_be_removed(
     monkeypatch.setattr(library.trash, "expire", locked)
     take(library, "req_1")
     assert library.takes.delete(TakeFilter()) == ["req_1"] and len(all_items(library)) == 1
+    library.pronunciations.delete(library.pronunciations.add(GLOBAL, Pronunciation("GIF", "jif")).id)
+    book = project(library, "me", "Cat.")
+    assert library.replacements.replace(book.id, "me", TextReplacement("cat", "cow")).parts == 1
 
 
 def test_reading_the_library_does_not_empty_its_trash(library: ProjectLibrary) -> None:
@@ -256,12 +266,22 @@ def test_replacements_are_undone_newest_first_or_individually(library: ProjectLi
         return [part.text for part in library.projects.parts(book.id, "me")]
 
     assert texts() == ["Cow.", "Hen."]
+    [_, second, first] = [item.id for item in library.trash.page("me")]
+    with pytest.raises(EditConflict, match="have changed since"):  # and nothing of it is lost
+        library.trash.restore([("replacement", second)], "me")
     library.replacements.undo(book.id, "me")
     assert texts() == ["Cow.", "Pig."]
-    [_, first] = library.trash.page("me")
-    library.trash.restore([("replacement", first.id)], "me")
+    library.trash.restore([("replacement", first)], "me")
     assert texts() == ["Cat.", "Pig."]
     library.replacements.undo(book.id, "me")
     assert texts() == ["Cat.", "Dog."]
     with pytest.raises(NotFound, match="no replacement to undo"):
         library.replacements.undo(book.id, "me")
+    library.replacements.replace(book.id, "me", TextReplacement(".", "!"))
+    library.replacements.replace(book.id, "me", TextReplacement("dog!", "Pig!"))
+    [second, first] = [item.id for item in library.trash.page("me")]
+    library.trash.restore([("replacement", first)], "me")  # where the text is still its own
+    assert texts() == ["Cat.", "Pig!"] and [item.parts for item in library.trash.page("me")] == [1, 1]
+    items = library.trash.page("me")
+    assert len(items) == 2 and library.trash.restore([(item.kind, item.id) for item in items], "me")
+    assert texts() == ["Cat.", "Dog."] and library.trash.page("me") == []

@@ -108,3 +108,13 @@ def test_each_key_has_its_own_trash(steered: Steer) -> None:
         one.post(f"{TRASH}/restore", json={"items": [{"kind": "dictionary", "id": replaced["id"]}]}).raise_for_status()
         listed = {entry["phrase"]: entry["said"] for entry in one.get(words, params=of_project).json()["data"]}
         assert listed == {"GIF": "mine", "SQL": "old", "Nguyen": "new"}, "an entry edited since stays"
+        [_, rest] = one.get(TRASH).json()["data"]
+        assert (rest["title"], rest["parts"], rest["deleted"]) == ("GIF", 1, replaced["deleted"]), (
+            "its earlier text too"
+        )
+        left = {"items": [{"kind": "dictionary", "id": rest["id"]}]}
+        assert_envelope(one.post(f"{TRASH}/restore", json=left), 412, "ids")
+        one.delete(f"{words}/{entry['id']}").raise_for_status()
+        assert one.post(f"{TRASH}/restore", json=left).status_code == 200
+        listed = {entry["phrase"]: entry["said"] for entry in one.get(words, params=of_project).json()["data"]}
+        assert listed == {"GIF": "old", "SQL": "old", "Nguyen": "new"}

@@ -55,6 +55,15 @@ def test_own_voices_are_listed_and_spoken_and_taken_again(steered: Steer) -> Non
             ("Uncle Fu", "zh"),
         ]
         assert say(client).headers["x-voice"] == "ryan", "the default"
+        eleven, found = (client.get(f"/elevenlabs/{path}").json() for path in ("v1/voices", "v2/voices?search=fu"))
+        assert [voice["voice_id"] for voice in eleven["voices"]][:2] == ["ryan", "uncle_fu"] and len(
+            eleven["voices"]
+        ) == 4
+        assert [voice["name"] for voice in found["voices"]] == ["Uncle Fu"]
+        assert [voice["title"] for voice in client.get("/model").json()["items"]][:2] == ["Ryan", "Uncle Fu"]
+        for address in ("/elevenlabs/v1/voices/uncle_fu", "/model/uncle_fu"):
+            voice = client.get(address).json()
+            assert "Uncle Fu" in (voice.get("name"), voice.get("title"))
         answer = say(client, voice="Uncle Fu", instructions=" Quietly. ", language="de", seed=4)
         utterance = engine.utterances[-1]
         assert (utterance.speaker, utterance.instructions, utterance.language) == ("uncle_fu", "Quietly.", "de")
