@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import av
 import numpy as np
@@ -11,6 +13,12 @@ from av.audio.stream import AudioStream
 from av.container import OutputContainer
 
 from audio.resampler import Resampler
+
+# FFmpeg would start a thread per core, 16 at most, for each open encoder: PyAV cuts the frames of an encoder in a graph
+# of its own, whose threads it does not offer. The library lies beside PyAV, if it comes as a wheel.
+for _package, _folder in (Path(av.__file__).parent, ".dylibs"), (Path(av.__file__).parents[1], "av.libs"):
+    for _library in (_package / _folder).glob("*avutil*"):
+        ctypes.CDLL(str(_library)).av_cpu_force_count(1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,18 +4,25 @@ python -m benchmarks.serve [--out FILE] starts app.py without its page, with the
 (STUDIO_MODEL …), measures it stage by stage once all of its graphs are captured, and prints a table per stage and one
 JSON object last. Every stage is written to FILE as soon as it is complete. First audio counts from before the
 connection is opened to the first audio.
+
+--shape NAME serves random weights of this size instead, on 64 rows as `make bench-gpu` does.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import os
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 import httpx
 
+from benchmarks.bench_gpu import SERVICE_SETTINGS, room_for_weights
 from benchmarks.common.report import Report, table
+from benchmarks.full_size import SHAPES
 from benchmarks.serving.api_server import StudioProcess
 from benchmarks.serving.crowd import Crowd
 from benchmarks.serving.listener import Address
@@ -97,6 +104,7 @@ def _tell(reasons: list[str]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--shape", choices=SHAPES, help="default: the model that the environment's settings name")
     parser.add_argument("--repeat", type=int, default=8, help="requests of one caller for each kind of voice")
     parser.add_argument("--frames", type=int, default=120, help="frames of one caller's takes")
     parser.add_argument("--rates", type=float, nargs="*", default=[10, 20], help="arrivals a second, one after another")
@@ -106,8 +114,13 @@ def main() -> None:
     parser.add_argument("--cancels", type=int, default=10)
     options = parser.parse_args()
     report = Report(options.out)
-    with tempfile.TemporaryDirectory() as home:
-        studio = StudioProcess(STUDIO_PAGE="0", STUDIO_HOME=home)
+    with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory(dir=room_for_weights()) as model:
+        settings = {}
+        if options.shape:  # in a process that then frees its memory
+            subprocess.run([sys.executable, "-m", "benchmarks.full_size", model, "--shape", options.shape], check=True)
+            settings = {name: os.environ.get(name, value) for name, value in SERVICE_SETTINGS.items()}
+            settings["STUDIO_MODEL"] = model
+        studio = StudioProcess(STUDIO_PAGE="0", STUDIO_HOME=home, **settings)
         try:
             ready, engine = studio.wait_until_ready()
             report.add({"ready_s": round(ready, 2), "engine": engine})

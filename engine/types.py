@@ -95,6 +95,8 @@ class Utterance:
     """One of the model's own voices, `EngineInfo.speakers`, in place of references."""
     instructions: str = ""
     """How to speak, or a description of the voice, for models that take instructions."""
+    owner: str = ""
+    """Who gets it: of the utterances that wait, the next is one of the owner with the fewest rows."""
 
     def __post_init__(self) -> None:
         if not self.text.strip():
@@ -201,6 +203,8 @@ class EngineInfo:
     """ISO 639-1 codes of the languages that an utterance can name; empty: it ignores them."""
     instructs: bool = False
     """Whether it takes `Utterance.instructions`."""
+    designs: bool = False
+    """Whether these describe the voice, which it makes up."""
     sampling: Sampling = field(default_factory=Sampling)
     """What its takes are usually sampled with; the seed means nothing."""
     remembers: bool = True

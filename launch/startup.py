@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import contextlib
 import errno
+import gc
 import json
 import logging
 import os
@@ -17,7 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from launch import zero_gpu  # before all imports that bring torch
+from launch import COLLECTIONS, zero_gpu  # before all imports that bring torch
 
 # Only the imports for the engine's start: importing the web layer takes as long as loading a GPU's weights. With
 # them come the web layer's imports from the engine, so that two threads never import the same module.
@@ -211,6 +212,7 @@ def _freeze_after(start_engine: StartEngine, serving: threading.Event) -> StartE
         engine = start_engine(config, progress)
         serving.wait()
         freeze_heap()
+        gc.set_threshold(*COLLECTIONS)
         return engine
 
     return start
@@ -325,6 +327,7 @@ def _serve(
     from studio.server import StudioServer, config_of
 
     app = _create_app(host, settings)
+    gc.freeze()  # the web layer: `freeze_heap` need not visit it while the studio could already answer
     studio: Studio = app.state.studio
     front_ends = _front_ends(studio.settings, studio.speech, terminal) if settings.has_fleet else None
     server = StudioServer(config_of(app, settings), port, serving, front_ends)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from anyio import to_thread
 
-from audio.mastering import Mastering, standard_of
+from audio.mastering import standard_of
 from longform.library.project_records import Project
 from longform.project_service import NotFinished, ProjectService
 from longform.render import Masterings, encoded
@@ -26,6 +26,7 @@ from manuscript.untrusted import Cover
 from studio.errors import REFUSALS, LibraryUnavailable
 from studio.library.private_files import make_private_folder, open_privately, unfinished
 from studio.library.shares import Shares
+from studio.supervisor import end_tasks
 from studio.work import WorkQueue
 
 log = logging.getLogger(__name__)
@@ -103,10 +104,7 @@ class Feeds:
 
     async def close(self) -> None:
         """Stop making files."""
-        tasks = list(self._making.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(*self._making.values())
 
     def _lay_out(self, project_id: str) -> tuple[Feed, set[Path]]:
         """All episodes of a project, and the files that it has. Raises NotFound."""
@@ -157,11 +155,8 @@ class Feeds:
         yield b""
         if episode.path.exists():
             return
-        files, mastering = self._library.files, None
-        if standard := standard_of(project.settings.loudness):
-            for step in self._masterings.find(episode.audio, files, standard):
-                mastering = step if isinstance(step, Mastering) else None
-                yield b""
+        files = self._library.files
+        mastering = yield from self._masterings.find(episode.audio, files, standard_of(project.settings.loudness))
         make_private_folder(self._folder)
         make_private_folder(episode.path.parent)
         part = unfinished(episode.path)

@@ -46,26 +46,27 @@ class LiveSpeech:
         """``request_for``: the request for a sentence in the file's format; called once for each sentence, in order.
 
         ``limit``: see WrittenText. ``name``: prefix of its request ids. ``is_timed``: whether word times are requested.
+        Raises NotReady, Unavailable.
         """
         self.text = WrittenText(limit)
         self._service = service
         self._request_for = request_for
         self._name, self._caller, self._is_timed = name, caller, is_timed
         self._history = ConversationHistory()
-        self._rate = 0
-        """The sample rate of the generated sound, the same for all sentences."""
+        rate = service.host.engine().info.sample_rate
+        self.rate = rate if rate in SAMPLE_RATES else 44_100
+        """The sample rate of the generated sound, the same for all sentences: the model's, unless formats lack it."""
         self._encoding: Encoding | None = None
 
     async def pieces(self) -> AsyncGenerator[LivePiece, None]:
         """The file's bytes as they are generated; nothing without text. Raises the errors of `SpeechService.speak`."""
         number, start = 0, 0.0
         while (sentence := await self.text.next()) is not None:
-            self._rate = self._rate or usual_rate(self._service)
             request = self._request_for(sentence)
             history = None if request.cast is not None else self._history
             origin = Origin(f"{self._name}-{number}", self._caller, patient=True, live=True)
             # Raw samples: they are encoded here, as all sentences are one file.
-            raw = replace(request, format="pcm", sample_rate=self._rate, bit_rate=None)
+            raw = replace(request, format="pcm", sample_rate=self.rate, bit_rate=None)
             try:
                 speech = await self._service.speak(raw, origin, history)
             except NothingToSay:
@@ -85,7 +86,7 @@ class LiveSpeech:
     async def _file_of(self, speech: Speech, request: SpeechRequest) -> AsyncGenerator[bytes, None]:
         if self._encoding is None:
             file = OutputFile(request.format, request.sample_rate, bit_rate=request.bit_rate)
-            self._encoding = Encoding(file, self._rate)
+            self._encoding = Encoding(file, self.rate)
         remainder = b""
         async for chunk in speech.body:
             samples = remainder + chunk
@@ -93,12 +94,6 @@ class LiveSpeech:
             remainder = samples[size:]
             if audio := await self._encoding.write(floats(samples[:size])):
                 yield audio
-
-
-def usual_rate(service: SpeechService) -> int:
-    """The loaded model's sample rate, or the usual one if formats lack it. Raises NotReady, Unavailable."""
-    rate = service.host.engine().info.sample_rate
-    return rate if rate in SAMPLE_RATES else 44_100
 
 
 def dialogue_fields(turns: Iterable[tuple[int, str]], voices: Sequence[str]) -> dict[str, Any]:

@@ -18,17 +18,17 @@ import json
 from asyncio import IncompleteReadError, StreamReader, StreamWriter
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 import anyio
 import numpy as np
 from anyio import to_thread
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, PrivateAttr
 
 from audio.read import USUAL_RATES, Clip
 from engine import EngineError
-from protocols.live_speech import LiveSpeech, usual_rate
+from protocols.live_speech import LiveSpeech
 from studio import __version__
 from studio.api.body import as_model, parse_object
 from studio.api.error_responses import ApiError, describe
@@ -39,8 +39,9 @@ from studio.errors import REFUSALS, InvalidRequest, TooCostly, TooManyRequests
 from studio.library import Voice
 from studio.services import Studio
 from studio.speech.request import SpeechRequest, new_request_id
-from studio.supervisor import HealthCheck, end_tasks
-from studio.voices.recogniser import Transcriber
+from studio.supervisor import HealthCheck, end_tasks, first_of
+from studio.voices.recogniser import Transcription
+from studio.voices.resolver import RANDOM_VOICE
 
 ABOUT = {"name": "Fish Voice Studio", "url": ""}
 """The attribution, which the protocol requires."""
@@ -89,18 +90,17 @@ class WyomingServer:
     def _connected(self, reader: StreamReader, writer: StreamWriter) -> None:
         address = str((writer.get_extra_info("peername") or ("",))[0])
         share = MAX_CONNECTIONS // 2
-        refusal = None
         if len(self._connections) >= MAX_CONNECTIONS:
-            refusal = TooManyRequests(f"{MAX_CONNECTIONS} clients are connected; try again later")
+            problem = f"{MAX_CONNECTIONS} clients are connected; try again later"
         elif list(self._connections.values()).count(address) >= share:
-            refusal = TooManyRequests(f"{share} clients are connected from your address; close some of them")
-        if refusal is not None:
-            writer.write(Event("error", {"text": refusal.message, "code": refusal.code}).as_bytes())
-            writer.close()
+            problem = f"{share} clients are connected from your address; close some of them"
+        else:
+            task = asyncio.create_task(WyomingConnection(self._studio, reader, writer).serve())
+            self._connections[task] = address
+            task.add_done_callback(self._connections.pop)
             return
-        task = asyncio.create_task(WyomingConnection(self._studio, reader, writer).serve())
-        self._connections[task] = address
-        task.add_done_callback(self._connections.pop)
+        writer.write(Event("error", {"text": problem, "code": TooManyRequests.code}).as_bytes())
+        writer.close()
 
 
 def register(studio: Studio) -> None:
@@ -111,27 +111,6 @@ def register(studio: Studio) -> None:
         studio.additions.jobs.append((server.watch, server.serve))
 
 
-@dataclass(frozen=True, slots=True)
-class _Text:
-    """A text to speak: whole, or while it is written."""
-
-    speech: LiveSpeech
-    is_written: bool
-    rate: int
-    """One sample rate for the whole text: clients take the first as that of all audio."""
-
-
-@dataclass(slots=True)
-class _Recording:
-    rate: int
-    channels: int
-    pcm: bytearray
-
-    def clip(self) -> Clip:
-        samples = np.frombuffer(self.pcm, "<i2").reshape(-1, self.channels).mean(axis=1, dtype=np.float32)
-        return Clip(samples / 32768, self.rate)
-
-
 class WyomingConnection:
     """One client. Its end cancels its speech."""
 
@@ -139,7 +118,8 @@ class WyomingConnection:
         self._studio, self._service = studio, studio.speech
         self._reader, self._writer = reader, writer
         self._caller = f"address {(writer.get_extra_info('peername') or ('unknown',))[0]}"
-        self._texts: asyncio.Queue[_Text] = asyncio.Queue()
+        self._texts: asyncio.Queue[tuple[LiveSpeech, bool]] = asyncio.Queue()
+        """Texts to speak, each with whether it is spoken while it is written."""
         self._writing: WrittenText | None = None
         self._recording: _Recording | None = None
         self._language = ""
@@ -147,15 +127,9 @@ class WyomingConnection:
 
     async def serve(self) -> None:
         """Run until the client leaves, is silent for too long, or makes an error."""
-        tasks = [asyncio.create_task(work) for work in (self._read(), self._speak())]
         try:
             try:
-                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                await end_tasks(*tasks)  # the reader too, before what is left is discarded
-            try:
-                for task in done:
-                    task.result()
+                await first_of(self._read(), self._speak())
             except (ApiError, *REFUSALS, EngineError) as error:
                 refusal = describe(error)
                 await self._send("error", text=refusal.message, code=refusal.code or str(refusal.status))
@@ -213,8 +187,19 @@ class WyomingConnection:
 
     async def _info(self) -> dict[str, Any]:
         card = self._service.host.engine().info.card if self._service.status.state == "ready" else None
-        voices = await to_thread.run_sync(self._service.voices.seen_by(self._caller).library.voices.page)
-        return info(voices, card.languages if card else (), self._studio.clips.transcriber)
+        languages = (card.languages if card else ()) or UNKNOWN_LANGUAGES
+        voices = [
+            _artifact(voice.slug, voice.name) | {"languages": [voice.language] if voice.language else languages}
+            for voice in await to_thread.run_sync(self._voices)
+        ]
+        studio, name = _artifact("fish-voice-studio", ABOUT["name"]), self._studio.clips.transcriber.name
+        speech = studio | {"voices": voices, "supports_synthesize_streaming": True}
+        models = [_artifact(name, name) | {"languages": RECOGNISED}] if name else []
+        return {"tts": [speech], "asr": [studio | {"models": models}] if models else []}
+
+    def _voices(self) -> list[Voice]:
+        """The library's voices and the model's own. Blocking."""
+        return [voice for voice in self._service.voices.seen_by(self._caller).listed if voice is not RANDOM_VOICE]
 
     async def _begin(self, fields: _Fields, is_written: bool) -> WrittenText:
         """The text that will be spoken as these fields say. Raises InvalidRequest, and the errors of the voice."""
@@ -226,18 +211,15 @@ class WyomingConnection:
         name = voice.name or await self._first_in(voice.language or "")
         if name:  # reports an unknown voice before there is text
             await to_thread.run_sync(self._service.voices.seen_by(self._caller).find, name)
-        rate = usual_rate(self._service)
         # With keys, nobody could see the takes of a caller without one.
         keeps = not self._studio.settings.api_keys
-        speech = LiveSpeech(
-            self._service,
-            lambda sentence: SpeechRequest(sentence, name or None, format="pcm", sample_rate=rate, store=keeps),
-            limit=None,
-            name=new_request_id(),
-            caller=self._caller,
-            is_timed=False,
-        )
-        self._texts.put_nowait(_Text(speech, is_written, rate))
+
+        def request_for(sentence: str) -> SpeechRequest:
+            # One rate for the whole text: clients take the first as that of all audio.
+            return SpeechRequest(sentence, name or None, format="pcm", sample_rate=speech.rate, store=keeps)
+
+        speech = LiveSpeech(self._service, request_for, None, new_request_id(), self._caller, is_timed=False)
+        self._texts.put_nowait((speech, is_written))
         return speech.text
 
     async def _first_in(self, language: str) -> str:
@@ -245,53 +227,47 @@ class WyomingConnection:
         wanted = language.replace("_", "-").casefold()
         if not wanted:
             return ""
-        voices = await to_thread.run_sync(self._service.voices.seen_by(self._caller).library.voices.page)
+        voices = await to_thread.run_sync(self._voices)
         known = [(voice.slug, voice.language.casefold()) for voice in voices if voice.language]
         exact = (slug for slug, own in known if own == wanted)
         related = (slug for slug, own in known if own.partition("-")[0] == wanted.partition("-")[0])
         return next(exact, next(related, ""))
 
     async def _hear(self, event: Event) -> None:
+        transcriber = self._studio.clips.transcriber
         if event.kind == "audio-start":
-            self._studio.clips.transcriber.require()
-            form = as_model(event.data, _Format)
-            if form.rate not in USUAL_RATES or form.width != WIDTH or form.channels not in (1, 2):
-                raise InvalidRequest("audio must have 16 bits, 1 or 2 channels and a usual rate such as 16000", "rate")
-            self._recording = _Recording(form.rate, form.channels, bytearray())
+            transcriber.require()
+            self._recording = as_model(event.data, _Recording)
+            if self._recording.rate not in USUAL_RATES:
+                raise InvalidRequest("rate must be a usual one, such as 16000", "rate")
         elif self._recording is None:
             raise InvalidRequest(f"{event.kind} came before audio-start", "type")
         elif event.kind == "audio-chunk":
-            if len(self._recording.pcm) + len(event.audio) > MAX_RECORDING:
-                raise TooCostly(f"a recording may have {MAX_RECORDING} bytes; send shorter ones", "audio")
-            self._recording.pcm += event.audio
+            self._recording.add(event.audio)
         elif event.kind == "audio-stop":
-            recording, self._recording = self._recording, None
-            del recording.pcm[len(recording.pcm) // (WIDTH * recording.channels) * WIDTH * recording.channels :]
-            text, language = "", self._language
-            if recording.pcm:
-                transcriber = self._studio.clips.transcriber
-                transcription = await transcriber.transcribe(recording.clip(), self._caller, language)
-                text, language = transcription.text, transcription.language
-            await self._send("transcript", text=text, language=language)
+            clip, self._recording = self._recording.clip(), None
+            heard = Transcription("", self._language)
+            if clip.pcm.size:
+                heard = await transcriber.transcribe(clip, self._caller, self._language)
+            await self._send("transcript", text=heard.text, language=heard.language)
 
     async def _speak(self) -> None:
         while True:
-            text = await self._texts.get()
-            form: dict[str, Any] = {"rate": text.rate, "width": WIDTH, "channels": 1, "timestamp": 0}
-            size = -1
-            async with aclosing(text.speech.pieces()) as pieces:
+            speech, is_written = await self._texts.get()
+            form: dict[str, Any] = {"rate": speech.rate, "width": WIDTH, "channels": 1, "timestamp": 0}
+            size = 0
+            async with aclosing(speech.pieces()) as pieces:
                 async for piece in pieces:
-                    if size < 0:
+                    if not size:
                         await self._send("audio-start", **form)
-                    if piece.audio:
-                        await self._send("audio-chunk", piece.audio, **form)
-                    size = max(size, 0) + len(piece.audio)
-                    form["timestamp"] = size * 1000 // (WIDTH * text.rate)
-            if size < 0:
+                    await self._send("audio-chunk", piece.audio, **form)
+                    size += len(piece.audio)
+                    form["timestamp"] = size * 1000 // (WIDTH * speech.rate)
+            if not size:
                 await self._send("audio-start", **form)
             # Exactly one: a client takes the first as the end of a whole text.
             await self._send("audio-stop", timestamp=form["timestamp"])
-            if text.is_written:
+            if is_written:
                 await self._send("synthesize-stopped")
 
     async def _send(self, kind: str, audio: bytes = b"", **data: Any) -> None:
@@ -299,19 +275,6 @@ class WyomingConnection:
         with anyio.fail_after(SEND_SECONDS):
             self._writer.write(Event(kind, data, audio).as_bytes())
             await self._writer.drain()
-
-
-def info(voices: list[Voice], languages: tuple[str, ...], transcriber: Transcriber) -> dict[str, Any]:
-    """The data of the event `info`. ``languages``: the model's, for voices without their own."""
-    offered = [_voice(voice, languages or UNKNOWN_LANGUAGES) for voice in voices]
-    studio, name = _artifact("fish-voice-studio", ABOUT["name"]), transcriber.name
-    models = [_artifact(name, name) | {"languages": list(RECOGNISED)}] if name else []
-    speech = studio | {"voices": offered, "supports_synthesize_streaming": True}
-    return {"tts": [speech], "asr": [studio | {"models": models}] if models else []}
-
-
-def _voice(voice: Voice, languages: tuple[str, ...]) -> dict[str, Any]:
-    return _artifact(voice.slug, voice.name) | {"languages": [voice.language] if voice.language else list(languages)}
 
 
 def _artifact(name: str, description: str) -> dict[str, Any]:
@@ -333,12 +296,25 @@ class _Fields(BaseModel):
     voice: _Voice | None = None
 
 
-class _Format(BaseModel):
-    """The format of a recording."""
+class _Recording(BaseModel):
+    """The format of a recording, and its samples."""
 
     rate: Whole
-    width: Whole
-    channels: Whole
+    width: Literal[2]
+    channels: Literal[1, 2]
+    _pcm: bytearray = PrivateAttr(default_factory=bytearray)
+
+    def add(self, audio: bytes) -> None:
+        """Raises TooCostly."""
+        self._pcm += audio
+        if len(self._pcm) > MAX_RECORDING:
+            raise TooCostly(f"a recording may have {MAX_RECORDING} bytes; send shorter ones", "audio")
+
+    def clip(self) -> Clip:
+        """The recording; what lacks the samples of a channel at its end is left out."""
+        count = len(self._pcm) // (WIDTH * self.channels) * self.channels
+        samples = np.frombuffer(self._pcm, "<i2", count).reshape(-1, self.channels).mean(axis=1, dtype=np.float32)
+        return Clip(samples / 32768, self.rate)
 
 
 class _Head(BaseModel):

@@ -81,13 +81,15 @@ class HealthCheck:
 
 
 async def first_of(*works: Coroutine[Any, Any, object]) -> None:
-    """Wait until one of the coroutines is done; the others are cancelled."""
+    """Wait until one of the coroutines has ended; the others are cancelled, and end too. Raises its error."""
     tasks = [asyncio.ensure_future(work) for work in works]
     try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for task in tasks:
-            task.cancel()
+        await end_tasks(*tasks)
+    for task in tasks:
+        if task in done:
+            task.result()
 
 
 async def end_tasks(*tasks: asyncio.Future[Any]) -> None:

@@ -83,7 +83,8 @@ class ThreadTurn:
 
 
 class WorkQueue:
-    """Used from one event loop. Next is the waiting caller with the least work running; among equals, the first.
+    """Used from one event loop. Next is the waiting caller with the least work running; among equals, not the one
+    whose work has just ended, then the first.
 
     When a caller leaves, its waiting work is dropped, and its running work ends at its next step.
     """
@@ -157,24 +158,25 @@ class WorkQueue:
 
     @asynccontextmanager
     async def turn(self, caller: str, patient: bool = False) -> AsyncIterator[ThreadTurn]:
-        """Wait for a place in the queue, then for a turn. ``patient``: for work with another limit.
+        """Wait for a place in the queue, then for a turn. ``patient``: for work with another limit, which
+        takes no place.
 
         Raises QueueFull, TooManyRequests.
         """
-        with self._place(caller, patient):
+        with contextlib.nullcontext() if patient else self._place(caller):
             async with self._turn(caller):
                 yield ThreadTurn(self._job(), self._threads)
 
     @contextlib.contextmanager
-    def _place(self, caller: str, patient: bool = False) -> Generator[None, None, None]:
+    def _place(self, caller: str) -> Generator[None, None, None]:
         kind, count, total = self._kind, self._places[caller], self._places.total()
-        if not patient and total >= kind.at_once + kind.waiting:
+        if total >= kind.at_once + kind.waiting:
             raise QueueFull(
                 f"{kind.at_once} {kind.plural} are being {kind.done} and {kind.waiting} are waiting, the maximum; "
                 "try again in a moment",
                 5,
             )
-        if not patient and count >= kind.per_caller:
+        if count >= kind.per_caller:
             raise TooManyRequests(
                 f"{count} of your {kind.plural} are being {kind.done} or waiting; at most {kind.per_caller} are "
                 "allowed at a time: wait for one of them",
@@ -214,6 +216,7 @@ class WorkQueue:
         self._running[caller] -= 1
         if not self._running[caller]:
             del self._running[caller]
+        self._waiting = deque(sorted(self._waiting, key=lambda entry: entry[0] == caller))
         while self._waiting:
             chosen = min(self._waiting, key=lambda entry: self._running[entry[0]])
             self._waiting.remove(chosen)

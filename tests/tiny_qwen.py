@@ -91,9 +91,9 @@ def shapes(tree: dict[str, Any]) -> dict[str, tuple[int, ...]]:
         "talker.text_projection.linear_fc2.bias": (dim,),
         "talker.codec_head.weight": (talker["vocab_size"], dim),
     }
-    for book in range(BOOKS - 1):
-        found[f"talker.code_predictor.model.codec_embedding.{book}.weight"] = (CODES, dim)
-        found[f"talker.code_predictor.lm_head.{book}.weight"] = (CODES, small)
+    for book in range(talker["num_code_groups"] - 1):
+        found[f"talker.code_predictor.model.codec_embedding.{book}.weight"] = (predictor["vocab_size"], dim)
+        found[f"talker.code_predictor.lm_head.{book}.weight"] = (predictor["vocab_size"], small)
     if small != dim:
         found["talker.code_predictor.small_to_mtp_projection.weight"] = (small, dim)
         found["talker.code_predictor.small_to_mtp_projection.bias"] = (small,)

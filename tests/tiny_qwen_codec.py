@@ -24,8 +24,12 @@ SPEAKER_ENCODER: dict[str, Any] = {
 
 def write_tiny_speech_tokenizer(folder: Path, codebook_size: int = 64, codebooks: int = 16) -> Path:
     """Write config.json and model.safetensors into ``folder``, a checkpoint's speech_tokenizer, and return it."""
+    return write_codec(folder, speech_tokenizer_config(codebook_size, codebooks))
+
+
+def write_codec(folder: Path, config: dict[str, Any]) -> Path:
+    """The same in other sizes."""
     folder.mkdir(parents=True, exist_ok=True)
-    config = speech_tokenizer_config(codebook_size, codebooks)
     (folder / "config.json").write_text(json.dumps(config, indent=1))
     save_file(speech_tokenizer_tensors(config), folder / "model.safetensors")
     return folder

@@ -6,7 +6,7 @@ that a frame's embedding is a sum like S2's. The projections of texts and of cod
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from torch import Tensor
 
 from engine.checkpoint.lazy_tensors import LazyTensor, with_joined_qkv
 from engine.config import ModelConfig, TalkerConfig, TransformerSizes, positive_number, whole_number
+from engine.model.dual_ar import TEXT_TABLE, LateRows
 
 Tree = Mapping[str, Any]
 
@@ -156,7 +157,7 @@ class _Parts:
             return _product(table, *(part.read() for part in small)) if len(small) == 2 else table
 
         return [
-            LazyTensor("slow.embeddings.weight", (config.slow.vocab_size, dim), self._text_table(control)),
+            self._text_table(control),
             LazyTensor(
                 "codebook_embeddings.weight", (codes * books, dim), lambda: torch.cat([t.read() for t in tables])
             ),
@@ -166,7 +167,7 @@ class _Parts:
             ),
         ]
 
-    def _text_table(self, control: LazyTensor) -> Callable[[], Tensor]:
+    def _text_table(self, control: LazyTensor) -> LazyTensor:
         config, text = self._config, self._config.semantic_start
         assert config.talker is not None
         table = self._take(_TEXT, text, -1)
@@ -177,16 +178,27 @@ class _Parts:
             for kind in ("weight", "bias")
         ]
 
-        def read() -> Tensor:
-            rows, (weight1, bias1, weight2, bias2) = table.read(), [layer.read() for layer in layers]
-            parts = [
-                _product(F.silu(F.linear(part.float(), weight1.float(), bias1.float())), weight2, bias2).to(rows.dtype)
-                for part in rows.split(_ROWS_AT_ONCE)
-            ]
-            projected = torch.cat(parts)
-            return torch.cat([projected, projected[pad].expand(codes, -1), control.read()[codes:].to(rows.dtype)])
+        def late() -> LateRows:
+            rows, (weight1, bias1, weight2, bias2) = table.read(), [layer.read().float() for layer in layers]
+            if not rows.is_floating_point() or rows.element_size() < 2:
+                raise ValueError(f"{_TEXT} is {rows.dtype} and has no scales")
 
-        return read
+            def compute(ids: Tensor) -> Tensor:
+                hidden = F.silu(F.linear(rows[ids].float(), weight1, bias1))
+                return _product(hidden, weight2, bias2).to(rows.dtype)
+
+            whole = torch.zeros(config.slow.vocab_size, config.slow.dim, dtype=rows.dtype)
+            whole[text : text + codes] = compute(torch.tensor([pad]))
+            whole[text + codes :] = control.read()[codes:]
+            return LateRows(whole, text, compute)
+
+        def read() -> Tensor:
+            part = late()
+            for ids in torch.arange(text).split(_ROWS_AT_ONCE):
+                part.table[ids] = part.compute(ids)
+            return part.table
+
+        return LazyTensor(TEXT_TABLE, (config.slow.vocab_size, config.slow.dim), read, late)
 
     def _take(self, name: str, *shape: int) -> LazyTensor:
         """A tensor of this shape; −1 stands for any size."""

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.codec.codec_config import CodecConfig
+from engine.codec.codec_config import PIECE_SAMPLES, CodecConfig
 from engine.codec.codec_layers import (
     CausalConv1d,
     CausalConvTranspose1d,
@@ -115,15 +115,14 @@ class Codec(nn.Module):
         the semantic tokens come out differently (vLLM-Omni's review of its PR 2145). Upstream's post_module and
         upsampling add nothing to codes and are left out.
 
-        A CPU computes the convolutions in pieces of PIECE_VALUES, each of them within ``around_piece()``.
+        The convolutions are computed in pieces, a CPU's of PIECE_VALUES within ``around_piece()``, a GPU's as planned.
         """
         frame = self.config.frame_samples
         audio = F.pad(audio.float(), (0, -audio.shape[-1] % frame))
         with torch.autocast(audio.device.type, enabled=False):
-            if audio.device.type != "cpu":
-                return self.quantizer.encode(self.encoder(audio))
             state, latents = StreamState(len(audio)), []
-            frames = max(1, PIECE_VALUES // (len(audio) * self.config.encoder_dim * frame))
+            samples = PIECE_VALUES // self.config.encoder_dim if audio.device.type == "cpu" else PIECE_SAMPLES
+            frames = max(1, samples // (len(audio) * frame))
             for piece in audio.split(frames * frame, 2):
                 with around_piece():
                     latents.append(self.encoder(piece, state))

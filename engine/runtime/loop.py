@@ -79,15 +79,15 @@ class Loop:
         self._codec.start()
         self._thread.start()
 
-    def check_room(self) -> None:
-        """Check that `submit` would accept a row now, before building one. Raises EngineFull, EngineStopped."""
+    def check_room(self, owner: str) -> None:
+        """Check that `submit` would accept an owner's row now, before one is built. Raises EngineFull, EngineStopped."""
         with self._lock:
-            self._check_accepting()
+            self._check_accepting(owner)
 
     def submit(self, row: Row) -> None:
         """Queue a row. Raises EngineFull, EngineStopped."""
         with self._lock:
-            self._check_accepting()
+            self._check_accepting(row.owner)
             self._open.add(row)
         self._commands.put(lambda: self._scheduler.submit(row))
 
@@ -164,11 +164,16 @@ class Loop:
         for row in self._scheduler.rows():
             self._scheduler.remove(row)
 
-    def _check_accepting(self) -> None:
-        """Raises EngineFull, EngineStopped if no more rows are accepted; called with the lock held."""
+    def _check_accepting(self, owner: str) -> None:
+        """Raises EngineFull, EngineStopped if no more rows are accepted; called with the lock held.
+
+        A queue filled by others has as many places again for the first row of each owner who has none.
+        """
         if self._stop_reason is not None:
             raise EngineStopped(self._stop_reason)
-        if sum(row.state is not State.ENDED for row in self._open) >= self._slots + self._max_waiting:
+        owners = [row.owner for row in self._open if row.state is not State.ENDED]
+        places = self._slots + self._max_waiting * (1 if owner in owners else 2)
+        if len(owners) >= places:
             raise EngineFull(
                 f"all {self._slots} rows are busy and {self._max_waiting} utterances are waiting; try again later"
             )

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from engine.codec import ONLY_DECODES, Codec, CodecConfig, Precision, codec_of
 from engine.codec.codec_config import PIECE_SAMPLES
 from engine.codec.codec_layers import CausalConv1d, CausalConvTranspose1d
+from engine.codec.voice_vector import VoiceEncoder, VoiceEncoderConfig
 from engine.config import ModelConfig, TwelveBits, Weights
 from engine.engine_errors import ConfigError
 from engine.model.dual_ar import TEXT_TABLE, DualAR, only_shapes
@@ -104,7 +105,9 @@ def sizes(
     """
     kinds = [kind for kind in _KINDS if compact or not kind[1]]
     if weights or not quantise:
-        kinds = [(weights or "bf16", is_compact, _SIZES) for is_compact in (False, True)[: 1 + compact]]
+        roomy = _ROOMY if compact and rows is context is None else _SIZES  # many rows in little memory beat few
+        kinds = [(weights or "bf16", is_compact, _SIZES if is_compact else roomy) for is_compact in (False, True)]
+        kinds = kinds[: 1 + compact]
     elif not compact:
         kinds = [("bf16", False, _ROOMY), ("int8", False, _SIZES), ("int6", False, _SMALLEST)]
     tries = [
@@ -190,6 +193,10 @@ def plan_memory(
         items.append(("graphs", rows * _graph_bytes(codec, codec_graphs)))
     if codec_graphs and not size.compact:
         items.append(("clips", clip_bytes))
+    if not on_gpu and config.talker and config.talker.vector_size:  # it is always in the host's memory
+        with only_shapes():
+            voice_encoder = VoiceEncoder(VoiceEncoderConfig(config.talker.vector_size))
+        items.append(("voice encoder", sum(p.nbytes for p in voice_encoder.parameters())))
     return MemoryPlan(tuple(items), (encoder_bytes + clip_bytes + MARGIN) * size.compact)
 
 

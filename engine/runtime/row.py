@@ -33,6 +33,7 @@ class Row:
     max_frames: int
     """Limited by the context."""
     sink: Sink
+    owner: str = ""
     state: State = State.WAITING
     slot: int = -1
     position: int = 0

@@ -1,9 +1,9 @@
-"""Assigns slots to rows and plans turns: first come first served, prefills in pieces between frames."""
+"""Assigns slots to rows and plans turns: fair to owners, prefills in pieces between frames."""
 
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass
 
 from engine.runtime.row import Row, State
@@ -51,7 +51,8 @@ class LoopTurn:
 
 
 class Scheduler:
-    """Rows wait in one queue and hold a slot from admission to end."""
+    """Rows wait in one queue and hold a slot from admission to end. Next is the waiting owner with the fewest slots; among
+    equals, not the owner whose row has just ended, then the first."""
 
     def __init__(self, slots: int) -> None:
         self._slots = slots
@@ -66,7 +67,9 @@ class Scheduler:
         """Admit rows to free slots, then plan the turn."""
         first = len(self._running)
         while self._waiting and self._free:
-            row = self._waiting.popleft()
+            held = Counter(row.owner for row in self._running)
+            row = min(self._waiting, key=lambda row: held[row.owner])
+            self._waiting.remove(row)
             row.slot, row.state, row.admitted = self._free.pop(), State.PREFILL, time.perf_counter()
             self._running.append(row)
         admitted = tuple(self._running[first:])
@@ -80,6 +83,7 @@ class Scheduler:
         elif row in self._running:
             self._running.remove(row)
             self._free.append(row.slot)
+            self._waiting = deque(sorted(self._waiting, key=lambda waiting: waiting.owner == row.owner))
         row.state = State.ENDED
 
     def recount(self) -> tuple[list[int], list[int]]:

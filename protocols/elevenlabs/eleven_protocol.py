@@ -6,10 +6,9 @@ import re
 
 from fastapi import APIRouter
 
-from protocols.elevenlabs.account_routes import AccountRoutes
+from protocols.elevenlabs.eleven_library import ElevenLibraryRoutes
 from protocols.elevenlabs.eleven_names import PREFIX, for_eleven_client
 from protocols.elevenlabs.eleven_speech import ElevenSpeechRoutes
-from protocols.elevenlabs.eleven_voices import ElevenVoiceRoutes
 from protocols.elevenlabs.sockets import eleven_sockets
 from studio.api.error_responses import ApiError, Protocol, add_protocol
 from studio.services import Studio
@@ -18,8 +17,8 @@ from studio.speech.speech_service import SpeechService
 OWN = "text-to-speech|text-to-dialogue|speech-to-text|user|history"
 """First parts of paths below /v1 that are served, and that only this protocol has."""
 _LACKING = {
-    "/v1/text-to-voice": "Voices cannot be designed or remixed; create one from recordings with POST /v1/voices/add.",
-    "/v1/voice-generation": "Voices cannot be designed; create one from recordings with POST /v1/voices/add.",
+    "/v1/text-to-voice": "Voices cannot be remixed; design another with POST /v1/text-to-voice/design.",
+    "/v1/voice-generation": "Describe the voice in words, with POST /v1/text-to-voice/design.",
     "/v1/voices/pvc": "Professional clones do not exist here; create a voice with POST /v1/voices/add.",
     "/v1/voices/collections": "There are no collections of voices; GET /v2/voices lists them all.",
     "/v1/shared-voices": "There is no library of shared voices; GET /v2/voices lists the voices of this studio.",
@@ -71,8 +70,4 @@ def eleven_routes_of_speech(speech: SpeechService) -> list[APIRouter]:
 def register(studio: Studio) -> None:
     """Add the protocol to a studio."""
     studio.additions.prefixes += [PREFIX]
-    studio.additions.routers += [
-        *eleven_routes_of_speech(studio.speech),
-        ElevenVoiceRoutes(studio).router(),
-        AccountRoutes(studio).router(),
-    ]
+    studio.additions.routers += [*eleven_routes_of_speech(studio.speech), ElevenLibraryRoutes(studio).router()]

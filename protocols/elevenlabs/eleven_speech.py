@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import astuple, dataclass
 from typing import Annotated, Any, Literal
 
@@ -50,7 +50,7 @@ class VoiceSettings(BaseModel):
     """How a voice speaks. Unknown fields are ignored, null means absent."""
 
     stability: Annotated[float, FINITE, Field(ge=0, le=1), NO_BOOLEAN] | None = Field(
-        None, description="As a temperature: 1.1 - 0.6 · stability."
+        default=None, description="As a temperature: 1.1 - 0.6 · stability."
     )
     speed: Speed | None = None
 
@@ -58,24 +58,23 @@ class VoiceSettings(BaseModel):
 class SpeechFields(BaseModel):
     """What all requests for speech have. Unknown fields are ignored, null means absent."""
 
+    voice_settings: VoiceSettings | None = None
     seed: Seed | None = None
     apply_text_normalization: Normalization | None = None
     pronunciation_dictionary_locators: Lacking = None
 
-    def speech_request(
-        self, spoken: dict[str, Any], settings: VoiceSettings | None, output_format: str | None, store: bool
-    ) -> SpeechRequest:
+    def speech_request(self, spoken: dict[str, Any], output_format: str | None, store: bool) -> SpeechRequest:
         """``spoken``: the text and its voices. Raises InvalidRequest."""
         audio_format, sample_rate, bit_rate = file_of(output_format)
-        stability, speed = (settings.stability, settings.speed) if settings else (None, None)
+        settings = self.voice_settings or VoiceSettings()
         return SpeechRequest(
             **spoken | {"text": with_pauses(spoken["text"])},
             format=audio_format,
             sample_rate=sample_rate,
             bit_rate=bit_rate,
             seed=self.seed,
-            temperature=None if stability is None else temperature_of(stability),
-            speed=1.0 if speed is None else speed,
+            temperature=None if settings.stability is None else temperature_of(settings.stability),
+            speed=1.0 if settings.speed is None else settings.speed,
             normalize={"on": True, "off": False}.get(self.apply_text_normalization or "auto"),
             store=store,
         )
@@ -85,13 +84,11 @@ class ElevenSpeech(SpeechFields):
     """A text and the options of its speech."""
 
     text: str
-    voice_settings: VoiceSettings | None = None
     audio_effects: Lacking = None
 
     def request_in(self, voice_id: str, output_format: str | None, store: bool) -> SpeechRequest:
         """Raises InvalidRequest."""
-        spoken = {"text": self.text, "voice": voice_of(voice_id)}
-        return self.speech_request(spoken, self.voice_settings, output_format, store)
+        return self.speech_request({"text": self.text, "voice": voice_of(voice_id)}, output_format, store)
 
 
 class DialogueInput(BaseModel):
@@ -105,7 +102,7 @@ class ElevenDialogue(SpeechFields):
     """The turns of a dialogue, and the options of its speech."""
 
     inputs: list[DialogueInput] = Field(min_length=1, max_length=MAX_TURNS)
-    settings: VoiceSettings | None = None
+    voice_settings: VoiceSettings | None = Field(None, alias="settings")
 
     def request_in(self, output_format: str | None, store: bool) -> SpeechRequest:
         """Raises InvalidRequest."""
@@ -114,12 +111,7 @@ class ElevenDialogue(SpeechFields):
         spoken = dialogue_fields(turns, [voice_of(voice_id) for voice_id in voices])
         if not spoken["cast"]:
             raise InvalidRequest("the text of every input is blank; send a text to speak", "inputs")
-        return self.speech_request(spoken, self.settings, output_format, store)
-
-    @property
-    def size(self) -> int:
-        """Characters."""
-        return sum(len(entry.text) for entry in self.inputs)
+        return self.speech_request(spoken, output_format, store)
 
     def segments(self, request: SpeechRequest) -> VoiceSegments:
         """The turns of its request. Blocking: milliseconds."""
@@ -137,16 +129,17 @@ def with_pauses(text: str) -> str:
     return _BREAK.sub(mark, text)
 
 
-VOICE = "/v1/text-to-speech/{voice_id}"
+TIMED = "/with-timestamps"
 SOUND = answers(*sorted({MEDIA_TYPES[name] for name, _, _ in FORMATS.values()}))
-TIMED = answers("application/json")
+TIMES = answers("application/json")
+OutputFormat = Annotated[str | None, Query(description=f"{', '.join(FORMATS)}; absent: mp3_44100_128")]
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """The query of every route."""
 
-    output_format: Annotated[str | None, Query(description=f"{', '.join(FORMATS)}; absent: mp3_44100_128")] = None
+    output_format: OutputFormat = None
     enable_logging: Annotated[bool, Query(description="false: the take is not stored in the library.")] = True
 
 
@@ -161,49 +154,35 @@ class ElevenSpeechRoutes:
 
     def router(self) -> APIRouter:
         routes = APIRouter(prefix=PREFIX, tags=["elevenlabs"])
-        dialogue = "/v1/text-to-dialogue"
-        for stream in ("", "/stream"):
-            routes.post(f"{VOICE}{stream}", openapi_extra=SOUND, response_class=Response)(self.convert)
-            routes.post(f"{dialogue}{stream}", openapi_extra=SOUND, response_class=Response)(self.converse)
-            timed = f"{stream}/with-timestamps"
-            routes.post(f"{VOICE}{timed}", openapi_extra=TIMED, response_class=Response)(self.convert_timed)
-            routes.post(f"{dialogue}{timed}", openapi_extra=TIMED, response_class=Response)(self.converse_timed)
+        for path, handler in (("text-to-speech/{voice_id}", self.convert), ("text-to-dialogue", self.converse)):
+            for end, content in (("", SOUND), ("/stream", SOUND), (TIMED, TIMES), (f"/stream{TIMED}", TIMES)):
+                routes.post(f"/v1/{path}{end}", openapi_extra=content, response_class=Response)(handler)
         return routes
 
     async def convert(
         self, voice_id: str, body: JsonBody[ElevenSpeech], request: Request, delivery: Delivered
     ) -> Response:
-        """Generate speech."""
+        """Generate speech; ``with-timestamps`` with the times of all characters: one JSON object with the file in
+        base64, or, for a ``stream``, lines of JSON, in which the times of a passage come once it is generated."""
         return await self._send(request, body.request_in(voice_id, *astuple(delivery)), len(body.text))
 
-    async def convert_timed(
-        self, voice_id: str, body: JsonBody[ElevenSpeech], request: Request, delivery: Delivered
-    ) -> Response:
-        """Generate speech with the times of all characters: one JSON object with the file in base64; or lines of JSON,
-        in which the times of a passage come once it is generated."""
-        return await self._send(request, body.request_in(voice_id, *astuple(delivery)), len(body.text), is_timed=True)
-
     async def converse(self, body: JsonBody[ElevenDialogue], request: Request, delivery: Delivered) -> Response:
-        """Generate a dialogue."""
-        return await self._send(request, body.request_in(*astuple(delivery)), body.size)
-
-    async def converse_timed(self, body: JsonBody[ElevenDialogue], request: Request, delivery: Delivered) -> Response:
-        """Generate a dialogue with the times of all characters, and of its turns as ``voice_segments``: one JSON
-        object, or lines of JSON."""
-        dialogue = body.request_in(*astuple(delivery))
-        segments = await to_thread.run_sync(body.segments, dialogue)
-        return await self._send(request, dialogue, body.size, True, segments)
+        """Generate a dialogue; ``with-timestamps`` as for speech, and with the times of its turns as
+        ``voice_segments``."""
+        characters = sum(len(entry.text) for entry in body.inputs)
+        return await self._send(request, body.request_in(*astuple(delivery)), characters, body.segments)
 
     async def _send(
         self,
         request: Request,
         wanted: SpeechRequest,
         characters: int,
-        is_timed: bool = False,
-        segments: VoiceSegments | None = None,
+        segments_of: Callable[[SpeechRequest], VoiceSegments | None] = lambda _: None,
     ) -> Response:
+        is_timed = request.url.path.endswith(TIMED)
         if is_timed:
             self._service.check_alignment()
+        segments = await to_thread.run_sync(segments_of, wanted) if is_timed else None
         origin = Origin(request.state.request_id, request.state.caller, live=True)
         speech = await until_hangup(request, self._service.speak(wanted, origin))
         if not is_timed:

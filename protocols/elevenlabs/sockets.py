@@ -20,7 +20,6 @@ from contextlib import aclosing
 from functools import partial
 from typing import Annotated, Any
 
-from anyio import to_thread
 from fastapi import APIRouter, WebSocket
 from pydantic import BaseModel, Field
 
@@ -46,10 +45,6 @@ ONLY = "default"
 """The context of messages without one."""
 KEYS = ("xi-api-key", "xi_api_key", "authorization")
 """Where a first message may have its key."""
-IN_THE_QUERY = (
-    *("output_format", "enable_logging", "auto_mode", "sync_alignment", "inactivity_timeout", "seed"),
-    "apply_text_normalization",
-)
 IN_A_FIRST_MESSAGE = ("voice_settings", "generation_config", "pronunciation_dictionary_locators")
 
 
@@ -111,15 +106,11 @@ class _Context:
 
 def eleven_sockets(service: SpeechService) -> APIRouter:
     routes = APIRouter(prefix=PREFIX)
-    voice = "/v1/text-to-speech/{voice_id}"
 
-    @routes.websocket(f"{voice}/stream-input")
+    @routes.websocket("/v1/text-to-speech/{voice_id}/stream-input")
+    @routes.websocket("/v1/text-to-speech/{voice_id}/multi-stream-input")
     async def stream_input(websocket: WebSocket, voice_id: str) -> None:
-        await _Session(websocket, service, voice_id, is_multi=False).serve()
-
-    @routes.websocket(f"{voice}/multi-stream-input")
-    async def multi_stream_input(websocket: WebSocket, voice_id: str) -> None:
-        await _Session(websocket, service, voice_id, is_multi=True).serve()
+        await _Session(websocket, service, voice_id).serve()
 
     return routes
 
@@ -127,11 +118,11 @@ def eleven_sockets(service: SpeechService) -> APIRouter:
 class _Session(TextSocket):
     """Contexts are spoken at the same time, as an interrupted one must not delay its successor."""
 
-    def __init__(self, websocket: WebSocket, service: SpeechService, voice_id: str, is_multi: bool) -> None:
+    def __init__(self, websocket: WebSocket, service: SpeechService, voice_id: str) -> None:
         super().__init__(websocket, service)
-        self._voice_id, self._is_multi = voice_id, is_multi
-        query = websocket.query_params
-        self._query = {name: query[name] for name in IN_THE_QUERY if query.get(name)}
+        self._voice_id, self._is_multi = voice_id, websocket.url.path.endswith("/multi-stream-input")
+        in_the_query = SocketOptions.model_fields.keys() - {"text", *IN_A_FIRST_MESSAGE}
+        self._query = {name: value for name, value in websocket.query_params.items() if name in in_the_query and value}
         self._options = SocketOptions()
         self._is_aligned = True
         self._contexts: dict[str, _Context] = {}
@@ -161,7 +152,7 @@ class _Session(TextSocket):
         self._options = as_model(self._query, SocketOptions)
         # Reports invalid options before there is text.
         probe = self._options.request_for(self._voice_id, "a")
-        await to_thread.run_sync(self._service.check, probe, self._caller)
+        await self._service.check(probe, self._caller)
         self._is_aligned = not self._service.host.engine().info.cannot_align
         while True:
             try:

@@ -23,7 +23,6 @@ from studio.api.openapi import answers, reads, reads_form
 from studio.api.routes.speech_routes import SpeechResponse, speech_response
 from studio.api.sending import until_hangup
 from studio.api.sse import MEDIA_TYPE as SSE_TYPE
-from studio.api.upload import Form
 from studio.errors import REFUSALS, InvalidRequest
 from studio.speech.delivery import Speech
 from studio.speech.request import MAX_CLIPS, MAX_PART, MIN_PART, Origin, OwnClip, SpeechRequest
@@ -252,19 +251,13 @@ def asr_routes(clips: ClipService) -> APIRouter:
     async def transcribe(request: Request) -> JSONResponse:
         """Transcribe ``audio`` (1 s to 5 minutes), with word times unless ``ignore_timestamps`` is true."""
         form = await read_files(request, FORM_LIMIT, "audio", 1)
-        return JSONResponse(await until_hangup(request, _transcribe(form, clips, request.state.caller)))
+        work = transcribed(clips, request.state.caller, form.file("audio"), form.text("language"), "audio")
+        recording = await until_hangup(request, work)
+        heard = recording.transcription
+        words = () if is_true(form, "ignore_timestamps") else heard.words
+        segments = [{"text": word.word, "start": round(word.start, 3), "end": round(word.end, 3)} for word in words]
+        languages = {"language": heard.language, "language_code": heard.language.partition("-")[0]}
+        times = {"duration": round(recording.seconds, 3), "segments": segments}
+        return JSONResponse({"text": heard.text} | times | languages)
 
     return routes
-
-
-async def _transcribe(form: Form, clips: ClipService, caller: str) -> dict[str, Any]:
-    recording = await transcribed(clips, caller, form.file("audio"), form.text("language"), "audio")
-    heard = recording.transcription
-    words = () if is_true(form, "ignore_timestamps") else heard.words
-    return {
-        "text": heard.text,
-        "duration": round(recording.seconds, 3),
-        "segments": [{"text": word.word, "start": round(word.start, 3), "end": round(word.end, 3)} for word in words],
-        "language": heard.language,
-        "language_code": heard.language.partition("-")[0],
-    }

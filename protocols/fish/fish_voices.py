@@ -12,16 +12,15 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from audio.read import MAX_BYTES
+from protocols.client_voices import ClientVoices
 from protocols.fish.fish_body import ALL_TYPES, MESSAGE_PACK, answer, fish_id, is_true, read_files, voice_of
-from protocols.new_voices import NewVoices, title_matches
 from studio.api.access import account_of
 from studio.api.error_responses import ApiError, describe
 from studio.api.openapi import reads_form
-from studio.api.sending import until_hangup
 from studio.api.upload import Form
 from studio.errors import REFUSALS, InvalidRequest
-from studio.library import Library, Voice, VoiceFields
-from studio.services import Studio
+from studio.library import Voice, VoiceFields
+from studio.library.names import fold
 from studio.work import write
 
 LIMIT = 4 * MAX_BYTES
@@ -41,7 +40,6 @@ NEW_MODEL = reads_form(
 )
 CHANGES = reads_form("cover_image", "title", "description", "tags", several=("tags",), more_types=ALL_TYPES)
 SORTS = ("score", "task_count", "created_at")
-NO_WORDS = "texts is missing: this model needs the words of each recording, and no recogniser is installed"
 REFERENCE_LIMIT = MAX_BYTES + 256 * 1024
 NEW_REFERENCE = reads_form("audio", "id", "text", required=("audio", "id", "text"), more_types=(MESSAGE_PACK,))
 NAMED = reads_form(None, "reference_id", required=("reference_id",), more_types=ALL_TYPES)
@@ -50,18 +48,12 @@ RENAMED = reads_form(None, *_NAMES, required=_NAMES, more_types=ALL_TYPES)
 _ID = re.compile(r"[a-zA-Z0-9\-_ ]{1,255}")
 
 
-class _Routes:
-    """Voices of the library, and new ones."""
-
-    def __init__(self, studio: Studio) -> None:
-        self._studio = studio
-        self._new = NewVoices(studio, "voices", "texts", "title", NO_WORDS)
-
-    def _library_of(self, request: Request) -> Library:
-        return self._studio.library.seen_by(request.state.owner_filter)
+class FishVoices(ClientVoices):
+    files, texts, title = "voices", "texts", "title"
+    no_words = "texts is missing: this model needs the words of each recording, and no recogniser is installed"
 
 
-class ModelRoutes(_Routes):
+class ModelRoutes(FishVoices):
     def router(self) -> APIRouter:
         routes = APIRouter(tags=["fish audio"])
         routes.get("/model")(self.list_models)
@@ -96,11 +88,11 @@ class ModelRoutes(_Routes):
             raise ApiError(422, f"there are {len(language)} languages; at most {MAX_LANGUAGES} are allowed")
         if sort_by not in SORTS:
             raise ApiError(422, f"sort_by must be one of {', '.join(SORTS)}")
-        author, library = account_of(request), self._library_of(request)
+        author = account_of(request)
         filters: dict[str, Any] = {"tags": tuple(tags), "bundled": False if self_only else None}
 
         def find() -> JSONResponse:
-            voices = [voice for voice in library.voices.all(**filters) if title_matches(voice, title or "")]
+            voices = [voice for voice in self.voices_of(request, **filters) if fold(title or "") in fold(voice.name)]
             if language:
                 # A voice without a language may speak any.
                 voices = [voice for voice in voices if voice.language.partition("-")[0] in ("", *language)]
@@ -109,31 +101,28 @@ class ModelRoutes(_Routes):
             if author_id not in (None, "", author):
                 voices = []
             start = page_size * (page_number - 1)
-            items = [self._as_json(request, voice) for voice in voices[start : start + page_size]]
+            items = [self._json(request, voice) for voice in voices[start : start + page_size]]
             return JSONResponse({"total": len(voices), "items": items, "has_more": start + page_size < len(voices)})
 
         return await to_thread.run_sync(find)
 
     async def get_model(self, voice_id: str, request: Request) -> JSONResponse:
         """A voice by its id, slug or name."""
-        voice = await to_thread.run_sync(self._library_of(request).voices.get, voice_of(voice_id))
-        return JSONResponse(self._as_json(request, voice))
+        voice = await to_thread.run_sync(self.voice_of, request, voice_of(voice_id))
+        return JSONResponse(self._json(request, voice))
 
     async def create_model(self, request: Request) -> JSONResponse:
         """Create a voice from recordings (``voices``) and their transcripts (``texts``). Recordings longer than 30 s
         are cut; without a recogniser the model finds the words of the cut, in up to two minutes."""
         form = await read_files(request, LIMIT, "voices", MAX_FILES)
-        voice = await until_hangup(request, self._create(form, request.state.caller))
-        return JSONResponse(self._as_json(request, voice), 201)
-
-    async def _create(self, form: Form, caller: str) -> Voice:
-        is_cleaned = is_true(form, "enhance_audio_quality") and self._studio.clips.denoiser.is_there
+        is_cleaned = is_true(form, "enhance_audio_quality") and self.studio.clips.denoiser.is_there
         files = form.uploads.get("voices", [])
         texts = match_texts(form.texts("texts"), len(files)) if files else []
-        samples = await self._new.samples(files, texts, is_cleaned, caller)
+        samples = await self.samples(request, files, texts, is_cleaned)
         title, description, tags = form.text("title"), form.text("description"), split_tags(form.texts("tags"))
         fields = VoiceFields(description=description, tags=tags)
-        return await self._new.create(caller, fields, title, samples)
+        voice = await self.create(request.state.caller, fields, title, samples)
+        return JSONResponse(self._json(request, voice), 201)
 
     async def edit_model(self, voice_id: str, request: Request) -> JSONResponse:
         """Edit title, description and tags; absent fields stay. Visibility and cover are ignored."""
@@ -143,22 +132,52 @@ class ModelRoutes(_Routes):
             changes["description"] = form.text("description")
         if "tags" in form.lists:
             changes["tags"] = split_tags(form.texts("tags"))
-        voice = await write(self._library_of(request).voices.edit, voice_of(voice_id), VoiceFields(**changes))
-        return JSONResponse({"status": "ok"} | self._as_json(request, voice))
+        voice = await write(self.library_of(request).voices.edit, voice_of(voice_id), VoiceFields(**changes))
+        return JSONResponse({"status": "ok"} | self._json(request, voice))
 
     async def delete_model(self, voice_id: str, request: Request) -> JSONResponse:
         """Delete a voice; POST /v1/voices/{reference}/restore undoes it for a while."""
-        await write(self._library_of(request).voices.delete, voice_of(voice_id))
+        await write(self.library_of(request).voices.delete, voice_of(voice_id))
         return JSONResponse({"status": "ok"})
 
-    def _as_json(self, request: Request, voice: Voice) -> dict[str, Any]:
-        """A voice, with addresses as the caller sees them."""
-        return fish_voice(
-            voice, account_of(request), str(request.base_url).rstrip("/") + self._studio.settings.root_path
-        )
+    def _json(self, request: Request, voice: Voice) -> dict[str, Any]:
+        """The voice object of Fish Audio's API, with all fields that clients need."""
+        samples = f"{self.address_of(request)}/v1/voices/{voice.id}/samples"
+        return {
+            "_id": fish_id(voice.id),
+            "type": "tts",
+            "title": voice.name,
+            "description": voice.description,
+            "cover_image": "",
+            "train_mode": "fast",
+            "state": "trained",
+            "tags": list(voice.tags),
+            "samples": [
+                {
+                    "title": voice.name,
+                    "text": sample.text,
+                    "task_id": sample.id,
+                    "audio": f"{samples}/{sample.id}/audio",
+                }
+                for sample in voice.samples
+            ],
+            "created_at": _time(voice.created),
+            "updated_at": _time(voice.changed),
+            "languages": [voice.language.partition("-")[0]] if voice.language else [],
+            "visibility": "public" if voice.bundled else "private",
+            "lock_visibility": False,
+            "like_count": 0,
+            "mark_count": 0,
+            "shared_count": 0,
+            "task_count": 0,
+            "unliked": False,
+            "liked": voice.favourite,
+            "marked": voice.favourite,
+            "author": {"_id": account_of(request), "nickname": "Fish Voice Studio", "avatar": ""},
+        }
 
 
-class ReferenceRoutes(_Routes):
+class ReferenceRoutes(FishVoices):
     """The routes of fish-speech's server besides /v1/tts. Errors have the form of answers, with success false."""
 
     def router(self) -> APIRouter:
@@ -177,7 +196,7 @@ class ReferenceRoutes(_Routes):
 
     async def list_references(self, request: Request) -> Response:
         """The names of all voices, sorted; as MessagePack unless JSON is asked for, as fish-speech's scripts expect."""
-        voices = await to_thread.run_sync(self._library_of(request).voices.all)
+        voices = await to_thread.run_sync(self.voices_of, request)
         names = sorted(voice.name for voice in voices)
         listed = {"success": True, "reference_ids": names, "message": f"{len(names)} voices"}
         return answer(request, listed, default="msgpack")
@@ -186,8 +205,7 @@ class ReferenceRoutes(_Routes):
         """Create a voice: its name as ``id``, a clip of 1 to 30 s as ``audio``, its transcript as ``text``."""
         form = await read_files(request, REFERENCE_LIMIT, "audio", 1)
         name = form.text("id")
-        work = until_hangup(request, self._add(name, form, request))
-        return await _answer(request, "added", work, reference_id=name)
+        return await _answer(request, "added", self._add(name, form, request), reference_id=name)
 
     async def _add(self, name: str, form: Form, request: Request) -> None:
         """Raises InvalidRequest, InvalidClip, NameTaken."""
@@ -195,16 +213,16 @@ class ReferenceRoutes(_Routes):
         if not text:
             raise InvalidRequest("text is missing or blank: send the words spoken in audio", "text")
         form.file("audio")
-        samples = await self._new.samples(form.uploads["audio"], [text], False, request.state.caller)
-        create = self._library_of(request).voices.create
-        await self._studio.speech.save_voice(write(create, VoiceFields(name=name), samples))
+        samples = await self.samples(request, form.uploads["audio"], [text], False)
+        create = self.library_of(request).voices.create
+        await self.studio.speech.save_voice(write(create, VoiceFields(name=name), samples))
 
     async def delete(self, request: Request) -> Response:
         """Delete the voice ``reference_id``; POST /v1/voices/{reference}/restore undoes it for a while."""
         name = (await read_files(request, REFERENCE_LIMIT, "audio", 1)).text("reference_id")
 
         def delete() -> None:
-            self._library_of(request).voices.delete(_check_id("reference_id", name))
+            self.library_of(request).voices.delete(_check_id("reference_id", name))
 
         return await _answer(request, "deleted", write(delete), reference_id=name)
 
@@ -217,7 +235,7 @@ class ReferenceRoutes(_Routes):
             if old_id == new_id:
                 raise InvalidRequest("the new name is the same as the old one", "new_reference_id")
             changes = VoiceFields(name=_check_id("new_reference_id", new_id))
-            self._library_of(request).voices.edit(_check_id("old_reference_id", old_id), changes)
+            self.library_of(request).voices.edit(_check_id("old_reference_id", old_id), changes)
 
         names = {"old_reference_id": old_id, "new_reference_id": new_id}
         return await _answer(request, "renamed", write(rename), **names)
@@ -240,42 +258,6 @@ async def _answer(request: Request, message: str, work: Awaitable[None], **names
         response.headers.update(refusal.headers)
         return response
     return answer(request, {"success": True, "message": message} | names)
-
-
-def fish_voice(voice: Voice, author: str, studio: str) -> dict[str, Any]:
-    """The voice object of Fish Audio's API, with all fields that clients need. ``studio``: address of the studio."""
-    return {
-        "_id": fish_id(voice.id),
-        "type": "tts",
-        "title": voice.name,
-        "description": voice.description,
-        "cover_image": "",
-        "train_mode": "fast",
-        "state": "trained",
-        "tags": list(voice.tags),
-        "samples": [
-            {
-                "title": voice.name,
-                "text": sample.text,
-                "task_id": sample.id,
-                "audio": f"{studio}/v1/voices/{voice.id}/samples/{sample.id}/audio",
-            }
-            for sample in voice.samples
-        ],
-        "created_at": _time(voice.created),
-        "updated_at": _time(voice.changed),
-        "languages": [voice.language.partition("-")[0]] if voice.language else [],
-        "visibility": "public" if voice.bundled else "private",
-        "lock_visibility": False,
-        "like_count": 0,
-        "mark_count": 0,
-        "shared_count": 0,
-        "task_count": 0,
-        "unliked": False,
-        "liked": voice.favourite,
-        "marked": voice.favourite,
-        "author": {"_id": author, "nickname": "Fish Voice Studio", "avatar": ""},
-    }
 
 
 def _time(unix: float) -> str:

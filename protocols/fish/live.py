@@ -17,7 +17,6 @@ from contextlib import aclosing
 from typing import Any
 
 import anyio
-from anyio import to_thread
 from fastapi import APIRouter, WebSocket
 
 from protocols.fish.fish_body import for_fish_client, unpacked
@@ -29,10 +28,10 @@ from studio.api.body import as_model
 from studio.api.error_responses import ApiError
 from studio.api.text_socket import TextSocket
 from studio.errors import InvalidRequest
+from studio.speech.request import SpeechRequest
 from studio.speech.speech_service import SpeechService
 
-LIVE = "/v1/tts/live"
-TIMED = "/v1/tts/live/with-timestamp"
+TIMED = "/with-timestamp"
 MAX_AUDIO = 60 * 1024
 """Bytes of audio in a message: clients refuse messages of a megabyte, and Fish Audio's have at most 64 KiB."""
 MAX_STARTS = 4
@@ -44,25 +43,21 @@ IDLE_SECONDS = 60.0
 def live_routes(service: SpeechService) -> APIRouter:
     routes = APIRouter()
 
-    @routes.websocket(f"/{LIVE}")  # for base URLs with a trailing slash
-    @routes.websocket(LIVE)
     async def live(websocket: WebSocket) -> None:
-        await _Session(websocket, service, False).serve()
+        await _Session(websocket, service).serve()
 
-    @routes.websocket(f"/{TIMED}")
-    @routes.websocket(TIMED)
-    async def live_timed(websocket: WebSocket) -> None:
-        await _Session(websocket, service, True).serve()
-
+    for path in ("/v1/tts/live", "//v1/tts/live"):  # the second for base URLs with a trailing slash
+        for end in ("", TIMED):
+            routes.websocket(path + end)(live)
     return routes
 
 
 class _Session(TextSocket):
     """Processes starts in order; ends after IDLE_SECONDS without one."""
 
-    def __init__(self, websocket: WebSocket, service: SpeechService, is_timed: bool) -> None:
+    def __init__(self, websocket: WebSocket, service: SpeechService) -> None:
         super().__init__(websocket, service)
-        self._is_timed = is_timed
+        self._is_timed = websocket.url.path.endswith(TIMED)
         self._writing: LiveSpeech | None = None
         """The start whose text is being received."""
         self._starts: asyncio.Queue[LiveSpeech] = asyncio.Queue()
@@ -99,19 +94,16 @@ class _Session(TextSocket):
             raise InvalidRequest("start needs a request, as in POST /v1/tts", "request")
         options = as_model(request, FishSpeech)
         # Reports invalid options before there is text.
-        await to_thread.run_sync(self._service.check, options.speech_request("a"), self._caller)
+        await self._service.check(options.speech_request("a"), self._caller)
         if self._is_timed:
             self._service.check_alignment()
         self._count += 1
         speakers, limit, name = Speakers(), options.chunk_length or PART_BYTES, f"{self._id}-{self._count}"
-        self._writing = LiveSpeech(
-            self._service,
-            lambda sentence: options.speech_request(speakers.continued(sentence)),
-            limit,
-            name,
-            self._caller,
-            self._is_timed,
-        )
+
+        def request_for(sentence: str) -> SpeechRequest:
+            return options.speech_request(speakers.continued(sentence))
+
+        self._writing = LiveSpeech(self._service, request_for, limit, name, self._caller, self._is_timed)
         self._starts.put_nowait(self._writing)
         self._writing.text.add(options.text)
 

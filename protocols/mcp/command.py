@@ -36,38 +36,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--url", help="the studio's address; default: this machine's, which is started if it is not there"
     )
     chosen = parser.parse_args(arguments)
-    if find_spec("mcp") is None:
-        return _refuse(MISSING)
     try:
-        address = (chosen.url or Settings.load().address).rstrip("/")
-    except SettingsError as error:
-        return _refuse(str(error))
-    if not address.startswith(("http://", "https://")):
-        return _refuse(f"--url {address!r} must begin with http:// or https://")
-    try:
-        client = _client(address)
-    except (ValueError, OSError, httpx.InvalidURL) as error:  # of httpx, which reads the environment
-        return _refuse(f"its proxy, certificate or address settings cannot be used: {error}")
-    asyncio.run(_serve(client, address, chosen.url is None))
+        client = _client(chosen.url)
+    except (SettingsError, ValueError, OSError, httpx.InvalidURL) as error:
+        print(f"The MCP server did not start: {error}", file=sys.stderr)
+        return 1
+    asyncio.run(_serve(client, may_start=chosen.url is None))
     return 0
 
 
-def _refuse(message: str) -> int:
-    print(f"The MCP server did not start: {message}", file=sys.stderr)
-    return 1
+def _client(url: str | None) -> httpx.AsyncClient:
+    """Calls the studio; one on this machine without a proxy, which could not reach it.
 
-
-def _client(address: str) -> httpx.AsyncClient:
-    """Calls the studio; one on this machine without a proxy, which could not reach it. Raises what httpx raises."""
+    Raises SettingsError, and what httpx raises for proxies and certificates of the environment.
+    """
+    if find_spec("mcp") is None:
+        raise SettingsError(MISSING)
     from protocols.mcp.studio_client import TIMEOUT
 
+    address = (url or Settings.load().address).rstrip("/")
+    if not address.startswith(("http://", "https://")):
+        raise SettingsError(f"--url {address!r} must begin with http:// or https://")
     key = os.environ.get(KEY_VARIABLE)
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     is_elsewhere = httpx.URL(address).host not in ("localhost", "127.0.0.1", "::1", "0.0.0.0")
     return httpx.AsyncClient(base_url=address, headers=headers, timeout=TIMEOUT, trust_env=is_elsewhere)
 
 
-async def _serve(client: httpx.AsyncClient, address: str, may_start: bool) -> None:
+async def _serve(client: httpx.AsyncClient, may_start: bool) -> None:
     """Serve until the client closes standard input or a signal comes, even if nobody reads the answers any more."""
     from protocols.mcp.studio_client import StudioClient
     from protocols.mcp.tools import build_server
@@ -81,7 +77,7 @@ async def _serve(client: httpx.AsyncClient, address: str, may_start: bool) -> No
     async def session(_: object) -> AsyncIterator[Callable[[Any], StudioClient]]:
         """Notice the end of the input, after which the package waits until its last answer is written."""
         try:
-            yield partial(StudioClient, client, address, True, ready)
+            yield partial(StudioClient, client, str(client.base_url).rstrip("/"), True, ready)
         finally:
             ended.set()
 
@@ -99,24 +95,25 @@ async def _serve(client: httpx.AsyncClient, address: str, may_start: bool) -> No
 
 
 @contextlib.asynccontextmanager
-async def _studio(client: httpx.AsyncClient, may_start: bool) -> AsyncIterator[asyncio.Task[str]]:
-    """A task that ends when the studio can be called, with its problem or blank. A studio started here ends here."""
-    process: asyncio.subprocess.Process | None = None
-    if may_start and not await _answers(client, "/health"):
-        print(f"No studio answers at {client.base_url}: starting one", file=sys.stderr)
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-c",
-            "import sys, launch; sys.exit(launch.main())",
-            stdin=subprocess.DEVNULL,
-            stdout=sys.stderr.fileno(),
-        )
+async def _studio(client: httpx.AsyncClient, may_start: bool) -> AsyncIterator[asyncio.Task[str] | None]:
+    """Start a studio if none answers, and end it again. Yields a task that ends when it can be called, with its problem
+    or blank; None for a studio that runs already."""
+    if not may_start or await _answers(client, "/health"):
+        yield None
+        return
+    print(f"No studio answers at {client.base_url}: starting one", file=sys.stderr)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-c", "import sys, launch; sys.exit(launch.main())"),
+        stdin=subprocess.DEVNULL,
+        stdout=sys.stderr.fileno(),
+    )
     ready = asyncio.create_task(_until_ready(client, process))
     try:
         yield ready
     finally:
         ready.cancel()
-        if process is not None and process.returncode is None:
+        if process.returncode is None:
             process.terminate()
             try:
                 await asyncio.wait_for(process.wait(), STOP_SECONDS)
@@ -124,9 +121,7 @@ async def _studio(client: httpx.AsyncClient, may_start: bool) -> AsyncIterator[a
                 process.kill()
 
 
-async def _until_ready(client: httpx.AsyncClient, process: asyncio.subprocess.Process | None) -> str:
-    if process is None:
-        return ""
+async def _until_ready(client: httpx.AsyncClient, process: asyncio.subprocess.Process) -> str:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(START_SECONDS):
             while not await _answers(client, "/ready"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -43,17 +43,12 @@ class StudioClient:
     """Ends work whose client hangs up, because it cannot fetch the answer any more."""
 
     async def get(self, path: str, **query: Any) -> dict[str, Any]:
-        return _object(await self.send("GET", path, params={name: v for name, v in query.items() if v is not None}))
+        return await self.call("GET", path, params={name: v for name, v in query.items() if v is not None})
 
-    async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        return _object(await self.send("POST", path, json=dict(body)))
-
-    async def upload(self, path: str, fields: Mapping[str, Any], **file: tuple[str, bytes]) -> dict[str, Any]:
-        """``file``: the field of a file, with its name and contents."""
-        return _object(await self.send("POST", path, data=dict(fields), files=file))
-
-    async def patch(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        return _object(await self.send("PATCH", path, json=dict(body)))
+    async def call(self, method: str, path: str, **request: Any) -> dict[str, Any]:
+        """``request``: json, or data and files, as httpx takes them."""
+        answer: dict[str, Any] = (await self.send(method, path, **request)).json()
+        return answer
 
     async def send(self, method: str, path: str, **request: Any) -> httpx.Response:
         """Raises ToolError for a refusal and for a studio that does not answer."""
@@ -75,11 +70,10 @@ class StudioClient:
         report = self.context.report_progress
 
         async def tick() -> None:
-            for seconds in count(TICK_SECONDS):
-                await asyncio.sleep(TICK_SECONDS)
+            for seconds in count(0.0, TICK_SECONDS):
                 await report(seconds, None, message)
+                await asyncio.sleep(TICK_SECONDS)
 
-        await report(0, None, message)
         ticking = asyncio.create_task(tick())
         try:
             yield
@@ -150,12 +144,6 @@ def _decoded(encoded: str, field_name: str) -> bytes:
         return base64.b64decode(encoded.partition("base64,")[2] or encoded, validate=True)
     except (binascii.Error, ValueError) as error:
         raise ToolError(f"{field_name} must be base64: {error}") from error
-
-
-def _object(answer: httpx.Response) -> dict[str, Any]:
-    value = answer.json()
-    assert isinstance(value, dict)
-    return value
 
 
 def _message(answer: httpx.Response) -> str:

@@ -143,7 +143,7 @@ async def clone_voice(
     clip = await studio.file_of(path, audio_base64, "audio_base64")
     fields = {"name": name, "consent": consent, "ref_text": transcript, "language": language}
     async with studio.reporting("creating the voice"):
-        voice = await studio.upload("/v1/audio/voices", fields, audio_sample=("clip", clip))
+        voice = await studio.call("POST", "/v1/audio/voices", data=fields, files={"audio_sample": clip})
     return {"voice": voice["id"], "name": voice["name"]}
 
 
@@ -154,7 +154,7 @@ async def transcribe(
     recording = await studio.file_of(path, audio_base64, "audio_base64")
     async with studio.reporting("transcribing"):
         fields = {"language": language, "response_format": "verbose_json"}
-        heard = await studio.upload("/v1/audio/transcriptions", fields, file=("recording", recording))
+        heard = await studio.call("POST", "/v1/audio/transcriptions", data=fields, files={"file": recording})
     return _facts(heard, "text language duration words")
 
 
@@ -163,14 +163,14 @@ async def stop(studio: Studio, id: Id) -> dict[str, Any]:
     if id.startswith("req_"):
         await studio.send("DELETE", f"/v1/requests/{id}")
     else:
-        await studio.post(f"/v1/projects/{id}/cancel", {})
+        await studio.call("POST", f"/v1/projects/{id}/cancel", json={})
     return {"stopped": id}
 
 
 async def show_reading(studio: Studio, text: Text, voice: Voice = "default") -> dict[str, Any]:
     """Show how a text would be read: numbers, dates and abbreviations as words, pronunciations applied. Nothing is
     spoken. If a reading looks wrong, add_pronunciation corrects it."""
-    reading = await studio.post("/v1/audio/speech/reading", {"input": text, "voice": voice})
+    reading = await studio.call("POST", "/v1/audio/speech/reading", json={"input": text, "voice": voice})
     return _facts(reading, "text changed language")
 
 
@@ -183,7 +183,7 @@ async def add_pronunciation(
 ) -> dict[str, Any]:
     """Add an entry to the dictionary of a project, of a voice, or of all."""
     body = {"phrase": phrase, "said": said, "project": project, "voice": voice}
-    return {"pronunciation": (await studio.post("/v1/pronunciations", body))["id"]}
+    return {"pronunciation": (await studio.call("POST", "/v1/pronunciations", json=body))["id"]}
 
 
 class LineAnswer(BaseModel):
@@ -212,12 +212,12 @@ async def make_audiobook(
         if text is not None:
             if path is not None or document_base64 is not None:
                 raise ToolError("send one of text, path and document_base64")
-            project = await studio.post("/v1/projects", options | {"input": text, "kind": "md"})
+            project = await studio.call("POST", "/v1/projects", json=options | {"input": text, "kind": "md"})
         else:
             data = await studio.file_of(path, document_base64, "document_base64")
             name = (path or file_name).replace("\\", "/").rpartition("/")[2] or "document.txt"
             fields = {key: value for key, value in options.items() if value is not None}  # httpx writes true and false
-            project = await studio.upload("/v1/projects", fields, file=(name, data))
+            project = await studio.call("POST", "/v1/projects", data=fields, files={"file": (name, data)})
     return _state(project)
 
 
@@ -278,7 +278,7 @@ async def answer_lines(
     for (character, tags), ids in groups.items():
         body = {"ids": ids, "character": character, "tags": None if tags is None else list(tags)}
         try:
-            count += (await studio.patch(f"/v1/projects/{project}/parts", body))["count"]
+            count += (await studio.call("PATCH", f"/v1/projects/{project}/parts", json=body))["count"]
         except ToolError as error:
             raise ToolError(f"{count} lines were changed before this error: {error}") from error
     return {"changed": count}
@@ -286,7 +286,7 @@ async def answer_lines(
 
 async def start_audio_check(studio: Studio, project: Project) -> dict[str, Any]:
     """Check the audio of a project for errors, in the background; list_possible_errors shows what was found."""
-    answer = await studio.post(f"/v1/projects/{project}/proof", {})
+    answer = await studio.call("POST", f"/v1/projects/{project}/proof", json={})
     return _facts(answer, "state parts checked eta_s")
 
 
@@ -314,10 +314,10 @@ async def decide_error(
     the best take (the former one stays among the part's takes)."""
     at = f"/v1/projects/{project}/proof"
     if decision == "accept":
-        await studio.patch(f"{at}/spots/{id}", {"accepted": True})
+        await studio.call("PATCH", f"{at}/spots/{id}", json={"accepted": True})
         return {"accepted": id}
     async with studio.reporting("regenerating"):
-        answer = await studio.post(f"{at}/regenerate", {"part": id})
+        answer = await studio.call("POST", f"{at}/regenerate", json={"part": id})
     return _facts(answer, "replaced tries weight_before weight")
 
 

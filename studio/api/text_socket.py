@@ -20,7 +20,7 @@ from studio.errors import REFUSALS, InvalidRequest, TooManyRequests
 from studio.speech.plan import PROBE
 from studio.speech.request import MAX_INPUT, new_request_id
 from studio.speech.speech_service import SpeechService
-from studio.supervisor import end_tasks
+from studio.supervisor import first_of
 
 FIRST_SECONDS = 300.0
 """Seconds in which the first message must come; some clients connect before they have anything to say."""
@@ -62,21 +62,15 @@ class TextSocket(ABC):
             self._service.silent_sockets -= Counter({self._caller: 1})
 
     async def _run(self) -> None:
-        tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._speak())]
         try:
             if self._service.silent_sockets[self._caller] > MAX_SILENT:
                 raise TooManyRequests(f"{MAX_SILENT} sockets wait for their first message; send one, or close some")
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in tasks:
-                if task.done():
-                    task.result()
+            await first_of(self._read(), self._speak())
             await self._finish()
         except (ApiError, *REFUSALS, EngineError) as error:
             refusal = describe(error)
             await self._refuse(refusal)
             await self._websocket.close(1008 if refusal.status < 500 else 1011, self._close_reason(refusal))
-        finally:
-            await end_tasks(*tasks)
 
     async def _receive(self, kind: str, expected: str, param: str) -> Any:
         """The next message. kind: text or bytes. Raises InvalidRequest (also after a silence), WebSocketDisconnect."""

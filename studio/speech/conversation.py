@@ -13,6 +13,7 @@ import numpy as np
 from engine import MAX_SEED, Reference, SpeechEngine, Utterance
 from studio.library.take import SpokenPart, TurnTime
 from studio.speech.plan import Plan
+from studio.speech.request import Origin
 from studio.speech.script_stream import ScriptStream, Sound, next_sound
 
 TURN_STEP = 1009
@@ -44,21 +45,21 @@ class Conversation:
         engine: SpeechEngine,
         plan: Plan,
         references: Mapping[str, tuple[Reference, ...]],
+        origin: Origin,
         history: list[Reference] | None = None,
-        patient: bool = False,
         delivered: Sequence[SpokenPart] = (),
     ) -> None:
         """``references`` of each voice, by `PlannedPart.voice_key`.
 
-        ``history`` has the previous turns of the first part's voice; its new turns are added. ``patient`` waits when
-        the queue is full. ``delivered``, for a single voice: see ScriptStream.
+        ``history`` has the previous turns of the first part's voice; its new turns are added. ``delivered``, for a
+        single voice: see ScriptStream.
         """
         self._engine = engine
         self._parts, self._instructions = plan.parts, plan.instructions
         self._references = references
         self._gap = np.zeros(round(plan.gap * engine.info.sample_rate), np.float32)
         self._budget = plan.budget
-        self._patient = patient
+        self._origin = origin
         self._delivered = delivered
         self._turn_history: dict[str, list[Reference]] = {part.voice_key: [] for part in plan.parts}
         if history is not None:
@@ -101,6 +102,7 @@ class Conversation:
             language=part.language,
             speaker=part.voice.speaker if part.voice else None,
             instructions=self._instructions,
+            owner=self._origin.caller,
         )
         return ScriptStream(
             self._engine,
@@ -108,7 +110,7 @@ class Conversation:
             utterance,
             self._budget,
             self._turn_history[part.voice_key],
-            self._patient or number > 0,  # a full queue does not interrupt audio that has begun
+            self._origin.patient or number > 0,  # a full queue does not interrupt audio that has begun
             self._delivered,
         ).sounds()
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -20,6 +21,10 @@ MAX_CONTEXT_TURNS = 64
 """Turns of a conversation used as context; fewer may fit."""
 QUEUE_RETRY_SECONDS = 0.05
 """Seconds between a later part's attempts when the queue is full."""
+ASKING = 4
+"""Parts of an owner that make these attempts at a time; the attempts of thousands would take a core."""
+_LINES = WeakValueDictionary[str, asyncio.Semaphore]()
+"""Where the others wait, by owner."""
 RETRY_STEP = 1_000_003
 """Added to the seed of a failed take, for its one retry."""
 
@@ -173,7 +178,8 @@ class ScriptStream:
             except EngineFull:
                 if number == self._first and not self._patient:
                     raise
-                await asyncio.sleep(QUEUE_RETRY_SECONDS)
+                async with _LINES.setdefault(self._utterance.owner, asyncio.Semaphore(ASKING)):
+                    await asyncio.sleep(QUEUE_RETRY_SECONDS)
             else:
                 return
 

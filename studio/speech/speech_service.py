@@ -125,7 +125,7 @@ class SpeechService:
             references = await active.run(self._references_of(request, plan, engine, origin))
             parts = beginning.parts if beginning else ()
             turns = None if history is None else history.for_codec(engine.info.codec_fingerprint)
-            sounds = Conversation(engine, plan, references, turns, origin.patient, parts).sounds()
+            sounds = Conversation(engine, plan, references, origin, turns, parts).sounds()
             sounds = beginning.continued_by(sounds) if beginning else sounds
             return await Speech.open(active, sounds, request, engine)
         except EngineFull as error:
@@ -172,10 +172,11 @@ class SpeechService:
         if reason := self.host.engine().info.cannot_align:
             raise CannotAlign(reason)
 
-    def check(self, request: SpeechRequest, caller: str) -> None:
-        """Blocking. Raises UnknownVoice if a voice of the request does not exist or the caller has no right to it."""
+    async def check(self, request: SpeechRequest, caller: str) -> None:
+        """Raises UnknownVoice if the request's voice does not exist or the caller has no right to it."""
         if not request.clips:
-            self.voices.seen_by(caller).find(request.voice)
+            async with self.queues.texts.turn(caller, patient=True) as turn:
+                await turn.run(self.voices.seen_by(caller).find, request.voice)
 
     def queue_for(self, caller: str) -> dict[str, object]:
         """The load of the engine and its queue, the caller's active requests, and the last ones that have ended.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import math
+import os
 import wave
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -177,3 +179,15 @@ def test_unusable_clip_is_refused_with_the_reason(name: str) -> None:
     with pytest.raises(InvalidClip, match=reason) as refused:
         read_clip(data, "ref_audio")
     assert refused.value.param == "ref_audio"
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/task").is_dir(), reason="counts the threads of the process as Linux lists them"
+)
+def test_open_encoders_have_no_threads_of_their_own() -> None:
+    """A thousand sockets may each have a file open, on a machine of many cores."""
+    before = len(os.listdir("/proc/self/task"))
+    encoders = [open_encoder(name, 44_100) for name in ("mp3", "flac", "opus", "aac") for _ in range(3)]
+    for encoder in encoders:
+        encoder.write(tone(0.2, rate=44_100))
+    assert len(os.listdir("/proc/self/task")) == before

@@ -50,25 +50,17 @@ FLAGS = (
 
 @pytest.fixture(scope="session", autouse=True)
 def _page_files() -> Iterator[None]:
-    """Read, bundle and compress the page's files once per run, not per studio; create its app once per studio."""
+    """Read, bundle and compress the page's files once per run, not per studio."""
     # Gradio takes seconds to import, and the process that only distributes the tests does not need it.
-    from gradio.blocks import Blocks
-    from gradio.routes import App
-
     from studio.ui.bundle import PageFiles
     from studio.ui.page import PAGE_FILES
 
     files = PageFiles.read(PAGE_FILES, page_phrases().texts)
     served = files.app()
 
-    def create_app(blocks: Blocks, **options: Any) -> App | None:
-        """Returns None for the app that Gradio creates for every page definition: a mounted page does not use it."""
-        return None if options == {"mcp_server": False} else App.create_app(blocks, **options)
-
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PageFiles, "read", lambda *what: files)
         patch.setattr(PageFiles, "app", lambda self: served)
-        patch.setattr("gradio.blocks.App", SimpleNamespace(create_app=create_app))
         yield
 
 

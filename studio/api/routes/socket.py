@@ -17,7 +17,6 @@ import json
 from contextlib import aclosing
 from typing import Any
 
-from anyio import to_thread
 from fastapi import APIRouter, WebSocket
 
 from speechtext import NothingToSay
@@ -104,7 +103,7 @@ class _Session(TextSocket):
             raise InvalidRequest("a session sends audio as binary messages; leave stream_format out", "stream_format")
         options = await for_loaded_model(self._service, options, self._caller)
         # Reports invalid options before there is text.
-        await to_thread.run_sync(self._service.check, options.request_for("a"), self._caller)
+        await self._service.check(options.request_for("a"), self._caller)
         if options.timestamps:
             self._service.check_alignment()
         self._options = options

@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from manuscript.subtitles import write_srt, write_vtt
 from studio.api.openapi import reads_form
 from studio.api.sending import until_hangup
-from studio.api.upload import Form, read_form
+from studio.api.upload import read_form
 from studio.errors import InvalidRequest
 from studio.voices.clip_service import ClipService
 from studio.voices.recogniser import Word
@@ -34,28 +34,24 @@ def transcription_routes(clips: ClipService) -> APIRouter:
     async def create_transcription(request: Request) -> Response:
         """Transcribe ``file`` (1 s to 5 minutes): json, text, srt, vtt, or verbose_json with the times of words."""
         form = await read_form(request, FORM_LIMIT, "file", 1)
-        return await until_hangup(request, _transcribe(form, clips, request.state.caller))
+        kind = form.text("response_format").strip().lower() or "json"
+        if kind not in FORMATS:
+            raise InvalidRequest(f"response_format must be one of {', '.join(FORMATS)}", "response_format")
+        work = transcribed(clips, request.state.caller, form.file("file"), form.text("language"), "file")
+        recording = await until_hangup(request, work)
+        text = recording.transcription.text
+        if kind == "json":
+            return JSONResponse({"text": text})
+        if kind == "verbose_json":
+            return JSONResponse(_verbose(recording))
+        if kind == "text":
+            return PlainTextResponse(f"{text}\n")
+        cues = [(start, end, words, "") for start, end, words in _segments(recording.transcription.words)]
+        if kind == "srt":
+            return PlainTextResponse("".join(write_srt(cues)))
+        return PlainTextResponse("".join(write_vtt(cues)), media_type="text/vtt")
 
     return routes
-
-
-async def _transcribe(form: Form, clips: ClipService, caller: str) -> Response:
-    kind = form.text("response_format").strip().lower() or "json"
-    if kind not in FORMATS:
-        raise InvalidRequest(f"response_format must be one of {', '.join(FORMATS)}", "response_format")
-    data = form.file("file")
-    recording = await transcribed(clips, caller, data, form.text("language"), "file")
-    text = recording.transcription.text
-    if kind == "json":
-        return JSONResponse({"text": text})
-    if kind == "verbose_json":
-        return JSONResponse(_verbose(recording))
-    if kind == "text":
-        return PlainTextResponse(f"{text}\n")
-    cues = [(start, end, words, "") for start, end, words in _segments(recording.transcription.words)]
-    written = write_srt(cues) if kind == "srt" else write_vtt(cues)
-    media_type = "text/plain" if kind == "srt" else "text/vtt"
-    return PlainTextResponse("".join(written), media_type=media_type)
 
 
 def _verbose(recording: Recording) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import gc
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -104,6 +105,28 @@ async def test_full_queue_refuses_an_utterance_and_the_others_continue(one_row: 
     await speaking.aclose()
     assert (await waiting).codes.shape[1] == 3
     assert (await hear(one_row, greedy(frames=2))).reason == "length"
+
+
+async def test_owner_who_has_no_row_is_next_and_not_refused_for_those_of_others(folder: Path) -> None:
+    """The queue is full of one owner's utterances: another's first is accepted, and waits only for a row."""
+    ended: list[str] = []
+
+    async def speak(owner: str, frames: int = 3) -> None:
+        await hear(engine, replace(greedy(frames=frames), owner=owner))
+        ended.append(owner)
+
+    with running_engine(folder, max_rows=1, max_waiting=3) as engine:
+        speaking, _ = await first_chunk(engine, replace(greedy(frames=LONG), owner="anna"))
+        takes = [asyncio.create_task(speak("anna")) for _ in range(3)]
+        await until(lambda: engine.stats().waiting == 3)
+        takes += [asyncio.create_task(speak(owner)) for owner in ("bob", "carla", "dora")]
+        await until(lambda: engine.stats().waiting == 6)
+        for owner in ("anna", "bob", "emil"):  # the last place is for nobody
+            with pytest.raises(EngineFull):
+                await speak(owner)
+        await speaking.aclose()
+        await asyncio.gather(*takes)
+    assert ended == ["bob", "carla", "dora", "anna", "anna", "anna"]
 
 
 async def test_refused_utterance_builds_no_prompt(one_row: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 import torch
 
-from benchmarks.full_size import AUDIO8, S2_PRO
+from benchmarks.full_size import AUDIO8, S2_PRO, SHAPES
 from engine import ConfigError, Engine, EngineConfig
 from engine.checkpoint import open_source
+from engine.checkpoint.qwen3_tts import read_config
 from engine.codec import CodecConfig, QwenCodecConfig
 from engine.config import ModelConfig, Weights
 from engine.model.dual_ar import DualAR
@@ -184,6 +185,27 @@ def test_qwens_codec_has_its_own_size_and_cost(s2_pro: ModelConfig) -> None:
     assert bytes_of(plain, "codec") == 4 * 169_672_673 > bytes_of(fused_plan, "codec")
     assert 4 * 1.3e6 < bytes_of(plain, "1 codec stream") < 1.25 * 4 * 1.3e6
     assert frame_cost(s2_pro, codec, BFLOAT16, "bf16").codec_operations == pytest.approx(2 * 2.48e9, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("name", "budget", "expected"),
+    [
+        ("qwen3-tts-0.6b-base", 4, EngineSize(4, 2048, "int8")),
+        ("qwen3-tts-0.6b-base", 3, EngineSize(2, 4096, "int8", compact=True)),
+        ("qwen3-tts-1.7b-base", 6, EngineSize(4, 4096, "int8")),
+        ("qwen3-tts-1.7b-base", 3.5, EngineSize(3, 2048, "int8", compact=True)),
+    ],
+)
+def test_qwens_eight_bits_fit_small_cards_with_their_encoders(name: str, budget: float, expected: EngineSize) -> None:
+    model, codec, cuda = read_config(SHAPES[name]), QwenCodecConfig(), torch.device("cuda")
+    config = EngineConfig("", weights="int8", codec_dtype="tf32")
+    size, memory = Sizing(config, Place(cuda, cuda, BFLOAT16, None), model, codec).largest(int(budget * GIB))
+    assert size == expected
+    assert memory.fits(int(budget * GIB), UNPLANNED_COMPACT if size.compact else UNPLANNED)
+    on_demand = plan_memory(model, codec, BFLOAT16, size._replace(compact=True), None, "tf32").on_demand
+    assert on_demand - 3 * GIB // 8 == pytest.approx(4 * 64.3e6, rel=0.01), "Mimi and both forms of the books"
+    on_cpu = plan_memory(model, codec, torch.float32, size, None, None, on_gpu=False)
+    assert bytes_of(on_cpu, "voice encoder") == pytest.approx(4 * (8.85e6 if "0.6b" in name else 12e6), rel=0.01)
 
 
 def test_plan_beyond_the_memory_is_refused_with_the_arithmetic(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,8 +14,11 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 from studio.settings import read_keys
+from studio.work import Job
+from tests.studio.api.test_long_work import Gate, job_counts
 from tests.studio.conftest import Steered
 from tests.studio.server import Served
+from tests.waiting import wait_until_true
 
 Steer = Callable[..., Steered]
 STREAM = "/elevenlabs/v1/text-to-speech/anna/stream-input?output_format=pcm_44100"
@@ -59,6 +63,21 @@ def refusal(socket: ClientConnection) -> str:
         socket.recv(30)
     assert closed.value.rcvd is not None and closed.value.rcvd.code == 1008 == messages[-1]["code"]
     return str(messages[-1]["message"])
+
+
+def test_crowd_of_sockets_leaves_the_threads_of_plain_routes_free(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, count = Gate(), 45  # more than these threads
+    monkeypatch.setattr(Job, "run", lambda job, *values: gate.run(job, *values))
+    with contextlib.ExitStack() as opened, served.client() as client:
+        sockets = [opened.enter_context(open_socket(served, STREAM)) for _ in range(count)]
+        for socket in sockets:
+            send(socket, text="Hi. ")
+        wait_until_true(lambda: sum(job_counts(client, "texts")) == count)  # their voice is looked up there
+        assert client.get("/v1/takes").json()["data"] == []
+        gate.is_open.set()
+        assert {refusal(socket) for socket in sockets} == {"the gate was opened"}
 
 
 @pytest.fixture

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import AsyncGenerator, Callable
 
 import httpx
 import numpy as np
 import pytest
 
-from engine import EngineConfig, Reference, Sampling, Utterance
+from engine import AudioChunk, EngineConfig, Reference, Sampling, Utterance
 from speechtext.script import read_script
-from studio.speech.script_stream import ScriptStream
+from studio.speech.script_stream import ASKING, ScriptStream
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine
@@ -92,6 +93,31 @@ def test_later_part_waits_while_the_queue_is_full(steered: Steer) -> None:
     answer = wav_of(served, input=f"{SENTENCE} {SENTENCE}", chunk_length=100)
     assert engine.full_times == 0
     assert frames_of(answer.content)[1] == 2 * len(SENTENCE.split()) * 6 * FRAME
+
+
+async def test_many_parts_that_wait_for_a_full_engine_rarely_ask_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("studio.speech.script_stream.QUEUE_RETRY_SECONDS", 0)
+    engine, count, turns = FakeEngine(EngineConfig("test/model", max_waiting=0)), 100, 500
+    engine.rows, asked, speak = 0, 0, engine.speak
+
+    def counted(utterance: Utterance) -> AsyncGenerator[AudioChunk, None]:
+        nonlocal asked
+        asked += 1
+        return speak(utterance)
+
+    monkeypatch.setattr(engine, "speak", counted)
+
+    async def heard() -> int:
+        utterance = Utterance("x", sampling=Sampling(seed=2), owner="anna")
+        stream = ScriptStream(engine, read_script(SENTENCE), utterance, None, [], patient=True)
+        return sum([sound.frames async for sound in stream.sounds()])
+
+    waiting = asyncio.gather(*(heard() for _ in range(count)))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    assert asked <= count + turns * ASKING < turns * count / 10
+    engine.rows = count
+    assert set(await waiting) == {6 * len(SENTENCE.split())}
 
 
 def test_pauses_give_silence_of_their_length_at_their_position(steered: Steer) -> None:

@@ -46,16 +46,17 @@ async def until_waiting(queue: WorkQueue, number: int) -> None:
     await until(lambda: queue.figures["waiting"] == number)
 
 
-async def test_waiting_caller_without_running_work_is_next() -> None:
-    queue, held = queue_of(at_once=2, waiting=14), Held()
+@pytest.mark.parametrize("at_once", [1, 2])
+async def test_waiting_caller_without_running_work_is_next(at_once: int) -> None:
+    queue, held = queue_of(at_once, waiting=14), Held()
     tasks = [asyncio.create_task(queue.run("greedy", held, f"greedy {number}")) for number in range(6)]
-    await until_begun(held, 2)
+    await until_begun(held, at_once)
     tasks.append(asyncio.create_task(queue.run("late", held, "late")))
-    await until_waiting(queue, 5)
-    assert queue.figures == {"running": 2, "waiting": 5, "max_running": 2, "max_waiting": 14}
+    await until_waiting(queue, 7 - at_once)
+    assert queue.figures == {"running": at_once, "waiting": 7 - at_once, "max_running": at_once, "max_waiting": 14}
     tasks[0].cancel()  # one turn is free, not two: two threads might begin in either order
-    await until_begun(held, 3)
-    assert held.begun[2] == "late"
+    await until_begun(held, at_once + 1)
+    assert held.begun[at_once] == "late"
     held.gate.set()
     await asyncio.gather(*tasks[1:])
     assert queue.figures["running"] == queue.figures["waiting"] == 0
@@ -94,9 +95,13 @@ async def test_full_queue_or_share_refuses_all_but_patient_callers() -> None:
 
     tasks.append(asyncio.create_task(patient()))  # type: ignore[arg-type]
     await until_waiting(queue, 4)
+    tasks.pop(2).cancel()
+    await until_waiting(queue, 3)
+    tasks.append(asyncio.create_task(queue.run("c", held, "again")))  # in the place of the one who has left
+    await until_waiting(queue, 4)
     held.gate.set()
     await asyncio.gather(*tasks)
-    assert held.begun[-1] == "patient"
+    assert held.begun == ["0", "c", "patient", "1", "again"]
 
 
 async def test_slow_work_is_refused_with_the_limit_and_the_remedy() -> None:

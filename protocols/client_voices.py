@@ -1,21 +1,23 @@
-"""New voices from other services' clients, which send recordings of any length, often without transcripts."""
+"""The library's voices for other services' clients, which send recordings of any length, often without transcripts."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from math import ceil
 
 import numpy as np
+from fastapi import Request
 
 from audio import Cut, InvalidClip
 from audio.read import MAX_SECONDS
 from engine import CannotAlign, InvalidReference, InvalidUtterance, PromptTooLong
 from speechtext.word_times import words_in
+from studio.api.sending import until_hangup
 from studio.errors import InvalidRequest, NameTaken
-from studio.library import NewSample, Voice, VoiceFields
+from studio.library import Library, NewSample, Voice, VoiceFields
 from studio.library.checks import MAX_SAMPLES
 from studio.library.client_files import Upload
 from studio.library.names import MAX_NAME, RESERVED, fold
@@ -36,11 +38,9 @@ MAX_SAME = 1000
 """Voices with the same title, numbered from the second on."""
 
 
-@dataclass(frozen=True, slots=True)
-class NewVoices:
-    """Creates voices: recordings are cut, cleaned and transcribed if necessary."""
+class ClientVoices:
+    """The library's voices for a protocol's clients. Recordings are cut, cleaned and transcribed if necessary."""
 
-    studio: Studio
     files: str
     """The protocol's name for the recordings; ``texts`` and ``title`` for their transcripts and the voice's name."""
     texts: str
@@ -48,19 +48,44 @@ class NewVoices:
     no_words: str
     """The error for a recording without a transcript where there is no recogniser."""
 
+    def __init__(self, studio: Studio) -> None:
+        self.studio = studio
+
+    def library_of(self, request: Request) -> Library:
+        return self.studio.library.seen_by(request.state.owner_filter)
+
+    def voices_of(
+        self, request: Request, query: str = "", tags: tuple[str, ...] = (), bundled: bool | None = None
+    ) -> list[Voice]:
+        """The loaded model's own voices, which count as bundled, then the library's that fit. Blocking."""
+        resolver, sought = self.studio.speech.voices.seen_by(request.state.owner_filter), query.casefold()
+        own = [] if tags or bundled is False else [voice for voice in resolver.own if sought in voice.name.casefold()]
+        return [*own, *resolver.library.voices.all(query=query, tags=tags, bundled=bundled)]
+
+    def voice_of(self, request: Request, reference: str) -> Voice:
+        """A voice to read. Blocking. Raises NotFound."""
+        resolver = self.studio.speech.voices.seen_by(request.state.owner_filter)
+        own = {voice.slug: voice for voice in resolver.own}
+        return own.get(reference.casefold()) or resolver.library.voices.get(reference)
+
+    def address_of(self, request: Request) -> str:
+        """The studio's address as the caller sees it, without a slash at the end."""
+        return str(request.base_url).rstrip("/") + self.studio.settings.root_path
+
     async def samples(
-        self, files: Sequence[Upload], texts: Sequence[str], is_cleaned: bool, caller: str
+        self, request: Request, files: Sequence[Upload], texts: Sequence[str], is_cleaned: bool
     ) -> list[NewSample]:
         """The samples of a new voice: its recordings, each with its transcript, which may be blank.
 
-        Raises InvalidRequest and the errors of the clip service.
+        Raises InvalidRequest, ClientDisconnect, and the errors of the clip service.
         """
         if not files:
             raise InvalidRequest(f"{self.files} is missing: send at least one recording", self.files)
         if len(files) > MAX_SAMPLES:
             raise InvalidRequest(f"there are {len(files)} recordings; at most {MAX_SAMPLES} are allowed", self.files)
         pairs = zip(files, texts, strict=True)
-        return [await self._sample(file.data, text, is_cleaned, caller) for file, text in pairs]
+        caller = request.state.caller
+        return [await until_hangup(request, self._sample(file.data, text, is_cleaned, caller)) for file, text in pairs]
 
     async def _sample(self, data: bytes, text: str, is_cleaned: bool, caller: str) -> NewSample:
         clips = self.studio.clips
@@ -128,8 +153,3 @@ def candidate_names(title: str, field: str = "title") -> list[str]:
         raise InvalidRequest(f"{field} is missing or blank", field)
     first = [] if fold(name) in RESERVED else [name]
     return [*first, *(f"{name} {number}" for number in range(2, MAX_SAME + 1))]
-
-
-def title_matches(voice: Voice, title: str) -> bool:
-    """Whether a voice's name contains this title, ignoring case."""
-    return fold(title) in fold(voice.name)

@@ -1,0 +1,494 @@
+"""The library for ElevenLabs' clients: voices, the history of takes, transcripts, models, and an account."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from typing import Annotated, Any, Literal
+
+from anyio import to_thread
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, Field
+
+from audio.read import MAX_BYTES, MEDIA_TYPES
+from protocols.client_voices import ClientVoices
+from protocols.elevenlabs.eleven_names import (
+    PREFIX,
+    WELL_KNOWN,
+    eleven_id,
+    file_of,
+    reference_of,
+    stability_of,
+    temperature_of,
+    voice_of,
+)
+from protocols.elevenlabs.eleven_speech import OutputFormat, VoiceSettings
+from studio.api.access import account_of
+from studio.api.body import JsonBody, parse_object
+from studio.api.field_types import Seed
+from studio.api.openapi import reads_form, sends
+from studio.api.routes.models import check_design
+from studio.api.routes.openai_voice_routes import sample_of_take
+from studio.api.routes.take_routes import stored_audio
+from studio.api.routes.voice_routes import VoiceRoutes
+from studio.api.sending import until_hangup
+from studio.api.upload import Form, read_form
+from studio.errors import InvalidRequest
+from studio.library import NewSample, Sample, TakeFilter, Voice, VoiceFields
+from studio.library.checks import MAX_DESCRIPTION
+from studio.library.records import RANDOM
+from studio.library.take import Take
+from studio.speech.request import MAX_INPUT, MAX_PART, Origin, SpeechRequest
+from studio.voices.recogniser import Word
+from studio.voices.recordings import FORM_LIMIT, transcribed
+from studio.work import write
+
+LIMIT = 4 * MAX_BYTES
+"""Bytes of all recordings of a voice."""
+MAX_FILES = 25
+"""ElevenLabs' own limit; a voice may have fewer samples."""
+FIELDS = ("name", "description", "labels", "remove_background_noise")
+NEW = reads_form("files", *FIELDS, required=("name", "files"), several=("files",))
+CHANGES = reads_form("files", *FIELDS, several=("files",))
+RECORDING = reads_form("file", "model_id", "language_code", "timestamps_granularity", required=("file",))
+BUNDLED = dict.fromkeys(("premade", "default"), True) | dict.fromkeys(
+    ("cloned", "personal", "workspace", "non-default"), False
+)
+"""Whether the voices of a category or type are bundled; unknown ones have none."""
+ALL = ("", "all", "saved", "non-community")
+OWN_LABELS = ("gender", "accent", "language")
+"""Labels that are fields of a voice here; others become tags."""
+GENDERS = {"non-binary": "neutral", "nonbinary": "neutral"}
+PLAIN = "tags"
+"""The label of tags without a name."""
+LATEST = 2.0**33
+"""Seconds since 1970: the year 2242."""
+PREVIEWS = 3
+"""Candidates for a described voice, as at ElevenLabs."""
+PREVIEW_TEXT = (
+    "Good evening, and welcome. I have been looking forward to this for a long time, and there is so much to tell: "
+    "where it all began, who was there, and why nobody would believe a word of it."
+)
+"""What the previews say if a request has no text."""
+PLENTY = 1_000_000_000
+"""Characters of the account, which are never used up."""
+_NONE = "next_character_count_reset_unix billing_period character_refresh_period next_invoice"
+_ZERO = (
+    "character_count max_character_limit_extension max_credit_limit_extension voice_slots_used voice_add_edit_counter "
+    "professional_voice_limit professional_voice_slots_used professional_voice_slots_used_in_workspace"
+)
+_NO = (
+    "can_extend_character_limit allowed_to_extend_character_limit can_extend_voice_limit has_open_invoices "
+    "can_use_professional_voice_cloning"
+)
+SUBSCRIPTION: dict[str, Any] = {
+    "tier": "free",
+    "status": "free",
+    "can_use_instant_voice_cloning": True,
+    "currency": "usd",
+    "current_overage": {"amount": "0", "currency": "usd"},
+    "open_invoices": [],
+    **dict.fromkeys(("character_limit", "voice_limit", "max_voice_add_edits"), PLENTY),
+    **dict.fromkeys(_NONE.split()),
+    **dict.fromkeys(_ZERO.split(), 0),
+    **dict.fromkeys(_NO.split(), False),
+}
+"""All fields that the SDK for Node requires."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """The query of a search."""
+
+    search: str = ""
+    page_size: Annotated[int, Query(ge=1, le=100)] = 10
+    next_page_token: Annotated[int, Query(ge=0, le=PLENTY)] = 0
+    """The number of voices on the pages before."""
+    sort: Literal["name", "created_at_unix"] = "name"
+    sort_direction: Literal["asc", "desc"] = "asc"
+    category: str = ""
+    voice_type: str = ""
+
+    def voices(self, find: Callable[..., list[Voice]]) -> list[Voice]:
+        """Blocking."""
+        kinds = {BUNDLED.get(kind) for kind in (self.category, self.voice_type) if kind not in ALL}
+        if len(kinds) > 1 or None in kinds:
+            return []
+        voices = find(query=self.search, bundled=next(iter(kinds), None))
+        if self.sort == "created_at_unix":
+            voices.sort(key=lambda voice: voice.created)
+        return voices[::-1] if self.sort_direction == "desc" else voices
+
+
+class Design(BaseModel):
+    """A voice in words. Unknown fields are ignored, null means absent."""
+
+    voice_description: str = Field(max_length=MAX_DESCRIPTION)
+    text: str | None = Field(None, description="Absent: a text of the studio's.")
+    seed: Seed | None = Field(None, description="Of the first preview; the others count up.")
+
+
+class Designed(BaseModel):
+    """The preview to keep. Unknown fields are ignored."""
+
+    voice_name: str
+    voice_description: str = ""
+    generated_voice_id: str
+    labels: dict[str, Any] | None = None
+
+
+class ElevenLibraryRoutes(ClientVoices):
+    """A voice is named by its id, slug or name; an id here is the library's without its prefix."""
+
+    files = texts = "files"
+    title = "name"
+    no_words = (
+        "this model needs the words of each recording, and no recogniser is installed to transcribe files: install "
+        "one, or create the voice with its transcript, by POST /v1/voices of the studio's API"
+    )
+
+    def router(self) -> APIRouter:
+        routes = APIRouter(prefix=PREFIX, tags=["elevenlabs"])
+        voice, item = "/v1/voices/{voice_id}", "/v1/history/{history_item_id}"
+        routes.get("/v2/voices")(self.search)
+        routes.get("/v1/voices")(self.get_all)
+        routes.post("/v1/voices/add", openapi_extra=NEW)(self.add)
+        routes.post("/v1/text-to-voice/design")(self.design)
+        routes.post("/v1/text-to-voice/create-previews", include_in_schema=False)(self.design)
+        routes.post("/v1/text-to-voice")(self.keep)
+        routes.get("/v1/voices/settings/default")(self.default_settings)
+        routes.get(voice)(self.get)
+        routes.delete(voice)(self.delete)
+        routes.get(f"{voice}/settings")(self.settings)
+        routes.post(f"{voice}/settings/edit")(self.edit_settings)
+        routes.post(f"{voice}/edit", openapi_extra=CHANGES)(self.edit)
+        routes.get(f"{voice}/samples/{{sample_id}}/audio", **sends(*MEDIA_TYPES.values()))(self.clip)
+        routes.get("/v1/history")(self.history)
+        routes.get(item)(self.history_item)
+        routes.delete(item)(self.delete_item)
+        routes.get(f"{item}/audio", **sends("audio/wav"))(self.history_audio)
+        routes.post("/v1/speech-to-text", openapi_extra=RECORDING)(self.transcribe)
+        routes.get("/v1/models")(self.models)
+        routes.get("/v1/user")(self.user)
+        routes.get("/v1/user/subscription")(self.subscription)
+        return routes
+
+    async def search(self, request: Request, query: Annotated[Search, Depends()]) -> JSONResponse:
+        """Voices, paged; ``search`` finds words of their names, descriptions and tags."""
+        voices = await to_thread.run_sync(query.voices, partial(self.voices_of, request))
+        stop = query.next_page_token + query.page_size
+        has_more = stop < len(voices)
+        page = [self._json(request, voice) for voice in voices[query.next_page_token : stop]]
+        facts = {"has_more": has_more, "total_count": len(voices), "next_page_token": str(stop) if has_more else None}
+        return JSONResponse({"voices": page} | facts)
+
+    async def get_all(self, request: Request) -> JSONResponse:
+        """All voices."""
+        voices = await to_thread.run_sync(self.voices_of, request)
+        return JSONResponse({"voices": [self._json(request, voice) for voice in voices]})
+
+    async def get(self, voice_id: str, request: Request) -> JSONResponse:
+        """A voice."""
+        return JSONResponse(self._json(request, await self._find(request, voice_id)))
+
+    async def default_settings(self) -> JSONResponse:
+        """The settings of a voice without its own."""
+        return JSONResponse(settings_of(None))
+
+    async def settings(self, voice_id: str, request: Request) -> JSONResponse:
+        """The settings of a voice."""
+        return JSONResponse(settings_of(await self._find(request, voice_id)))
+
+    async def edit_settings(self, voice_id: str, body: JsonBody[VoiceSettings], request: Request) -> JSONResponse:
+        """Change the stability of a voice: the temperature of requests that have none."""
+        if body.speed not in (None, 1.0):
+            raise InvalidRequest("a voice has no speed of its own here; send the speed with each request", "speed")
+        voice = await self._own(request, voice_id)
+        if body.stability is not None:
+            defaults = voice.defaults | {"temperature": temperature_of(body.stability)}
+            await write(self.library_of(request).voices.edit, voice.id, VoiceFields(defaults=defaults))
+        return JSONResponse({"status": "ok"})
+
+    async def add(self, request: Request) -> JSONResponse:
+        """Create a voice from recordings, whose words are transcribed, which needs a recogniser."""
+        form = await read_form(request, LIMIT, "files", MAX_FILES)
+        fields, samples = VoiceFields(**fields_in(form)), await self._samples(request, form)
+        voice = await self.create(request.state.caller, fields, text_of(form, "name"), samples)
+        return JSONResponse({"voice_id": eleven_id(voice.id), "requires_verification": False})
+
+    async def edit(self, voice_id: str, request: Request) -> JSONResponse:
+        """Change name, description or labels, and add recordings; absent fields stay."""
+        form = await read_form(request, LIMIT, "files", MAX_FILES)
+        voice, voices = await self._own(request, voice_id), self.library_of(request).voices
+        fields = fields_in(form) | ({"name": name} if (name := text_of(form, "name")) else {})
+        changes = VoiceFields(**fields)
+        samples = await self._samples(request, form) if form.uploads.get("files") else []
+        if fields:  # before the recordings: a refused name changes nothing
+            await write(voices.edit, voice.id, changes)
+        if samples:
+            revision = write(voices.revise, voice.id, lambda present: (*present, *samples))
+            await self.studio.speech.save_voice(revision)
+        return JSONResponse({"status": "ok"})
+
+    async def _samples(self, request: Request, form: Form) -> list[NewSample]:
+        files, is_cleaned = form.uploads.get("files", []), text_of(form, "remove_background_noise").lower() == "true"
+        return await self.samples(request, files, [""] * len(files), is_cleaned)
+
+    async def design(
+        self, body: JsonBody[Design], request: Request, output_format: OutputFormat = None
+    ) -> JSONResponse:
+        """Three previews of a described voice, each a take. The loaded model must be able to make up voices."""
+        name, sample_rate, bit_rate = file_of(output_format)
+        text, service = body.text or PREVIEW_TEXT, self.studio.speech
+        description = body.voice_description.strip()
+        check_design(service.host.engine().info, description, "voice_description")
+        plain = SpeechRequest(
+            text, RANDOM, (), name, sample_rate, bit_rate, chunk_length=MAX_PART, instructions=description
+        )
+
+        async def preview(seed: int | None) -> dict[str, Any]:
+            speech = await service.speak(replace(plain, seed=seed), Origin(caller=request.state.caller))
+            async with aclosing(speech):
+                audio = b"".join([piece async for piece in speech.body])
+            sent = {"audio_base_64": base64.b64encode(audio).decode("ascii"), "media_type": speech.media_type}
+            return sent | {"generated_voice_id": speech.request_id, "duration_secs": speech.take.seconds}
+
+        seeds = [None if body.seed is None else body.seed + number for number in range(PREVIEWS)]
+        previews = [await until_hangup(request, preview(seed)) for seed in seeds]
+        return JSONResponse({"previews": previews, "text": text})
+
+    async def keep(self, body: JsonBody[Designed], request: Request) -> JSONResponse:
+        """Keep a preview: a voice with its audio and text, in which every model that clones can then speak."""
+        fields = VoiceFields(**fields_of(body.voice_description, body.labels))
+        take_id, studio = body.generated_voice_id, self.studio
+        sample = await until_hangup(request, sample_of_take(studio.history, studio.clips, take_id, request))
+        voice = await self.create(request.state.caller, fields, body.voice_name, [sample])
+        return JSONResponse(self._json(request, voice))
+
+    async def delete(self, voice_id: str, request: Request) -> JSONResponse:
+        """Delete a voice; POST /v1/voices/{reference}/restore undoes it for a while."""
+        await write(self.library_of(request).voices.delete, reference_of(voice_id))
+        return JSONResponse({"status": "ok"})
+
+    def clip(self, voice_id: str, sample_id: str, request: Request) -> Response:
+        """The clip of a sample as uploaded, or a range of it."""
+        studio = self.studio
+        routes = VoiceRoutes(studio.speech, studio.library, studio.clips, studio.speech.queues)
+        return routes.get_clip(reference_of(voice_id), sample_id, request)
+
+    async def _find(self, request: Request, voice_id: str) -> Voice:
+        """A voice to read: a well-known id means the default voice. Raises NotFound."""
+        if voice_id in WELL_KNOWN:
+            voices = self.studio.speech.voices.seen_by(request.state.owner_filter)
+            if (voice := await to_thread.run_sync(voices.find, voice_of(voice_id))) is not None:
+                return voice
+        return await to_thread.run_sync(self.voice_of, request, reference_of(voice_id))
+
+    async def _own(self, request: Request, voice_id: str) -> Voice:
+        """A voice to change. Raises NotFound."""
+        return await to_thread.run_sync(self.library_of(request).voices.get, reference_of(voice_id))
+
+    def _json(self, request: Request, voice: Voice) -> dict[str, Any]:
+        samples = f"{self.address_of(request)}{PREFIX}/v1/voices/{eleven_id(voice.id)}/samples"
+        return {
+            "voice_id": eleven_id(voice.id),
+            "name": voice.name,
+            "category": "premade" if voice.bundled or voice.speaker else "cloned",
+            "description": voice.description,
+            "labels": labels_of(voice),
+            "preview_url": f"{samples}/{voice.samples[0].id}/audio" if voice.samples else None,
+            "samples": [_sample(voice, sample) for sample in voice.samples],
+            "settings": settings_of(voice),
+            "available_for_tiers": [],
+            "high_quality_base_model_ids": [],
+            "verified_languages": [],
+            "is_owner": voice.right == "own" and not (voice.bundled or voice.speaker),
+            "is_legacy": False,
+            "is_mixed": False,
+            "created_at_unix": int(voice.created),
+        }
+
+    async def history(
+        self,
+        request: Request,
+        page_size: Annotated[int, Query(ge=1, le=1000)] = 100,
+        start_after_history_item_id: str | None = None,
+        voice_id: str | None = None,
+        search: str = "",
+        date_after_unix: Annotated[float | None, Query(ge=0, le=LATEST)] = None,
+        date_before_unix: Annotated[float | None, Query(ge=0, le=LATEST)] = None,
+    ) -> JSONResponse:
+        """The stored takes of the caller, newest first."""
+        owner, takes = request.state.owner_filter, self.studio.library.takes
+        voice = reference_of(voice_id) if voice_id else None
+        filters = TakeFilter(search, voice, since=date_after_unix, until=date_before_unix, caller=owner)
+        filters = await self.studio.history.with_voice_id(filters)
+        page = await self.studio.history.page(filters, page_size, start_after_history_item_id)
+        ids = tuple(str(take["id"]) for take in page.data if take["stored"])
+        stored = await to_thread.run_sync(takes.page, TakeFilter(ids=ids, caller=owner), page_size) if ids else []
+        items = [_item(take) for take in stored]
+        return JSONResponse({"history": items, "last_history_item_id": page.last_id, "has_more": page.has_more})
+
+    async def history_item(self, history_item_id: str, request: Request) -> JSONResponse:
+        """A stored take."""
+        return JSONResponse(_item(await self.studio.history.stored_take(history_item_id, request.state.owner_filter)))
+
+    async def history_audio(self, history_item_id: str, request: Request) -> Response:
+        """The audio of a take: a WAV file, or a range of it."""
+        take, path = await self.studio.history.sound(history_item_id, request.state.owner_filter)
+        return stored_audio(request, take, path, {})
+
+    async def delete_item(self, history_item_id: str, request: Request) -> JSONResponse:
+        """Delete a take; POST /v1/takes/{take_id}/restore undoes it for a while."""
+        await self.studio.history.delete(history_item_id, request.state.owner_filter)
+        return JSONResponse({"status": "ok"})
+
+    async def transcribe(self, request: Request) -> JSONResponse:
+        """Transcribe ``file`` (1 s to 5 minutes), with the times of its words. Needs a recogniser."""
+        form = await read_form(request, FORM_LIMIT, "file", 1)
+        for name in ("webhook", "use_multi_channel"):
+            if text_of(form, name).lower() == "true":
+                raise InvalidRequest(f"{name} is not possible here; leave it out", name)
+        granularity = text_of(form, "timestamps_granularity") or "word"
+        if granularity not in ("none", "word"):
+            raise InvalidRequest("timestamps_granularity must be none or word", "timestamps_granularity")
+        data, language = form.file("file"), text_of(form, "language_code")
+        work = transcribed(self.studio.clips, request.state.caller, data, language, "file")
+        recording = await until_hangup(request, work)
+        heard = recording.transcription
+        transcript = {
+            "language_code": heard.language.partition("-")[0],
+            "language_probability": 1.0,
+            "text": heard.text,
+            "words": [] if granularity == "none" else _words(heard.words),
+            "audio_duration_secs": round(recording.seconds, 3),
+        }
+        return JSONResponse(transcript)
+
+    async def models(self) -> JSONResponse:
+        """The loaded model, which all values of model_id mean."""
+        host = self.studio.speech.host
+        card = host.engine().info.card if host.status.state == "ready" else None
+        lacking = "can_be_finetuned can_do_voice_conversion can_use_style can_use_speaker_boost serves_pro_voices"
+        limits = "max_characters_request_free_user max_characters_request_subscribed_user"
+        model = {
+            "model_id": host.model_id,
+            "name": host.model_id,
+            "description": "The model that this studio has loaded.",
+            "can_do_text_to_speech": True,
+            "requires_alpha_access": False,
+            "maximum_text_length_per_request": MAX_INPUT,
+            "token_cost_factor": 1.0,
+            "languages": [{"language_id": code, "name": code} for code in (card.languages if card else ())],
+            "model_rates": {"character_cost_multiplier": 1.0},
+            **dict.fromkeys(lacking.split(), False),
+            **dict.fromkeys(limits.split(), MAX_INPUT),
+        }
+        return JSONResponse([model])
+
+    async def user(self, request: Request) -> JSONResponse:
+        """The account of the key: fixed values."""
+        account = account_of(request)
+        flags = ("is_new_user", "can_use_delayed_payment_methods", "show_compliance_terms")
+        done = ("is_onboarding_completed", "is_onboarding_checklist_completed", "is_api_key_hashed")
+        fixed = {"subscription": SUBSCRIPTION, "created_at": 0, "seat_type": "workspace_admin", "first_name": None}
+        user = {"user_id": account, "workspace_id": account} | dict.fromkeys(flags, False) | dict.fromkeys(done, True)
+        return JSONResponse(user | fixed)
+
+    async def subscription(self) -> JSONResponse:
+        """The subscription: fixed values."""
+        return JSONResponse(SUBSCRIPTION)
+
+
+def _sample(voice: Voice, sample: Sample) -> dict[str, Any]:
+    return {
+        "sample_id": sample.id,
+        "file_name": f"{voice.slug}.{sample.media_type.rpartition('/')[2]}",
+        "mime_type": sample.media_type,
+        "size_bytes": sample.size,
+        "hash": sample.clip,
+        "text": sample.text,
+    }
+
+
+def settings_of(voice: Voice | None) -> dict[str, Any]:
+    """The settings of a voice, or the default ones. Those that do not exist here have ElevenLabs' defaults."""
+    temperature = voice.defaults.get("temperature") if voice else None
+    fixed = {"similarity_boost": 0.75, "style": 0.0, "use_speaker_boost": True, "speed": 1.0}
+    return {"stability": stability_of(temperature)} | fixed
+
+
+def labels_of(voice: Voice) -> dict[str, str]:
+    labels = {name: getattr(voice, name) for name in OWN_LABELS if getattr(voice, name)}
+    plain = []
+    for tag in voice.tags:
+        name, colon, value = tag.partition(": ")
+        if colon and name not in labels:
+            labels[name] = value
+        else:
+            plain.append(tag)
+    return labels | ({PLAIN: ", ".join(plain)} if plain else {})
+
+
+def text_of(form: Form, name: str) -> str:
+    """A field of a form. The SDK sends some unset ones as the word null. Raises InvalidRequest."""
+    text = form.text(name)
+    return "" if text.strip() == "null" else text
+
+
+def fields_in(form: Form) -> dict[str, Any]:
+    """The fields of a voice in a form, except its name. Raises InvalidRequest."""
+    labels = text_of(form, "labels")
+    return fields_of(text_of(form, "description"), parse_object(labels.encode()) if labels else None)
+
+
+def fields_of(description: str, labels: dict[str, Any] | None) -> dict[str, Any]:
+    """The same fields of a voice; labels replace all earlier ones. Raises InvalidRequest."""
+    fields: dict[str, Any] = {"description": description} if description else {}
+    if labels is None:
+        return fields
+    if not all(isinstance(value, str | None) for value in labels.values()):
+        raise InvalidRequest("labels must be an object of texts", "labels")
+    texts = {name.strip(): value.strip() for name, value in labels.items() if value and value.strip()}
+    plain = [tag.strip() for tag in texts.pop(PLAIN, "").split(",")]
+    fields |= {name: texts.pop(name, "") for name in OWN_LABELS}
+    fields["gender"] = GENDERS.get(fields["gender"].lower(), fields["gender"])
+    return fields | {"tags": (*(f"{name}: {value}" for name, value in texts.items()), *filter(None, plain))}
+
+
+def _words(words: Sequence[Word]) -> list[dict[str, Any]]:
+    """The words, and the spaces between them."""
+
+    def entry(kind: str, text: str, start: float, end: float) -> dict[str, Any]:
+        times = {"start": round(start, 3), "end": round(end, 3)}
+        return {"text": text, "type": kind, "speaker_id": None, "logprob": 0.0} | times
+
+    entries = [entry("word", word.word, word.start, word.end) for word in words]
+    spaces = [entry("spacing", " ", word.end, max(word.end, after.start)) for word, after in pairwise(words)]
+    return [each for pair in zip(entries, spaces, strict=False) for each in pair] + entries[-1:]
+
+
+def _item(take: Take) -> dict[str, Any]:
+    return {
+        "history_item_id": take.id,
+        "request_id": take.id,
+        "voice_id": eleven_id(take.voice_id or take.voice),
+        "voice_name": take.voice.rpartition("@")[0] or take.voice,
+        "voice_category": None,
+        "model_id": None,
+        "text": take.text,
+        "date_unix": int(take.created),
+        "character_count_change_from": 0,
+        "character_count_change_to": len(take.text),
+        "content_type": take.media_type or "audio/wav",
+        "state": "created",
+        "settings": {},
+        "feedback": None,
+        "share_link_id": None,
+        "source": "TTS",
+    }
