@@ -266,10 +266,13 @@ class ProjectFiles:
         if standard is None:
             return None
         job = FileJob(request.state.caller, project.title, project.id, 0, "measure")
-        steps = self._jobs.during(
-            job, self._masterings.find(timeline, CountedFiles(self._library.files, job), standard)
-        )
-        mastering = await until_hangup(request, self._books.last_of(request.state.caller, steps))
+        finding = self._masterings.find(timeline, CountedFiles(self._library.files, job), standard)
+
+        def steps() -> Generator[object, None, None]:
+            yield (yield from finding)
+
+        work = self._books.last_of(request.state.caller, self._jobs.during(job, steps()))
+        mastering = await until_hangup(request, work)
         assert isinstance(mastering, Mastering)
         return mastering
 

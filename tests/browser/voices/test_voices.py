@@ -121,7 +121,7 @@ def test_voice_is_exported_duplicated_and_imported(studio: Served, open_page: Op
     expect(name).to_have_value("Cleo 3")
     name.fill("Cleo 2")
     importing.get_by_role("button", name="Import", exact=True).click()
-    expect(library(screen)).to_contain_text("a voice named 'Cleo 2' already exists")
+    expect(library(screen)).to_contain_text("A voice named 'Cleo 2' already exists")
     importing.get_by_role("button", name="Replace the voice's clips").click()
     expect(library(screen)).to_contain_text("“Cleo” has a new revision; the old one is kept.")
     (tmp_path / "bad.fishvoice").write_bytes(b"no zip")
