@@ -38,6 +38,8 @@ COPY speechtext speechtext
 COPY studio studio
 COPY assets assets
 
+RUN python -m compileall -q .
+
 USER studio
 # Voices, takes and projects are in /library; what can be made again, downloaded models and compiled kernels, is in /models.
 # Nothing else is written except in /tmp, so the root may be read-only: docker run --read-only --tmpfs /tmp. A Space mounts

@@ -7,6 +7,7 @@ PY := $(VENV)/bin/python
 NODE := $(VENV)/bin/node
 SHIPPED := audio engine fleet launch longform manuscript protocols speechtext studio app.py
 export PYTHON VENV
+unexport PYTHONDONTWRITEBYTECODE  # otherwise each start compiles every module, for seconds
 
 .PHONY: all run fleet test lint types docs bench bench-gpu soak release clean
 all: lint types test

@@ -145,8 +145,8 @@ def main() -> None:
         cards.append(measure_card(options.checkpoint, gib, options))
         report.add({"cards": cards})
     if cards:
-        names = "gib", "rows", "context", "weights", "start_s", "takes", "audio_minutes", "xrt", "clip_s_worst"
-        names += "gib_by_the_driver", "gib_reserved_at_most", "error"
+        names = ["gib", "rows", "context", "weights", "start_s", "takes", "audio_minutes", "xrt", "clip_s_worst"]
+        names += ["gib_by_the_driver", "gib_reserved_at_most", "error"]
         table("cards", [{name: card.get(name) for name in names} for card in cards])
     report.close()
 

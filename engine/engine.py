@@ -12,6 +12,7 @@ import torch
 
 from engine.aligner import Aligner
 from engine.checkpoint import Checkpoint
+from engine.codec.voice_vector import CLIP_TAIL
 from engine.config import EngineConfig
 from engine.engine_errors import CannotAlign, EngineError, EngineStopped, InvalidReference, PromptTooLong
 from engine.model.prompt import build_prompt
@@ -73,7 +74,9 @@ class Engine:
             with suppress(RuntimeError):  # the caller's event loop is closed
                 loop.call_soon_threadsafe(chunks.put_nowait, item)
 
-        self._loop.check_room(utterance.owner)  # callers retry while the engine is full, and building a prompt takes milliseconds
+        self._loop.check_room(
+            utterance.owner
+        )  # callers retry while the engine is full, and building a prompt takes milliseconds
         row = self._row(utterance, deliver)
         self._loop.submit(row)
         try:
@@ -97,11 +100,11 @@ class Engine:
             raise EngineStopped(self._loop.stop_reason)
         if not self.info.clones:
             raise InvalidReference("this model cannot clone a clip; load a Base model of Qwen3-TTS, or another family")
-        audio, vector = self._mono(pcm, sample_rate), None
-        codes = await self._encode(audio, sample_rate)
-        if self._checkpoint.voice_encoder is not None:
-            vector = await asyncio.to_thread(self._voice_vector, audio, sample_rate)
-        return Reference(codes, text, vector)
+        audio = self._mono(pcm, sample_rate)
+        if self._checkpoint.voice_encoder is None:
+            return Reference(await self._encode(audio, sample_rate), text)
+        codes = await self._encode(np.pad(audio, (0, round(CLIP_TAIL * sample_rate))), sample_rate)
+        return Reference(codes, text, await asyncio.to_thread(self._voice_vector, audio, sample_rate))
 
     async def align(self, text: str, codes: np.ndarray) -> np.ndarray:
         """The start time of each character of a text in the frames that speak it, int16 (codebooks, frames).

@@ -54,6 +54,20 @@ class ClientVoices:
     def library_of(self, request: Request) -> Library:
         return self.studio.library.seen_by(request.state.owner_filter)
 
+    def voices_of(
+        self, request: Request, query: str = "", tags: tuple[str, ...] = (), bundled: bool | None = None
+    ) -> list[Voice]:
+        """The loaded model's own voices, which count as bundled, then the library's that fit. Blocking."""
+        resolver, sought = self.studio.speech.voices.seen_by(request.state.owner_filter), query.casefold()
+        own = [] if tags or bundled is False else [voice for voice in resolver.own if sought in voice.name.casefold()]
+        return [*own, *resolver.library.voices.all(query=query, tags=tags, bundled=bundled)]
+
+    def voice_of(self, request: Request, reference: str) -> Voice:
+        """A voice to read. Blocking. Raises NotFound."""
+        resolver = self.studio.speech.voices.seen_by(request.state.owner_filter)
+        own = {voice.slug: voice for voice in resolver.own}
+        return own.get(reference.casefold()) or resolver.library.voices.get(reference)
+
     def address_of(self, request: Request) -> str:
         """The studio's address as the caller sees it, without a slash at the end."""
         return str(request.base_url).rstrip("/") + self.studio.settings.root_path
@@ -139,8 +153,3 @@ def candidate_names(title: str, field: str = "title") -> list[str]:
         raise InvalidRequest(f"{field} is missing or blank", field)
     first = [] if fold(name) in RESERVED else [name]
     return [*first, *(f"{name} {number}" for number in range(2, MAX_SAME + 1))]
-
-
-def title_matches(voice: Voice, title: str) -> bool:
-    """Whether a voice's name contains this title, ignoring case."""
-    return fold(title) in fold(voice.name)

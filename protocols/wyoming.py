@@ -36,10 +36,12 @@ from studio.api.field_types import NO_BOOLEAN, Whole
 from studio.api.middleware import SEND_SECONDS
 from studio.api.text_socket import FIRST_SECONDS, IDLE_SECONDS, WrittenText
 from studio.errors import REFUSALS, InvalidRequest, TooCostly, TooManyRequests
+from studio.library import Voice
 from studio.services import Studio
 from studio.speech.request import SpeechRequest, new_request_id
 from studio.supervisor import HealthCheck, end_tasks, first_of
 from studio.voices.recogniser import Transcription
+from studio.voices.resolver import RANDOM_VOICE
 
 ABOUT = {"name": "Fish Voice Studio", "url": ""}
 """The attribution, which the protocol requires."""
@@ -88,18 +90,17 @@ class WyomingServer:
     def _connected(self, reader: StreamReader, writer: StreamWriter) -> None:
         address = str((writer.get_extra_info("peername") or ("",))[0])
         share = MAX_CONNECTIONS // 2
-        refusal = None
         if len(self._connections) >= MAX_CONNECTIONS:
-            refusal = TooManyRequests(f"{MAX_CONNECTIONS} clients are connected; try again later")
+            problem = f"{MAX_CONNECTIONS} clients are connected; try again later"
         elif list(self._connections.values()).count(address) >= share:
-            refusal = TooManyRequests(f"{share} clients are connected from your address; close some of them")
-        if refusal is not None:
-            writer.write(Event("error", {"text": refusal.message, "code": refusal.code}).as_bytes())
-            writer.close()
+            problem = f"{share} clients are connected from your address; close some of them"
+        else:
+            task = asyncio.create_task(WyomingConnection(self._studio, reader, writer).serve())
+            self._connections[task] = address
+            task.add_done_callback(self._connections.pop)
             return
-        task = asyncio.create_task(WyomingConnection(self._studio, reader, writer).serve())
-        self._connections[task] = address
-        task.add_done_callback(self._connections.pop)
+        writer.write(Event("error", {"text": problem, "code": TooManyRequests.code}).as_bytes())
+        writer.close()
 
 
 def register(studio: Studio) -> None:
@@ -189,12 +190,16 @@ class WyomingConnection:
         languages = (card.languages if card else ()) or UNKNOWN_LANGUAGES
         voices = [
             _artifact(voice.slug, voice.name) | {"languages": [voice.language] if voice.language else languages}
-            for voice in await to_thread.run_sync(self._service.voices.seen_by(self._caller).library.voices.page)
+            for voice in await to_thread.run_sync(self._voices)
         ]
         studio, name = _artifact("fish-voice-studio", ABOUT["name"]), self._studio.clips.transcriber.name
         speech = studio | {"voices": voices, "supports_synthesize_streaming": True}
-        hearing = studio | {"models": [_artifact(name, name) | {"languages": RECOGNISED}]}
-        return {"tts": [speech], "asr": [hearing] if name else []}
+        models = [_artifact(name, name) | {"languages": RECOGNISED}] if name else []
+        return {"tts": [speech], "asr": [studio | {"models": models}] if models else []}
+
+    def _voices(self) -> list[Voice]:
+        """The library's voices and the model's own. Blocking."""
+        return [voice for voice in self._service.voices.seen_by(self._caller).listed if voice is not RANDOM_VOICE]
 
     async def _begin(self, fields: _Fields, is_written: bool) -> WrittenText:
         """The text that will be spoken as these fields say. Raises InvalidRequest, and the errors of the voice."""
@@ -208,15 +213,12 @@ class WyomingConnection:
             await to_thread.run_sync(self._service.voices.seen_by(self._caller).find, name)
         # With keys, nobody could see the takes of a caller without one.
         keeps = not self._studio.settings.api_keys
-        speech = LiveSpeech(
-            self._service,
+
+        def request_for(sentence: str) -> SpeechRequest:
             # One rate for the whole text: clients take the first as that of all audio.
-            lambda sentence: SpeechRequest(sentence, name or None, format="pcm", sample_rate=speech.rate, store=keeps),
-            limit=None,
-            name=new_request_id(),
-            caller=self._caller,
-            is_timed=False,
-        )
+            return SpeechRequest(sentence, name or None, format="pcm", sample_rate=speech.rate, store=keeps)
+
+        speech = LiveSpeech(self._service, request_for, None, new_request_id(), self._caller, is_timed=False)
         self._texts.put_nowait((speech, is_written))
         return speech.text
 
@@ -225,7 +227,7 @@ class WyomingConnection:
         wanted = language.replace("_", "-").casefold()
         if not wanted:
             return ""
-        voices = await to_thread.run_sync(self._service.voices.seen_by(self._caller).library.voices.page)
+        voices = await to_thread.run_sync(self._voices)
         known = [(voice.slug, voice.language.casefold()) for voice in voices if voice.language]
         exact = (slug for slug, own in known if own == wanted)
         related = (slug for slug, own in known if own.partition("-")[0] == wanted.partition("-")[0])

@@ -20,6 +20,7 @@ clean()  # before any module reads a variable
 BEGIN_FIRST = (
     {"test_journey.py", "test_looks.py", "test_longform.py", "test_new_voice.py", "test_voices.py"}  # of the browser's
     | {"test_frame.py", "test_compilation.py", "test_soak.py", "test_command.py", "test_wheel.py"}
+    | {"test_event_loop.py", "test_patterns.py", "test_document.py"}
 )
 """Slow files: if they began late, one worker would wait for another at the end."""
 

@@ -26,13 +26,17 @@ def hasten() -> None:
     kept: dict[int, object] = {}  # objects compared by identity must not be freed
 
     def code_of(call: Callable[..., Any]) -> Hashable:
-        """A key shared by functions with the same parameters; None for anything but a plain function."""
-        function = getattr(call, "__func__", call)
-        if not inspect.isfunction(function) or hasattr(function, "__wrapped__"):
-            return None
-        defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
-        kept.update((id(default), default) for default in defaults)
-        return function.__code__, inspect.ismethod(call), tuple(map(id, defaults))
+        """A key shared by functions with the same parameters; None for anything but a function."""
+        key: list[Hashable] = []
+        while call is not None:
+            function = getattr(call, "__func__", call)
+            if not inspect.isfunction(function):
+                return None
+            defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+            kept.update((id(default), default) for default in defaults)
+            key += [function.__code__, inspect.ismethod(call), *map(id, defaults)]
+            call = getattr(function, "__wrapped__", None)
+        return tuple(key)
 
     def dependant(*, call: Callable[..., Any], **how: Any) -> Dependant:
         code = code_of(call)

@@ -22,12 +22,13 @@ from engine.codec import Codec, CodecConfig
 from engine.codec.load import build_codec, check_codec, read_codec
 from engine.codec.voice_vector import VoiceEncoder
 from engine.config import ModelConfig
-from engine.engine_errors import CheckpointError
+from engine.engine_errors import CheckpointError, InvalidUtterance
 from engine.files import read_bounded, read_json
 from engine.model.dual_ar import only_shapes
 from engine.model.prompt import spoken_languages
 from engine.model.tokenizer import Tokenizer
 from engine.model_card import CARD, ModelCard
+from engine.types import Sampling
 
 _TOKENIZER_BYTES = 64 * 2**20
 
@@ -96,6 +97,17 @@ class Source:
             return card
         languages = card.languages or spoken_languages(self.config.talker)
         return replace(card, tags=(), normalize=True, languages=languages)
+
+    def sampling(self) -> Sampling:
+        """What takes are usually sampled with: a talker's generation_config.json, else the values published with it."""
+        if self.config.talker is None:
+            return Sampling()
+        path, usual = self.folder / "generation_config.json", {"temperature": 0.9, "top_p": 1.0, "top_k": 50}
+        found = read_json(path) if path.is_file() else {}
+        try:
+            return Sampling(**{name: found.get(name, value) for name, value in usual.items()})
+        except (TypeError, InvalidUtterance) as error:
+            raise CheckpointError(f"{path}: {error}") from error
 
     def tokenizer(self) -> Tokenizer:
         if self.config.talker is not None:

@@ -16,6 +16,8 @@ from engine.codec.codec_config import whole, wholes
 
 SAMPLE_RATE = 24000
 WINDOW, HOP = 1024, 256
+CLIP_TAIL = 0.5
+"""Seconds of silence after a clip before it is encoded to codes: without it, takes begin with the clip's last words."""
 _SHORTEST = 8192
 """Samples to which a shorter clip is padded with silence: reflected edges need a few frames."""
 

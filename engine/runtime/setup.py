@@ -51,7 +51,7 @@ from engine.runtime.memory_plan import (
 )
 from engine.runtime.runner import Runner
 from engine.transfer import reserve
-from engine.types import EngineInfo, Gpu, Sampling
+from engine.types import EngineInfo, Gpu
 
 if TYPE_CHECKING:
     from engine.kernels.compilation import CachedKernels
@@ -294,8 +294,9 @@ def _info(config: EngineConfig, plan: _Plan, checkpoint: Checkpoint, card: Model
         speakers=tuple(talker.speakers) if talker else (),
         languages=spoken_languages(talker) if talker else (),
         instructs=talker is not None and talker.takes_instructions,
+        designs=talker is not None and talker.kind == "voice_design",
         remembers=talker is None,
-        sampling=Sampling(0.9, 1.0, 50) if talker else Sampling(),
+        sampling=plan.source.sampling(),
         gpu=_gpu(plan.place.device),
     )
 

@@ -58,7 +58,7 @@ from longform.library.row_mapping import (
     write_outcome,
     write_part,
 )
-from longform.library.table_updates import TableUpdates, keep_table
+from longform.library.table_updates import TableUpdates, encoded_table, keep_table
 from manuscript.passages import SURE, NewCharacter
 from manuscript.untrusted import Cover
 from studio.errors import InvalidRequest, NotFound
@@ -175,7 +175,7 @@ class Projects:
             part_row(project_id, part, part_id, PLACES_APART * number, predecessor)
             for number, (part, part_id, predecessor) in enumerate(zip(parts, ids, [None, *ids], strict=False))
         ]
-        named = [(part.name, part.cells) for part in parts if part.name]
+        named = encoded_table([(part.name, part.cells) for part in parts if part.name])
         characters = [character_row(project_id, character) for character in cast]
         with self._store.writing() as db:
             if _count(db, owner) >= MAX_PROJECTS:
@@ -183,7 +183,7 @@ class Projects:
             db.table("projects").insert(row)
             if rows:
                 add_parts(db, rows)
-            if named:
+            if named != "[]":
                 keep_table(db, project_id, named)
             db.table("characters").insert_all(characters)
             _put_cover(db, project_id, cover)

@@ -114,7 +114,7 @@ class Replacements:
             reword, total = _edits(_texts(db, project_id), pattern, new_text)
             outcome = outcome_of(db, recipes, "project_id = ?", [project_id], {}, reword)
         encoded_edits = json.dumps(outcome.edits)
-        with self._trash.deleting() as db:
+        with self._trash.deleting(frees_room=False) as db:
             row = row_of(db, project_id, owner_filter)
             recipes = recipes_of(db, row, recipes)
             if outcome_of(db, recipes, "project_id = ?", [project_id], {}, reword) is not outcome:  # it was edited

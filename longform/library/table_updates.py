@@ -15,7 +15,7 @@ from typing import Any, Literal
 from longform.library.cast_repository import character_row
 from longform.library.part_arrangement import new_part_id, put_back
 from longform.library.part_order import AMONG, count_parts, mark_deleted
-from longform.library.project_records import NewPart, ProjectSettings
+from longform.library.project_records import DIRECTED, Direction, NewPart, ProjectSettings
 from longform.library.project_schema import PLACES_APART
 from longform.library.row_mapping import (
     AT_REST,
@@ -112,38 +112,17 @@ class TableUpdates:
 
         Raises NotFound, InvalidRequest.
         """
-        with self._store.reading() as db:  # a second of work for the longest project, done without the write lock
+        with self._store.reading() as db:  # seconds of work for the longest project, done without the write lock
+            plan = _Plan(db, row_of(db, project_id, owner_filter, "edit"), document, new_part)
+        with self._trash.deleting(frees_room=False) as db:
             row = row_of(db, project_id, owner_filter, "edit")
-            version, known = _version(db, row), _known(db, row, document)
-        update = _compare(known, document)
-        with self._trash.deleting() as db:
-            row = row_of(db, project_id, owner_filter, "edit")
-            if _version(db, row) != version:  # somebody edited it meanwhile
-                known = _known(db, row, document)
-                update = _compare(known, document)
-            if returning := list(_returning(known, update)):
+            if _version(db, row) != plan.version:  # somebody edited it meanwhile
+                plan = _Plan(db, row, document, new_part)
+            update = plan.update
+            if returning := list(_returning(plan.known, update)):
                 put_back(db, returning)
-                known = _known(db, row, document)
-            gone = [part["id"] for line in update.lines for part in _superseded(known, line)]
-            mark_deleted(db, project_id, gone, now())
-            writer = _Writer(db, row, known, document, {_key(line) for line in update.lines}, new_part)
-            for passage in document.passages:
-                writer.write(passage)
-            if writer.added:
-                add_parts(db, writer.added)
-            if count_parts(db, project_id) > MAX_PARTS:
-                raise InvalidRequest(f"the project would have more than {MAX_PARTS} parts, the maximum", "file")
-            settings, added = settings_of(db, row), {part["id"] for part in writer.added}
-            order = _order(known, writer, document)
-            _place(db, project_id, order, settings.closing_part)
-            _begin_chapters(db, known, writer, document)
-            _begin_after_credits(db, settings.opening_part, order, added)
-            reset_failed(db, f"id {AMONG}", [json.dumps(writer.stale)])
-            update_states(db, recipes_of(db, row), f"id {AMONG} and {AT_REST}", [json.dumps(writer.stale)])
-            rows = [passage for passage in document.passages if not _is_own(known, passage)]
-            keep_table(db, project_id, [(passage.name, passage.cells) for passage in rows])
-            columns = {column.name: column.role for column in document.columns if column.role}
-            touch(db, row | {"settings": json.dumps(settings.as_dict() | {"columns": columns})})
+                plan = _Plan(db, row, document, new_part, update)
+            plan.write(db, row)
             return update
 
 
@@ -160,7 +139,7 @@ def _version(db: Database, row: Row) -> tuple[object, ...]:
 def _known(db: Database, row: Row, document: Document) -> _Known:
     """Raises InvalidRequest for a project whose lines have no ids."""
     speaker = "coalesce((select name from characters where characters.id = parts.character), '') as speaker"
-    columns = f"id, name, cells, text, chapter, voice, pause, scene, character, {speaker}"
+    columns = f"n, id, name, cells, text, chapter, voice, pause, scene, character, {', '.join(DIRECTED)}, {speaker}"
     query = f"select {columns} from parts where project_id = ? order by place"
     listed, lines = {_key(passage) for passage in document.passages}, dict[str, list[Row]]()
     for part in select(db, query, [row["id"]]):
@@ -265,49 +244,84 @@ def _returning(known: _Known, update: TableUpdate) -> Iterator[Row]:
     return (row for row in known.trashed if row["id"] in wanted)
 
 
-class _Writer:
-    """Writes the rows of a table, in their order, into the parts of its project."""
+class _Plan:
+    """What an update makes of a project, to be written later; ``update``: what changes, if that is known."""
 
     def __init__(
-        self, db: Database, project: Row, known: _Known, document: Document, changed: Collection[str], make: NewPartOf
+        self, db: Database, project: Row, document: Document, make: NewPartOf, update: TableUpdate | None = None
     ) -> None:
+        """Raises InvalidRequest."""
+        self.version, self.known = _version(db, project), _known(db, project, document)
+        self.update = update or _compare(self.known, document)
         self.ids = dict[str, str]()
         """The first part of each row that has one, by the row's folded id."""
-        self.added = list[Row]()
-        self.stale = list[str]()
-        self._db, self._project_id, self._settings = db, project["id"], settings_of(db, project)
-        self._known, self._document, self._changed, self._make = known, document, changed, make
+        self._added, self._stale = list[Row](), list[int]()
+        self._values = dict[tuple[str, ...], list[tuple[Any, ...]]]()
+        """By columns: their values, and the number of a part's row."""
+        self._project_id, self._recipes, self._make = project["id"], recipes_of(db, project), make
         self._columns = {column.name: column.role for column in document.columns if column.role}
-        self._cast = _Cast(db, project["id"], known, document)
+        self._changed = {_key(line) for line in self.update.lines}
+        self._cast = _Cast(db, project["id"], self.known, document)
         self._predecessor: str | None = None
+        for passage in document.passages:
+            self._add(passage)
+        self._order, self._chapters = _order(self.known, self.ids, document), _chapters(self.known, self.ids, document)
+        rows = [passage for passage in document.passages if not _is_own(self.known, passage)]
+        self._table = encoded_table((passage.name, passage.cells) for passage in rows)
 
-    def write(self, passage: Passage) -> None:
+    def write(self, db: Database, row: Row) -> None:
+        """Raises InvalidRequest."""
+        gone = [part["id"] for line in self.update.lines for part in _superseded(self.known, line)]
+        mark_deleted(db, self._project_id, gone, now())
+        db.table("characters").insert_all(self._cast.added)
+        for columns, values in self._values.items():
+            assigned = ", ".join(f'"{name}" = ?' for name in columns)
+            db.conn.executemany(f"update all_parts set {assigned} where n = ?", values)
+        if self._added:
+            add_parts(db, self._added)
+        if count_parts(db, self._project_id) > MAX_PARTS:
+            raise InvalidRequest(f"the project would have more than {MAX_PARTS} parts, the maximum", "file")
+        settings, added = settings_of(db, row), {part["id"] for part in self._added}
+        _place(db, self._project_id, self._order, settings.closing_part)
+        for part_id, title in self._chapters:
+            update = "update all_parts set chapter = ?1, chapter_of = null where id = ?2 and chapter != ?1"
+            db.execute(update, [title, part_id])
+        _begin_after_credits(db, settings.opening_part, self._order, added)
+        stale = json.dumps(self._stale)
+        reset_failed(db, f"n {AMONG}", [stale])
+        update_states(db, recipes_of(db, row, self._recipes), f"n {AMONG} and {AT_REST}", [stale])
+        keep_table(db, self._project_id, self._table)
+        touch(db, row | {"settings": json.dumps(settings.as_dict() | {"columns": self._columns})})
+
+    def _add(self, passage: Passage) -> None:
         """Raises InvalidRequest."""
         key = _key(passage)
-        parts, is_changed = self._known.lines.get(key), key in self._changed
+        parts, is_changed = self.known.lines.get(key), key in self._changed
         if parts is None and not is_changed:  # somebody has deleted it
             return
         part = None
         if is_changed:
-            part = self._make(passage, self._cast.find(passage.speaker), self._settings)
+            part = self._make(passage, self._cast.find(passage.speaker), self._recipes.settings)
         if parts is None:
             assert part is not None
-            self.added.append(part_row(self._project_id, part, new_part_id(), 0, self._predecessor))
-            self.ids[key] = self._predecessor = self.added[-1]["id"]
+            self._added.append(part_row(self._project_id, part, new_part_id(), 0, self._predecessor))
+            self.ids[key] = self._predecessor = self._added[-1]["id"]
             return
         self.ids[key], self._predecessor = parts[0]["id"], parts[-1]["id"]
-        columns = _differing(self._known.before(key), parts, passage, self._columns) if part else ()
+        columns = _differing(self.known.before(key), parts, passage, self._columns) if part else ()
         for number, old in enumerate(parts[:1] if "text" in columns else parts):
             is_last = "text" in columns or number == len(parts) - 1
-            values = self._values(old, key, part, columns, number == 0, is_last) if part else {}
+            values = self._new_values(old, key, part, columns, number == 0, is_last) if part else {}
+            if values:
+                self._stale.append(old["n"])
+                new = old | values
+                self._recipes.of(new["text"], new["voice"], Direction(*(old[name] for name in DIRECTED)))
             if old["name"] and passage.cells != old["cells"]:
                 values["cells"] = passage.cells
             if values:
-                write_part(self._db, old["id"], values)
-            if values.keys() - {"cells"}:
-                self.stale.append(old["id"])
+                self._values.setdefault(tuple(values), []).append((*values.values(), old["n"]))
 
-    def _values(
+    def _new_values(
         self, old: Row, key: str, part: NewPart, columns: Sequence[str], is_first: bool, is_last: bool
     ) -> dict[str, Any]:
         """The fields of a part that follow from changed cells, unless somebody has changed here what follows only
@@ -330,20 +344,20 @@ class _Writer:
     def _given(self, old: Row, key: str) -> dict[str, tuple[Any, ...]]:
         """The values of a part that the table has given it so far."""
         given: dict[str, tuple[Any, ...]] = {name: (old[name],) for name in _SOURCES}
-        if key in self._known.base:
-            passage = passage_of(json.loads(self._known.base[key] or "{}"), self._known.columns)
+        if key in self.known.base:
+            passage = passage_of(json.loads(self.known.base[key] or "{}"), self.known.columns)
             if passage is not None:
-                before = self._make(passage, old["character"], self._settings)
+                before = self._make(passage, old["character"], self._recipes.settings)
                 given |= {"pause": (before.pause,), "scene": (before.scene,)}
                 given["voice"] = before.voice, self._cast.voices.get(old["character"])
         return given
 
 
 class _Cast:
-    """Finds the characters of a table in its project, and adds those that its changed rows need."""
+    """Finds the characters of a table in its project; ``added``: the rows of those that its changed rows need."""
 
     def __init__(self, db: Database, project_id: str, known: _Known, document: Document) -> None:
-        self._db, self._project_id = db, project_id
+        self._project_id, self.added = project_id, list[Row]()
         query = "select id, name, aliases, voice from characters where project_id = ? and deleted is null"
         rows = list(select(db, query, [project_id]))
         self.voices: dict[str | None, str | None] = {row["id"]: row["voice"] for row in rows}
@@ -364,25 +378,25 @@ class _Cast:
             if len(self.voices) >= MAX_CAST_CHARACTERS:
                 message = f"the cast would have more than {MAX_CAST_CHARACTERS} characters, the maximum"
                 raise InvalidRequest(message, "file")
-            self._db.table("characters").insert(row := character_row(self._project_id, character))
+            self.added.append(row := character_row(self._project_id, character))
             self._ids[key], self.voices[row["id"]] = row["id"], row["voice"]
         return self._ids.get(key)
 
 
-def _order(known: _Known, writer: _Writer, document: Document) -> list[str]:
+def _order(known: _Known, ids: Mapping[str, str], document: Document) -> list[str]:
     """The first parts of the rows in their new order: the table's if it has changed that, else as they are here."""
-    keys = [_key(passage) for passage in document.passages if _key(passage) in writer.ids]
+    keys = [_key(passage) for passage in document.passages if _key(passage) in ids]
     listed = set(keys)
     if [key for key in known.base if key in listed] != [key for key in keys if key in known.base]:
-        return [writer.ids[key] for key in keys]
+        return [ids[key] for key in keys]
     behind, anchor = dict[str | None, list[str]](), None
     for key in keys:
         if key in known.lines:
             anchor = key
         else:
-            behind.setdefault(anchor, []).append(writer.ids[key])
+            behind.setdefault(anchor, []).append(ids[key])
     here = [key for key in known.lines if key in listed]
-    return behind.get(None, []) + [each for key in here for each in (writer.ids[key], *behind.get(key, []))]
+    return behind.get(None, []) + [each for key in here for each in (ids[key], *behind.get(key, []))]
 
 
 def _place(db: Database, project_id: str, order: Sequence[str], closing: str | None) -> None:
@@ -408,20 +422,19 @@ def _place(db: Database, project_id: str, order: Sequence[str], closing: str | N
         db.conn.executemany("update all_parts set place = ? where id = ?", rows)
 
 
-def _begin_chapters(db: Database, known: _Known, writer: _Writer, document: Document) -> None:
-    """Make the chapters begin where the table now says, which keep the titles that they were given here."""
+def _chapters(known: _Known, ids: Mapping[str, str], document: Document) -> list[tuple[str, str]]:
+    """The parts with which chapters begin that the table now begins elsewhere, and their titles: those given here."""
     if not any(column.role == "chapter" for column in document.columns):
-        return
+        return []
     titles_before = ((key, (known.before(key) or {}).get("chapter", "")[:200]) for key in known.base)
     rows = of_rows([Passage("-", title, name=key) for key, title in titles_before]).passages
     before = {row.name: row.chapter for row in rows}
     titles = {title: known.lines[key][0]["chapter"] for key, title in before.items() if title and key in known.lines}
-    query = f"select id, chapter from all_parts where id {AMONG}"
-    now = dict(db.execute(query, [json.dumps([*writer.ids.values()])]).fetchall())
-    for passage in document.passages:
-        part_id, title = writer.ids.get(_key(passage)), titles.get(passage.chapter) or passage.chapter
-        if part_id and passage.chapter != before.get(_key(passage), "") and now[part_id] != title:
-            write_part(db, part_id, {"chapter": title, "chapter_of": None})
+    return [
+        (ids[_key(passage)], titles.get(passage.chapter) or passage.chapter)
+        for passage in document.passages
+        if _key(passage) in ids and passage.chapter != before.get(_key(passage), "")
+    ]
 
 
 def _begin_after_credits(db: Database, opening: str | None, order: Sequence[str], added: Collection[str]) -> None:
@@ -442,6 +455,11 @@ def _begin_after_credits(db: Database, opening: str | None, order: Sequence[str]
             write_part(db, part_id, {"chapter": ""})
 
 
-def keep_table(db: Database, project_id: str, rows: Iterable[tuple[str, str]]) -> None:
-    """Keep the ids and the cells of a table as the version that its project was last given."""
-    db.table("tables").upsert({"project_id": project_id, "rows": json.dumps(list(rows))}, pk="project_id")
+def encoded_table(rows: Iterable[tuple[str, str]]) -> str:
+    """The ids and the cells of a table, for `keep_table`."""
+    return json.dumps(list(rows))
+
+
+def keep_table(db: Database, project_id: str, rows: str) -> None:
+    """Keep a table as the version that its project was last given."""
+    db.table("tables").upsert({"project_id": project_id, "rows": rows}, pk="project_id")

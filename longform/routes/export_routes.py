@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Annotated, BinaryIO, TypeVar
 from urllib.parse import quote
@@ -31,7 +32,7 @@ from studio.api.field_types import LOWER_CASE
 from studio.api.openapi import sends
 from studio.api.queued import look_up, project_router
 from studio.api.sending import file_reader, range_response, read_span, streamed, until_hangup
-from studio.errors import InvalidRequest, NotFound
+from studio.errors import InvalidRequest, NotFound, StudioError
 from studio.speech.word_times import TakeWordTimes, Unit
 from studio.takes.take_json import timestamps_json
 from studio.unicode_text import safe_file_name
@@ -265,10 +266,13 @@ class ProjectFiles:
         if standard is None:
             return None
         job = FileJob(request.state.caller, project.title, project.id, 0, "measure")
-        steps = self._jobs.during(
-            job, self._masterings.find(timeline, CountedFiles(self._library.files, job), standard)
-        )
-        mastering = await until_hangup(request, self._books.last_of(request.state.caller, steps))
+        finding = self._masterings.find(timeline, CountedFiles(self._library.files, job), standard)
+
+        def steps() -> Generator[object, None, None]:
+            yield (yield from finding)
+
+        work = self._books.last_of(request.state.caller, self._jobs.during(job, steps()))
+        mastering = await until_hangup(request, work)
         assert isinstance(mastering, Mastering)
         return mastering
 
@@ -310,7 +314,8 @@ class ProjectFiles:
 
         def pieces() -> Generator[bytes, None, None]:
             yield from zipped(timeline, files, names, report.files, table)
-            self._library.projects.mark_sent(project_id, owner_filter, takes)
+            with suppress(StudioError):  # the zip is whole; the next one of changes then has these takes again
+                self._library.projects.mark_sent(project_id, owner_filter, takes)
 
         headers = saved_as(f"{report.title} changed" if changed else report.title, "zip")
         return await self._streamed(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import base64
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 from anyio import to_thread
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, Field
 
 from audio.read import MAX_BYTES, MEDIA_TYPES
 from protocols.client_voices import ClientVoices
@@ -17,23 +21,29 @@ from protocols.elevenlabs.eleven_names import (
     PREFIX,
     WELL_KNOWN,
     eleven_id,
+    file_of,
     reference_of,
     stability_of,
     temperature_of,
     voice_of,
 )
-from protocols.elevenlabs.eleven_speech import VoiceSettings
+from protocols.elevenlabs.eleven_speech import OutputFormat, VoiceSettings
 from studio.api.access import account_of
 from studio.api.body import JsonBody, parse_object
+from studio.api.field_types import Seed
 from studio.api.openapi import reads_form, sends
+from studio.api.routes.models import check_design
+from studio.api.routes.openai_voice_routes import sample_of_take
 from studio.api.routes.take_routes import stored_audio
 from studio.api.routes.voice_routes import VoiceRoutes
 from studio.api.sending import until_hangup
 from studio.api.upload import Form, read_form
 from studio.errors import InvalidRequest
-from studio.library import Library, NewSample, Sample, TakeFilter, Voice, VoiceFields
+from studio.library import NewSample, Sample, TakeFilter, Voice, VoiceFields
+from studio.library.checks import MAX_DESCRIPTION
+from studio.library.records import RANDOM
 from studio.library.take import Take
-from studio.speech.request import MAX_INPUT
+from studio.speech.request import MAX_INPUT, MAX_PART, Origin, SpeechRequest
 from studio.voices.recogniser import Word
 from studio.voices.recordings import FORM_LIMIT, transcribed
 from studio.work import write
@@ -58,6 +68,13 @@ PLAIN = "tags"
 """The label of tags without a name."""
 LATEST = 2.0**33
 """Seconds since 1970: the year 2242."""
+PREVIEWS = 3
+"""Candidates for a described voice, as at ElevenLabs."""
+PREVIEW_TEXT = (
+    "Good evening, and welcome. I have been looking forward to this for a long time, and there is so much to tell: "
+    "where it all began, who was there, and why nobody would believe a word of it."
+)
+"""What the previews say if a request has no text."""
 PLENTY = 1_000_000_000
 """Characters of the account, which are never used up."""
 _NONE = "next_character_count_reset_unix billing_period character_refresh_period next_invoice"
@@ -97,15 +114,32 @@ class Search:
     category: str = ""
     voice_type: str = ""
 
-    def voices(self, library: Library) -> list[Voice]:
+    def voices(self, find: Callable[..., list[Voice]]) -> list[Voice]:
         """Blocking."""
         kinds = {BUNDLED.get(kind) for kind in (self.category, self.voice_type) if kind not in ALL}
         if len(kinds) > 1 or None in kinds:
             return []
-        voices = library.voices.all(query=self.search, bundled=next(iter(kinds), None))
+        voices = find(query=self.search, bundled=next(iter(kinds), None))
         if self.sort == "created_at_unix":
             voices.sort(key=lambda voice: voice.created)
         return voices[::-1] if self.sort_direction == "desc" else voices
+
+
+class Design(BaseModel):
+    """A voice in words. Unknown fields are ignored, null means absent."""
+
+    voice_description: str = Field(max_length=MAX_DESCRIPTION)
+    text: str | None = Field(None, description="Absent: a text of the studio's.")
+    seed: Seed | None = Field(None, description="Of the first preview; the others count up.")
+
+
+class Designed(BaseModel):
+    """The preview to keep. Unknown fields are ignored."""
+
+    voice_name: str
+    voice_description: str = ""
+    generated_voice_id: str
+    labels: dict[str, Any] | None = None
 
 
 class ElevenLibraryRoutes(ClientVoices):
@@ -124,6 +158,9 @@ class ElevenLibraryRoutes(ClientVoices):
         routes.get("/v2/voices")(self.search)
         routes.get("/v1/voices")(self.get_all)
         routes.post("/v1/voices/add", openapi_extra=NEW)(self.add)
+        routes.post("/v1/text-to-voice/design")(self.design)
+        routes.post("/v1/text-to-voice/create-previews", include_in_schema=False)(self.design)
+        routes.post("/v1/text-to-voice")(self.keep)
         routes.get("/v1/voices/settings/default")(self.default_settings)
         routes.get(voice)(self.get)
         routes.delete(voice)(self.delete)
@@ -143,21 +180,21 @@ class ElevenLibraryRoutes(ClientVoices):
 
     async def search(self, request: Request, query: Annotated[Search, Depends()]) -> JSONResponse:
         """Voices, paged; ``search`` finds words of their names, descriptions and tags."""
-        voices = await to_thread.run_sync(query.voices, self.library_of(request))
+        voices = await to_thread.run_sync(query.voices, partial(self.voices_of, request))
         stop = query.next_page_token + query.page_size
         has_more = stop < len(voices)
-        page = [self._as_json(request, voice) for voice in voices[query.next_page_token : stop]]
+        page = [self._json(request, voice) for voice in voices[query.next_page_token : stop]]
         facts = {"has_more": has_more, "total_count": len(voices), "next_page_token": str(stop) if has_more else None}
         return JSONResponse({"voices": page} | facts)
 
     async def get_all(self, request: Request) -> JSONResponse:
         """All voices."""
-        voices = await to_thread.run_sync(self.library_of(request).voices.all)
-        return JSONResponse({"voices": [self._as_json(request, voice) for voice in voices]})
+        voices = await to_thread.run_sync(self.voices_of, request)
+        return JSONResponse({"voices": [self._json(request, voice) for voice in voices]})
 
     async def get(self, voice_id: str, request: Request) -> JSONResponse:
         """A voice."""
-        return JSONResponse(self._as_json(request, await self._find(request, voice_id)))
+        return JSONResponse(self._json(request, await self._find(request, voice_id)))
 
     async def default_settings(self) -> JSONResponse:
         """The settings of a voice without its own."""
@@ -202,6 +239,37 @@ class ElevenLibraryRoutes(ClientVoices):
         files, is_cleaned = form.uploads.get("files", []), text_of(form, "remove_background_noise").lower() == "true"
         return await self.samples(request, files, [""] * len(files), is_cleaned)
 
+    async def design(
+        self, body: JsonBody[Design], request: Request, output_format: OutputFormat = None
+    ) -> JSONResponse:
+        """Three previews of a described voice, each a take. The loaded model must be able to make up voices."""
+        name, sample_rate, bit_rate = file_of(output_format)
+        text, service = body.text or PREVIEW_TEXT, self.studio.speech
+        description = body.voice_description.strip()
+        check_design(service.host.engine().info, description, "voice_description")
+        plain = SpeechRequest(
+            text, RANDOM, (), name, sample_rate, bit_rate, chunk_length=MAX_PART, instructions=description
+        )
+
+        async def preview(seed: int | None) -> dict[str, Any]:
+            speech = await service.speak(replace(plain, seed=seed), Origin(caller=request.state.caller))
+            async with aclosing(speech):
+                audio = b"".join([piece async for piece in speech.body])
+            sent = {"audio_base_64": base64.b64encode(audio).decode("ascii"), "media_type": speech.media_type}
+            return sent | {"generated_voice_id": speech.request_id, "duration_secs": speech.take.seconds}
+
+        seeds = [None if body.seed is None else body.seed + number for number in range(PREVIEWS)]
+        previews = [await until_hangup(request, preview(seed)) for seed in seeds]
+        return JSONResponse({"previews": previews, "text": text})
+
+    async def keep(self, body: JsonBody[Designed], request: Request) -> JSONResponse:
+        """Keep a preview: a voice with its audio and text, in which every model that clones can then speak."""
+        fields = VoiceFields(**fields_of(body.voice_description, body.labels))
+        take_id, studio = body.generated_voice_id, self.studio
+        sample = await until_hangup(request, sample_of_take(studio.history, studio.clips, take_id, request))
+        voice = await self.create(request.state.caller, fields, body.voice_name, [sample])
+        return JSONResponse(self._json(request, voice))
+
     async def delete(self, voice_id: str, request: Request) -> JSONResponse:
         """Delete a voice; POST /v1/voices/{reference}/restore undoes it for a while."""
         await write(self.library_of(request).voices.delete, reference_of(voice_id))
@@ -219,14 +287,31 @@ class ElevenLibraryRoutes(ClientVoices):
             voices = self.studio.speech.voices.seen_by(request.state.owner_filter)
             if (voice := await to_thread.run_sync(voices.find, voice_of(voice_id))) is not None:
                 return voice
-        return await self._own(request, voice_id)
+        return await to_thread.run_sync(self.voice_of, request, reference_of(voice_id))
 
     async def _own(self, request: Request, voice_id: str) -> Voice:
         """A voice to change. Raises NotFound."""
         return await to_thread.run_sync(self.library_of(request).voices.get, reference_of(voice_id))
 
-    def _as_json(self, request: Request, voice: Voice) -> dict[str, Any]:
-        return eleven_voice(voice, self.address_of(request))
+    def _json(self, request: Request, voice: Voice) -> dict[str, Any]:
+        samples = f"{self.address_of(request)}{PREFIX}/v1/voices/{eleven_id(voice.id)}/samples"
+        return {
+            "voice_id": eleven_id(voice.id),
+            "name": voice.name,
+            "category": "premade" if voice.bundled or voice.speaker else "cloned",
+            "description": voice.description,
+            "labels": labels_of(voice),
+            "preview_url": f"{samples}/{voice.samples[0].id}/audio" if voice.samples else None,
+            "samples": [_sample(voice, sample) for sample in voice.samples],
+            "settings": settings_of(voice),
+            "available_for_tiers": [],
+            "high_quality_base_model_ids": [],
+            "verified_languages": [],
+            "is_owner": voice.right == "own" and not (voice.bundled or voice.speaker),
+            "is_legacy": False,
+            "is_mixed": False,
+            "created_at_unix": int(voice.created),
+        }
 
     async def history(
         self,
@@ -320,28 +405,6 @@ class ElevenLibraryRoutes(ClientVoices):
         return JSONResponse(SUBSCRIPTION)
 
 
-def eleven_voice(voice: Voice, studio: str) -> dict[str, Any]:
-    """A voice. ``studio``: address of the studio."""
-    samples = f"{studio}{PREFIX}/v1/voices/{eleven_id(voice.id)}/samples"
-    return {
-        "voice_id": eleven_id(voice.id),
-        "name": voice.name,
-        "category": "premade" if voice.bundled else "cloned",
-        "description": voice.description,
-        "labels": labels_of(voice),
-        "preview_url": f"{samples}/{voice.samples[0].id}/audio" if voice.samples else None,
-        "samples": [_sample(voice, sample) for sample in voice.samples],
-        "settings": settings_of(voice),
-        "available_for_tiers": [],
-        "high_quality_base_model_ids": [],
-        "verified_languages": [],
-        "is_owner": voice.right == "own" and not voice.bundled,
-        "is_legacy": False,
-        "is_mixed": False,
-        "created_at_unix": int(voice.created),
-    }
-
-
 def _sample(voice: Voice, sample: Sample) -> dict[str, Any]:
     return {
         "sample_id": sample.id,
@@ -379,22 +442,21 @@ def text_of(form: Form, name: str) -> str:
 
 
 def fields_in(form: Form) -> dict[str, Any]:
-    """The fields of a voice in a form, except its name. Raises InvalidRequest, ApiError."""
-    fields: dict[str, Any] = {}
-    if description := text_of(form, "description"):
-        fields["description"] = description
-    if labels := text_of(form, "labels"):
-        fields |= fields_of_labels(parse_object(labels.encode()))
-    return fields
+    """The fields of a voice in a form, except its name. Raises InvalidRequest."""
+    labels = text_of(form, "labels")
+    return fields_of(text_of(form, "description"), parse_object(labels.encode()) if labels else None)
 
 
-def fields_of_labels(labels: dict[str, Any]) -> dict[str, Any]:
-    """All fields that labels stand for. Raises InvalidRequest."""
+def fields_of(description: str, labels: dict[str, Any] | None) -> dict[str, Any]:
+    """The same fields of a voice; labels replace all earlier ones. Raises InvalidRequest."""
+    fields: dict[str, Any] = {"description": description} if description else {}
+    if labels is None:
+        return fields
     if not all(isinstance(value, str | None) for value in labels.values()):
         raise InvalidRequest("labels must be an object of texts", "labels")
     texts = {name.strip(): value.strip() for name, value in labels.items() if value and value.strip()}
     plain = [tag.strip() for tag in texts.pop(PLAIN, "").split(",")]
-    fields: dict[str, Any] = {name: texts.pop(name, "") for name in OWN_LABELS}
+    fields |= {name: texts.pop(name, "") for name in OWN_LABELS}
     fields["gender"] = GENDERS.get(fields["gender"].lower(), fields["gender"])
     return fields | {"tags": (*(f"{name}: {value}" for name, value in texts.items()), *filter(None, plain))}
 

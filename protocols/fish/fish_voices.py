@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from audio.read import MAX_BYTES
-from protocols.client_voices import ClientVoices, title_matches
+from protocols.client_voices import ClientVoices
 from protocols.fish.fish_body import ALL_TYPES, MESSAGE_PACK, answer, fish_id, is_true, read_files, voice_of
 from studio.api.access import account_of
 from studio.api.error_responses import ApiError, describe
@@ -20,6 +20,7 @@ from studio.api.openapi import reads_form
 from studio.api.upload import Form
 from studio.errors import REFUSALS, InvalidRequest
 from studio.library import Voice, VoiceFields
+from studio.library.names import fold
 from studio.work import write
 
 LIMIT = 4 * MAX_BYTES
@@ -87,11 +88,11 @@ class ModelRoutes(FishVoices):
             raise ApiError(422, f"there are {len(language)} languages; at most {MAX_LANGUAGES} are allowed")
         if sort_by not in SORTS:
             raise ApiError(422, f"sort_by must be one of {', '.join(SORTS)}")
-        author, library = account_of(request), self.library_of(request)
+        author = account_of(request)
         filters: dict[str, Any] = {"tags": tuple(tags), "bundled": False if self_only else None}
 
         def find() -> JSONResponse:
-            voices = [voice for voice in library.voices.all(**filters) if title_matches(voice, title or "")]
+            voices = [voice for voice in self.voices_of(request, **filters) if fold(title or "") in fold(voice.name)]
             if language:
                 # A voice without a language may speak any.
                 voices = [voice for voice in voices if voice.language.partition("-")[0] in ("", *language)]
@@ -100,15 +101,15 @@ class ModelRoutes(FishVoices):
             if author_id not in (None, "", author):
                 voices = []
             start = page_size * (page_number - 1)
-            items = [self._as_json(request, voice) for voice in voices[start : start + page_size]]
+            items = [self._json(request, voice) for voice in voices[start : start + page_size]]
             return JSONResponse({"total": len(voices), "items": items, "has_more": start + page_size < len(voices)})
 
         return await to_thread.run_sync(find)
 
     async def get_model(self, voice_id: str, request: Request) -> JSONResponse:
         """A voice by its id, slug or name."""
-        voice = await to_thread.run_sync(self.library_of(request).voices.get, voice_of(voice_id))
-        return JSONResponse(self._as_json(request, voice))
+        voice = await to_thread.run_sync(self.voice_of, request, voice_of(voice_id))
+        return JSONResponse(self._json(request, voice))
 
     async def create_model(self, request: Request) -> JSONResponse:
         """Create a voice from recordings (``voices``) and their transcripts (``texts``). Recordings longer than 30 s
@@ -121,7 +122,7 @@ class ModelRoutes(FishVoices):
         title, description, tags = form.text("title"), form.text("description"), split_tags(form.texts("tags"))
         fields = VoiceFields(description=description, tags=tags)
         voice = await self.create(request.state.caller, fields, title, samples)
-        return JSONResponse(self._as_json(request, voice), 201)
+        return JSONResponse(self._json(request, voice), 201)
 
     async def edit_model(self, voice_id: str, request: Request) -> JSONResponse:
         """Edit title, description and tags; absent fields stay. Visibility and cover are ignored."""
@@ -132,15 +133,48 @@ class ModelRoutes(FishVoices):
         if "tags" in form.lists:
             changes["tags"] = split_tags(form.texts("tags"))
         voice = await write(self.library_of(request).voices.edit, voice_of(voice_id), VoiceFields(**changes))
-        return JSONResponse({"status": "ok"} | self._as_json(request, voice))
+        return JSONResponse({"status": "ok"} | self._json(request, voice))
 
     async def delete_model(self, voice_id: str, request: Request) -> JSONResponse:
         """Delete a voice; POST /v1/voices/{reference}/restore undoes it for a while."""
         await write(self.library_of(request).voices.delete, voice_of(voice_id))
         return JSONResponse({"status": "ok"})
 
-    def _as_json(self, request: Request, voice: Voice) -> dict[str, Any]:
-        return fish_voice(voice, account_of(request), self.address_of(request))
+    def _json(self, request: Request, voice: Voice) -> dict[str, Any]:
+        """The voice object of Fish Audio's API, with all fields that clients need."""
+        samples = f"{self.address_of(request)}/v1/voices/{voice.id}/samples"
+        return {
+            "_id": fish_id(voice.id),
+            "type": "tts",
+            "title": voice.name,
+            "description": voice.description,
+            "cover_image": "",
+            "train_mode": "fast",
+            "state": "trained",
+            "tags": list(voice.tags),
+            "samples": [
+                {
+                    "title": voice.name,
+                    "text": sample.text,
+                    "task_id": sample.id,
+                    "audio": f"{samples}/{sample.id}/audio",
+                }
+                for sample in voice.samples
+            ],
+            "created_at": _time(voice.created),
+            "updated_at": _time(voice.changed),
+            "languages": [voice.language.partition("-")[0]] if voice.language else [],
+            "visibility": "public" if voice.bundled else "private",
+            "lock_visibility": False,
+            "like_count": 0,
+            "mark_count": 0,
+            "shared_count": 0,
+            "task_count": 0,
+            "unliked": False,
+            "liked": voice.favourite,
+            "marked": voice.favourite,
+            "author": {"_id": account_of(request), "nickname": "Fish Voice Studio", "avatar": ""},
+        }
 
 
 class ReferenceRoutes(FishVoices):
@@ -162,7 +196,7 @@ class ReferenceRoutes(FishVoices):
 
     async def list_references(self, request: Request) -> Response:
         """The names of all voices, sorted; as MessagePack unless JSON is asked for, as fish-speech's scripts expect."""
-        voices = await to_thread.run_sync(self.library_of(request).voices.all)
+        voices = await to_thread.run_sync(self.voices_of, request)
         names = sorted(voice.name for voice in voices)
         listed = {"success": True, "reference_ids": names, "message": f"{len(names)} voices"}
         return answer(request, listed, default="msgpack")
@@ -224,42 +258,6 @@ async def _answer(request: Request, message: str, work: Awaitable[None], **names
         response.headers.update(refusal.headers)
         return response
     return answer(request, {"success": True, "message": message} | names)
-
-
-def fish_voice(voice: Voice, author: str, studio: str) -> dict[str, Any]:
-    """The voice object of Fish Audio's API, with all fields that clients need. ``studio``: address of the studio."""
-    return {
-        "_id": fish_id(voice.id),
-        "type": "tts",
-        "title": voice.name,
-        "description": voice.description,
-        "cover_image": "",
-        "train_mode": "fast",
-        "state": "trained",
-        "tags": list(voice.tags),
-        "samples": [
-            {
-                "title": voice.name,
-                "text": sample.text,
-                "task_id": sample.id,
-                "audio": f"{studio}/v1/voices/{voice.id}/samples/{sample.id}/audio",
-            }
-            for sample in voice.samples
-        ],
-        "created_at": _time(voice.created),
-        "updated_at": _time(voice.changed),
-        "languages": [voice.language.partition("-")[0]] if voice.language else [],
-        "visibility": "public" if voice.bundled else "private",
-        "lock_visibility": False,
-        "like_count": 0,
-        "mark_count": 0,
-        "shared_count": 0,
-        "task_count": 0,
-        "unliked": False,
-        "liked": voice.favourite,
-        "marked": voice.favourite,
-        "author": {"_id": author, "nickname": "Fish Voice Studio", "avatar": ""},
-    }
 
 
 def _time(unix: float) -> str:

@@ -28,6 +28,7 @@ from studio.api.body import as_model
 from studio.api.error_responses import ApiError
 from studio.api.text_socket import TextSocket
 from studio.errors import InvalidRequest
+from studio.speech.request import SpeechRequest
 from studio.speech.speech_service import SpeechService
 
 TIMED = "/with-timestamp"
@@ -98,14 +99,11 @@ class _Session(TextSocket):
             self._service.check_alignment()
         self._count += 1
         speakers, limit, name = Speakers(), options.chunk_length or PART_BYTES, f"{self._id}-{self._count}"
-        self._writing = LiveSpeech(
-            self._service,
-            lambda sentence: options.speech_request(speakers.continued(sentence)),
-            limit,
-            name,
-            self._caller,
-            self._is_timed,
-        )
+
+        def request_for(sentence: str) -> SpeechRequest:
+            return options.speech_request(speakers.continued(sentence))
+
+        self._writing = LiveSpeech(self._service, request_for, limit, name, self._caller, self._is_timed)
         self._starts.put_nowait(self._writing)
         self._writing.text.add(options.text)
 

@@ -70,11 +70,10 @@ class StudioClient:
         report = self.context.report_progress
 
         async def tick() -> None:
-            for seconds in count(TICK_SECONDS):
-                await asyncio.sleep(TICK_SECONDS)
+            for seconds in count(0.0, TICK_SECONDS):
                 await report(seconds, None, message)
+                await asyncio.sleep(TICK_SECONDS)
 
-        await report(0, None, message)
         ticking = asyncio.create_task(tick())
         try:
             yield

@@ -114,7 +114,7 @@ class Pronunciations:
             change = plan(db)
             self._check(db, change[0])
             planned = change, self._prepare(db, *change)
-        with self._trash.deleting() if keeps else self._store.writing() as db:
+        with self._trash.deleting(frees_room=False) if keeps else self._store.writing() as db:
             change = plan(db)
             self._check(db, change[0])
             if keeps:

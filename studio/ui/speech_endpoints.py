@@ -12,7 +12,6 @@ from typing import Annotated, Any
 import gradio as gr
 
 from audio.encode import whole_wav
-from engine import Sampling
 from speechtext.turns import TURN_GAP
 from studio.errors import InvalidRequest
 from studio.library import TakeFilter
@@ -25,8 +24,8 @@ from studio.takes.take_export import STORED, encoded
 from studio.ui.add_endpoints import Take, TakeFile
 from studio.work import WorkQueue
 
-DEFAULTS = Sampling()
-RANDOM_SEED = -1
+UNSET = -1
+"""The voice's or the model's own sampling; a random seed."""
 
 MAX_LIST = 200
 
@@ -49,10 +48,10 @@ class _Script:
 class _Options:
     ref_audio: Upload | None = None
     ref_text: str = ""
-    seed: int = RANDOM_SEED
-    temperature: float = DEFAULTS.temperature
-    top_p: float = DEFAULTS.top_p
-    top_k: int = DEFAULTS.top_k
+    seed: int = UNSET
+    temperature: float = UNSET
+    top_p: float = UNSET
+    top_k: int = UNSET
     max_new_tokens: int = 0
     speed: float = 1.0
     store: bool = True
@@ -68,8 +67,8 @@ class SpeechEndpoints:
     async def synthesize(
         self, caller: gr.Request, *, ref_audio: Upload | None = None, **fields: Annotated[Any, _Text, _Options]
     ) -> tuple[TakeFile, Take]:
-        """Generate speech: a WAV file, and the take's seed and timings. seed -1 means random, max_new_tokens 0
-        unlimited."""
+        """Generate speech: a WAV file, and the take's seed and timings. seed -1 means random, temperature, top_p and
+        top_k -1 the voice's or the model's own, max_new_tokens 0 unlimited."""
         return await self._generate(speech_request("wav", ref_audio, **fields), caller)
 
     async def synthesize_stream(
@@ -143,7 +142,6 @@ def speech_request(
     *,
     voice: str,
     ref_text: str,
-    seed: int,
     max_new_tokens: int,
     **fields: Any,
 ) -> SpeechRequest:
@@ -152,9 +150,8 @@ def speech_request(
         voice=None if clip else voice,
         clips=(OwnClip(clip.data, ref_text),) if clip else (),
         format=audio_format,
-        seed=None if seed < 0 else seed,
         max_frames=max_new_tokens or None,
-        **fields,
+        **fields | {name: None for name in ("seed", "temperature", "top_p", "top_k") if fields[name] < 0},
     )
 
 

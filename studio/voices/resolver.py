@@ -84,14 +84,19 @@ class VoiceResolver:
         return resolver
 
     @property
+    def own(self) -> list[Voice]:
+        """The loaded model's own voices, but for names that the library uses. Blocking."""
+        return [voice for voice in own_voices(self.loaded()) if not self.library.voices.exists(voice.slug)]
+
+    @property
     def listed(self) -> tuple[Voice, ...]:
         """The voices in a picker: favourites, then all others by name, then the model's own, then the random one.
 
         Before a library's voices are the model's own if it cannot speak in others.
         """
         voices, info = sorted(self.library.voices.page(), key=lambda voice: not voice.favourite), self.loaded()
-        own = [voice for voice in own_voices(info) if not self.library.voices.exists(voice.slug)]
-        return (*voices, *own, RANDOM_VOICE) if info is None or info.clones else (*own, RANDOM_VOICE, *voices)
+        own = (*self.own, RANDOM_VOICE)
+        return (*voices, *own) if info is None or info.clones else (*own, *voices)
 
     @property
     def aliases(self) -> dict[str, str]:

@@ -39,7 +39,8 @@ async def voice_of(engine: Engine, seed: int, words: str = "What he said.") -> R
 
 async def test_takes_are_exact_whole_alone_together_and_resumed(engine: Engine, folder: Path) -> None:
     voice = await voice_of(engine, 0)
-    assert voice.codes.shape == (4, 24) and voice.vector is not None and voice.vector.shape == (64,)
+    assert voice.codes.shape == (4, 30), "1.9 s, and half a second of silence"
+    assert voice.vector is not None and voice.vector.shape == (64,)
     by_vector = Reference(voice.codes[:, :0], "", voice.vector)
     utterances = [
         Utterance("Hello there.", (), USUAL, 24),

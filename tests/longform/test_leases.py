@@ -30,7 +30,9 @@ from longform.library.project_records import (
 )
 from longform.library.project_repository import ProjectLibrary
 from longform.library.replacements import TextReplacement
+from longform.library.table_updates import TableUpdate
 from manuscript.passages import NewCharacter
+from manuscript.table import read_csv
 from studio import ROOT
 from studio.library.entries import DictionaryScope, Pronunciation
 from studio.library.schema import select
@@ -227,6 +229,7 @@ def test_audio_of_a_part_is_written_without_the_write_lock_and_in_one_transactio
     assert part.chosen == "new" and fresh.files.read(part.takes[0].audio) == b"sound"
 
 
+TABLE = read_csv(b"id,text\nline_0,One.\nline_1,Part of it.\nline_2,Three.\n")
 CHANGES: dict[str, Callable[[ProjectLibrary, Project, list[str]], object]] = {
     "cancel": lambda library, project, ids: library.projects.cancel(project.id, None),
     "settings": lambda library, project, ids: library.projects.edit(
@@ -260,6 +263,9 @@ CHANGES: dict[str, Callable[[ProjectLibrary, Project, list[str]], object]] = {
         project.id, None, dict.fromkeys(ids, (person(library, project), 0.5))
     ),
     "restore a character": lambda library, project, ids: restore(library, "character"),
+    "table": lambda library, project, ids: library.tables.update(
+        project.id, None, TABLE, lambda passage, *_: NewPart(passage.text, name=passage.name)
+    ),
 }
 WITH_A_PERSON = ("voice of a character", "recast", "merge", "restore a character")
 
@@ -274,7 +280,7 @@ def restore(library: ProjectLibrary, kind: TrashKind) -> None:
 
 def spoken(library: ProjectLibrary) -> tuple[Project, list[str]]:
     """A project of three parts with takes, and their ids."""
-    parts = [NewPart(f"Part {number}.") for number in range(3)]
+    parts = [NewPart(f"Part {number}.", name=f"line_{number}") for number in range(3)]
     project = library.projects.create("", "Book", "txt", parts, ProjectSettings())
     library.projects.queue_parts(project.id, None, "all")
     for _ in parts:
@@ -349,6 +355,10 @@ def test_a_change_that_was_worked_out_before_another_one_is_worked_out_again(
     assert [(part.text, part.state) for part in parts] == [
         ("Part 0.", "done"), ("Part of it.", "stale"), ("Part 2.", "done"),
     ]  # fmt: skip
+    library.projects.edit_part(project.id, None, ids[1], PartChanges(text="Another text."))
+    monkeypatch.setattr(Store, "writing", edit_first)
+    update = CHANGES["table"](library, project, ids)
+    assert isinstance(update, TableUpdate) and [line.name for line in update.lines] == ["line_0", "line_2"]
 
 
 def test_projects_of_a_key_that_is_gone_are_paused(tmp_path: Path) -> None:

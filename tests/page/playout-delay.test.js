@@ -9,11 +9,11 @@ const FRAME = 2048 / 44100;
 const CHUNKS = [1, 1, 1, 2, 2, 3, 3, 4, 4, 4];
 
 /** The delay a take needs; pace: seconds of work per second of audio; jitter: returns a chunk's lateness in seconds. */
-function needed(pace, jitter = () => 0) {
+function needed(pace, jitter = () => 0, frame = FRAME) {
   let [framesHeard, late] = [0, -Infinity];
   for (const [i, frames] of CHUNKS.entries()) {
-    const came = pace * (framesHeard + frames - 1) * FRAME + jitter(); // after the first chunk
-    if (i) late = Math.max(late, came - framesHeard * FRAME);
+    const came = pace * (framesHeard + frames - 1) * frame + jitter(); // after the first chunk
+    if (i) late = Math.max(late, came - framesHeard * frame);
     framesHeard += frames;
   }
   return late;
@@ -51,8 +51,10 @@ test("a fast engine causes no delay, from the first take on", () => {
 test("the first take of a slow engine is delayed by as much as its pace requires", () => {
   for (const pace of [0.5, 0.75, 0.95]) {
     const delay = new PlayoutDelay();
-    delay.expect(pace);
-    assert.ok(delay.seconds >= needed(pace), `pace ${pace}`);
+    for (const frame of [FRAME, 0.08]) {
+      delay.expect(pace, frame);
+      assert.ok(delay.seconds >= needed(pace, undefined, frame), `pace ${pace}, frames of ${frame} s`);
+    }
   }
   const delay = new PlayoutDelay();
   delay.expect(8); // the very first work, with cold caches

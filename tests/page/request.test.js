@@ -4,7 +4,9 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { Refusal } from "../../assets/page/client/refusal.js";
+import { Fields } from "../../assets/page/speak/fields.js";
 import { buildRequest, expectedSeconds } from "../../assets/page/speak/request.js";
+import { presets, setUsual } from "../../assets/page/speak/sampling-presets.js";
 
 const FIELDS = {
   text: "Two words",
@@ -29,6 +31,34 @@ test("fields without effect are left out", async () => {
     top_k: 30,
     voice: "clara",
   });
+});
+
+test("what nobody has changed follows the loaded model, and the deliveries lie around its sampling", async () => {
+  const [s2, qwen] = [{ temperature: 0.8, top_p: 0.9, top_k: 30 }, { temperature: 0.9, top_p: 1, top_k: 50 }];
+  let shown = ["Two words", "bundled", "clara", "", 0.8, 0.9, 30, 1, 0, null];
+  const page = /** @type {any} */ (globalThis);
+  page.addEventListener = () => {};
+  page.document = { addEventListener: page.addEventListener, getElementById: () => ({ click: () => (shown = fields.refill(...shown)) }) };
+  const fields = new Fields();
+  try {
+    fields.changed(...shown);
+    assert.deepEqual(presets().lively, { temperature: 1, topP: 0.95, topK: 60 });
+    fields.follow(qwen);
+    assert.deepEqual(shown.slice(4, 7), [0.9, 1, 50]);
+    assert.equal((await buildRequest(fields.values, 12.5)).top_k, 50);
+    assert.deepEqual(presets(), {
+      steady: { temperature: 0.7, topP: 0.9, topK: 33 },
+      natural: { temperature: 0.9, topP: 1, topK: 50 },
+      lively: { temperature: 1.1, topP: 1, topK: 100 },
+    });
+    fields.fill({ temperature: 0.5 });
+    fields.follow(s2);
+    assert.deepEqual(shown.slice(4, 7), [0.5, 0.9, 30], "what somebody has chosen stays");
+  } finally {
+    delete page.addEventListener;
+    delete page.document;
+    setUsual(s2);
+  }
 });
 
 test("speed, length and seed are sent if they have an effect", async () => {

@@ -9,6 +9,7 @@ import socket
 import struct
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -83,15 +84,20 @@ def sound_in(events: list[Event]) -> tuple[int, int]:
 
 async def test_home_assistants_whole_and_streamed_speech(steered: Steer) -> None:
     (served, engine), port = served_at(steered)
+    engine.info = replace(engine.info, speakers=("Uncle_Fu",))
     async with connected(port) as client:
         await client.write_event(Describe().event())
         info = Info.from_event((await until(client, "info"))[0])
         (program,) = info.tts
         assert program.installed and program.supports_synthesize_streaming and not info.asr
-        assert {(voice.name, voice.description) for voice in program.voices} == {("anna", "Anna"), ("bert", "Bert")}
+        assert {(voice.name, voice.description) for voice in program.voices} == {
+            ("anna", "Anna"),
+            ("bert", "Bert"),
+            ("uncle_fu", "Uncle Fu"),
+        }
         assert all(voice.languages and voice.installed for voice in program.voices)
     async with connected(port) as client:
-        await client.write_event(Synthesize("It costs 3.50 in all.", SynthesizeVoice("bert")).event())
+        await client.write_event(Synthesize("It costs 3.50 in all.", SynthesizeVoice("uncle_fu")).event())
         assert sound_in(await until(client, "audio-stop")) == (5 * 6 * FRAME_BYTES, 44_100)
     async with connected(port) as client:
         await client.write_event(SynthesizeStart(SynthesizeVoice("anna")).event())

@@ -7,6 +7,7 @@ import { element, setChildren } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
+import { askWhileTyping } from "../lib/typing.js";
 import { offerUndo } from "../trash/undo-toast.js";
 import { CastLines } from "./cast-lines.js";
 import { CharacterRow } from "./character-row.js";
@@ -36,6 +37,7 @@ class CastPanel {
       event.preventDefault();
       this.#do(() => this.#add());
     });
+    askWhileTyping(container, project.signal);
     container.classList.add("cast-panel");
     container.append(element("div", { className: "cast-bar" }, [this.unsure, this.recast, add]), this.note, this.list, this.lines.element);
   }

@@ -31,7 +31,7 @@ export class Refusal extends Error {
 
   /** Whether the request is at fault rather than the studio: another script, voice or setting may work. */
   get isOfRequest() {
-    return !this.isLost && this.status < 429;
+    return !this.isLost && this.status < 429 && ![401, 408].includes(this.status);
   }
 }
 

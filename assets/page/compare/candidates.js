@@ -5,6 +5,7 @@ import { labelOf, voices } from "../client/voices.js";
 import { element, Keyed, labelled, partsOf, setChildren } from "../lib/elements.js";
 import { keep, kept } from "../lib/storage.js";
 import { phrase } from "../lib/phrases.js";
+import { presets } from "../speak/sampling-presets.js";
 
 const MOST = 8;
 const STORE = "compare-1";
@@ -29,11 +30,7 @@ const AUDITIONS = 5;
 
 /** Buttons that fill the table: name to rows. Values missing from a row are the Studio's. */
 const FILLINGS = {
-  deliveries: () => [
-    { temperature: 0.6, topP: 0.8, topK: 20 },
-    { temperature: 0.8, topP: 0.9, topK: 30 },
-    { temperature: 1.0, topP: 0.95, topK: 60 },
-  ],
+  deliveries: () => Object.values(presets()),
   temperatures: () => [0.4, 0.6, 0.8, 1.0, 1.2].map((temperature) => ({ temperature })),
   seeds: () => Array.from({ length: AUDITIONS }, () => ({ seed: Math.floor(Math.random() * SEEDS) })),
   speeds: () => [0.85, 1, 1.15].map((speed) => ({ speed })),

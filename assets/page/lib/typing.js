@@ -1,4 +1,4 @@
-// Keys: inserts text as if it were typed, so that Ctrl+Z undoes it; keeps typing from triggering shortcuts, and keys from changing a closed list.
+// Keys: inserts text as if it were typed, so that Ctrl+Z undoes it; keeps typing from triggering shortcuts, and keys from changing a closed list; asks before typed text is lost.
 
 /**
  * Replace text in a visible text field, then focus it with the caret after the text; do nothing if the text is the same.
@@ -16,6 +16,30 @@ export function typeInto(area, start, end, text) {
   if (document.execCommand(text ? "insertText" : "delete", false, text)) return;
   area.setRangeText(text, start, end, "end");
   area.dispatchEvent(new Event("input", { bubbles: true }));
+}
+
+/**
+ * Ask the user before the page is left while something is unsaved.
+ *
+ * @param {() => boolean} isUnsaved
+ * @param {AbortSignal} [signal]
+ */
+export function askBeforeLeaving(isUnsaved, signal) {
+  addEventListener("beforeunload", (event) => isUnsaved() && event.preventDefault(), { signal });
+}
+
+/**
+ * Ask before the page is left while a text field in root, which saves its text once it is left, is being typed in.
+ *
+ * @param {Element} root
+ * @param {AbortSignal} [signal]
+ */
+export function askWhileTyping(root, signal) {
+  /** @type {Element | null} */
+  let typed = null;
+  root.addEventListener("input", ({ target }) => (typed = target instanceof Element ? target : null), { signal });
+  root.addEventListener("change", () => (typed = null), { signal });
+  askBeforeLeaving(() => typed !== null && typed === document.activeElement, signal);
 }
 
 const TYPED_INTO = "input:not([type=checkbox], [type=radio], [type=range]), textarea, select, [contenteditable], dialog, [role=menu]";

@@ -79,10 +79,12 @@ export class LongForm extends EventTarget {
   #keepPasted(field) {
     field.value = keptByTab(PASTED, "");
     if (field.value) field.closest("details")?.setAttribute("open", "");
+    const save = () => keepByTab(PASTED, field.value);
     field.addEventListener("input", () => {
       clearTimeout(this.#writing);
-      this.#writing = setTimeout(() => keepByTab(PASTED, field.value), SETTLED);
+      this.#writing = setTimeout(save, SETTLED);
     });
+    addEventListener("pagehide", () => field.value && save());
   }
 
   /** id: of the project to show; blank: the last one shown, if any. */

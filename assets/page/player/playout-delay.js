@@ -15,13 +15,13 @@ const [UNKNOWN, EXPECTED] = [0.1, 0.3]; // seconds for the first take: while not
 const SLOWER = 1.5; // factor by which an engine is occasionally slower, as the machine has other work too
 const HINDERED = 0.035; // seconds by which the second chunk may also be late: browser and studio start on the first
 
-const FRAME = 2048 / 44100; // seconds
 /** For the chunks that are latest if an engine is slow: frames ready when the chunk is begun, and its own frames. */
 const LATE = [[1, 1], [3, 2], [13, 4]];
 /** Seconds of assumed variation: at most for few takes, at least for many. */
 const [FEW, MANY] = [0.03, 0.005];
 
 export class PlayoutDelay {
+  #frame = 2048 / 44100; // seconds; S2's, until the model is known
   /** Delays needed by takes, the latest last. @type {number[]} */
   #needed = [];
   #expected = UNKNOWN;
@@ -52,7 +52,7 @@ export class PlayoutDelay {
     const count = this.#needed.length;
     const mean = this.#needed.reduce((sum, delay) => sum + delay, 0) / count;
     const deviation = Math.sqrt(this.#needed.reduce((sum, delay) => sum + (delay - mean) ** 2, 0) / count);
-    const likely = mean + DEVIATIONS * Math.max(deviation, count < 3 ? unknown(mean) : MANY);
+    const likely = mean + DEVIATIONS * Math.max(deviation, count < 3 ? this.#unknown(mean) : MANY);
     return Math.min(likely, Math.max(...this.#needed) + BEYOND);
   }
 
@@ -61,13 +61,15 @@ export class PlayoutDelay {
    * engine is slower than usual. The engine's very first work is slower than the rest: hence the upper bound.
    *
    * @param {number} realTimeFactor
+   * @param {number} [frame] seconds of audio in a frame
    */
-  expect(realTimeFactor) {
+  expect(realTimeFactor, frame = this.#frame) {
+    this.#frame = frame;
     this.#paces.told = realTimeFactor;
-    const needed = neededAt(realTimeFactor);
-    this.#expected = Math.min(needed + DEVIATIONS * unknown(needed), EXPECTED);
+    const needed = this.#neededAt(realTimeFactor);
+    this.#expected = Math.min(needed + DEVIATIONS * this.#unknown(needed), EXPECTED);
     const slower = SLOWER * realTimeFactor;
-    this.#least = Math.min(Math.max(neededAt(slower), (slower - 1) * FRAME + HINDERED, 0), EXPECTED);
+    this.#least = Math.min(Math.max(this.#neededAt(slower), (slower - 1) * frame + HINDERED, 0), EXPECTED);
   }
 
   /**
@@ -80,12 +82,14 @@ export class PlayoutDelay {
     this.#paces.heard = needed > LONGEST ? 1 + needed / length : 0;
     this.#needed = [...this.#needed, Math.min(needed, LONGEST)].slice(-TAKES);
   }
-}
 
-/** The possible variation while few takes are known: takes generated fast can only vary a little. */
-const unknown = (/** @type {number} */ needed) => Math.min((needed + FRAME) / 2, FEW);
+  /** The possible variation while few takes are known: takes generated fast can only vary a little. */
+  #unknown(/** @type {number} */ needed) {
+    return Math.min((needed + this.#frame) / 2, FEW);
+  }
 
-/** Return the delay in seconds that a take needs at this real-time factor. */
-function neededAt(/** @type {number} */ realTimeFactor) {
-  return Math.max(...LATE.map(([there, more]) => realTimeFactor * (there + more - 1) - there)) * FRAME; // its arrival less the audio played until then
+  /** Return the delay in seconds that a take needs at this real-time factor. */
+  #neededAt(/** @type {number} */ realTimeFactor) {
+    return Math.max(...LATE.map(([there, more]) => realTimeFactor * (there + more - 1) - there)) * this.#frame; // its arrival less the audio played until then
+  }
 }

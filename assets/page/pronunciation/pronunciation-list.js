@@ -4,17 +4,22 @@ import {
   addPronunciation, changePronunciation, deletePronunciation, exportedPronunciations, importPronunciations, listPronunciations,
 } from "../client/pronunciations.js";
 import { Refusal } from "../client/refusal.js";
-import { element, icon, labelled } from "../lib/elements.js";
+import { element, icon, Keyed, labelled, setChildren } from "../lib/elements.js";
 import { BIN, PLAY } from "../lib/icons.js";
 import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
+import { askBeforeLeaving } from "../lib/typing.js";
 
 const MOST_SHOWN = 100;
 const MANY = 12; // entries from which on there is a search field
 
+/** Whether one of these fields has text that is not saved. @param {Iterable<Element>} fields */
+const isWritten = (fields) => [...fields].some((field) => field instanceof HTMLInputElement && field.value !== field.defaultValue);
+
 export class PronunciationList {
   #entries = [];
+  #rows = new Keyed();
   #shelf = {};
   #looks = new Latest();
 
@@ -47,6 +52,7 @@ export class PronunciationList {
     this.status.setAttribute("role", "status");
     const ways = element("p", { className: "pron-ways" }, [element("label", { className: "pron-file" }, [phrase("dictionary.import"), this.file]), this.saved]);
     root.classList.add("pron");
+    askBeforeLeaving(() => isWritten(root.querySelectorAll("[type=text]")));
     root.replaceChildren(this.search, this.rows, this.more, this.form, ways, this.status);
   }
 
@@ -103,17 +109,23 @@ export class PronunciationList {
     const wanted = this.search.value.trim().toLowerCase();
     const matches = this.#entries.filter((entry) => `${entry.phrase} ${entry.said}`.toLowerCase().includes(wanted));
     this.search.hidden = this.#entries.length < MANY;
-    this.rows.replaceChildren(...matches.slice(0, MOST_SHOWN).map((entry) => this.#row(entry)));
+    setChildren(this.rows, this.#rows.of(matches.slice(0, MOST_SHOWN), (entry, before) => this.#row(entry, before)));
     const left = matches.length - MOST_SHOWN;
     this.more.textContent = left > 0 ? phrase("dictionary.more", { count: left }) : this.#entries.length && !matches.length ? phrase("dictionary.none") : "";
     this.more.hidden = !this.more.textContent;
     this.saved.hidden = !this.#entries.length;
   }
 
-  #row({ id, phrase: word, said, match_case: matchCase }) {
-    const field = (name, value, label) => {
-      const input = element("input", { type: "text", value, autocomplete: "off", spellcheck: false, dir: "auto" });
-      input.onchange = () => this.#do(async () => void (await changePronunciation(id, { [name]: input.value })));
+  /** A row in which someone types stays as it is. */
+  #row({ id, phrase: word, said, match_case: matchCase }, before) {
+    if (before && (before.contains(document.activeElement) || isWritten(before.querySelectorAll("[type=text]")))) return before;
+    const field = (name, defaultValue, label) => {
+      const input = element("input", { type: "text", defaultValue, autocomplete: "off", spellcheck: false, dir: "auto" });
+      const save = async (value) => {
+        await changePronunciation(id, { [name]: value });
+        input.defaultValue = value;
+      };
+      input.onchange = () => this.#do(() => save(input.value));
       return labelled(input, label);
     };
     const words = field("said", said, phrase("dictionary.how", { phrase: word }));

@@ -3,6 +3,7 @@
 import { labelOf, voices } from "../client/voices.js";
 import { Latest } from "../lib/latest.js";
 import { keepByTab, keptByTab } from "../lib/storage.js";
+import { setUsual, usual } from "./sampling-presets.js";
 
 /** In the order of the values passed by studio/ui/page.py. */
 const NAMES = ["text", "source", "voice", "clipText", "temperature", "topP", "topK", "speed", "cutAfter", "seed"];
@@ -26,6 +27,21 @@ export class Fields extends EventTarget {
   /** @type {any} */
   #filled = {}; // by name, {before, now} of values that Gradio may not show yet
   #showing = 0;
+
+  constructor() {
+    super();
+    addEventListener("pagehide", () => this.#leave());
+    document.addEventListener("visibilitychange", () => document.hidden && this.#leave());
+  }
+
+  /** Save the draft at once, with the script as it is shown: Gradio may not have reported the last keys yet. */
+  #leave() {
+    const script = document.querySelector("#script textarea");
+    if (!(script instanceof HTMLTextAreaElement) || this.values.text === undefined) return;
+    const isTyped = script.value !== this.values.text && !("text" in this.#filled);
+    if (isTyped) this.values = { ...this.values, text: script.value };
+    if (isTyped || this.#writing) this.#keep();
+  }
 
   named(values) {
     return { ...Object.fromEntries(NAMES.map((name, i) => [name, values[i]])), clip: this.#clip };
@@ -88,8 +104,23 @@ export class Fields extends EventTarget {
     this.dispatchEvent(new CustomEvent("change", { detail: { values, isFilled, isLate } }));
   }
 
+  /** Without what the model decides, which may be another one when it is restored. */
   #keep() {
-    keepByTab(STORE, Object.fromEntries(NAMES.map((name) => [name, this.values[name]])));
+    clearTimeout(this.#writing);
+    this.#writing = 0;
+    keepByTab(STORE, Object.fromEntries(NAMES.filter((name) => this.values[name] !== usual[name]).map((name) => [name, this.values[name]])));
+  }
+
+  /**
+   * Follow the loaded model: fields that have the previous one's usual sampling get this one's.
+   *
+   * @param {{ temperature: number, top_p: number, top_k: number }} sampling
+   */
+  follow(sampling) {
+    const before = { ...usual };
+    setUsual(sampling);
+    const changes = Object.entries(usual).filter(([name, value]) => value !== before[name] && this.values[name] === before[name]);
+    if (changes.length) this.fill(Object.fromEntries(changes));
   }
 
   /** Update the offered voices and apply changes; a voice that no longer exists is replaced by the studio's first choice. */
@@ -113,7 +144,7 @@ export class Fields extends EventTarget {
 
   /** Restore the stored fields; `voice`, if any, overrides the last voice. Seed defaults to null: Gradio turns undefined into 0. */
   restore(voice) {
-    return this.offerVoices({ seed: null, ...readStore(), ...(voice ? { voice } : {}) });
+    return this.offerVoices({ seed: null, ...usual, ...readStore(), ...(voice ? { voice } : {}) });
   }
 }
 

@@ -11,6 +11,7 @@ import { Refusal } from "../client/refusal.js";
 import { advise, transcribe } from "../client/voices.js";
 import { once } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
+import { askBeforeLeaving } from "../lib/typing.js";
 
 const SETTLED = 600; // ms without typing before the transcript is checked again
 // In seconds. A clip is used unchanged and may last 30. A recording ends with the chunk that reaches its limit.
@@ -25,6 +26,8 @@ function areOffered(words) {
 export class OwnClip extends EventTarget {
   #draft = new Draft();
   #words = "";
+  /** Exists only on this page, unlike a file. @type {Blob | null} */
+  #recorded = null;
   #isJudged = true; // false if the studio did not respond
   #judgements = new Latest();
   #timer = 0;
@@ -54,6 +57,8 @@ export class OwnClip extends EventTarget {
     });
     this.#draft.addEventListener("change", ({ detail }) => detail.names.includes("clip") && this.#changed());
     fields.addEventListener("change", ({ detail }) => this.#consider(detail.values));
+    this.card.recording.addEventListener("recorded", ({ detail }) => (this.#recorded = detail.blob));
+    askBeforeLeaving(() => this.card.recording.isRecording || (this.#recorded !== null && this.#recorded === this.#draft.clip));
     this.#show();
   }
 

@@ -10,7 +10,9 @@ import { once, onceMore } from "../lib/once.js";
 import { Samples } from "./clips.js";
 import { offerMenu } from "../lib/menu.js";
 import { LOCALE, phrase } from "../lib/phrases.js";
+import { askBeforeLeaving } from "../lib/typing.js";
 import { sharingItems, sharingWords } from "../shell/sharing.js";
+import { usualOf } from "./voice-defaults.js";
 
 /**
  * Fires "shown" {voice}, "choose" {id}, "add" {voice}, "changed" and "refused" {message} (of a voice that is
@@ -44,6 +46,7 @@ export class Inspector extends EventTarget {
     });
     this.part("colour").addEventListener("input", ({ target }) => (this.#colour = target.value));
     this.part("colour-drawn").addEventListener("click", () => this.#showColour(""));
+    askBeforeLeaving(() => this.#isWritten);
     this.root.addEventListener("keydown", (event) => {
       if (event.key !== "Escape") return;
       event.stopPropagation(); // or it would also stop the Studio's take
@@ -150,6 +153,7 @@ export class Inspector extends EventTarget {
       if (this.#differs(field)) continue;
       const { fact, preset } = field.dataset;
       const value = fact ? voice[fact] : (voice.defaults[preset ?? ""] ?? "");
+      if (preset) field.placeholder = usualOf(preset) || field.placeholder;
       field.value = Array.isArray(value) ? value.join(", ") : value;
       this.#filled.set(field, field.value);
     }

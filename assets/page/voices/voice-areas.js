@@ -6,13 +6,14 @@ import { NewVoice } from "../new-voice/new-voice.js";
 import { OwnClip } from "../speak/own-clip.js";
 import { Voices } from "./voices.js";
 
-/** rendered(selector) waits for an element. Returns {newVoice, voices, ownClip}. */
+/** rendered(selector) waits for an element. Returns {newVoice, voices, ownClip, keepVoice(take)}. */
 export async function openVoiceAreas({ fields, health, areas, playButtons }, rendered) {
   const newVoice = new NewVoice(await rendered("#area-new-voice"), health, playButtons);
   const voices = new Voices(await rendered("#area-voices"), playButtons);
   const ownClip = new OwnClip(await rendered("#own-clip"), fields, playButtons, health);
   const defaults = new VoiceDefaults(fields);
   const choices = new Latest();
+  health.watch(({ engine }) => engine && fields.follow(engine.sampling));
 
   newVoice.addEventListener("saved", ({ detail }) => fields.offerVoices({ voice: detail.voice, source: "bundled" }));
   newVoice.addEventListener("studio", () => areas.show("studio"));
@@ -32,5 +33,11 @@ export async function openVoiceAreas({ fields, health, areas, playButtons }, ren
     newVoice.keep(detail.clip, detail.words);
     areas.show("new-voice");
   });
-  return { newVoice, voices, ownClip };
+  const keepVoice = async (take) => {
+    await Promise.all([take.load(), take.whole()]);
+    const words = take.request.input.replace(/\[[^\]]*\]/g, " ").trim(); // without tags, which are not said
+    newVoice.keep(take.file, words, { isMadeUp: true, description: take.request.instructions ?? "" });
+    areas.show("new-voice");
+  };
+  return { newVoice, voices, ownClip, keepVoice };
 }

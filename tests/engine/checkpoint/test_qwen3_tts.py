@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,8 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from engine import CheckpointError, InvalidUtterance, Reference, Utterance, check_files
-from engine.checkpoint import Checkpoint, load
+from engine import CheckpointError, InvalidUtterance, Reference, Sampling, Utterance, check_files
+from engine.checkpoint import Checkpoint, load, open_source
 from engine.model import draw_rules
 from engine.model.dual_ar import Causal
 from engine.model.prompt import Prompt, build_prompt
@@ -156,6 +157,31 @@ def test_a_config_that_does_not_fit_says_what_to_do(name: str, folders: dict[str
     (folder / "config.json").write_text(json.dumps(tree))
     with pytest.raises(CheckpointError, match=message):
         load(folder, CPU, CPU, torch.float32)
+
+
+@torch.inference_mode()
+def test_rows_of_text_are_computed_when_they_are_first_read(folders: dict[str, Path]) -> None:
+    with ExitStack() as stack:
+        [tensor] = [tensor for tensor in open_source(folders["base"]).weights(stack) if tensor.late is not None]
+        whole, late = tensor.read(), tensor.late()  # type: ignore[misc]
+        assert torch.equal(late.table[320:], whole[320:]), "the codes' tokens are simply there"
+        wanted = [*range(40), 319]
+        late.fill(torch.tensor([wanted[:20], wanted[20:40]]))
+        late.fill(torch.tensor([0, 319, 330]))
+    assert torch.allclose(late.table[wanted], whole[wanted], rtol=0, atol=1e-5) and whole[40:319].any(1).all()
+    assert not late.table[40:319].any()
+
+
+def test_the_usual_sampling_is_the_checkpoints_own(folders: dict[str, Path], tiny_checkpoint: Path) -> None:
+    file = folders["voice_design"] / "generation_config.json"
+    assert open_source(tiny_checkpoint).sampling() == Sampling(0.8, 0.9, 30)
+    assert open_source(folders["base"]).sampling() == Sampling(0.9, 1.0, 50), "as published, where nothing is said"
+    file.write_text(json.dumps({"temperature": 0.7, "top_k": 20, "repetition_penalty": 1.05}))
+    assert open_source(file.parent).sampling() == Sampling(0.7, 1.0, 20)
+    for wrong in (5, "warm"):
+        file.write_text(json.dumps({"temperature": wrong}))
+        with pytest.raises(CheckpointError, match=r"generation_config\.json: "):
+            open_source(file.parent).sampling()
 
 
 def test_files_that_are_missing_or_cut_are_named(folders: dict[str, Path], tmp_path: Path) -> None:

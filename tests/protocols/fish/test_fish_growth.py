@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from protocols.client_voices import candidate_names
 from protocols.fish.fish_speech import FishSpeech, Speakers
 from protocols.fish.fish_voices import match_texts, split_tags
 from protocols.fish.message_pack import MAX_VALUES, pack, unpack
-from protocols.client_voices import candidate_names
 from studio.api.text_socket import WrittenText
 from tests.studio.test_growth import PIECES, Work, check, pieces
 

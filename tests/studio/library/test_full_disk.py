@@ -17,6 +17,9 @@ import httpx
 import pytest
 
 from launch.startup import create_app
+from longform.library.project_records import NewPart, ProjectSettings
+from longform.library.project_repository import ProjectLibrary
+from manuscript.table import read_csv
 from studio.errors import LibraryFull, SettingsError
 from studio.library import Library, TakeFilter, VoiceFields
 from studio.library.audio_files import AudioFiles
@@ -364,6 +367,19 @@ if can_mount():
         assert again.takes.count(TakeFilter()) == 100
         with again.store.reading() as db:
             assert db.execute("pragma integrity_check").fetchall() == [("ok",)]
+
+    def test_update_of_a_table_leaves_the_room_that_deletions_need(disk: Path) -> None:
+        library = ProjectLibrary(disk / "home")
+        parts = [NewPart(f"Line {number}.", name=f"line_{number}") for number in range(4000)]
+        project = library.projects.create("me", "Book", "csv", parts, ProjectSettings())
+        table = read_csv(b"id,text\n" + b"".join(b"line_%d,Another line.\n" % number for number in range(4000)))
+        library.store.close()
+        fill(disk)
+        again = ProjectLibrary(disk / "home")
+        with pytest.raises(LibraryFull):
+            again.tables.update(project.id, "me", table, lambda passage, *_: NewPart(passage.text, name=passage.name))
+        again.projects.delete(project.id, "me")
+        assert again.trash.empty("me") == 1
 
     @pytest.mark.parametrize("free", [2**20, 2**17])
     def test_library_opened_on_an_almost_full_disk_can_still_delete(disk: Path, free: int) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from engine import EngineConfig, ModelCard
+from engine import EngineConfig, ModelCard, Sampling
 from speechtext.script import Sentences, Words, has_words, read_script
 from studio.settings import Settings
 from studio.speech import quality
@@ -102,6 +102,24 @@ USUAL = [None, "", 1, 0.7, 0.7, 30, 0, 1.0, False]
 def through_gradio(client: Any, endpoint: str, *data: object) -> None:
     event = client.post(f"/gradio_api/call/{endpoint}", json={"data": [*data, *USUAL]}).json()["event_id"]
     assert "event: complete" in client.get(f"/gradio_api/call/{endpoint}/{event}").text
+
+
+def test_gradios_endpoints_leave_unset_sampling_to_the_model(paged: Steered) -> None:
+    served, engine = paged
+    before = engine.info
+    engine.info = replace(before, sampling=Sampling(0.9, 1.0, 50))
+    try:
+        with served.client() as client:
+            endpoint = client.get("/gradio_api/info").json()["named_endpoints"]["/synthesize"]
+            defaults = {each["parameter_name"]: each["parameter_default"] for each in endpoint["parameters"]}
+            data = [defaults[name] for name in list(defaults)[2:]]
+            event = client.post("/gradio_api/call/synthesize", json={"data": ["Hello.", "default", *data]}).json()
+            assert "event: complete" in client.get(f"/gradio_api/call/synthesize/{event['event_id']}").text
+            assert replace(engine.utterances[-1].sampling, seed=0) == engine.info.sampling
+            through_gradio(client, "synthesize", "Hello.", "default")
+            assert replace(engine.utterances[-1].sampling, seed=0) == Sampling(0.7, 0.7, 30)
+    finally:
+        engine.info = before
 
 
 def one_line(texts: list[str]) -> str:

@@ -5,16 +5,20 @@ import { labelOf } from "../../client/voices.js";
 import { element } from "../../lib/elements.js";
 import { numeral, phrase, worded } from "../../lib/phrases.js";
 import { closeOnEscape } from "../../lib/typing.js";
-import { PRESETS } from "../../speak/sampling-presets.js";
+import { presets } from "../../speak/sampling-presets.js";
 import { bracketedIn, offered } from "../../speak/speech-tags.js";
 
 const UNCHANGED = "-"; // first option of each list, which changes nothing
 const PAUSE = /^pause|break/; // tags that do not affect the delivery
 const WITHIN = 0.2; // s; set by imports between speech and narration within a paragraph
 
-/** The project's own sampling and the presets, as the API expects them. @type {Record<string, Record<string, number>>} */
-const DELIVERIES = { project: { temperature: -1, top_p: -1, top_k: -1 } };
-for (const [name, { temperature, topP, topK }] of Object.entries(PRESETS)) DELIVERIES[name] = { temperature, top_p: topP, top_k: topK };
+const PROJECT = "project"; // the project's own sampling
+
+/** The sampling of a delivery, as the API expects it. @param {string} name */
+function deliveryOf(name) {
+  const { temperature, topP, topK } = name === PROJECT ? { temperature: -1, topP: -1, topK: -1 } : presets()[name];
+  return { temperature, top_p: topP, top_k: topK };
+}
 
 const deliveryKey = (/** @type {string} */ name) => /** @type {import("../../lib/phrases.js").Key} */ (`speak.delivery.${name}`);
 
@@ -22,7 +26,7 @@ const deliveryKey = (/** @type {string} */ name) => /** @type {import("../../lib
 export function directionWords({ text, speed, pause, ...sampling }) {
   const { temperature, top_p: topP, top_k: topK } = sampling;
   const isDelivered = [temperature, topP, topK].some((value) => value !== null);
-  const name = Object.keys(PRESETS).find((preset) => Object.entries(DELIVERIES[preset]).every(([field, value]) => sampling[field] === value));
+  const name = Object.keys(presets()).find((preset) => Object.entries(deliveryOf(preset)).every(([field, value]) => sampling[field] === value));
   const values = () => phrase("speak.delivery.values", { temperature: temperature ?? "–", topP: topP ?? "–", topK: topK ?? "–" });
   const tags = [...new Set(bracketedIn(text).filter((tag) => /\p{L}/u.test(tag)))];
   const facts = [
@@ -50,14 +54,14 @@ export class Direction extends EventTarget {
     super();
     this.part = part;
     this.#fill("voice", phrase("project.selection.voice"), [option("", phrase("part.voice.project")), ...voices.map((voice) => option(voice.id, labelOf(voice)))]);
-    this.#fill("delivery", "–", Object.keys(DELIVERIES).map((name) => option(name, phrase(name === "project" ? "project.selection.delivery" : deliveryKey(name)))));
+    this.#fill("delivery", "–", [PROJECT, ...Object.keys(presets())].map((name) => option(name, phrase(name === PROJECT ? "project.selection.delivery" : deliveryKey(name)))));
     this.#fill("tag", "–", []);
     this.showCast([]);
     const on = (name, work) => part(`selected-${name}`).addEventListener("change", ({ target }) => target.value !== UNCHANGED && target.reportValidity() && this.#set(work(target)), { signal });
     const number = ({ value, valueAsNumber }) => (value ? valueAsNumber : -1);
     on("voice", ({ value }) => ({ voice: value }));
     on("character", ({ value }) => ({ character: value }));
-    on("delivery", ({ value }) => DELIVERIES[value]);
+    on("delivery", ({ value }) => deliveryOf(value));
     on("tag", ({ value }) => ({ tags: value ? [value] : [] }));
     on("speed", (field) => ({ speed: number(field) }));
     on("gap", (field) => ({ pause: number(field) }));

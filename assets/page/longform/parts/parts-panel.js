@@ -50,7 +50,7 @@ export class PartsPanel {
       id, voices, signal, dress: (row) => this.#dress(row), mark: (row) => this.#markRow(row), total: () => of.project()?.parts.total ?? 0,
     });
     this.changes = new PartChanges(of.unsaved, { list: this.list, mark: (row) => this.#markRow(row), arranging: this.arranging, signal });
-    this.chapters = new Chapters(part("map"), part("chapters"));
+    this.chapters = new Chapters(part("map"), part("chapters"), signal);
     this.finding = new FindReplace(part, { id, signal, ready: () => this.changes.ended(), changed: look, found: () => this.#mark(), go: (position, isEntered) => this.goTo(position, true, isEntered) });
     this.#listen();
     this.#listenToSelection();
