@@ -227,6 +227,8 @@ def test_texts_are_imported_or_pasted_assigned_voices_and_partly_spoken(studio: 
         {"name": "play.txt", "mimeType": "text/plain", "buffer": play}
     )
     who = area.get_by_role("group", name="Who speaks")
+    expect(who.locator("[data-part=people] .cast-list > li")).to_have_count(3)  # a script, so its names are characters
+    area.get_by_label("Find the speakers").uncheck()
     expect(who.locator("select")).to_have_count(2)
     who.get_by_label("Voice of Bo").select_option("bert")
     import_it(area)
