@@ -12,9 +12,10 @@ from dataclasses import replace
 from typing import Any
 
 import fastapi.routing
-from fastapi.dependencies import utils
+from fastapi.dependencies import models, utils
 from fastapi.dependencies.models import Dependant
 
+KINDS = "_is_gen_callable_cached", "_is_async_gen_callable_cached", "_is_coroutine_callable_cached"
 LISTS = "path_params", "query_params", "header_params", "cookie_params", "body_params", "dependencies"
 
 
@@ -58,5 +59,20 @@ def hasten() -> None:
             signatures[code] = plain_signature(call)
         return signatures[code]
 
+    def kind_by_code(kind: Any) -> Callable[[Any], bool]:
+        """Like FastAPI's own cache of whether a function is a coroutine, but without keeping twenty studios."""
+        known: dict[Hashable, bool] = {}
+
+        def cached(identity: Any) -> bool:
+            if (code := code_of(identity.call)) is None:
+                return bool(kind.__wrapped__(identity))
+            if code not in known:
+                known[code] = kind.__wrapped__(identity)
+            return known[code]
+
+        return cached
+
+    for name in KINDS:
+        setattr(models, name, kind_by_code(getattr(models, name)))
     utils.get_dependant = fastapi.routing.get_dependant = dependant
     utils._get_signature = signature

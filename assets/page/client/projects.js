@@ -100,6 +100,10 @@ export function readSample(id, first, last) {
   return readBlob(at(id, `/sample?partial=true${range}`));
 }
 
+/** The audio of a part's take, for everybody who may see the project; a take's own address is only for the project's owner. */
+export const partSound = (id, take) => address(at(id, `/takes/${encodeURIComponent(take)}/audio`));
+export const partTimes = (id, take) => at(id, `/takes/${encodeURIComponent(take)}/timestamps`);
+
 /** The links to a project's podcast feed, newest first: {data: [{token, path, expires}], share_days}; share_days: the longest validity, or 0 without links. */
 export const listFeeds = (id) => ask(at(id, "/feeds"));
 export const addFeed = (id, days) => ask(at(id, "/feeds"), json("POST", { days }));

@@ -1,7 +1,6 @@
 // Plays a project, from one part or as a whole, and reports the part that is playing.
 
-import { changePart, readOutline, readPartIds, readTimeline, regeneratePart } from "../client/projects.js";
-import { soundAddress, timesAddress } from "../client/takes.js";
+import { changePart, partSound, partTimes, readOutline, readPartIds, readTimeline, regeneratePart } from "../client/projects.js";
 import { previewAddress } from "../client/voices.js";
 import { Latest } from "../lib/latest.js";
 import { phrase } from "../lib/phrases.js";
@@ -87,7 +86,7 @@ export class Playback {
   track(placed, project = null) {
     const { part, position, take, pause = 0 } = placed;
     const of = { project: this.id, part, position, take, whole: project };
-    return new Recorded({ name: () => nameOf(of), source: soundAddress(take), pause, of, times: timesAddress(take), regenerate: (span) => this.#regenerate({ ...of, pause }, of.whole, span) });
+    return new Recorded({ name: () => nameOf(of), source: partSound(this.id, take), pause, of, times: partTimes(this.id, take), regenerate: (span) => this.#regenerate({ ...of, pause }, of.whole, span) });
   }
 
   /** Renumber the player's tracks after parts were added, deleted or moved. Throws Refusal. */

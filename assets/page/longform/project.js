@@ -6,6 +6,7 @@ import { element, showPlaying } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { offerMenu } from "../lib/menu.js";
 import { once } from "../lib/once.js";
+import { closeOnEscape, openBeforeChanging } from "../lib/typing.js";
 import { askToNotify, canAsk, DoneNotice } from "./done-notice.js";
 import { FINISH, FinishedFiles } from "./finished-files.js";
 import { showLeftOut } from "./left-out.js";
@@ -103,6 +104,8 @@ export class Project extends EventTarget {
     on("cancel", "click", () => orderProject(this.id, "cancel"));
     on("title", "change", ({ target }) => this.#change({ title: target.value }));
     for (const [name, field, read] of SETTINGS) on(name, "change", ({ target }) => this.#change({ [field]: read(target.value) }));
+    this.part("project").addEventListener("keydown", openBeforeChanging, { signal });
+    closeOnEscape(this.part("inspect"), this.part("inspector"), signal);
     on("inspect", "click", () => this.#inspect(this.part("inspector").hidden));
     on("hear", "click", () => this.#hearVoice());
     on("play-all", "click", () => this.#project && this.playback.play(this.#project, null));
@@ -224,6 +227,7 @@ export class Project extends EventTarget {
     this.part("progress").value = parts.done / parts.total;
     const isUnderWay = state === "running" || state === "paused";
     const missing = parts.new + parts.stale + parts.failed;
+    const wasPressed = document.activeElement === this.part("speak");
     this.part("speak").hidden = !missing;
     this.part("speak").classList.toggle("long-main", !isUnderWay);
     this.part("speak").textContent = parts.done ? phrase("project.speak", { count: missing }) : phrase("project.speak.all");
@@ -234,6 +238,7 @@ export class Project extends EventTarget {
     this.#offerPlaying();
     this.part("play-all").hidden = !parts.done;
     this.part("play-all").classList.toggle("long-main", !missing);
+    if (wasPressed && !missing) this.part(isUnderWay ? "pause" : "play-all").focus();
   }
 
   /** Make the button that plays all parts pause and resume them, so that a second click does not restart. */

@@ -36,7 +36,9 @@ export function showOpened(dock) {
     const toggle = target instanceof Element ? target.closest("[aria-expanded][aria-controls]") : null;
     if (!toggle) return;
     setTimeout(() => { // after the page has handled the click
-      if (toggle.getAttribute("aria-expanded") === "true") show(document.getElementById(toggle.getAttribute("aria-controls") ?? ""));
+      if (toggle.getAttribute("aria-expanded") !== "true") return;
+      show(document.getElementById(toggle.getAttribute("aria-controls") ?? ""));
+      toggle.scrollIntoView({ block: "nearest" }); // which matters more than the end of what it opened
     });
   });
 }

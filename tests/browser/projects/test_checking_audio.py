@@ -121,8 +121,11 @@ def test_audio_is_checked_without_words_until_a_recogniser_is_downloaded(
         expect(area.locator(".proof")).to_contain_text("No speech recogniser is set up here.")
         expect(area.get_by_text("A check lists what the sound of each part shows")).to_be_visible()
         assert serious_violations(screen) == []
-        area.get_by_role("button", name="Check the audio").click()
+        area.get_by_role("button", name="Check the audio").press("Enter")
         expect(area.locator(".proof")).to_contain_text("1 of 1 part with audio checked")
+        expect(area.locator(".proof > [role=status]")).to_be_focused()  # not on the download, which Space would start
+        screen.page.keyboard.press(" ")
+        expect(area.get_by_role("button", name="Pause part 1").first).to_be_visible()
         expect(area.locator(".proof")).to_contain_text("by sound alone: words were not compared")
         expect(area.locator(".proof")).not_to_contain_text("wrong words")
         expect(area.get_by_role("button", name="Check the audio")).to_have_count(0)

@@ -42,6 +42,16 @@ def test_search_leads_into_the_text_and_speaking_a_selection_keeps_the_position(
             return box("[data-part=chapters]").bottom <= box(".long-foot").top;
         }"""
     )
+    voice = area.get_by_label("Set the voice")
+    voice.press("ArrowDown")
+    assert voice.evaluate("(list) => list.matches(':open')"), "an arrow opens the list, and sets nothing"
+    expect(voice).to_have_value("-")
+    press("Escape")
+    direction = area.get_by_role("button", name="Direction", exact=True)
+    direction.press("Enter")
+    area.locator("[data-part=selected-gap]").press("Escape")
+    expect(direction).to_be_focused()
+    expect(area.locator("[data-part=selected-gap]")).to_be_hidden()
     press("s")
     speak = area.get_by_role("button", name="Speak 2 selected")
     expect(speak).to_be_focused()
@@ -70,3 +80,19 @@ def test_search_leads_into_the_text_and_speaking_a_selection_keeps_the_position(
             return box && Math.min(box.width, box.height) >= 24;
         }"""
     )
+
+    screen.page.set_viewport_size({"width": 640, "height": 430})  # as at 200 %
+    for number in (39, 41):
+        area.get_by_label(f"Select part {number}", exact=True).focus()
+        press("Space")
+    for name in ("Direction", "Clear selection"):
+        area.get_by_role("button", name=name).focus()
+        expect(area.get_by_role("button", name=name)).to_be_in_viewport(ratio=1)
+    screen.page.evaluate("scrollTo(0, 0)")
+    press("Enter")
+    expect(area.locator(".long-parts input:focus")).to_be_in_viewport(ratio=1)
+    find.fill("Line 40")
+    press("Enter")
+    expect(text).to_be_in_viewport()
+    expect(find).to_be_focused()
+    expect(find).to_be_in_viewport(ratio=1)

@@ -245,7 +245,7 @@ def test_texts_are_imported_or_pasted_assigned_voices_and_partly_spoken(studio: 
     screen = open_page(studio).ready()
     area = area_of(screen)
     area.get_by_label("Choose a document").set_input_files(table("text,pause\nOne.,soon\n"))
-    expect(area.locator("[data-part=said]")).to_contain_text("line 2: the pause 'soon' is not a number")
+    expect(area.locator("[data-part=said]")).to_contain_text("Line 2: the pause 'soon' is not a number")
 
     play = b"Bo: Hi.\n\nNote: a.\n\nNote: b.\n\nBo: Bye.\n\nAnna: Hm."
     area.get_by_label("Choose a document").set_input_files(
@@ -386,7 +386,7 @@ def test_project_is_deleted_after_confirmation_and_restored_after_a_reload(studi
         await fetch(`/v1/projects/${id}/restore`, { method: "POST" }); }"""
     )
     area.get_by_role("button", name="Undo").click()  # already done by someone else
-    expect(area.locator("#undo-toast")).to_contain_text("none of these is in the trash")
+    expect(area.locator("#undo-toast")).to_contain_text("None of these is in the trash")
     expect(area.get_by_role("button", name="Undo")).to_be_hidden()
     expect(listed).to_contain_text("To be deleted")
 

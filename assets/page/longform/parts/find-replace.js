@@ -4,6 +4,7 @@ import { replaceWords, undoReplace } from "../../client/projects.js";
 import { Refusal } from "../../client/refusal.js";
 import { Latest } from "../../lib/latest.js";
 import { phrase } from "../../lib/phrases.js";
+import { closeOnEscape } from "../../lib/typing.js";
 import { offerUndo } from "../../trash/undo-toast.js";
 
 const WAIT = 250; // ms after the last key press
@@ -41,6 +42,7 @@ export class FindReplace {
     part("replacing").hidden = true;
     part("find-replace").setAttribute("aria-expanded", "false");
     part("find-replace").addEventListener("click", () => this.#openReplacing(), { signal });
+    closeOnEscape(part("find-replace"), part("replacing"), signal);
     for (const [name, by] of /** @type {const} */ ([["find-previous", -1], ["find-next", 1]])) part(name).addEventListener("click", () => this.#step(by), { signal });
     part("find").addEventListener("keydown", (event) => this.#key(event), { signal });
     signal.addEventListener("abort", () => clearTimeout(this.#timer));
@@ -146,7 +148,8 @@ export class FindReplace {
       if (this.signal.aborted) return;
       this.#positions = [];
       this.#say(parts ? "" : phrase("project.replaced.none"));
-      if (parts) offerUndo(phrase("project.replaced", figures(count, parts)), () => this.#undo());
+      if (parts) offerUndo(phrase("project.replaced", figures(count, parts)), () => this.#undo(), false);
+      this.part("find").focus(); // the button is disabled now
       this.changed();
     });
   }
