@@ -109,6 +109,8 @@ export class Project extends EventTarget {
     on("inspect", "click", () => this.#inspect(this.part("inspector").hidden));
     on("hear", "click", () => this.#hearVoice());
     on("play-all", "click", () => this.#project && this.playback.play(this.#project, null));
+    on("playing", "click", () => this.panels.follow() ?? this.parts.goTo(this.playback.heard?.position ?? 0));
+    addEventListener("scroll", () => this.#offerPlaying(), { passive: true, signal });
     for (const type of ["show", "state"]) this.nowPlaying.addEventListener(type, () => this.#showPlaying(), { signal });
     this.#showPlaying();
     offerMenu(this.part("more"), () => this.#rarely(), signal);
@@ -233,6 +235,7 @@ export class Project extends EventTarget {
     this.part("stale").textContent = phrase("project.speak.stale", { count: parts.stale });
     this.part("pause").hidden = this.part("cancel").hidden = !isUnderWay;
     showPlaying(this.part("pause"), state !== "paused", phrase(state === "paused" ? "project.resume" : "project.pause"));
+    this.#offerPlaying();
     this.part("play-all").hidden = !parts.done;
     this.part("play-all").classList.toggle("long-main", !missing);
     const isGone = ["speak", "stale", "pause", "cancel"].some((name) => this.part(name) === focused && this.part(name).hidden);
@@ -242,7 +245,15 @@ export class Project extends EventTarget {
   /** Make the button that plays all parts pause and resume them, so that a second click does not restart. */
   #showPlaying() {
     const { isPlayingAll, isPlaying } = this.playback;
+    this.#offerPlaying();
     this.part("play-all").textContent = phrase(!isPlayingAll ? (stoppedAt(this.id) ? "project.playAll.on" : "project.playAll") : isPlaying ? "project.playAll.pause" : "project.playAll.resume");
+  }
+
+  /** Offer to go to the playing part while it is out of view. */
+  #offerPlaying() {
+    const marked = [...this.part("project").querySelectorAll(".long-parts > [aria-current], .prose-text [data-playing]")].find((one) => one.checkVisibility());
+    const { top, bottom } = marked?.getBoundingClientRect() ?? { top: innerHeight, bottom: 0 };
+    this.part("playing").hidden = !this.playback.heard || (bottom > 0 && top < (document.getElementById("dock")?.getBoundingClientRect().top || innerHeight));
   }
 
   async #delete() {
