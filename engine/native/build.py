@@ -31,7 +31,7 @@ _ISAS: dict[str, dict[str, tuple[str, ...]]] = {
     "aarch64": {"base": (), "dotprod": ("-mcpu=generic+dotprod",)},
 }
 
-_CODECS = ("base", "avx2")
+_CODECS = ("base", "avx2", "avx512vnni")
 """The codec is all float32, for which the other instruction sets have nothing to add."""
 
 

@@ -260,12 +260,12 @@ static int has_avx512_vnni(void) {  // F, BW, VL and VNNI
            has(LEAF_7_C, 11, 0xe6);
 }
 FRAME_OF(base) FRAME_OF(avx2) FRAME_OF(avxvnni) FRAME_OF(avx512vnni)
-CODEC_OF(base) CODEC_OF(avx2)
+CODEC_OF(base) CODEC_OF(avx2) CODEC_OF(avx512vnni)
 // The codec is all float32, for which the later instruction sets have nothing to add.
 #define ISA(isa, codec, is_supported) \
     {#isa, is_supported, transformer_steps_##isa, draw_##isa, residual_##isa, codec_frames_##codec}
 static const Isa ISAS[] = {
-    ISA(avx512vnni, avx2, has_avx512_vnni), ISA(avxvnni, avx2, has_avx_vnni), ISA(avx2, avx2, has_avx2),
+    ISA(avx512vnni, avx512vnni, has_avx512_vnni), ISA(avxvnni, avx2, has_avx_vnni), ISA(avx2, avx2, has_avx2),
     ISA(base, base, always)};
 #else
 #if defined(__linux__)

@@ -1,4 +1,4 @@
-// Vectors of eight floats on every processor, so that sums have the same order on all of them.
+// Vectors of eight floats on every processor, so that sums have the same order on all of them; sixteen are one vector or several.
 #pragma once
 #include <stdint.h>
 #include <string.h>
@@ -16,6 +16,8 @@
 typedef float f8 __attribute__((vector_size(32)));
 typedef int32_t i8 __attribute__((vector_size(32)));
 typedef float f8u __attribute__((vector_size(32), aligned(4)));
+typedef float f16 __attribute__((vector_size(64)));
+typedef float f16u __attribute__((vector_size(64), aligned(4)));
 
 INLINE f8 load(const float *p) { return *(const f8u *)p; }
 INLINE f8 load_bfloat16(const uint16_t *p) {
@@ -35,14 +37,21 @@ INLINE f8 load_short(const int16_t *p) {
     return to_floats(__builtin_convertvector(*(const s8 *)p, i8));
 }
 
-// a · b + c, rounded once where the processor can.
-INLINE f8 fma8(f8 a, f8 b, f8 c) {
-#if defined(__FMA__) || defined(__aarch64__)
-    return __builtin_elementwise_fma(a, b, c);
-#else
-    return a * b + c;
-#endif
+INLINE f16 all16(float v) { return (f16){v, v, v, v, v, v, v, v, v, v, v, v, v, v, v, v}; }
+INLINE f16 load16(const float *p) { return *(const f16u *)p; }
+INLINE f16 load16_short(const int16_t *p) {
+    typedef int16_t s16 __attribute__((vector_size(32), aligned(2)));
+    return __builtin_convertvector(*(const s16 *)p, f16);
 }
+
+// a · b + c, rounded once where the processor can.
+#if defined(__FMA__) || defined(__aarch64__)
+INLINE f8 fma8(f8 a, f8 b, f8 c) { return __builtin_elementwise_fma(a, b, c); }
+INLINE f16 fma16(f16 a, f16 b, f16 c) { return __builtin_elementwise_fma(a, b, c); }
+#else
+INLINE f8 fma8(f8 a, f8 b, f8 c) { return a * b + c; }
+INLINE f16 fma16(f16 a, f16 b, f16 c) { return a * b + c; }
+#endif
 
 INLINE float sum8(f8 v) {
     float a = v[0] + v[4], b = v[1] + v[5], c = v[2] + v[6], d = v[3] + v[7];
