@@ -41,7 +41,8 @@ static const char *weights_of(const Convolution *c, int64_t panel, int64_t produ
 }
 
 INLINE f16 load_weights(const char *w, int is_short) {
-    return is_short ? load16_short((const int16_t *)w) : load16((const float *)w);
+    typedef int16_t s16 __attribute__((vector_size(32), aligned(2)));
+    return is_short ? __builtin_convertvector(*(const s16 *)w, f16) : *(const f16u *)w;
 }
 
 // Sums of `count` rows of PANEL outputs.

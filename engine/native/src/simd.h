@@ -1,4 +1,4 @@
-// Vectors of eight floats on every processor, so that sums have the same order on all of them; sixteen are one vector or several.
+// Vectors of eight floats on every processor, so that sums have the same order on all of them.
 #pragma once
 #include <stdint.h>
 #include <string.h>
@@ -16,6 +16,7 @@
 typedef float f8 __attribute__((vector_size(32)));
 typedef int32_t i8 __attribute__((vector_size(32)));
 typedef float f8u __attribute__((vector_size(32), aligned(4)));
+// For sums that are outputs of their own, which any width of vectors adds up alike.
 typedef float f16 __attribute__((vector_size(64)));
 typedef float f16u __attribute__((vector_size(64), aligned(4)));
 
@@ -30,18 +31,12 @@ INLINE f8 load_bfloat16(const uint16_t *p) {
 }
 INLINE void store(float *p, f8 v) { *(f8u *)p = v; }
 INLINE f8 all(float v) { return (f8){v, v, v, v, v, v, v, v}; }
+INLINE f16 all16(float v) { return (f16){v, v, v, v, v, v, v, v, v, v, v, v, v, v, v, v}; }
 INLINE f8 to_floats(i8 v) { return __builtin_convertvector(v, f8); }
 
 INLINE f8 load_short(const int16_t *p) {
     typedef int16_t s8 __attribute__((vector_size(16), aligned(2)));
     return to_floats(__builtin_convertvector(*(const s8 *)p, i8));
-}
-
-INLINE f16 all16(float v) { return (f16){v, v, v, v, v, v, v, v, v, v, v, v, v, v, v, v}; }
-INLINE f16 load16(const float *p) { return *(const f16u *)p; }
-INLINE f16 load16_short(const int16_t *p) {
-    typedef int16_t s16 __attribute__((vector_size(32), aligned(2)));
-    return __builtin_convertvector(*(const s16 *)p, f16);
 }
 
 // a · b + c, rounded once where the processor can.
