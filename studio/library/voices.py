@@ -8,6 +8,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
+from itertools import count
 from operator import eq
 from typing import Any
 
@@ -355,11 +356,8 @@ class Voices:
         base = row["slug"] if keep_slug else slug_of(row["name"])
         query = "select slug from voices where deleted is null and id != ? and slug >= ? and slug < ?"  # by its index
         slugs = {other for [other] in db.execute(query, [row["id"], base, f"{base}."])}  # the full stop is after "-"
-        number, slug = 1, base
-        while slug in slugs:
-            number += 1
-            slug = f"{base}-{number}"
-        row["slug"] = slug
+        numbered = (f"{base}-{number}" for number in count(2))
+        row["slug"] = base if base not in slugs else next(slug for slug in numbered if slug not in slugs)
         row["haystack"] = haystack(row)
 
     def _free_slug(self, db: Database, slug: str, voice_id: str) -> str:
