@@ -31,8 +31,7 @@ EXPECTED = (EngineError, OSError, RuntimeError, MemoryError)
 """Errors of a start that are logged without a traceback."""
 KV_ATTENTION: dict[str, Literal["auto", "off", "required"]] = {"1": "auto", "0": "off", "required": "required"}
 """Values of STUDIO_FISH_KVCACHE_ATTN, and the engine's names for them."""
-HAS_BEGUN: ContextVar[bool] = ContextVar("has_begun", default=False)
-"""Whether this context belongs to a request that had begun before the engine was held, and that it still serves."""
+HAS_BEGUN = ContextVar("has_begun", default=False)  # whether it is of a request that the held engine still serves
 StartEngine = Callable[[EngineConfig, Callable[[str, float], None]], SpeechEngine]
 """Engine.start, or a replacement with the same signature."""
 
