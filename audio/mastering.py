@@ -100,17 +100,15 @@ class Mastering:
 
 def find_mastering(
     sound: Callable[[], Iterable[np.ndarray]], sample_rate: int, standard: Standard
-) -> Generator[Mastering | int, None, None]:
-    """Measures ``sound`` repeatedly until a gain meets the standard; yields progress, and the Mastering last."""
+) -> Generator[bytes, None, Mastering]:
+    """Measures ``sound`` repeatedly until a gain meets the standard. Yields only b"", so that the caller can stop."""
     before = yield from _measured(sound(), sample_rate)
     level = standard.level(before)
     if level is None:
-        yield Mastering(standard, 0.0, False, before, before)
-        return
+        return Mastering(standard, 0.0, False, before, before)
     gain = min(MOST_GAIN, standard.target - level)
     if before.true_peak + gain <= standard.limit:
-        yield Mastering(standard, gain, False, before, before.with_gain(gain))
-        return
+        return Mastering(standard, gain, False, before, before.with_gain(gain))
     previous = 0.0, level
     for _ in range(PASSES):  # the limiter removes part of the gain, and more of a higher one
         after = yield from _measured(_limited(sound(), sample_rate, gain, standard.limit), sample_rate)
@@ -121,14 +119,14 @@ def find_mastering(
         slope = (new_level - previous[1]) / (gain - previous[0]) if gain != previous[0] else 1.0
         previous = gain, new_level
         gain = min(MOST_GAIN, gain + (standard.target - new_level) / min(1.0, max(0.25, slope)))
-    yield mastering
+    return mastering
 
 
-def _measured(pieces: Iterable[np.ndarray], sample_rate: int) -> Generator[int, None, Loudness]:
+def _measured(pieces: Iterable[np.ndarray], sample_rate: int) -> Generator[bytes, None, Loudness]:
     meter = Meter(sample_rate)
-    for number, pcm in enumerate(pieces):
+    for pcm in pieces:
         meter.write(pcm)
-        yield number
+        yield b""
     return meter.finish()
 
 

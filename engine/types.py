@@ -203,6 +203,8 @@ class EngineInfo:
     """ISO 639-1 codes of the languages that an utterance can name; empty: it ignores them."""
     instructs: bool = False
     """Whether it takes `Utterance.instructions`."""
+    designs: bool = False
+    """Whether these describe the voice, which it makes up."""
     sampling: Sampling = field(default_factory=Sampling)
     """What its takes are usually sampled with; the seed means nothing."""
     remembers: bool = True

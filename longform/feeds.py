@@ -15,7 +15,7 @@ from pathlib import Path
 
 from anyio import to_thread
 
-from audio.mastering import Mastering, standard_of
+from audio.mastering import standard_of
 from longform.library.project_records import Project
 from longform.project_service import NotFinished, ProjectService
 from longform.render import Masterings, encoded
@@ -155,11 +155,8 @@ class Feeds:
         yield b""
         if episode.path.exists():
             return
-        files, mastering = self._library.files, None
-        if standard := standard_of(project.settings.loudness):
-            for step in self._masterings.find(episode.audio, files, standard):
-                mastering = step if isinstance(step, Mastering) else None
-                yield b""
+        files = self._library.files
+        mastering = yield from self._masterings.find(episode.audio, files, standard_of(project.settings.loudness))
         make_private_folder(self._folder)
         make_private_folder(episode.path.parent)
         part = unfinished(episode.path)

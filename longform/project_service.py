@@ -201,7 +201,7 @@ class ProjectService:
         new_title = before.title if title is None else clean_title(title)
         credits = self._credits.plan(before, new_title, settings, owner_filter)
         after = None if credits.settings == before.settings else credits.settings
-        project = self._projects.edit(before.id, owner_filter, title, after, sharing)
+        project = self._projects.edit(before.id, owner_filter, title, after, sharing, before.settings)
         has_changed = self._credits.apply(project, owner_filter, credits)
         return self._projects.get(before.id, owner_filter) if has_changed else project
 

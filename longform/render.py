@@ -244,17 +244,17 @@ class Masterings:
         self._cache: dict[tuple[str, str], Mastering] = {}
         self._lock = Lock()
 
-    def find(self, timeline: Timeline, files: AudioFiles, standard: Standard) -> Generator[Mastering | int, None, None]:
-        """Yield a number per measured chunk, so that the caller can stop, and the Mastering at the end. Blocking."""
-        key = timeline.fingerprint, standard.name
-        if (cached := self._cache.get(key)) is not None:
-            yield cached
-            return
+    def find(
+        self, timeline: Timeline, files: AudioFiles, standard: Standard | None
+    ) -> Generator[bytes, None, Mastering | None]:
+        """As `find_mastering`; None without a standard. Blocking."""
+        key = timeline.fingerprint, standard.name if standard else ""
+        if standard is None or key in self._cache:
+            return self._cache.get(key)
         sound = Concatenation(timeline, files)
-        for step in find_mastering(sound.floats, timeline.sample_rate, standard):
-            if isinstance(step, Mastering):
-                with self._lock:
-                    self._cache[key] = step
-                    while len(self._cache) > MAX_CACHED:
-                        del self._cache[next(iter(self._cache))]
-            yield step
+        mastering = yield from find_mastering(sound.floats, timeline.sample_rate, standard)
+        with self._lock:
+            self._cache[key] = mastering
+            while len(self._cache) > MAX_CACHED:
+                del self._cache[next(iter(self._cache))]
+        return mastering

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from audio.compress import Sink
-from audio.mastering import Mastering, Standard
+from audio.mastering import Standard
 from longform.library.project_records import Part
 from longform.render import Masterings, check_wav, encoded
 from longform.tags import Tags
@@ -149,10 +149,7 @@ def chapters_zipped(
         for number, (chapter_title, chapter) in enumerate(chapters, start=1):
             title = chapter_title or book.title
             tags = replace(book, title=title, album=book.title, track=(number, len(chapters)), chapters=())
-            mastering = None
-            for step in masterings.find(chapter, files, standard) if standard else ():
-                mastering = step if isinstance(step, Mastering) else None
-                yield b""  # lets the caller stop here
+            mastering = yield from masterings.find(chapter, files, standard)
             file_name = f"{number:0{digits}} {safe_file_name(title[:LONGEST_NAME], name, 'Chapter')}"
             for _ in add_sound(archive, file_name, chapter, encoded(chapter, files, name, tags, mastering, bitrate)):
                 if piece := sink.take():

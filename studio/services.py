@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from audio.voiceprint import Voiceprints
 from studio import ASSETS
+from studio.diagnostics import WARNINGS
 from studio.engine_host import EngineHost
 from studio.errors import LibraryFull, LibraryUnavailable, SettingsError
 from studio.jobs import JobSource
@@ -101,6 +102,7 @@ def open_studio(
     the folder or its backup cannot be used.
     """
     limits = Limits(settings.max_per_caller, settings.requests_per_minute)
+    logging.getLogger().addHandler(WARNINGS)
     settings, library, temporary = _open_library(settings, library_type)
     fetcher = ClipFetcher(settings.ref_folder, settings.ref_networks)
     retention = Retention.of(settings)

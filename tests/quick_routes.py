@@ -12,9 +12,10 @@ from dataclasses import replace
 from typing import Any
 
 import fastapi.routing
-from fastapi.dependencies import utils
+from fastapi.dependencies import models, utils
 from fastapi.dependencies.models import Dependant
 
+KINDS = "_is_gen_callable_cached", "_is_async_gen_callable_cached", "_is_coroutine_callable_cached"
 LISTS = "path_params", "query_params", "header_params", "cookie_params", "body_params", "dependencies"
 
 
@@ -25,14 +26,18 @@ def hasten() -> None:
     signatures: dict[Hashable, inspect.Signature] = {}
     kept: dict[int, object] = {}  # objects compared by identity must not be freed
 
-    def code_of(call: Callable[..., Any]) -> Hashable:
-        """A key shared by functions with the same parameters; None for anything but a plain function."""
-        function = getattr(call, "__func__", call)
-        if not inspect.isfunction(function) or hasattr(function, "__wrapped__"):
-            return None
-        defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
-        kept.update((id(default), default) for default in defaults)
-        return function.__code__, inspect.ismethod(call), tuple(map(id, defaults))
+    def code_of(call: Any) -> Hashable:
+        """A key shared by functions with the same parameters; None for anything but a function."""
+        key: list[Hashable] = []
+        while call is not None:
+            function = getattr(call, "__func__", call)
+            if not inspect.isfunction(function):
+                return None
+            defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+            kept.update((id(default), default) for default in defaults)
+            key += [function.__code__, inspect.ismethod(call), *map(id, defaults)]
+            call = getattr(function, "__wrapped__", None)
+        return tuple(key)
 
     def dependant(*, call: Callable[..., Any], **how: Any) -> Dependant:
         code = code_of(call)
@@ -54,5 +59,20 @@ def hasten() -> None:
             signatures[code] = plain_signature(call)
         return signatures[code]
 
+    def kind_by_code(kind: Any) -> Callable[[Any], bool]:
+        """Like FastAPI's own cache of whether a function is a coroutine, but without keeping twenty studios."""
+        known: dict[Hashable, bool] = {}
+
+        def cached(identity: Any) -> bool:
+            if (code := code_of(identity.call)) is None:
+                return bool(kind.__wrapped__(identity))
+            if code not in known:
+                known[code] = kind.__wrapped__(identity)
+            return known[code]
+
+        return cached
+
+    for name in KINDS:
+        setattr(models, name, kind_by_code(getattr(models, name)))
     utils.get_dependant = fastapi.routing.get_dependant = dependant
     utils._get_signature = signature

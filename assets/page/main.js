@@ -12,6 +12,7 @@ import { isThroughGradio } from "./client/host.js";
 import { Refusal } from "./client/refusal.js";
 import { rendered } from "./shell/rendered.js";
 import { closeListOnLeaving, Fields } from "./speak/fields.js";
+import { Describing } from "./new-voice/describe.js";
 import { showKeptSeed } from "./speak/kept-seed.js";
 import { keepFocus } from "./shell/focus.js";
 import { EngineHealth } from "./shell/engine-health.js";
@@ -170,7 +171,7 @@ class Studio {
   /** Create the areas' modules; their `open` and `close` are called when an area is shown and left. */
   async #openAreas() {
     const { areas, fields } = this;
-    const { newVoice, voices, ownClip } = await openVoiceAreas(this, rendered);
+    const { newVoice, voices, ownClip, keepVoice } = await openVoiceAreas(this, rendered);
     voices.addEventListener("changed", () => this.cast.refresh());
     newVoice.addEventListener("saved", () => this.cast.refresh());
     this.ownClip = ownClip;
@@ -194,12 +195,8 @@ class Studio {
       areas.show("longform");
       return longform.bring(source);
     };
-    const keepVoice = async (take) => {
-      await Promise.all([take.load(), take.whole()]);
-      newVoice.keep(take.file, take.request.input.replace(/\[[^\]]*\]/g, " ").trim()); // without tags, which are not said
-      areas.show("new-voice");
-    };
-    for (const place of [this.list, this.compare]) place.addEventListener("keepVoice", ({ detail }) => this.errorCard.attempt(() => keepVoice(detail.take)));
+    const describing = new Describing(await rendered("#describe"), this);
+    for (const place of [this.list, this.compare, describing]) place.addEventListener("keepVoice", ({ detail }) => this.errorCard.attempt(() => keepVoice(detail.take)));
     openDictionaries(() => (fields.values.source === "clip" ? undefined : fields.values.voice), this.playButtons);
     this.#listenToCompare();
     this.#listenToHistory();

@@ -21,7 +21,7 @@ from engine.codec.load import check_tensors
 from engine.codec.voice_vector import CLIP_TAIL, VoiceEncoder
 from engine.config import ModelConfig, Weights
 from engine.engine_errors import CheckpointError
-from engine.model.dual_ar import ROW_TABLES, TEXT_TABLE, DualAR, only_shapes
+from engine.model.dual_ar import ROW_TABLES, TEXT_TABLE, DualAR, LateRows, only_shapes
 from engine.model.stored_weight import Quantiser
 from engine.model.tokenizer import Tokenizer
 from engine.transfer import Uploader
@@ -123,9 +123,17 @@ def _load_model(
     upload, quantiser = Uploader(device), Quantiser(model, device)
 
     def read(lazy: LazyTensor) -> _ReadTensor:
-        name, tensor = lazy.name, _numbers(source, lazy)
-        few = tensor.flatten()[:: max(1, tensor.numel() // SAMPLED)][:SAMPLED]
+        name, count = lazy.name, math.prod(lazy.shape)
+        sampled = torch.arange(0, count, max(1, count // SAMPLED))[:SAMPLED]
+        if (late := _late_rows(source, lazy)) is not None:
+            late.fill(sampled // lazy.shape[1])
+        is_late = late is not None and text_device.type == "cpu"
+        tensor = late.table if late is not None and is_late else _numbers(source, lazy)
+        few = (late.table if late is not None else tensor).flatten()[sampled]
         sample = few.to(dtype).float().numpy().tobytes()
+        if is_late:
+            model.late_text = late
+            return _ReadTensor(name, lazy.shape, sample, {name: tensor})
         if name == TEXT_TABLE and text_device != device:
             # A copy, since a view of the file waits for the disk at each word's first use.
             return _ReadTensor(name, lazy.shape, sample, {name: tensor.to(dtype, copy=True)})
@@ -152,6 +160,13 @@ def _checked_weights(source: Source, stack: ExitStack) -> list[LazyTensor]:
     shapes = {tensor.name: tensor.shape for tensor in tensors}
     check_tensors(source.weights_path, as_published, shapes, source.file_key)
     return tensors
+
+
+def _late_rows(source: Source, lazy: LazyTensor) -> LateRows | None:
+    try:
+        return None if lazy.late is None else lazy.late()
+    except ValueError as error:
+        raise CheckpointError(f"{source.weights_path}: {error}") from error
 
 
 def _numbers(source: Source, lazy: LazyTensor) -> Tensor:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from engine.model.dual_ar import LateRows
+
 _PARTS = re.compile(r"(.*\.)(q_proj|k_proj|v_proj|wq|wk|wv)\.(weight|bias)")
 _SCALES = re.compile(r"\.weight\.scale$|\.scales$")
 _ORDER = {"q_proj": 0, "k_proj": 1, "v_proj": 2, "wq": 0, "wk": 1, "wv": 2}
@@ -23,6 +25,8 @@ class LazyTensor:
     shape: tuple[int, ...]
     read: Callable[[], Tensor]
     """Any thread may call it."""
+    late: Callable[[], LateRows] | None = None
+    """Reads it as a table whose rows are computed late, for the host's memory; None where values are as in the file."""
 
 
 def with_joined_qkv(tensors: Sequence[LazyTensor]) -> list[LazyTensor]:

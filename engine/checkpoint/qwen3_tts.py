@@ -6,8 +6,7 @@ that a frame's embedding is a sum like S2's. The projections of texts and of cod
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,14 +15,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.checkpoint.lazy_tensors import LazyTensor, with_joined_qkv
-from engine.config import (
-    ModelConfig,
-    TalkerConfig,
-    TransformerSizes,
-    available_cores,
-    positive_number,
-    whole_number,
-)
+from engine.config import ModelConfig, TalkerConfig, TransformerSizes, positive_number, whole_number
+from engine.model.dual_ar import TEXT_TABLE, LateRows
 
 Tree = Mapping[str, Any]
 
@@ -39,7 +32,7 @@ _CONTROL = {
     "pad": "pad", "begin": "bos", "think": "think", "no_think": "nothink", "think_begin": "think_bos",
     "think_end": "think_eos",
 }  # fmt: skip
-_ROWS_AT_ONCE = 2048
+_ROWS_AT_ONCE = 4096
 _NAMES = (
     ("talker.code_predictor.small_to_mtp_projection.", "fast_project_in."),
     ("talker.code_predictor.model.", "fast."),
@@ -133,7 +126,7 @@ def model_tensors(tensors: Sequence[LazyTensor], config: ModelConfig) -> list[La
     parts = _Parts(own, config)
     tables = parts.tables()
     renamed = [_rotated(replace(tensor, name=_renamed(name)), config) for name, tensor in parts.rest.items()]
-    return [*tables, *with_joined_qkv(renamed)]  # a table takes the longest, so it comes first
+    return [*with_joined_qkv(renamed), *tables]
 
 
 def file_key(name: str) -> str:
@@ -164,7 +157,7 @@ class _Parts:
             return _product(table, *(part.read() for part in small)) if len(small) == 2 else table
 
         return [
-            LazyTensor("slow.embeddings.weight", (config.slow.vocab_size, dim), self._text_table(control)),
+            self._text_table(control),
             LazyTensor(
                 "codebook_embeddings.weight", (codes * books, dim), lambda: torch.cat([t.read() for t in tables])
             ),
@@ -174,7 +167,7 @@ class _Parts:
             ),
         ]
 
-    def _text_table(self, control: LazyTensor) -> Callable[[], Tensor]:
+    def _text_table(self, control: LazyTensor) -> LazyTensor:
         config, text = self._config, self._config.semantic_start
         assert config.talker is not None
         table = self._take(_TEXT, text, -1)
@@ -185,19 +178,27 @@ class _Parts:
             for kind in ("weight", "bias")
         ]
 
-        def read() -> Tensor:
-            rows, (weight1, bias1, weight2, bias2) = table.read(), [layer.read() for layer in layers]
+        def late() -> LateRows:
+            rows, (weight1, bias1, weight2, bias2) = table.read(), [layer.read().float() for layer in layers]
+            if not rows.is_floating_point() or rows.element_size() < 2:
+                raise ValueError(f"{_TEXT} is {rows.dtype} and has no scales")
 
-            def projection(part: Tensor) -> Tensor:
-                hidden = F.silu(F.linear(part.float(), weight1.float(), bias1.float()))
+            def compute(ids: Tensor) -> Tensor:
+                hidden = F.silu(F.linear(rows[ids].float(), weight1, bias1))
                 return _product(hidden, weight2, bias2).to(rows.dtype)
 
-            # A TFLOP and more, while an engine on a CPU leaves torch half of the cores.
-            with ThreadPoolExecutor(-(-available_cores() // torch.get_num_threads())) as threads:
-                projected = torch.cat(list(threads.map(projection, rows.split(_ROWS_AT_ONCE))))
-            return torch.cat([projected, projected[pad].expand(codes, -1), control.read()[codes:].to(rows.dtype)])
+            whole = torch.zeros(config.slow.vocab_size, config.slow.dim, dtype=rows.dtype)
+            whole[text : text + codes] = compute(torch.tensor([pad]))
+            whole[text + codes :] = control.read()[codes:]
+            return LateRows(whole, text, compute)
 
-        return read
+        def read() -> Tensor:
+            part = late()
+            for ids in torch.arange(text).split(_ROWS_AT_ONCE):
+                part.table[ids] = part.compute(ids)
+            return part.table
+
+        return LazyTensor(TEXT_TABLE, (config.slow.vocab_size, config.slow.dim), read, late)
 
     def _take(self, name: str, *shape: int) -> LazyTensor:
         """A tensor of this shape; −1 stands for any size."""

@@ -27,6 +27,30 @@ ROW_TABLES = frozenset({TEXT_TABLE, "codebook_embeddings.weight"})
 """Read a few rows at a time, so a CPU keeps them as short as in the file; rows are converted when they are read."""
 
 
+_LATE_AT_ONCE = 16
+"""Rows that are computed together, always so many: a row then does not depend on the others."""
+
+
+class LateRows:
+    """A table in the host's memory whose first rows are computed when they are first looked up.
+
+    All of Qwen3-TTS's take 24 seconds of a core, those of a text milliseconds.
+    """
+
+    def __init__(self, table: Tensor, count: int, compute: Callable[[Tensor], Tensor]) -> None:
+        """table: from row ``count`` on it is complete. compute: rows by their indices, int64 (rows,)."""
+        self.table, self.compute, self._is_there = table, compute, torch.zeros(count, dtype=torch.bool)
+
+    @torch.inference_mode()
+    def fill(self, rows: Tensor) -> None:
+        """Compute what these rows, int64 of any shape, lack. Any thread may call it: all compute the same."""
+        wanted = rows[rows < len(self._is_there)].unique()
+        for missing in wanted[~self._is_there[wanted]].split(_LATE_AT_ONCE):
+            padded = F.pad(missing, (0, _LATE_AT_ONCE - len(missing)))
+            self.table[missing] = self.compute(padded)[: len(missing)]
+            self._is_there[missing] = True
+
+
 class KeyValues(Protocol):
     """Stores a layer's keys and values, and determines which of them each query sees."""
 
@@ -115,6 +139,7 @@ class DualAR(nn.Module):
         """weights: bits of the layers' weights; everything else has the model's dtype."""
         super().__init__()
         self.config, self.weights = config, weights
+        self.late_text: LateRows | None = None
         slow, fast = BITS[weights]
         self.slow = Transformer(config.slow, slow)
         self.fast = Transformer(config.fast, fast)
@@ -135,6 +160,7 @@ class DualAR(nn.Module):
         quantiser, state = Quantiser(model), self.state_dict().items()
         tensors = {key: value for name, tensor in state for key, value in quantiser(name, tensor).items()}
         model.load_state_dict(tensors, assign=True)
+        model.late_text = self.late_text
         return model.eval().requires_grad_(False)
 
     def embed(self, tokens: Tensor, codes: Tensor) -> Tensor:
@@ -175,7 +201,10 @@ class DualAR(nn.Module):
         """Rows of the table of text tokens in the model's type, on the table's device: the CPU if memory is short."""
         table = self.slow.embeddings.weight
         if self.text_on_host and not table.requires_grad:
-            return take_rows(table, tokens.cpu()).to(self.dtype)
+            tokens = tokens.cpu()
+            if self.late_text is not None:
+                self.late_text.fill(tokens)
+            return take_rows(table, tokens).to(self.dtype)
         return self.slow.embeddings(send(tokens, table.device)).to(self.dtype)
 
     def beside(self, tokens: Tensor) -> Tensor:

@@ -252,10 +252,9 @@ def _ones(count: int) -> Tensor:
 def _times_eight_bits(x: Tensor, values: Tensor) -> Tensor:
     """The product of x (rows, inputs) bfloat16 and int8 values (outputs, inputs) on a CPU, summed in float32."""
     has_bfloat16 = torch.ops.mkldnn._is_mkldnn_bf16_supported()
-    # The operator reads rows by up to 32 inputs, also beyond their end; no published model has others.
-    if x.shape[1] % 32 == 0 and len(x) <= (
-        _FEW_ROWS if has_bfloat16 else _SOME_ROWS
-    ):  # here a row's result does not depend on the others
+    is_whole = x.shape[1] % 32 == 0  # else the operator reads beyond the rows' end; no published model has such
+    if is_whole and len(x) <= (_FEW_ROWS if has_bfloat16 else _SOME_ROWS):
+        # Here a row's result does not depend on the others.
         return torch._weight_int8pack_mm(x, values, _ones(len(values)))
     dtype = torch.bfloat16 if has_bfloat16 else torch.float32  # both hold all whole numbers up to 256
     return F.linear(x.to(dtype), values.to(dtype)).to(x.dtype)

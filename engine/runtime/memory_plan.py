@@ -105,7 +105,9 @@ def sizes(
     """
     kinds = [kind for kind in _KINDS if compact or not kind[1]]
     if weights or not quantise:
-        kinds = [(weights or "bf16", is_compact, _SIZES) for is_compact in (False, True)[: 1 + compact]]
+        roomy = _ROOMY if compact and rows is context is None else _SIZES  # many rows in little memory beat few
+        kinds = [(weights or "bf16", is_compact, _SIZES if is_compact else roomy) for is_compact in (False, True)]
+        kinds = kinds[: 1 + compact]
     elif not compact:
         kinds = [("bf16", False, _ROOMY), ("int8", False, _SIZES), ("int6", False, _SMALLEST)]
     tries = [

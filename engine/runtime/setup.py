@@ -294,6 +294,7 @@ def _info(config: EngineConfig, plan: _Plan, checkpoint: Checkpoint, card: Model
         speakers=tuple(talker.speakers) if talker else (),
         languages=spoken_languages(talker) if talker else (),
         instructs=talker is not None and talker.takes_instructions,
+        designs=talker is not None and talker.kind == "voice_design",
         remembers=talker is None,
         sampling=plan.source.sampling(),
         gpu=_gpu(plan.place.device),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
 from speechtext.dictionary import fold_phrase
@@ -81,6 +81,11 @@ class ProjectSettings:
         settings = asdict(self)
         del settings["pronunciations"]
         return settings
+
+    def onto(self, current: ProjectSettings, before: ProjectSettings) -> ProjectSettings:
+        """The current settings with what is different here from those ``before``: others may have changed the rest."""
+        own, old = ({field.name: getattr(some, field.name) for field in fields(some)} for some in (self, before))
+        return replace(current, **{name: value for name, value in own.items() if value != old[name]})
 
     def recipe(self, text: str, voice: str | None) -> str:
         """Identifies a part's text, voice and settings; takes with the same recipe differ only in their seeds."""

@@ -223,9 +223,10 @@ class Projects:
         title: str | None = None,
         settings: ProjectSettings | None = None,
         sharing: str | None = None,
+        before: ProjectSettings | None = None,
     ) -> Project:
         """Rename a project or change its settings, which makes parts with other settings stale; only its owner may
-        share it.
+        share it. ``before``: the settings that were changed.
 
         Raises NotFound, InvalidRequest.
         """
@@ -238,7 +239,7 @@ class Projects:
             if title is not None:
                 row["title"] = clean_title(title)
             if settings is not None:
-                row["settings"] = json.dumps(settings.as_dict())
+                row["settings"] = json.dumps(settings.onto(old_settings, before or old_settings).as_dict())
             touch(db, row)
             recipes = recipes_of(db, row, recipes)
             if any(getattr(old_settings, name) != getattr(recipes.settings, name) for name in SPOKEN_WITH):

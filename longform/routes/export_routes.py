@@ -266,10 +266,13 @@ class ProjectFiles:
         if standard is None:
             return None
         job = FileJob(request.state.caller, project.title, project.id, 0, "measure")
-        steps = self._jobs.during(
-            job, self._masterings.find(timeline, CountedFiles(self._library.files, job), standard)
-        )
-        mastering = await until_hangup(request, self._books.last_of(request.state.caller, steps))
+        finding = self._masterings.find(timeline, CountedFiles(self._library.files, job), standard)
+
+        def steps() -> Generator[object, None, None]:
+            yield (yield from finding)
+
+        work = self._books.last_of(request.state.caller, self._jobs.during(job, steps()))
+        mastering = await until_hangup(request, work)
         assert isinstance(mastering, Mastering)
         return mastering
 
@@ -315,9 +318,8 @@ class ProjectFiles:
                 self._library.projects.mark_sent(project_id, owner_filter, takes)
 
         headers = saved_as(f"{report.title} changed" if changed else report.title, "zip")
-        return await self._streamed(
-            request, self._jobs.during(job, pieces()), ZIP, headers | {"X-Missing-Parts": str(timeline.missing)}
-        )
+        headers |= {"X-Missing-Parts": str(timeline.missing), "X-Parts": str(len(takes))}
+        return await self._streamed(request, self._jobs.during(job, pieces()), ZIP, headers)
 
     async def subtitles(
         self,

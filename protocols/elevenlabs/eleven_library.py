@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import aclosing
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import Annotated, Any, Literal
@@ -11,6 +13,7 @@ from typing import Annotated, Any, Literal
 from anyio import to_thread
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, Field
 
 from audio.read import MAX_BYTES, MEDIA_TYPES
 from protocols.client_voices import ClientVoices
@@ -18,23 +21,29 @@ from protocols.elevenlabs.eleven_names import (
     PREFIX,
     WELL_KNOWN,
     eleven_id,
+    file_of,
     reference_of,
     stability_of,
     temperature_of,
     voice_of,
 )
-from protocols.elevenlabs.eleven_speech import VoiceSettings
+from protocols.elevenlabs.eleven_speech import OutputFormat, VoiceSettings
 from studio.api.access import account_of
 from studio.api.body import JsonBody, parse_object
+from studio.api.field_types import Seed
 from studio.api.openapi import reads_form, sends
+from studio.api.routes.models import check_design
+from studio.api.routes.openai_voice_routes import sample_of_take
 from studio.api.routes.take_routes import stored_audio
 from studio.api.routes.voice_routes import VoiceRoutes
 from studio.api.sending import until_hangup
 from studio.api.upload import Form, read_form
 from studio.errors import InvalidRequest
 from studio.library import NewSample, Sample, TakeFilter, Voice, VoiceFields
+from studio.library.checks import MAX_DESCRIPTION
+from studio.library.records import RANDOM
 from studio.library.take import Take
-from studio.speech.request import MAX_INPUT
+from studio.speech.request import MAX_INPUT, MAX_PART, Origin, SpeechRequest
 from studio.voices.recogniser import Word
 from studio.voices.recordings import FORM_LIMIT, transcribed
 from studio.work import write
@@ -59,6 +68,13 @@ PLAIN = "tags"
 """The label of tags without a name."""
 LATEST = 2.0**33
 """Seconds since 1970: the year 2242."""
+PREVIEWS = 3
+"""Candidates for a described voice, as at ElevenLabs."""
+PREVIEW_TEXT = (
+    "Good evening, and welcome. I have been looking forward to this for a long time, and there is so much to tell: "
+    "where it all began, who was there, and why nobody would believe a word of it."
+)
+"""What the previews say if a request has no text."""
 PLENTY = 1_000_000_000
 """Characters of the account, which are never used up."""
 _NONE = "next_character_count_reset_unix billing_period character_refresh_period next_invoice"
@@ -109,6 +125,23 @@ class Search:
         return voices[::-1] if self.sort_direction == "desc" else voices
 
 
+class Design(BaseModel):
+    """A voice in words. Unknown fields are ignored, null means absent."""
+
+    voice_description: str = Field(max_length=MAX_DESCRIPTION)
+    text: str | None = Field(None, description="Absent: a text of the studio's.")
+    seed: Seed | None = Field(None, description="Of the first preview; the others count up.")
+
+
+class Designed(BaseModel):
+    """The preview to keep. Unknown fields are ignored."""
+
+    voice_name: str
+    voice_description: str = ""
+    generated_voice_id: str
+    labels: dict[str, Any] | None = None
+
+
 class ElevenLibraryRoutes(ClientVoices):
     """A voice is named by its id, slug or name; an id here is the library's without its prefix."""
 
@@ -125,6 +158,9 @@ class ElevenLibraryRoutes(ClientVoices):
         routes.get("/v2/voices")(self.search)
         routes.get("/v1/voices")(self.get_all)
         routes.post("/v1/voices/add", openapi_extra=NEW)(self.add)
+        routes.post("/v1/text-to-voice/design")(self.design)
+        routes.post("/v1/text-to-voice/create-previews", include_in_schema=False)(self.design)
+        routes.post("/v1/text-to-voice")(self.keep)
         routes.get("/v1/voices/settings/default")(self.default_settings)
         routes.get(voice)(self.get)
         routes.delete(voice)(self.delete)
@@ -202,6 +238,37 @@ class ElevenLibraryRoutes(ClientVoices):
     async def _samples(self, request: Request, form: Form) -> list[NewSample]:
         files, is_cleaned = form.uploads.get("files", []), text_of(form, "remove_background_noise").lower() == "true"
         return await self.samples(request, files, [""] * len(files), is_cleaned)
+
+    async def design(
+        self, body: JsonBody[Design], request: Request, output_format: OutputFormat = None
+    ) -> JSONResponse:
+        """Three previews of a described voice, each a take. The loaded model must be able to make up voices."""
+        name, sample_rate, bit_rate = file_of(output_format)
+        text, service = body.text or PREVIEW_TEXT, self.studio.speech
+        description = body.voice_description.strip()
+        check_design(service.host.engine().info, description, "voice_description")
+        plain = SpeechRequest(
+            text, RANDOM, (), name, sample_rate, bit_rate, chunk_length=MAX_PART, instructions=description
+        )
+
+        async def preview(seed: int | None) -> dict[str, Any]:
+            speech = await service.speak(replace(plain, seed=seed), Origin(caller=request.state.caller))
+            async with aclosing(speech):
+                audio = b"".join([piece async for piece in speech.body])
+            sent = {"audio_base_64": base64.b64encode(audio).decode("ascii"), "media_type": speech.media_type}
+            return sent | {"generated_voice_id": speech.request_id, "duration_secs": speech.take.seconds}
+
+        seeds = [None if body.seed is None else body.seed + number for number in range(PREVIEWS)]
+        previews = [await until_hangup(request, preview(seed)) for seed in seeds]
+        return JSONResponse({"previews": previews, "text": text})
+
+    async def keep(self, body: JsonBody[Designed], request: Request) -> JSONResponse:
+        """Keep a preview: a voice with its audio and text, in which every model that clones can then speak."""
+        fields = VoiceFields(**fields_of(body.voice_description, body.labels))
+        take_id, studio = body.generated_voice_id, self.studio
+        sample = await until_hangup(request, sample_of_take(studio.history, studio.clips, take_id, request))
+        voice = await self.create(request.state.caller, fields, body.voice_name, [sample])
+        return JSONResponse(self._json(request, voice))
 
     async def delete(self, voice_id: str, request: Request) -> JSONResponse:
         """Delete a voice; POST /v1/voices/{reference}/restore undoes it for a while."""
@@ -375,15 +442,19 @@ def text_of(form: Form, name: str) -> str:
 
 
 def fields_in(form: Form) -> dict[str, Any]:
-    """The fields of a voice in a form, except its name; labels replace all earlier ones. Raises InvalidRequest."""
-    description, labels = text_of(form, "description"), text_of(form, "labels")
+    """The fields of a voice in a form, except its name. Raises InvalidRequest."""
+    labels = text_of(form, "labels")
+    return fields_of(text_of(form, "description"), parse_object(labels.encode()) if labels else None)
+
+
+def fields_of(description: str, labels: dict[str, Any] | None) -> dict[str, Any]:
+    """The same fields of a voice; labels replace all earlier ones. Raises InvalidRequest."""
     fields: dict[str, Any] = {"description": description} if description else {}
-    if not labels:
+    if labels is None:
         return fields
-    values = parse_object(labels.encode())
-    if not all(isinstance(value, str | None) for value in values.values()):
+    if not all(isinstance(value, str | None) for value in labels.values()):
         raise InvalidRequest("labels must be an object of texts", "labels")
-    texts = {name.strip(): value.strip() for name, value in values.items() if value and value.strip()}
+    texts = {name.strip(): value.strip() for name, value in labels.items() if value and value.strip()}
     plain = [tag.strip() for tag in texts.pop(PLAIN, "").split(",")]
     fields |= {name: texts.pop(name, "") for name in OWN_LABELS}
     fields["gender"] = GENDERS.get(fields["gender"].lower(), fields["gender"])

@@ -17,8 +17,8 @@ from studio.speech.speech_service import SpeechService
 OWN = "text-to-speech|text-to-dialogue|speech-to-text|user|history"
 """First parts of paths below /v1 that are served, and that only this protocol has."""
 _LACKING = {
-    "/v1/text-to-voice": "Voices cannot be designed or remixed; create one from recordings with POST /v1/voices/add.",
-    "/v1/voice-generation": "Voices cannot be designed; create one from recordings with POST /v1/voices/add.",
+    "/v1/text-to-voice": "Voices cannot be remixed; design another with POST /v1/text-to-voice/design.",
+    "/v1/voice-generation": "Describe the voice in words, with POST /v1/text-to-voice/design.",
     "/v1/voices/pvc": "Professional clones do not exist here; create a voice with POST /v1/voices/add.",
     "/v1/voices/collections": "There are no collections of voices; GET /v2/voices lists them all.",
     "/v1/shared-voices": "There is no library of shared voices; GET /v2/voices lists the voices of this studio.",

@@ -132,13 +132,14 @@ def with_pauses(text: str) -> str:
 TIMED = "/with-timestamps"
 SOUND = answers(*sorted({MEDIA_TYPES[name] for name, _, _ in FORMATS.values()}))
 TIMES = answers("application/json")
+OutputFormat = Annotated[str | None, Query(description=f"{', '.join(FORMATS)}; absent: mp3_44100_128")]
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """The query of every route."""
 
-    output_format: Annotated[str | None, Query(description=f"{', '.join(FORMATS)}; absent: mp3_44100_128")] = None
+    output_format: OutputFormat = None
     enable_logging: Annotated[bool, Query(description="false: the take is not stored in the library.")] = True
 
 

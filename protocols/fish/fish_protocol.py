@@ -22,7 +22,7 @@ FINISHED = "2099-12-31T00:00:00+00:00"
 PLENTY = 1_000_000_000
 """Bytes of text in the package, which are never used up."""
 NOT_OFFERED = {
-    "/v1/voice-design": "Voices cannot be designed from a description; create one from a recording with POST /model.",
+    "/v1/voice-design": "Describe it in POST /v1/audio/speech of the studio's own API, with task_type VoiceDesign.",
     "/v1/audio/infill": "Recordings cannot be edited; POST /v1/takes/{take_id}/regenerate speaks sentences again.",
     "/v1/agent": "There are no agents; generate their speech with the socket /v1/tts/live.",
     "/v1/vqgan": "Audio codes are neither returned nor accepted; send recordings to POST /v1/tts.",

@@ -17,7 +17,6 @@ NAMES = "/v1/names"
 """The base path of OpenAI's API for clients such as OpenReader that take only names as voices."""
 IGNORED = {
     "lang_code": "the model infers it from the text",
-    "task_type": "there is only one task: speech in the requested voice",
     "repetition_penalty": "repetition-aware sampling takes its place",
     "latency": "speech is always streamed from its first frame",
     "initial_codec_chunk_frames": "speech is always streamed from its first frame",

@@ -90,6 +90,12 @@ class SpeechOptions(BaseModel):
         "the text, except in a dialogue; Qwen3-TTS CustomVoice of 1.7B takes them as they are, VoiceDesign as the "
         "voice's description; otherwise ignored, never spoken.",
     )
+    task_type: str | None = Field(
+        None,
+        max_length=64,
+        description="VoiceDesign, as in vLLM-Omni: the voice is the one that `instructions` describe, and a model that "
+        "cannot make one up is refused; other values are ignored.",
+    )
     language: str | None = Field(
         None,
         max_length=35,

@@ -80,9 +80,12 @@ class Backup:
     def restore(self) -> Path | None:
         """Restore the newest complete snapshot if the library has no content of its own; returns its name.
 
-        Call it before the library is opened. Raises OSError when the folder cannot be read.
+        Call it before the library is opened. Raises OSError when the folder cannot be read, or is a library's: a
+        snapshot removes the audio that no snapshot names.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
+        if self.folder.samefile(self._database.parent) or (self.folder / self._database.name).exists():
+            raise OSError("it is a library's own folder; choose another one")
         if self._has_content():
             return None
         for snapshot in self._snapshots():

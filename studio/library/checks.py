@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from speechtext.characters import MOST_COMPOSED, normalize
 from speechtext.language import LANGUAGE_TAG
+from speechtext.transcript import MAX_TEXT
 from studio.errors import InvalidRequest, NotAllowed
 from studio.library.records import NewSample, Sample
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
 
 MAX_DESCRIPTION = 2000
-MAX_TEXT = 2000
-"""Characters of one sample's transcript."""
 MAX_TAGS = 32
 MAX_SAMPLES = 8
 MAX_SECONDS = 90.0

@@ -120,6 +120,7 @@ class Trash:
         self.seconds = days * DAY
         self.kinds: dict[TrashKind, Trashed] = {}
         """In the order in which they are restored; those that hold others come first."""
+        self._began = now(), _ticks()  # since when the clock has not been set
         store.make_room = lambda: self._remove_some(now() + 1)
 
     def _mine(self, shared: bool = True) -> str:
@@ -137,8 +138,8 @@ class Trash:
 
     @contextmanager
     def deleting(self, frees_room: bool = True) -> Iterator[Database]:
-        """A transaction that marks items as deleted; afterwards removes expired items if possible. ``frees_room``: as in
-        `Store.writing`; False for changes that store as much as they delete, or they would use up the reserve."""
+        """A transaction that marks items as deleted; afterwards removes expired items if possible. ``frees_room``:
+        False for changes that store as much, and would use up the disk reserve."""
         with self._store.writing(frees_room) as db:
             yield db
         with suppress(LibraryUnavailable):
@@ -228,9 +229,12 @@ class Trash:
             pass
 
     def _set_right(self) -> None:
-        """Let the days of items begin now that were deleted while the clock was wrong, years back or ahead."""
-        time = now()
+        """Let the days of items begin now that were deleted while the clock was wrong, or before it was set."""
+        time, ticks = now(), _ticks()
         wrong = f"(deleted > 0 and deleted < {EARLIEST} or deleted > {time + DAY})"
+        began, jump = self._began[0], time - self._began[0] - ticks + self._began[1]
+        if abs(jump) > TOLERANCE:
+            wrong, self._began = f"({wrong} or deleted between {began} and {time - jump})", (time, ticks)
         tables = {kept.table for kept in self.kinds.values()}
         with self._store.reading() as db:
             found = [table for table in tables if db.execute(f"select 1 from {table} where {wrong} limit 1").fetchone()]

@@ -31,6 +31,8 @@ class CatalogueModel:
     languages: tuple[str, ...]
     """ISO 639 codes, the best first."""
     clones: bool
+    designs: bool = False
+    """Whether it makes up voices from descriptions."""
     repo: str | None = None
     """The repository on the hub; None: the model is bundled."""
     former_repo: str | None = None

@@ -77,6 +77,7 @@ def model_json(listed: ListedModel) -> dict[str, object]:
         "languages": list(model.languages if model else card.languages if card else ()),
         "more_languages": bool(model and model.more_languages),
         "clones": model.clones if model else None,
+        "designs": model.designs if model else None,
         "download_bytes": model.download_bytes if model and model.repo else None,
         "path": listed.path,
         "loaded": listed.is_loaded,

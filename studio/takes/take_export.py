@@ -19,7 +19,7 @@ from av.error import FFmpegError
 from audio.compress import Sink
 from audio.encode import wav_samples
 from audio.formats import open_encoder
-from audio.mastering import Mastering, Standard, find_mastering
+from audio.mastering import Standard, find_mastering
 from studio.errors import StudioError
 from studio.library.take import Take
 from studio.unicode_text import safe_file_name
@@ -51,11 +51,7 @@ def encoded(
         samples = partial(_sound, sound, rate)
         pieces = samples()
         if standard is not None:
-            mastering = None
-            for step in find_mastering(samples, rate, standard):
-                mastering = step if isinstance(step, Mastering) else None
-                yield b""  # lets the caller stop here
-            assert mastering is not None
+            mastering = yield from find_mastering(samples, rate, standard)
             pieces = mastering.applied(pieces, rate)
         size = len(sound) if isinstance(sound, bytes) else sound.stat().st_size
         encoder = open_encoder(format_name, rate, sample_rate, wav_samples(size))

@@ -53,7 +53,10 @@ def import_gradio() -> None:
 
     modules = {"mcp": None, "pandas": _Later("pandas")}
     added = {name: module for name, module in modules.items() if name not in sys.modules}
-    replaced = [(inspect, "getfile", no_file_of_gradio), (jinja2, "Template", functools.cache(jinja2.Template))]
+    replaced: list[tuple[Any, str, Any]] = [
+        (inspect, "getfile", no_file_of_gradio),
+        (jinja2, "Template", functools.cache(jinja2.Template)),
+    ]
     replaced += [
         (kind, "__init__", without_environment(kind.__init__)) for kind in (httpx.Client, httpx.AsyncHTTPTransport)
     ]

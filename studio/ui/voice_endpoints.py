@@ -10,16 +10,16 @@ import gradio as gr
 from anyio import to_thread
 
 from audio import Cut
+from speechtext.transcript import MAX_TEXT, compare
 from studio.errors import InvalidRequest, NotFound
 from studio.library import Library, NewConsent, VoiceFields
-from studio.library.checks import MAX_TEXT, clean_language
+from studio.library.checks import clean_language
 from studio.library.client_files import ClientFile, Upload
 from studio.services import Studio
 from studio.voices.editing import sample_at
 from studio.voices.intake import Intake
 from studio.voices.pack import export_voice, import_pack
 from studio.voices.resolver import voice_json
-from studio.voices.transcript import compare
 
 Json = dict[str, Any]
 

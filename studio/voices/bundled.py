@@ -73,19 +73,21 @@ def import_bundled(library: Library, folder: Path) -> None:
     """Import voices of the folder that the library never had; a new recording becomes the next revision. Blocking.
 
     A deleted voice stays deleted, a voice with other recordings stays as it is, and a voice whose name the owner
-    already uses is left out. A clip without a transcript, or the reverse, is ignored. A damaged file in the library is
-    replaced. Facts fill the voice's fields, except those that its owner has changed. Raises SettingsError for invalid
-    facts.
+    already uses is left out. A missing clip or transcript is warned of. A damaged file in the library is replaced.
+    Facts fill the voice's fields, except those that its owner has changed. Raises SettingsError for invalid facts.
     """
     facts = read_facts(folder)
     entries = library.audit.entries(event=EVENT)
     known_sources = {entry.details.get("source") for entry in entries}
     imported_ids = {entry.details["name"]: entry.subject for entry in entries}
-    for clip in sorted(folder.glob("*.wav")):
+    clips = {_name(clip.stem): clip for clip in sorted(folder.glob("*.wav")) if clip.is_file()}
+    if missing := sorted({_name(stem) for stem in facts} - clips.keys()):
+        log.warning("%s has no recordings of the bundled voices %s", folder, ", ".join(missing))
+    for name, clip in clips.items():
         words = clip.with_suffix(".txt")
-        if not (words.is_file() and clip.is_file()):
+        if not words.is_file():
+            log.warning("the bundled voice %s cannot be used: %s is missing", clip.name, words.name)
             continue
-        name = _name(clip.stem)
         try:
             text, data = text_of(words).strip(), _read(clip, MAX_BYTES)
             source = hashlib.sha256(text.encode() + b"\0" + data).hexdigest()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import numpy as np
 import pytest
@@ -80,11 +80,19 @@ def test_limiter_keeps_peaks_below_the_ceiling_for_any_chunking() -> None:
     assert all(len(limited(pcm[:size], 10, 14, -1)) == size for size in (1, 99, 5000))
 
 
+def found(steps: Generator[bytes, None, Mastering]) -> Mastering:
+    with pytest.raises(StopIteration) as end:
+        while True:
+            next(steps)
+    mastering: Mastering = end.value.value
+    return mastering
+
+
 @pytest.mark.parametrize("name", STANDARDS)
 def test_audio_with_high_peaks_is_mastered_to_each_standard(name: str) -> None:
     pcm, standard = speech_like(6), STANDARDS[name]
-    *_, mastering = find_mastering(lambda: pieces(pcm), RATE, standard)
-    assert isinstance(mastering, Mastering) and mastering.is_limited
+    mastering = found(find_mastering(lambda: pieces(pcm), RATE, standard))
+    assert mastering.is_limited
     assert mastering.before == measured(pcm)
     finished = np.concatenate(list(mastering.applied(pieces(pcm, 5000), RATE)))
     assert len(finished) == len(pcm)
@@ -95,12 +103,11 @@ def test_audio_with_high_peaks_is_mastered_to_each_standard(name: str) -> None:
 
 
 def test_short_or_noisy_audio_is_reported() -> None:
-    *_, short = find_mastering(lambda: [tone(0.2)], RATE, STANDARDS["podcast"])
-    assert isinstance(short, Mastering) and short.gain == 0
+    short = found(find_mastering(lambda: [tone(0.2)], RATE, STANDARDS["podcast"]))
+    assert short.gain == 0
     assert short.standard.faults(short.after) == ["It is too short or too quiet to be measured."]
     hum = np.concatenate([tone(2, level=0.05), tone(1, level=0.002)])
-    *_, noisy = find_mastering(lambda: [hum], RATE, STANDARDS["acx"])
-    assert isinstance(noisy, Mastering)
+    noisy = found(find_mastering(lambda: [hum], RATE, STANDARDS["acx"]))
     assert [fault[:24] for fault in noisy.standard.faults(noisy.after)] == ["Its noise floor is -46.2"]
 
 

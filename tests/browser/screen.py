@@ -104,6 +104,14 @@ class Held:
         self._page.evaluate("fetch('/health').then((answer) => answer.text())")  # a later response has arrived
 
 
+def asks_before_leaving(page: Page) -> bool:
+    """Whether the browser asks before the page is left; it stays. Fails at the deadline if it is not asked."""
+    with page.expect_event("dialog") as asked:
+        page.evaluate("() => void setTimeout(() => location.reload())")
+    asked.value.dismiss()
+    return bool(asked.value.type == "beforeunload")
+
+
 def sign_in(page: Page, studio: Served, key: str) -> None:
     page.goto(studio.url)
     page.get_by_label("Key").fill(key)

@@ -361,6 +361,15 @@ def test_a_change_that_was_worked_out_before_another_one_is_worked_out_again(
     assert isinstance(update, TableUpdate) and [line.name for line in update.lines] == ["line_0", "line_2"]
 
 
+def test_settings_changed_by_two_studios_are_both_kept(tmp_path: Path) -> None:
+    studios = [ProjectLibrary(tmp_path) for _ in range(2)]
+    project, _ = spoken(studios[0])
+    changed = replace(project.settings, author="Ann"), replace(project.settings, speed=1.2)
+    for studio, settings in zip(studios, changed, strict=True):
+        edited = studio.projects.edit(project.id, None, settings=settings, before=project.settings)
+    assert (edited.settings.author, edited.settings.speed, edited.parts["stale"]) == ("Ann", 1.2, 3)
+
+
 def test_projects_of_a_key_that_is_gone_are_paused(tmp_path: Path) -> None:
     library = ProjectLibrary(tmp_path)
     for owner in ("ann", "bob", "cat"):

@@ -14,7 +14,7 @@ test("size and licence are shown before the download, and the reason after it ha
 });
 
 test("only the owner gets an offer", () => {
-  assert.equal(wordsFor({ ...OFFER, may_fetch: false }), "No speech recogniser is set up here.");
+  assert.equal(wordsFor({ ...OFFER, may_fetch: false }), "No speech recogniser is set up here. The owner of this studio can add one on this page.");
 });
 
 test("the download's progress is shown", () => {

@@ -35,10 +35,11 @@ test("fields without effect are left out", async () => {
 
 test("what nobody has changed follows the loaded model, and the deliveries lie around its sampling", async () => {
   const [s2, qwen] = [{ temperature: 0.8, top_p: 0.9, top_k: 30 }, { temperature: 0.9, top_p: 1, top_k: 50 }];
-  const fields = new Fields();
   let shown = ["Two words", "bundled", "clara", "", 0.8, 0.9, 30, 1, 0, null];
-  const refill = { click: () => (shown = fields.refill(...shown)) };
-  globalThis.document = /** @type {any} */ ({ getElementById: () => refill });
+  const page = /** @type {any} */ (globalThis);
+  page.addEventListener = () => {};
+  page.document = { addEventListener: page.addEventListener, getElementById: () => ({ click: () => (shown = fields.refill(...shown)) }) };
+  const fields = new Fields();
   try {
     fields.changed(...shown);
     assert.deepEqual(presets().lively, { temperature: 1, topP: 0.95, topK: 60 });
@@ -54,7 +55,8 @@ test("what nobody has changed follows the loaded model, and the deliveries lie a
     fields.follow(s2);
     assert.deepEqual(shown.slice(4, 7), [0.5, 0.9, 30], "what somebody has chosen stays");
   } finally {
-    delete (/** @type {any} */ (globalThis).document);
+    delete page.addEventListener;
+    delete page.document;
     setUsual(s2);
   }
 });

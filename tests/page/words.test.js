@@ -50,8 +50,9 @@ test("a refusal has a reason and advice, even if the response is not JSON", asyn
   const answer = (status, body, headers = {}) => refusalOf(new Response(body, { status, headers }));
   const busy = await answer(429, JSON.stringify({ error: { message: "Full.", param: null } }), { "retry-after": "3" });
   assert.deepEqual([busy.status, busy.why, busy.retryAfter], [429, "Full.", 3]);
-  const field = await answer(400, JSON.stringify({ error: { message: "Too fast.", param: "speed" } }));
-  assert.match(field.advice, /another speed/);
+  const field = await answer(400, JSON.stringify({ error: { message: "it is too fast", param: "speed" } }));
+  assert.deepEqual([field.why, /another speed/.test(field.advice)], ["It is too fast", true]);
+  assert.equal((await answer(400, JSON.stringify({ error: { message: "ref_text is too long" } }))).why, "ref_text is too long");
   const odd = await answer(502, "<html>Bad gateway</html>");
   assert.match(odd.why, /answered 502 without giving a reason/);
   assert.equal(odd.retryAfter, null);

@@ -5,6 +5,7 @@ import { decodeClip } from "./decoded-clip.js";
 import { whyNoMicrophone } from "./microphone.js";
 import { element, partsOf } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
+import { show } from "../shell/opened.js";
 import { READINGS } from "../voices/reading-texts.js";
 import { Recording } from "./recorder.js";
 import { NotOpened, StretchChooser } from "./stretch-chooser.js";
@@ -32,6 +33,7 @@ async function copyOf(file) {
 export class CaptureCard extends EventTarget {
   #text = 0;
   #isOpening = false;
+  #isNew = false; // a clip that is to be shown once it can be played
   #brought = new Latest();
 
   /** limits: {recorded, whole, stretch} in seconds: for a recording, a file used whole, a part of a longer file. */
@@ -129,6 +131,7 @@ export class CaptureCard extends EventTarget {
 
   #recorded({ blob, seconds, words }) {
     this.#forget();
+    this.#isNew = true;
     const source = [phrase("newVoice.recorded", { time: clock(seconds) }), words].filter(Boolean).join(". ");
     this.draft.set({ clip: blob, source, words: this.part("reading").textContent, language: this.part("reading-language").value });
   }
@@ -147,6 +150,7 @@ export class CaptureCard extends EventTarget {
       if (!isLatest()) return;
       this.#isOpening = false;
       this.#say("");
+      this.#isNew = true;
       if (clip) this.draft.set({ clip, source: clip.name });
     } catch (problem) {
       if (!(problem instanceof NotOpened)) throw problem;
@@ -196,6 +200,8 @@ export class CaptureCard extends EventTarget {
     const isCaptured = isRead && !refused && isDecoded && !this.recording.isRecording;
     this.root.toggleAttribute("data-captured", isCaptured); // not before it can be played: focus would move to Remove
     this.part("captured").hidden = !clip;
+    if (isCaptured && this.#isNew) show(this.part("captured"));
+    if (isCaptured) this.#isNew = false;
     this.part("clip-words").textContent = source;
     this.part("playback").disabled = !sound;
     this.#say(refused && `${refused[0].toUpperCase()}${refused.slice(1)}.`);

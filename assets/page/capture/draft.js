@@ -19,6 +19,8 @@ export class Draft extends EventTarget {
   words = "";
   heard = ""; // the transcript by speech recognition
   language = "";
+  description = ""; // from which the voice was made up
+  isMadeUp = false; // by the model: nobody has to agree to its use
   /** The voice to add the clip to, null for a new one. @type {any} */
   voice = null;
 

@@ -56,6 +56,9 @@ const BY_STATUS = {
   503: [phrase("refusal.503"), phrase("refusal.503.advice")],
 };
 
+/** The server's message as a sentence of the page; a first word that is the name of a field or file stays as it is. */
+const sentence = (/** @type {string} */ message) => message.replace(/^\p{Ll}(?=\p{L}*[ ,])/u, (letter) => letter.toLocaleUpperCase());
+
 /**
  * Convert an error response in OpenAI's format to a Refusal.
  *
@@ -72,7 +75,7 @@ export async function refusalOf(response) {
   const [what, advice] = BY_STATUS[response.status] ?? [phrase("refusal.other"), phrase("refusal.other.advice")];
   return new Refusal({
     what,
-    why: response.status === 401 ? phrase("refusal.401.why") : (error.message ?? phrase("refusal.noReason", { status: String(response.status) })), // the server's is for programs
+    why: response.status === 401 ? phrase("refusal.401.why") : (error.message ? sentence(error.message) : phrase("refusal.noReason", { status: String(response.status) })), // the server's is for programs
     advice: ADVICE_BY_FIELD[error.param] ?? advice,
     status: response.status,
     code: error.code,

@@ -95,5 +95,5 @@ function open(button, items) {
   const below = at.bottom + GAP + size.height <= innerHeight;
   box.style.top = `${below ? at.bottom + GAP : Math.max(GAP, at.top - GAP - size.height)}px`;
   box.style.left = `${Math.max(GAP, Math.min(at.left, innerWidth - size.width - GAP))}px`;
-  /** @type {HTMLElement | null} */ (box.querySelector("button:not(:disabled)"))?.focus();
+  /** @type {HTMLElement | null} */ (box.querySelector("[aria-checked=true]:not(:disabled)") ?? box.querySelector("button:not(:disabled)"))?.focus();
 }

@@ -1,4 +1,4 @@
-// Typing: inserts text into a field as if it were typed, so that Ctrl+Z undoes it; keeps typing from triggering single-key shortcuts; asks before typed text is lost.
+// Keys: inserts text as if it were typed, so that Ctrl+Z undoes it; keeps typing from triggering shortcuts, and keys from changing a closed list; asks before typed text is lost.
 
 /**
  * Replace text in a visible text field, then focus it with the caret after the text; do nothing if the text is the same.
@@ -52,4 +52,35 @@ const TYPED_INTO = "input:not([type=checkbox], [type=radio], [type=range]), text
 export function isSingleKey(event) {
   const isTyped = event.target instanceof Element && event.target.closest(TYPED_INTO);
   return !isTyped && !event.ctrlKey && !event.metaKey && !event.altKey;
+}
+
+/**
+ * Let a key that would change a closed list open it instead, for lists whose change takes effect at once.
+ *
+ * @param {KeyboardEvent} event a keydown
+ */
+export function openBeforeChanging(event) {
+  const { target, key } = event;
+  const isChange = /^(Arrow|Page|Home$|End$)/.test(key) || (key.length === 1 && key !== " ");
+  if (!(target instanceof HTMLSelectElement) || !isChange || event.ctrlKey || event.metaKey || event.altKey || target.matches(":open")) return;
+  event.preventDefault();
+  target.showPicker();
+}
+
+/**
+ * Let Escape close what a button has opened, and return the focus to the button.
+ *
+ * @param {HTMLElement} button
+ * @param {HTMLElement} opened
+ * @param {AbortSignal} [signal]
+ */
+export function closeOnEscape(button, opened, signal) {
+  for (const place of [button, opened]) {
+    place.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || event.defaultPrevented || button.getAttribute("aria-expanded") !== "true") return;
+      event.preventDefault();
+      button.click();
+      button.focus();
+    }, { signal });
+  }
 }

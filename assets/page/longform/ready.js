@@ -35,7 +35,8 @@ export function showReady(place, { parts, cover, settings }, { chapters, image, 
     [Boolean(settings.language), "language", phrase("ready.language")],
     [Boolean(cover), "cover-file", phrase("ready.cover")],
     [isFit, "cover-file", phrase("ready.cover.size", { width, height, side })],
-    [Boolean(settings.opening_credits && settings.closing_credits), settings.opening_credits ? "closing_credits" : "opening_credits", phrase("ready.credits")],
+    [Boolean(settings.opening_credits), "opening_credits", phrase("ready.opening")],
+    [Boolean(settings.closing_credits), "closing_credits", phrase("ready.closing")],
   ];
   const isBook = !Object.values(settings.columns ?? {}).includes("id"); // else a table whose lines become files
   const missing = checks.filter(([isThere, name]) => !isThere && (isBook || !OF_BOOKS.includes(name)));

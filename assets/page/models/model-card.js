@@ -56,7 +56,7 @@ export function languageWords({ languages, more_languages: more }) {
 
 /** [term, description] of the model's known facts. */
 function facts(model) {
-  const { name, path, licence, licence_url: url, clones, fits, error } = model;
+  const { name, path, licence, licence_url: url, clones, designs, fits, error } = model;
   const chosen = chosenNeed(model);
   const link = url ? element("a", { href: url, target: "_blank", rel: "noopener", textContent: licence }) : licence || "–";
   const isWrong = error || fits === false;
@@ -67,7 +67,7 @@ function facts(model) {
     [phrase("models.licence"), link],
     ...(licence ? [[phrase("models.commercial"), phrase(FREE.test(licence) ? "models.commercial.yes" : NOT_FREE.test(licence) ? "models.commercial.no" : "models.commercial.see")]] : []),
     [phrase("models.languages"), languageWords(model)],
-    ...(clones === null ? [] : [[phrase("models.voices"), phrase(clones ? "models.clones" : "models.clones.not")]]),
+    ...(clones === null ? [] : [[phrase("models.voices"), phrase(designs ? "models.designs" : clones ? "models.clones" : "models.clones.not")]]),
     ...(chosen ? [[phrase("models.memory"), size(chosen.memory_bytes)]] : []),
     here,
     ...(chosen ? [[phrase("models.speed"), speedWords(chosen.real_time_factor)]] : []),

@@ -17,6 +17,7 @@ export class ModelsDialog {
   #models = /** @type {any[]} */ ([]);
   #path = "";
   #confirming = "";
+  #wanted = "";
   #cards = new Keyed();
   #looks = new Latest();
   #timer = 0;
@@ -43,7 +44,9 @@ export class ModelsDialog {
     });
   }
 
-  open() {
+  /** wanted: a fact of models, such as "designs", with which they are not hidden behind the others. */
+  open(wanted = "") {
+    this.#wanted = wanted;
     this.#confirming = "";
     this.root.showModal();
     this.#list();
@@ -95,8 +98,8 @@ export class ModelsDialog {
     const holder = /** @type {HTMLElement | null | undefined} */ (held?.closest("#models li"));
     const best = recommended(this.#models);
     const cards = this.#cards.of(this.#models.map((model) => ({ ...model, id: model.name })), (model, before) => this.#card(model, before, model.name === best?.name));
-    const isInFront = ({ name, loaded, path }) => !best || loaded || name === best.name || path === name || name === this.#confirming || name === target || Boolean(this.#state.downloads[name]?.running || this.#state.downloads[name]?.error);
-    const place = new Map(this.#models.map((model, number) => [cards[number], isInFront(model)]));
+    const isInFront = ({ name, loaded, path, ...facts }) => !best || loaded || facts[this.#wanted] || name === best.name || path === name || name === this.#confirming || name === target || Boolean(this.#state.downloads[name]?.running || this.#state.downloads[name]?.error);
+    const place = new Map(this.#models.map((model, number) => [cards[number], Boolean(isInFront(model))]));
     const others = cards.filter((card) => !place.get(card));
     const bestCard = this.#cards.get(best?.name ?? "");
     setChildren(this.part("list"), cards.filter((card) => place.get(card)).sort((card, other) => Number(other === bestCard) - Number(card === bestCard)));

@@ -34,13 +34,14 @@ export class NamingStep {
     part("consent-drop").addEventListener("click", () => this.#keepConsent(null));
     for (const name of ["name", "consent-name"]) part(name).addEventListener("input", () => this.#state());
     draft.addEventListener("change", ({ detail }) => {
-      if (detail.names.includes("language")) part("language").value = draft.language;
+      for (const name of ["language", "description"]) if (detail.names.includes(name)) part(name).value = draft[name];
     });
   }
 
   open() {
-    const { voice } = this.draft;
+    const { voice, isMadeUp } = this.draft;
     this.part("facts").hidden = voice !== null;
+    for (const name of ["consent-row", "consent-more"]) this.part(name).hidden = isMadeUp;
     this.part("naming-title").textContent = voice ? phrase("newVoice.naming.add", { name: voice.name }) : phrase("newVoice.step.naming");
     this.#say(voice ? phrase("newVoice.naming.revision") : "", false);
     this.#state();
@@ -71,9 +72,9 @@ export class NamingStep {
   async save() {
     await this.recording.finish();
     const facts = Object.fromEntries(FIELDS.map((name) => [name, this.part(name).value.trim()]));
-    const { voice, sample } = this.draft;
+    const { voice, sample, isMadeUp } = this.draft;
     if (!voice && !facts.name) return this.#ask("name", phrase("newVoice.naming.name"));
-    if (!voice && !this.part("consent").checked) return this.#ask("consent", phrase("newVoice.consent.ask"));
+    if (!voice && !isMadeUp && !this.part("consent").checked) return this.#ask("consent", phrase("newVoice.consent.ask"));
     this.#say(phrase("newVoice.naming.saving"), false);
     try {
       const saved = voice ? await addSample(voice.id, sample) : await this.#create(sample, facts);
@@ -89,7 +90,7 @@ export class NamingStep {
   async #create(sample, facts) {
     const consent = this.#consent && (await recordConsent(this.#consentFacts(facts)));
     try {
-      const { id, name } = await createVoice(sample, { ...facts, consent: consent ? consent.id : CONSENT });
+      const { id, name } = await createVoice(sample, { ...facts, consent: consent ? consent.id : this.draft.isMadeUp ? "" : CONSENT });
       return { id, slug: id, name, language: facts.language };
     } catch (problem) {
       if (consent) await withdrawConsent(consent.id); // it was recorded for this voice only

@@ -20,6 +20,7 @@ export class NewVoice extends EventTarget {
   /** @type {any} */
   #saved = null;
   #isSaving = false;
+  #canIntroduce = true; // whether the loaded model speaks in the voices of clips
   /** @type {AbortController | null} */
   #speaking = null; // ends the introduction
 
@@ -49,7 +50,8 @@ export class NewVoice extends EventTarget {
     draft.addEventListener("change", () => this.#mark());
     askBeforeLeaving(() => this.#isUnsaved);
     this.steps.capture.addEventListener("change", () => this.#mark());
-    health.watch(({ transcriber, denoiser }) => {
+    health.watch(({ transcriber, denoiser, engine }) => {
+      if (engine) this.#canIntroduce = engine.clones;
       this.steps.words.recogniser = transcriber ?? null;
       check.canDenoise = Boolean(denoiser);
     });
@@ -74,11 +76,11 @@ export class NewVoice extends EventTarget {
     return !this.#isUnsaved || window.confirm(phrase("newVoice.leave"));
   }
 
-  /** Continue with an existing clip. */
-  keep(clip, words) {
+  /** Continue with an existing clip; facts: isMadeUp and description of a draft. */
+  keep(clip, words, facts = {}) {
     if (!this.#mayLeave()) return;
     this.#startOver();
-    this.draft.set({ clip, source: phrase("speak.source.clip"), words });
+    this.draft.set({ clip, source: phrase("speak.source.clip"), words, ...facts });
     this.#show("check"); // sends it to the advisor
   }
 
@@ -100,7 +102,7 @@ export class NewVoice extends EventTarget {
   #startOver() {
     this.#speaking?.abort();
     this.steps.capture.clear();
-    this.draft.set({ clip: null, source: "", words: "", language: "", voice: null });
+    this.draft.set({ clip: null, source: "", words: "", language: "", description: "", isMadeUp: false, voice: null });
     this.steps.naming.clear();
     this.part("title").textContent = phrase("shell.tab.newVoice");
     this.#show("capture");
@@ -173,6 +175,9 @@ export class NewVoice extends EventTarget {
     this.#speaking?.abort();
     const control = (this.#speaking = new AbortController());
     const say = (words) => (this.part("saved-said").textContent = words);
+    this.part("other-model").hidden = this.#canIntroduce;
+    this.part("hear-again").hidden = !this.#canIntroduce;
+    if (!this.#canIntroduce) return say(phrase("newVoice.saved.otherModel"));
     say(phrase("newVoice.saved.playing"));
     try {
       await this.playButtons.press(this.part("hear-again"), introduction(this.#saved, control.signal));

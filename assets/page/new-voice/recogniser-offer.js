@@ -14,7 +14,7 @@ const megabytes = (bytes) => Math.round(bytes / 1e6);
 export function wordsFor({ installed, install, offered, may_fetch: mayFetch, fetching, error }) {
   if (fetching) return fetching.total ? phrase("recogniser.fetching.bytes", { bytes: megabytes(fetching.bytes), total: megabytes(fetching.total) }) : phrase("recogniser.fetching");
   const none = phrase("recogniser.none");
-  if (!mayFetch) return none;
+  if (!mayFetch) return `${none} ${phrase("recogniser.owner")}`;
   if (!installed) return `${none} ${phrase("recogniser.install", { command: install })}`;
   const first = error ? phrase("recogniser.failed", { why: error }) : none;
   return `${first} ${phrase("recogniser.offer", { model: offered.model, size: megabytes(offered.bytes), licence: offered.licence })}`;

@@ -4,6 +4,7 @@ import { partsOf } from "../lib/elements.js";
 import { offerMenu } from "../lib/menu.js";
 import { offerFormats } from "./download.js";
 import { clock } from "../lib/time.js";
+import { closeOnEscape } from "../lib/typing.js";
 import { BARS_PER_SECOND } from "./waveform.js";
 import { LOCALE, phrase } from "../lib/phrases.js";
 
@@ -30,7 +31,7 @@ export class PlayerBar extends EventTarget {
     this.element = element;
     const part = partsOf(element);
     this.parts = Object.fromEntries(
-      ["play", "canvas", "seek", "time", "volume", "save", "status", "figures", "level", "back", "on", "close", "rate", "rewind", "forward", "chapters"].map((name) => [name, part(name)]),
+      ["play", "canvas", "seek", "time", "volume", "save", "status", "figures", "level", "back", "on", "close", "rate", "rewind", "forward", "chapters", "more"].map((name) => [name, part(name)]),
     );
     const tell = (type, detail) => this.dispatchEvent(new CustomEvent(type, { detail }));
     this.parts.play.addEventListener("click", () => tell("press"));
@@ -45,6 +46,8 @@ export class PlayerBar extends EventTarget {
     new ResizeObserver(() => this.#makeRoom()).observe(element);
     offerFormats(this.parts.save, () => this.#formats, (format) => tell("save", { format }));
     this.parts.close.addEventListener("click", () => tell("close"));
+    this.parts.more.addEventListener("click", () => this.parts.more.setAttribute("aria-expanded", String(element.toggleAttribute("data-open"))));
+    closeOnEscape(this.parts.more, element);
     new MutationObserver(() => this.#draw()).observe(document.body, { attributeFilter: ["class"] });
     new MutationObserver(() => this.#fit()).observe(document.body, { attributeFilter: ["data-area"] });
   }

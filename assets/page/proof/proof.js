@@ -53,12 +53,12 @@ export class Proof extends EventTarget {
     this.project = project;
     this.offer = new RecogniserOffer();
     this.offer.addEventListener("ready", () => this.look());
-    this.start = element("button", { type: "button", className: "plain long-main", onclick: once(() => this.#do(() => startProof(id))) });
+    this.start = element("button", { type: "button", className: "plain long-main", onclick: once(() => this.#start()) });
     this.cancel = element("button", { type: "button", className: "plain", textContent: phrase("longform.cancel"), hidden: true, onclick: once(() => this.#do(() => cancelProof(id))) });
     this.progress = element("progress", { max: 1, value: 0, hidden: true });
     this.progress.setAttribute("aria-label", phrase("proof.progress"));
     this.about = element("p", { className: "quiet", textContent: phrase("proof.about") });
-    this.state = element("p", { className: "quiet" });
+    this.state = element("p", { className: "quiet", tabIndex: -1 });
     this.state.setAttribute("role", "status");
     const link = (format, words) => element("a", { href: reportAddress(id, format), download: "", textContent: words });
     this.reports = element("p", { className: "quiet long-exports", hidden: true }, [phrase("proof.report"), link("csv", "CSV"), link("json", "JSON"), link("txt", phrase("proof.report.text"))]);
@@ -104,6 +104,12 @@ export class Proof extends EventTarget {
     }
     const wait = this.#isUnderWay ? AGAIN : this.project()?.state === "running" ? GROWING : 0;
     if (wait && this.#isOpen && !this.signal.aborted) this.#timer = setTimeout(() => this.look(), wait);
+  }
+
+  /** The focus goes to the result, which Space then plays, as the button goes. */
+  #start() {
+    this.state.focus();
+    return this.#do(() => startProof(this.id));
   }
 
   get #isUnderWay() {
@@ -248,7 +254,7 @@ export class Proof extends EventTarget {
   /** Whether Space plays the spot: it still clicks a focused button, and outside the list pauses or resumes the player. */
   #isPlayKey(target) {
     const { current, isOver } = this.nowPlaying;
-    const isElsewhere = target === document.body;
+    const isElsewhere = target === document.body || target === this.state;
     return isElsewhere ? !current || isOver : target.parentElement === this.list;
   }
 }

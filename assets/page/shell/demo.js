@@ -36,8 +36,9 @@ export function explainDemo(line, ownStudio, models, health) {
   for (const copy of copies) copy.addEventListener("click", () => copyText(/** @type {Element} */ (copy.previousElementSibling), copy));
   closeByPressBeside(ownStudio);
   document.addEventListener("click", async ({ target }) => {
-    if (!(target instanceof Element) || !target.closest("[data-opens=better-model]")) return;
-    if (await mayChooseModel()) return models.open();
+    const button = target instanceof Element && /** @type {HTMLElement | null} */ (target.closest("[data-opens=better-model]"));
+    if (!button) return;
+    if (await mayChooseModel()) return models.open(button.dataset.wanted);
     for (const copy of copies) copy.textContent = phrase("shell.copy");
     ownStudio.showModal();
   });

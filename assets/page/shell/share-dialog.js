@@ -68,7 +68,7 @@ export class ShareDialog {
     const ends = phrase("history.share.until", { date: when(expires) });
     const back = element("button", { type: "button", className: "plain", textContent: phrase("history.share.back") });
     back.onclick = () =>
-      this.#do(async () => {
+      window.confirm(phrase("history.share.back.sure")) && this.#do(async () => {
         await this.calls.remove(id, token);
         await this.#list();
         this.part("share-make").focus();

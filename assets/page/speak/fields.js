@@ -150,7 +150,7 @@ export class Fields extends EventTarget {
 
 /**
  * Keep a Gradio dropdown's list open only while its field has the focus. Gradio reopens it after any key press, even after the
- * Tab that leaves it, and a scrollable list would be a tab stop.
+ * Tab that leaves it, and a scrollable list would be a tab stop. On Enter, Gradio would take the focus from the field.
  *
  * @param {Element} field
  */
@@ -158,6 +158,10 @@ export function closeListOnLeaving(field) {
   const close = () => field.dispatchEvent(new FocusEvent("blur")); // Gradio's own way to close it
   new MutationObserver(() => field.ariaExpanded === "true" && document.activeElement !== field && close()).observe(field, { attributeFilter: ["aria-expanded"] });
   field.parentElement?.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") {
+      Object.assign(field, { blur: close });
+      setTimeout(() => Reflect.deleteProperty(field, "blur")); // after Gradio, which listens on the document
+    }
     if (event.key !== "Tab") return;
     event.stopPropagation();
     close();

@@ -5,6 +5,7 @@ import { element, labelled } from "../lib/elements.js";
 import { phrase } from "../lib/phrases.js";
 
 const SHOWN = 20_000; // ms; Ctrl+Z and the trash last longer
+const TOLD = 8000; // ms, for a message without a button
 const MOST = 100; // steps; the trash keeps deleted items for longer
 const FIELDS = "input:not([type=checkbox], [type=radio], [type=range], [type=button]), textarea, [contenteditable], dialog"; // text fields have their own undo history
 
@@ -53,7 +54,7 @@ class Undo {
   /** Close the message after a while, but not while the pointer or focus is on it. */
   #closeLater() {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => (this.root.matches(":hover, :focus-within") ? this.#closeLater() : this.#close()), SHOWN);
+    this.#timer = setTimeout(() => (this.root.matches(":hover, :focus-within") ? this.#closeLater() : this.#close()), this.#shown ? SHOWN : TOLD);
   }
 
   #close() {
@@ -65,6 +66,7 @@ class Undo {
 
   #key(event) {
     const isField = event.target instanceof Element && event.target.closest(FIELDS);
+    if (event.key === "Escape" && !isField && !event.defaultPrevented) this.#close();
     const isUndo = (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.key.toLowerCase() === "z";
     const last = this.#steps.at(-1);
     if (!isUndo || isField || !last || event.defaultPrevented) return;
@@ -82,9 +84,9 @@ class Undo {
       this.#show(phrase("undo.done", { what: step.words }), null);
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
-      const isGone = problem.status === 404; // it has already been restored
-      if (isGone) this.withdraw(step);
-      this.#show(problem.why, isGone ? null : step);
+      const isOver = problem.status === 404 || problem.isOutdated; // restored already, or changed since by someone else: earlier steps come next
+      if (isOver) this.withdraw(step);
+      this.#show(problem.isOutdated ? phrase("undo.outdated", { what: step.words }) : problem.why, isOver ? null : step);
     } finally {
       this.#isUndoing = false;
     }

@@ -20,10 +20,11 @@ export function inkOn(colour) {
   return luminance > 0.183 ? DARK : "#ffffff";
 }
 
-/** The first letter of a voice's name, in its colour. Hidden from screen readers: show the name beside it. */
+/** The first letters of the first and last words of a voice's name, in its colour. Hidden from screen readers: show the name beside it. */
 export function initialOf(voice) {
-  const [letter] = new Intl.Segmenter().segment(voice.name);
-  const badge = element("span", { className: "voice-initial", textContent: letter.segment.toLocaleUpperCase() });
+  const words = voice.name.trim().split(/\s+/);
+  const letters = [...new Set([words[0], words.at(-1)])].map((word) => [...new Intl.Segmenter().segment(word)][0]?.segment ?? "");
+  const badge = element("span", { className: "voice-initial", textContent: letters.join("").toLocaleUpperCase() });
   badge.setAttribute("aria-hidden", "true");
   const colour = colourOf(voice);
   badge.style.background = colour;

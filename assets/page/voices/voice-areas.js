@@ -6,7 +6,7 @@ import { NewVoice } from "../new-voice/new-voice.js";
 import { OwnClip } from "../speak/own-clip.js";
 import { Voices } from "./voices.js";
 
-/** rendered(selector) waits for an element. Returns {newVoice, voices, ownClip}. */
+/** rendered(selector) waits for an element. Returns {newVoice, voices, ownClip, keepVoice(take)}. */
 export async function openVoiceAreas({ fields, health, areas, playButtons }, rendered) {
   const newVoice = new NewVoice(await rendered("#area-new-voice"), health, playButtons);
   const voices = new Voices(await rendered("#area-voices"), playButtons);
@@ -33,5 +33,11 @@ export async function openVoiceAreas({ fields, health, areas, playButtons }, ren
     newVoice.keep(detail.clip, detail.words);
     areas.show("new-voice");
   });
-  return { newVoice, voices, ownClip };
+  const keepVoice = async (take) => {
+    await Promise.all([take.load(), take.whole()]);
+    const words = take.request.input.replace(/\[[^\]]*\]/g, " ").trim(); // without tags, which are not said
+    newVoice.keep(take.file, words, { isMadeUp: true, description: take.request.instructions ?? "" });
+    areas.show("new-voice");
+  };
+  return { newVoice, voices, ownClip, keepVoice };
 }

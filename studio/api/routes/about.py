@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import asdict
 from datetime import UTC, datetime
 
@@ -21,7 +20,6 @@ def about_routes(
     service: SpeechService, library: Library, settings: Settings, update_notice: UpdateNotice
 ) -> APIRouter:
     routes = APIRouter(tags=["system"])
-    logging.getLogger().addHandler(WARNINGS)
 
     def facts(caller: str) -> dict[str, object]:
         """The facts that this caller may see. Blocking."""

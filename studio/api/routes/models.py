@@ -9,11 +9,17 @@ from anyio import to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
+from engine import EngineInfo
 from studio.api.error_responses import ApiError
 from studio.api.speech_bodies import MODEL_ALIASES, SpeechOptions
+from studio.errors import InvalidRequest
+from studio.library.records import RANDOM
+from studio.models.catalogue import CATALOGUE
 from studio.speech.speech_service import SpeechService
 
 Options = TypeVar("Options", bound=SpeechOptions)
+DESIGN = "voicedesign"
+"""The task of speech in a voice that is described."""
 STARTED = int(time.time())
 
 
@@ -38,7 +44,12 @@ def known_model(service: SpeechService, model: str) -> str | None:
 async def for_loaded_model(service: SpeechService, options: Options, caller: str) -> Options:
     """The options, with instructions in the form that the model takes, if it takes any, and with a voice that was sent
     as the model, as some clients do. Any other name means the loaded model: clients send names of other servers' models
-    that nobody can change. Raises NotReady, Unavailable."""
+    that nobody can change. Raises NotReady, Unavailable, InvalidRequest for a voice that cannot be designed."""
+    if (options.task_type or "").casefold() == DESIGN:
+        check_design(service.host.engine().info, options.instructions or "", "instructions")
+        field = "voice" if options.ref_audio is None else "ref_audio"
+        if getattr(options, field) not in (None, RANDOM):
+            raise InvalidRequest(f"a described voice is made up: send instructions without {field}", field)
     if options.instructions:
         info = service.host.engine().info
         if info.instructs and not info.card.ignore_instructions:
@@ -51,6 +62,20 @@ async def for_loaded_model(service: SpeechService, options: Options, caller: str
     if await to_thread.run_sync(service.voices.seen_by(caller).knows, model):
         return options.model_copy(update={"model": None, "voice": model})
     return options
+
+
+def check_design(info: EngineInfo, description: str, param: str) -> None:
+    """Raises InvalidRequest if the loaded model cannot make up the described voice. ``param``: its field."""
+    if not info.designs:
+        able = " or ".join(f"{model.title} ({model.name})" for model in CATALOGUE if model.designs)
+        raise InvalidRequest(
+            f"the loaded model cannot make up a voice from a description; load {able}: in the page's settings, or with "
+            "PUT /v1/engine/model",
+            param,
+            "model_does_not_design",
+        )
+    if not description.strip():
+        raise InvalidRequest(f"{param} is blank; describe the voice, such as: an old sailor, hoarse, warm", param)
 
 
 def model_routes(service: SpeechService) -> APIRouter:

@@ -76,7 +76,11 @@ class OpenAIVoiceRoutes:
 
     async def _create(self, form: Form, request: Request) -> JSONResponse:
         if form.text("take_id"):
-            sample = await self._sample_of_take(form, request)
+            if given := [name for name in (*SAMPLE, "file", "transcript") if form.text(name) or name in form.files]:
+                told = f"send take_id or {given[0]}, not both: the take has its own audio and text"
+                raise InvalidRequest(told, given[0])
+            take_id, speaker = form.text("take_id"), form.whole("speaker") or 0
+            sample = await sample_of_take(self._history, self._clips, take_id, request, speaker)
         else:
             sample = await sample_of(form, self._clips, request.state.caller)
         consent = form.text("consent").strip()
@@ -95,27 +99,6 @@ class OpenAIVoiceRoutes:
         create = partial(self._voices_of(request).library.voices.create, fields, [sample], consent=recorded)
         voice = await self._speech.save_voice(write(create))
         return JSONResponse(openai_voice(voice) | {"success": True, "voice": uploaded_voice(voice)})
-
-    async def _sample_of_take(self, form: Form, request: Request) -> NewSample:
-        """A whole take without a reference, with its own text. Raises InvalidRequest, NotFound, and the clip service's
-        errors."""
-        if given := [name for name in (*SAMPLE, "file", "transcript") if form.text(name) or name in form.files]:
-            raise InvalidRequest(f"send take_id or {given[0]}, not both: the take has its own audio and text", given[0])
-        take, path = await self._history.sound(form.text("take_id"), request.state.owner_filter)
-        if take.voice != RANDOM or take.turns:
-            how = "in several voices" if take.turns else f"in the voice {take.voice}"
-            raise InvalidRequest(
-                f"the take {take.id} was generated {how}; only takes in the voice random can be kept as a new voice, "
-                "and POST /v1/voices/{reference}/duplicate copies a voice",
-                "take_id",
-            )
-        if take.finish_reason != "stop":
-            raise InvalidRequest(f"the take {take.id} is incomplete, so its text is not what is heard", "take_id")
-        text = " ".join(TAG.sub(" ", take.text).split())
-        data = await to_thread.run_sync(path.read_bytes)
-        return (await self._clips.judge(request.state.caller, data, text, Cut(), "take_id")).sample(
-            text, form.whole("speaker") or 0
-        )
 
     def list_voices(self, request: Request, legacy: bool = False) -> JSONResponse:
         """The available voices; ``legacy=true`` lists only names, as some servers do."""
@@ -202,3 +185,23 @@ class OpenAIVoiceRoutes:
 
     def _voices_of(self, request: Request) -> VoiceResolver:
         return self._voices.seen_by(request.state.owner_filter)
+
+
+async def sample_of_take(
+    history: History, clips: ClipService, take_id: str, request: Request, speaker: int = 0
+) -> NewSample:
+    """A whole take without a reference, with its own text. Raises InvalidRequest, NotFound, and the clip service's
+    errors."""
+    take, path = await history.sound(take_id, request.state.owner_filter)
+    if take.voice != RANDOM or take.turns:
+        how = "in several voices" if take.turns else f"in the voice {take.voice}"
+        raise InvalidRequest(
+            f"the take {take.id} was generated {how}; only takes in the voice random can be kept as a new voice, "
+            "and POST /v1/voices/{reference}/duplicate copies a voice",
+            "take_id",
+        )
+    if take.finish_reason != "stop":
+        raise InvalidRequest(f"the take {take.id} is incomplete, so its text is not what is heard", "take_id")
+    text = " ".join(TAG.sub(" ", take.text).split())
+    data = await to_thread.run_sync(path.read_bytes)
+    return (await clips.judge(request.state.caller, data, text, Cut(), "take_id")).sample(text, speaker)

@@ -13,6 +13,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from audio.read import MEDIA_TYPES
+from speechtext.transcript import MAX_TEXT, compare
 from studio.api.body import JsonBody
 from studio.api.field_types import list_page
 from studio.api.openapi import CUT, answers, reads_form, sends
@@ -32,7 +33,7 @@ from studio.api.upload import Form, read_form
 from studio.api.voice_answers import expected_version, voice_response
 from studio.errors import InvalidRequest
 from studio.library import Library, Voice
-from studio.library.checks import MAX_TEXT, clean_language
+from studio.library.checks import clean_language
 from studio.library.client_files import Upload
 from studio.library.listing import Order
 from studio.speech.speech_service import SpeechService
@@ -59,7 +60,6 @@ from studio.voices.reference_folder import (
     is_reference_archive,
 )
 from studio.voices.resolver import sample_json, voice_json
-from studio.voices.transcript import compare
 from studio.work import WorkQueue, WorkQueues, write
 
 Result = TypeVar("Result")

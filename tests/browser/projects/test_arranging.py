@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.projects.test_longform import area_of, import_file, import_it, table
-from tests.browser.screen import Held, Screen
+from tests.browser.screen import Held, Screen, asks_before_leaving
 from tests.browser.test_looks import serious_violations
 from tests.studio.server import Served
 
@@ -191,6 +191,7 @@ def test_chapter_is_renamed_in_the_list_together_with_its_heading(studio: Served
     show(area, "The Beginning", "It was late.", "It was early.")
     chapters.get_by_role("button", name="Rename chapter “Two”").click()
     chapters.get_by_role("textbox", name="Rename chapter “Two”").fill("The End")
+    assert asks_before_leaving(screen.page)
     area.get_by_label("Find", exact=True).click()  # leaving the field keeps the title
     expect(titles).to_have_text(["The Beginning", "The End"])
     expect(area.locator("#undo-toast")).to_contain_text("Chapter renamed to “The End”.")

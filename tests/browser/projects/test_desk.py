@@ -71,6 +71,17 @@ def test_a_changed_table_updates_its_lines_and_files_keep_their_names(studio: Se
         page.get_by_role("menuitem", name="Zip of the changed parts").click()
     with zipfile.ZipFile(download.value.path()) as archive:
         assert archive.namelist() == ["manifest.csv", "line_000.wav"]
+    said = area.locator("[data-part=making]")
+    expect(said).to_have_text("“Zip of the changed parts” has been made. It has 1 part of 200.")
+    area.get_by_role("button", name="Download", exact=True).click()
+    page.get_by_role("menuitem", name="Zip of the changed parts").click()
+    expect(said).to_contain_text("no line has changed since the last zip of takes")
+    area.get_by_role("button", name="Parts", exact=True).click()
+    find = area.get_by_label("Find", exact=True)
+    find.fill("LINE_199")
+    expect(area.locator("[data-part=found]")).to_have_text("Found in 1 id.")
+    find.press("Enter")
+    expect(area.locator("[data-found]")).to_contain_text("line_199")
 
 
 @pytest.mark.parametrize(
@@ -88,10 +99,19 @@ def test_text_stays_in_view(studio: Served, open_page: Open, width: int, height:
     area.get_by_role("button", name="Replace", exact=True).click()
     column = area.locator(".long-column")
     assert column.evaluate(IN_VIEW) >= least or height < 500  # scrolled to the field at 200 %
-    area.get_by_role("button", name="Voice, speed and pauses").click()
+    page.keyboard.press("Escape")
+    expect(area.get_by_role("button", name="Replace", exact=True)).to_be_focused()
+    expect(area.get_by_label("Replace with")).to_be_hidden()
+    area.get_by_role("button", name="Replace", exact=True).click()
+    settings = area.get_by_role("button", name="Voice, speed and pauses")
+    settings.press("Enter")
     expect(area.get_by_label("Pause after parts")).to_be_visible()
+    expect(settings).to_be_in_viewport()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    area.get_by_role("button", name="Voice, speed and pauses").click()
+    panel, desk = area.locator("#project-inspector").bounding_box(), area.locator(".long-desk").bounding_box()
+    assert panel and desk and (panel["width"] == desk["width"]) == (width < 900), "one column in a narrow window"
+    settings.press("Escape")
+    expect(area.get_by_label("Pause after parts")).to_be_hidden()
     row = rows(area).nth(1)
     row.get_by_role("button", name="Speak part 2").click()
     expect(row).to_contain_text("Done")
@@ -105,3 +125,21 @@ def test_text_stays_in_view(studio: Served, open_page: Open, width: int, height:
     rows(area).nth(4).scroll_into_view_if_needed()
     area.locator(".long-column").evaluate("(column) => scrollBy(0, column.getBoundingClientRect().top - 60)")
     assert column.evaluate(IN_VIEW) >= least - (250 if width == 1280 else 0)
+    if height < 500:
+        the_player_opens_in_a_low_window(screen)
+
+
+def the_player_opens_in_a_low_window(screen: Screen) -> None:
+    dock = screen.page.locator("#dock")
+    position, more = dock.get_by_role("slider", name="Position"), dock.get_by_role("button", name="Position, volume")
+    expect(position).to_be_hidden()
+    status = dock.locator("[data-part=status]")
+    assert status.evaluate("(words) => words.scrollHeight <= words.clientHeight + 1"), "the title is whole"
+    more.press("Enter")
+    for control in (position, dock.get_by_role("slider", name="Volume"), dock.locator(".read-along-text")):
+        expect(control).to_be_in_viewport(ratio=1)
+    expect(dock.get_by_role("button", name="Speak sentence again")).to_be_visible()
+    assert serious_violations(screen) == []
+    position.press("Escape")
+    expect(position).to_be_hidden()
+    expect(more).to_be_focused()

@@ -17,6 +17,13 @@ from tests.browser.test_looks import serious_violations
 from tests.studio.server import Served
 
 Open = Callable[..., Screen]
+CHANGE_PART_2 = """async (text) => {
+    const [{ id }] = (await (await fetch("/v1/projects?limit=1")).json()).data;
+    const [, part] = (await (await fetch(`/v1/projects/${id}/parts`)).json()).data;
+    const headers = { "Content-Type": "application/json" };
+    await fetch(`/v1/projects/${id}/parts/${part.id}`, { method: "PATCH", headers, body: JSON.stringify({ text }) });
+}"""
+"""As another tab does."""
 
 
 def open_project(studio: Served, open_page: Open) -> tuple[Screen, Page, Locator]:
@@ -124,15 +131,7 @@ def test_project_shows_the_offline_message_only_until_the_studio_answers(studio:
 def test_tab_that_saves_later_chooses_between_both_texts(studio: Served, open_page: Open, is_mine: bool) -> None:
     screen, page, area = open_project(studio, open_page)
     text_of(area, 2).fill("Mine.")
-    page.evaluate(
-        """async () => {
-            const [{ id }] = (await (await fetch("/v1/projects?limit=1")).json()).data;
-            const [, part] = (await (await fetch(`/v1/projects/${id}/parts`)).json()).data;
-            const headers = { "Content-Type": "application/json" };
-            const body = JSON.stringify({ text: "Theirs." });
-            await fetch(`/v1/projects/${id}/parts/${part.id}`, { method: "PATCH", headers, body });
-        }"""
-    )
+    page.evaluate(CHANGE_PART_2, "Theirs.")
     text_of(area, 2).blur()
     row = area.locator(".long-parts > li").nth(1)
     expect(row).to_contain_text("another tab, has changed this text in the meantime. It is now: Theirs.")
@@ -145,3 +144,27 @@ def test_tab_that_saves_later_chooses_between_both_texts(studio: Served, open_pa
     until_stored(page, "One.", chosen)
     expect(row.locator(".long-word")).to_have_text("Not spoken")
     expect(row.get_by_role("button", name="Save my text")).to_be_hidden()
+    expect(text_of(area, 2)).to_be_focused()
+    if is_mine:
+        undo_past_a_change_of_another_tab(page, area)
+    assert serious_violations(screen) == []
+
+
+def undo_past_a_change_of_another_tab(page: Page, area: Locator) -> None:
+    """A step that another tab has overwritten is named and dropped, and the one before it is undone next."""
+    text_of(area, 1).fill("Once.")
+    text_of(area, 1).blur()
+    until_stored(page, "Once.", "Mine.")
+    text_of(area, 2).fill("Mine again.")
+    text_of(area, 2).blur()
+    until_stored(page, "Once.", "Mine again.")
+    page.evaluate(CHANGE_PART_2, "Theirs again.")
+    toast = page.locator("#undo-toast")
+    area.get_by_role("button", name="Play all").or_(area.get_by_label("Select part 1")).first.focus()
+    page.keyboard.press("Control+z")
+    expect(toast).to_contain_text("Part 2 changed. This can no longer be undone")
+    expect(toast.get_by_role("button", name="Undo")).to_be_hidden()
+    page.keyboard.press("Control+z")
+    until_stored(page, "One.", "Theirs again.")
+    page.keyboard.press("Escape")
+    expect(toast).to_be_hidden()

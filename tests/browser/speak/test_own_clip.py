@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.screen import TWO_SECONDS, Screen, posted
+from tests.browser.screen import TWO_SECONDS, Screen, asks_before_leaving, posted
 from tests.studio.server import Served
 from tests.studio.sounds import tone, wav
 
@@ -69,6 +69,7 @@ def test_recorded_clip_is_sent_unprocessed_and_used_as_the_voice(served: Served,
     reading = card.locator("[data-part=reading]").inner_text()
     card.get_by_role("button", name="Record", exact=True).press("Enter")
     expect(card.locator(".recording-time")).to_contain_text(TWO_SECONDS)
+    assert asks_before_leaving(screen.page)
     screen.speak.click()
     expect(screen.card).to_contain_text("Stop the recording first.")
     stop = card.get_by_role("button", name="Stop recording")
@@ -94,6 +95,7 @@ def test_recorded_clip_is_sent_unprocessed_and_used_as_the_voice(served: Served,
     assert halves[1] == pytest.approx(halves[0], rel=0.1)  # a browser's level control would pull them apart
     screen.until_over()
     expect(screen.takes).to_contain_text("Your clip")
+    assert asks_before_leaving(screen.page)  # the recording is nowhere else
 
 
 def test_unplugged_microphone_ends_the_recording_and_keeps_it(served: Served, open_page: Open) -> None:

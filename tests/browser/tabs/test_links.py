@@ -91,6 +91,9 @@ def share_with_a_stranger(page: Page, row: Locator) -> None:
     shared = opening.value
     expect(shared.locator("blockquote")).to_have_text("First words")
     expect(shared.locator("audio")).not_to_have_js_property("readyState", 0)  # the duration has loaded
+    dialog.get_by_role("button", name="Revoke").click()  # the browser's question is dismissed
+    expect(link).to_have_count(1)
+    page.once("dialog", lambda question: question.accept())
     dialog.get_by_role("button", name="Revoke").click()
     expect(link).to_have_count(0)
     shared.reload()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import expect
 
-from tests.browser.screen import Screen, go, posted
+from tests.browser.screen import Held, Screen, asks_before_leaving, go, posted
 from tests.browser.test_looks import serious_violations
 from tests.studio.server import Served
 
@@ -121,9 +121,18 @@ def speak_by_dictionary(screen: Screen) -> None:
         {"name": "x.csv", "mimeType": "text/csv", "buffer": b"phrase,said\nNguyen,win\nSQL,\n"}
     )
     expect(area.locator(".pron-said")).to_contain_text("line 3: said is blank")
+    area.get_by_label("Word or phrase").fill("Anh")
+    area.get_by_role("button", name="Add", exact=True).click()
+    other = area.get_by_label("Pronunciation of “Anh”")
+    held = Held(screen.page, "**/v1/pronunciations/*")
     area.get_by_label("Pronunciation of “GIF”").fill("ghif")
-    area.get_by_label("Pronunciation of “GIF”").blur()
+    other.press_sequentially("ee")  # while the other row is being saved
+    held.answer(0)
     expect(area.locator(".pron-said")).to_be_hidden()
+    expect(other).to_be_focused()
+    expect(other).to_have_value(re.compile("ee"))
+    assert asks_before_leaving(screen.page)
+    screen.page.unroute("**/v1/pronunciations/*")
     assert serious_violations(screen) == []
     go(screen.page, "Studio")
     screen.script.fill("A GIF.")

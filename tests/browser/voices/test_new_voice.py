@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 from playwright.sync_api import Dialog, Locator, expect
 
+from engine import Engine
+from studio.settings import Settings
 from tests.browser.screen import TWO_SECONDS, Screen, go, posted
 from tests.browser.test_looks import PHONE, serious_violations
-from tests.studio.server import Served
+from tests.studio.server import Served, serve
 from tests.studio.sounds import tone, wav
+from tests.tiny_qwen import write_qwen
 
 Open = Callable[..., Screen]
 Steer = Callable[..., Served]
@@ -100,6 +103,44 @@ def test_voice_is_recorded_checked_transcribed_named_saved_and_used(
     assert voice["consent"] and voice["language"] == "en"
 
 
+def test_voice_is_described_heard_three_times_kept_and_named(
+    voices_folder: Path, open_page: Open, tmp_path: Path
+) -> None:
+    model = str(write_qwen(tmp_path / "model", "voice_design"))
+    settings = Settings(model=model, voices=str(voices_folder), home=str(tmp_path / "home"), threads=1)
+    with serve(settings, Engine.start, page=True) as studio:
+        screen = open_page(studio, **PHONE).ready()
+        new_voice(screen)
+        form = screen.page.locator("#describe")
+        form.get_by_label("What it says").fill("Good evening. The sea is calm tonight.")
+        press(screen, "Make up three voices")
+        expect(form).to_contain_text("Describe the voice first.")
+        form.get_by_label("The voice in words").fill("An old sailor, hoarse, warm.")
+        screen.page.evaluate("Math.random = () => 6 / 2 ** 31")  # seeds with which the random weights speak long enough
+        press(screen, "Make up three voices")
+        expect(form.get_by_role("button", name="Keep this voice")).to_have_count(3)
+        expect(screen.page.locator("#dock")).to_contain_text("Take 1")
+        assert serious_violations(screen) == []
+        assert screen.page.evaluate("document.documentElement.scrollWidth") <= screen.width()
+        screen.page.reload()
+        screen.page.wait_for_selector("body[data-studio=ready]")
+        expect(form.get_by_label("The voice in words")).to_have_value("An old sailor, hoarse, warm.")
+        go(screen.page, "Studio")
+        screen.takes.nth(1).get_by_role("button", name="Keep this voice").click()
+        expect(area(screen).locator("[data-part=advice]")).to_contain_text("out of 100")
+        press(screen, "Next")
+        press(screen, "Next")
+        expect(area(screen).get_by_label("Description")).to_have_value("An old sailor, hoarse, warm.")
+        expect(area(screen).get_by_label("This is my voice")).to_be_hidden()
+        area(screen).get_by_label("Name", exact=True).fill("Sailor")
+        press(screen, "Save the voice")
+        expect(area(screen)).to_contain_text("Sailor is in the library")
+        expect(area(screen)).to_contain_text("load a model that clones voices")
+        with studio.client() as client:
+            voice = client.get("/v1/voices/sailor").json()
+        assert voice["samples"][0]["text"] == "Good evening. The sea is calm tonight." and voice["consent"] is None
+
+
 def test_late_microphone_is_released_and_recordings_are_lossless_and_unprocessed(
     studio: Served, open_page: Open
 ) -> None:
@@ -169,6 +210,10 @@ def test_page_without_https_explains_it_and_offers_a_file(studio: Served, open_p
     new_voice(screen)
     expect(area(screen)).to_contain_text("only over HTTPS or on localhost")
     expect(area(screen).get_by_role("button", name="Record", exact=True)).to_be_disabled()
+    expect(screen.page.locator("#describe")).to_contain_text("The loaded model cannot do this; load one that can")
+    press(screen, "Choose a model")
+    able = screen.page.get_by_role("dialog", name="Models").get_by_role("listitem").filter(has_text="VoiceDesign")
+    expect(able).to_contain_text("makes up voices from a description")
 
 
 def test_quiet_clip_with_silence_is_fixed_by_mouse_and_keyboard(

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import FilePayload, Locator, expect
 
 from studio.library import VoiceFields
-from tests.browser.screen import Held, Screen, go, posted
+from tests.browser.screen import Held, Screen, asks_before_leaving, go, posted
 from tests.browser.test_looks import PHONE, serious_violations
 from tests.studio.clips import new_sample
 from tests.studio.server import Served
@@ -121,7 +121,7 @@ def test_voice_is_exported_duplicated_and_imported(studio: Served, open_page: Op
     expect(name).to_have_value("Cleo 3")
     name.fill("Cleo 2")
     importing.get_by_role("button", name="Import", exact=True).click()
-    expect(library(screen)).to_contain_text("a voice named 'Cleo 2' already exists")
+    expect(library(screen)).to_contain_text("A voice named 'Cleo 2' already exists")
     importing.get_by_role("button", name="Replace the voice's clips").click()
     expect(library(screen)).to_contain_text("“Cleo” has a new revision; the old one is kept.")
     (tmp_path / "bad.fishvoice").write_bytes(b"no zip")
@@ -363,6 +363,7 @@ def test_unsaved_text_in_the_inspector_stays_until_saved(studio: Served, open_pa
     expect(inspector).to_be_visible()
     expect(words).to_have_value("My name is Anna, yes.")
     expect(description).to_have_value("Warm and slow.")
+    assert asks_before_leaving(screen.page)
 
     inspector.get_by_role("button", name="Save transcript").click()
     expect(message).to_contain_text("Transcript saved.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +157,19 @@ def test_a_config_that_does_not_fit_says_what_to_do(name: str, folders: dict[str
     (folder / "config.json").write_text(json.dumps(tree))
     with pytest.raises(CheckpointError, match=message):
         load(folder, CPU, CPU, torch.float32)
+
+
+@torch.inference_mode()
+def test_rows_of_text_are_computed_when_they_are_first_read(folders: dict[str, Path]) -> None:
+    with ExitStack() as stack:
+        [tensor] = [tensor for tensor in open_source(folders["base"]).weights(stack) if tensor.late is not None]
+        whole, late = tensor.read(), tensor.late()  # type: ignore[misc]
+        assert torch.equal(late.table[320:], whole[320:]), "the codes' tokens are simply there"
+        wanted = [*range(40), 319]
+        late.fill(torch.tensor([wanted[:20], wanted[20:40]]))
+        late.fill(torch.tensor([0, 319, 330]))
+    assert torch.allclose(late.table[wanted], whole[wanted], rtol=0, atol=1e-5) and whole[40:319].any(1).all()
+    assert not late.table[40:319].any()
 
 
 def test_the_usual_sampling_is_the_checkpoints_own(folders: dict[str, Path], tiny_checkpoint: Path) -> None:

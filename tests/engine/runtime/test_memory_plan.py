@@ -190,8 +190,8 @@ def test_qwens_codec_has_its_own_size_and_cost(s2_pro: ModelConfig) -> None:
 @pytest.mark.parametrize(
     ("name", "budget", "expected"),
     [
-        ("qwen3-tts-0.6b-base", 4, EngineSize(2, 4096, "int8")),
-        ("qwen3-tts-0.6b-base", 3, EngineSize(1, 1024, "int8")),
+        ("qwen3-tts-0.6b-base", 4, EngineSize(4, 2048, "int8")),
+        ("qwen3-tts-0.6b-base", 3, EngineSize(2, 4096, "int8", compact=True)),
         ("qwen3-tts-1.7b-base", 6, EngineSize(4, 4096, "int8")),
         ("qwen3-tts-1.7b-base", 3.5, EngineSize(3, 2048, "int8", compact=True)),
     ],

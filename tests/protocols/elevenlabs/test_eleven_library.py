@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +61,27 @@ def refused(call: Callable[[], Any]) -> tuple[int, str]:
 
 def clip(hertz: float = 220) -> bytes:
     return wav(tone(2.0, hertz=hertz))
+
+
+def test_a_voice_is_designed_and_kept(steered: Steer) -> None:
+    served, engine = steered()
+    client, words = client_of(served), "An old sailor, hoarse, warm."
+    status, message = refused(lambda: client.text_to_voice.design(voice_description=words))
+    assert status == 400 and "Qwen3-TTS 1.7B VoiceDesign" in message
+    engine.info = replace(engine.info, clones=False, instructs=True, designs=True, remembers=False)
+    assert "voice_description is blank" in refused(lambda: client.text_to_voice.design(voice_description=" "))[1]
+    designed = client.text_to_voice.design(voice_description=words, seed=7, output_format="pcm_16000")
+    assert [utterance.sampling.seed for utterance in engine.utterances] == [7, 8, 9]
+    assert {(utterance.instructions, utterance.text) for utterance in engine.utterances} == {(words, designed.text)}
+    first = designed.previews[0]
+    pcm = np.frombuffer(base64.b64decode(first.audio_base_64), np.int16)
+    assert first.media_type.startswith("audio/pcm") and len(pcm) / 16_000 == pytest.approx(first.duration_secs, 0.01)
+    kept: dict[str, Any] = {"voice_name": "Sailor", "voice_description": words, "labels": {"gender": "male"}}
+    voice = client.text_to_voice.create(generated_voice_id=first.generated_voice_id, **kept)
+    assert (voice.name, voice.description, voice.labels) == ("Sailor", words, {"gender": "male"})
+    with served.client() as http:
+        assert http.get("/v1/voices/sailor").json()["samples"][0]["text"] == designed.text
+    assert "req_none" in refused(lambda: client.text_to_voice.create(generated_voice_id="req_none", **kept))[1]
 
 
 def test_voices_are_listed_searched_and_read(steered: Steer) -> None:

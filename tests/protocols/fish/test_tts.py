@@ -134,7 +134,7 @@ def test_fish_speechs_api_client_is_supported(steered: Steer, fields: dict[str, 
     ("method", "path", "words"),
     [
         ("POST", "/v1/vqgan/encode", "Audio codes"),
-        ("POST", "/v1/voice-design", "cannot be designed"),
+        ("POST", "/v1/voice-design", "task_type VoiceDesign"),
         ("POST", "/v1/audio/infill", "speaks sentences again"),
         ("GET", "/v1/agent/sessions", "no agents"),
         ("POST", "/v1/chat", "does not chat"),

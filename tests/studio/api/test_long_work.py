@@ -474,7 +474,6 @@ def spent(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[float, str]]]:
     yield calls
 
 
-@pytest.mark.alone
 def test_no_route_works_long_in_the_shared_threads(with_book: tuple[Served, dict[str, str]], spent: Any) -> None:
     served, ids = with_book
     document, longest = served.app.openapi(), dict[str, tuple[float, str]]()

@@ -274,6 +274,8 @@ def test_another_key_has_exactly_the_rights_it_was_given(
         else:
             answer = send_call(bert, key, create_for_anna(served, sharing), pack)
             assert answer.status_code in (STATUSES.get(key, 200), 201), (key, answer.text)
+    for path in ("", "/audio", "/shares"):  # shared with the project, and with nothing else that its owner may do
+        assert bert.get(f"/v1/takes/{shared['take_id']}{path}").status_code == 404, path
     assert seen(shared) == before
 
 

@@ -133,6 +133,17 @@ def test_a_copy_that_lost_its_content_is_written_again_and_any_number_is_followe
     assert Backup(tmp_path / "new", tmp_path / "bucket").restore() == newest
 
 
+@pytest.mark.parametrize("folder", ["home", pytest.param("link", marks=pytest.mark.posix), "other"])
+def test_folder_of_a_library_is_refused(tmp_path: Path, folder: str) -> None:
+    Library(tmp_path / "other").store.close()
+    (tmp_path / "home").mkdir()
+    if folder == "link":
+        (tmp_path / "link").symlink_to(tmp_path / "home")
+    settings = Settings(home=str(tmp_path / "home"), backup_dir=str(tmp_path / folder), page=False)
+    with pytest.raises(SettingsError, match=r"STUDIO_BACKUP_DIR=.* a library's own folder"):
+        create_app(settings)
+
+
 def test_good_snapshots_are_not_replaced_by_those_of_a_damaged_library(tmp_path: Path) -> None:
     library, backup = ProjectLibrary(tmp_path / "home"), Backup(tmp_path / "home", tmp_path / "bucket")
     add(library, "Anna")

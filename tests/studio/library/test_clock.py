@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from studio.library import Library, TakeFilter
+from studio.library import Library, TakeFilter, trash
 from studio.library.trash import DOUBT_SECONDS, SteadyClock
 from tests.studio.library.worker import stored_take
 
@@ -50,6 +50,25 @@ def test_days_of_an_item_deleted_by_a_wrong_clock_begin_at_the_next_start(tmp_pa
     library.trash.expire()
     [item] = library.trash.page(None)
     assert abs(item.deleted - real_time()) < DAY
+
+
+def test_days_of_an_item_deleted_before_the_clock_was_set_are_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [NOW - 10 * DAY, 0.0]  # a machine without a clock of its own begins where it stopped, days ago
+    monkeypatch.setattr(trash, "_ticks", lambda: clock[1])
+    monkeypatch.setattr(trash, "now", SteadyClock(lambda: clock[0], lambda: clock[1]).now)
+    library = Library(tmp_path)
+    delete(library, 1)
+    clock[0] = NOW
+    library.trash.expire()
+    for _ in range(6):
+        clock[0], clock[1] = clock[0] + DAY, clock[1] + DAY
+        library.trash.expire()
+        assert [item.id for item in library.trash.page(None)] == ["req_1"]
+    clock[0], clock[1] = clock[0] + 2 * DAY, clock[1] + 2 * DAY
+    library.trash.expire()
+    assert not library.trash.page(None)
 
 
 def test_jump_that_lasts_is_believed() -> None:

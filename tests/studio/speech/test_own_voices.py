@@ -15,6 +15,7 @@ from studio.settings import Settings
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve
 from tests.tiny_qwen import write_qwen
+from tests.waiting import wait_until
 
 SPEECH, VOICES = "/v1/audio/speech", "/v1/audio/voices"
 Steer = Callable[..., tuple[Served, FakeEngine]]
@@ -95,6 +96,33 @@ def test_a_small_model_speaks_in_its_own_voices(voices_folder: Path, tmp_path: P
         listed = client.get("/v1/models").json()["data"][0]
         assert listed["tags"] == [] and listed["normalize"] and listed["languages"] == ["zh", "en"]
         assert client.get("/health").json()["background"]["warming"]["ok"], "no voice is encoded in vain"
+
+
+def test_a_described_voice_is_kept_and_spoken_by_another_model(voices_folder: Path, tmp_path: Path) -> None:
+    model, other = (write_qwen(tmp_path / kind, kind) for kind in ("voice_design", "base"))
+    settings = Settings(model=str(model), voices=str(voices_folder), home=str(tmp_path / "home"), threads=1)
+    design = {"task_type": "VoiceDesign", "instructions": "An old sailor, hoarse, warm."}
+    with serve(settings, Engine.start) as served, served.client() as client:
+        assert "instructions is blank" in refusal(client, task_type="VoiceDesign", instructions=" ")
+        assert "send instructions without ref_audio" in refusal(client, **design, **CLIP)
+        assert "send instructions without voice" in refusal(client, **design, voice="anna")
+        assert client.post(SPEECH, json=design | {"input": " "}).json()["error"]["param"] == "input"
+        kinds: tuple[dict[str, Any], ...] = ({"seed": 1}, {"seed": 2}, {"seed": 1, "instructions": "A child."})
+        items = [{"input": "Hello there."} | kind for kind in kinds]
+        candidates = client.post(f"{SPEECH}/batch", json=design | {"items": items}).json()["results"]
+        assert len({candidate["audio_data"] for candidate in candidates}) == 3
+        assert {candidate["voice"] for candidate in candidates} == {"random"}
+        take = candidates[0]["id"]
+        assert client.get(f"/v1/takes/{take}").json()["request"]["instructions"] == design["instructions"]
+        kept = client.post(VOICES, files={"name": (None, "Sailor"), "take_id": (None, take)})
+        assert kept.status_code == 200, kept.text
+        assert client.get("/v1/voices/sailor").json()["samples"][0]["text"] == "Hello there."
+        assert client.put("/v1/engine/model", json={"model": str(other)}).status_code == 202
+        state = wait_until(lambda state: state["switching_to"] is None, lambda: client.get("/v1/engine/model").json())
+        assert state["status"] == "ready" and state["error"] is None
+        assert say(client, voice="sailor", max_new_tokens=4).status_code == 200
+        told = refusal(client, **design)
+        assert "load Qwen3-TTS 1.7B VoiceDesign (qwen3-tts-1.7b-voicedesign)" in told
 
 
 def test_refusals_say_what_to_do(steered: Steer) -> None:

@@ -62,12 +62,16 @@ def test_endless_files_are_refused_by_their_size(tmp_path: Path, caplog: pytest.
             read(folder)
 
 
-def test_transcript_not_in_utf_8_refuses_only_its_voice(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_missing_or_unreadable_file_refuses_only_its_voice(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     library, folder = Library(tmp_path / "home"), bundle(tmp_path, anna=300, bert=150)
     (folder / "anna.txt").write_bytes("Ich heiße Anna.".encode("latin-1"))
+    (bundle(folder, cleo=200) / "cleo.txt").unlink()
+    (folder / "facts.json").write_text('{"bert": {}, "dora": {}, "eve": {}}')
     import_bundled(library, folder)
     assert [voice.name for voice in library.voices.page()] == ["Bert"]
     assert "anna.wav cannot be used: the file anna.txt is not UTF-8" in caplog.text
+    assert "cleo.wav cannot be used: cleo.txt is missing" in caplog.text
+    assert "has no recordings of the bundled voices Dora, Eve" in caplog.text
 
 
 def test_bundled_voice_with_the_owners_recording_is_not_updated(tmp_path: Path) -> None:

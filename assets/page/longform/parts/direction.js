@@ -4,6 +4,7 @@ import { health } from "../../client/system.js";
 import { labelOf } from "../../client/voices.js";
 import { element } from "../../lib/elements.js";
 import { numeral, phrase, worded } from "../../lib/phrases.js";
+import { closeOnEscape } from "../../lib/typing.js";
 import { presets } from "../../speak/sampling-presets.js";
 import { bracketedIn, offered } from "../../speak/speech-tags.js";
 
@@ -65,6 +66,7 @@ export class Direction extends EventTarget {
     on("speed", (field) => ({ speed: number(field) }));
     on("gap", (field) => ({ pause: number(field) }));
     part("direct").addEventListener("click", () => attempt(this.#toggle()), { signal });
+    closeOnEscape(part("direct"), part("directing"), signal);
     this.reset();
   }
 

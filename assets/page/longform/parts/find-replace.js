@@ -4,9 +4,15 @@ import { replaceWords, undoReplace } from "../../client/projects.js";
 import { Refusal } from "../../client/refusal.js";
 import { Latest } from "../../lib/latest.js";
 import { phrase } from "../../lib/phrases.js";
+import { closeOnEscape } from "../../lib/typing.js";
 import { offerUndo } from "../../trash/undo-toast.js";
 
 const WAIT = 250; // ms after the last key press
+
+/** Say how often the words were found in texts, and in ids of a table. */
+const foundWords = (count, parts, ids) => [
+  ...(count ? [phrase("project.found", figures(count, parts))] : []), ...(ids ? [phrase("project.found.ids", { count: ids })] : []),
+].join(" ") || phrase("project.found.none");
 
 const figures = (count, parts) => ({ times: phrase("project.times", { count }), parts: phrase("project.parts", { count: parts }) });
 
@@ -16,7 +22,7 @@ export class FindReplace {
   #counted = Promise.resolve(); // resolves when the latest count has ended
   /** Positions of the parts that contain the words. @type {number[]} */
   #positions = [];
-  #figures = { times: "", parts: "" };
+  #summary = "";
   #at = -1; // index in #positions; -1: none
 
   /** ready(): resolves when edited texts are saved; changed(): called after replacing; found(): when `pattern` changes; go(position, isEntered): shows a part; isEntered: focuses its text. */
@@ -36,6 +42,7 @@ export class FindReplace {
     part("replacing").hidden = true;
     part("find-replace").setAttribute("aria-expanded", "false");
     part("find-replace").addEventListener("click", () => this.#openReplacing(), { signal });
+    closeOnEscape(part("find-replace"), part("replacing"), signal);
     for (const [name, by] of /** @type {const} */ ([["find-previous", -1], ["find-next", 1]])) part(name).addEventListener("click", () => this.#step(by), { signal });
     part("find").addEventListener("keydown", (event) => this.#key(event), { signal });
     signal.addEventListener("abort", () => clearTimeout(this.#timer));
@@ -101,8 +108,7 @@ export class FindReplace {
   }
 
   #tell() {
-    const summary = phrase("project.found", this.#figures);
-    this.#say(this.#at < 0 ? summary : `${phrase("project.found.at", { number: this.#at + 1, count: this.#positions.length })} · ${summary}`);
+    this.#say(this.#at < 0 ? this.#summary : `${phrase("project.found.at", { number: this.#at + 1, count: this.#positions.length })} · ${this.#summary}`);
   }
 
   /** Count once typing stops; replacing is disabled until then. */
@@ -125,11 +131,10 @@ export class FindReplace {
     [this.#positions, this.#at] = [[], -1];
     if (!query.find) return this.#say("");
     await this.#attempt(async () => {
-      const { count, parts, positions } = await replaceWords(this.id, { ...query, dry_run: true });
+      const { count, parts, ids, positions } = await replaceWords(this.id, { ...query, dry_run: true });
       if (!isLatest() || this.signal.aborted) return;
-      [this.#positions, this.#figures] = [positions, figures(count, parts)];
-      if (count) this.#tell();
-      else this.#say(phrase("project.found.none"));
+      [this.#positions, this.#summary] = [positions, foundWords(count, parts, ids)];
+      this.#tell();
       this.part("replace").disabled = !count;
     });
   }
@@ -143,7 +148,8 @@ export class FindReplace {
       if (this.signal.aborted) return;
       this.#positions = [];
       this.#say(parts ? "" : phrase("project.replaced.none"));
-      if (parts) offerUndo(phrase("project.replaced", figures(count, parts)), () => this.#undo());
+      if (parts) offerUndo(phrase("project.replaced", figures(count, parts)), () => this.#undo(), false);
+      this.part("find").focus(); // the button is disabled now
       this.changed();
     });
   }

@@ -61,7 +61,10 @@ export class PartRow extends EventTarget {
     this.play = element("button", { type: "button", onclick: () => tell("play") }, [icon(PLAY)]);
     this.again = element("button", { type: "button", className: "long-again", onclick: () => tell("again") }, [icon(AGAIN)]);
     this.note = new UnsavedNote();
-    this.note.addEventListener("settle", ({ detail }) => tell("settle", detail));
+    this.note.addEventListener("settle", ({ detail }) => {
+      tell("settle", detail);
+      this.text.focus(); // as the buttons go; the text is shown by now
+    });
     this.tools = new PartTools();
     this.tools.addEventListener("arrange", ({ detail }) => tell("arrange", detail));
     this.element = element("li", {}, [

@@ -13,6 +13,7 @@ import { FindReplace } from "./find-replace.js";
 import { PartChanges } from "./part-changes.js";
 import { PartList } from "./part-list.js";
 import { filterChoices } from "../project-words.js";
+import { isInView } from "../../shell/opened.js";
 import { Selection } from "./selection.js";
 import { TakeComparison } from "./take-comparison.js";
 
@@ -157,7 +158,7 @@ export class PartsPanel {
     on("settle", (part, { isMine }) => this.changes.settle(part, isMine));
     on("again", (part) => this.changes.after(() => speakParts(this.of.id, [part.id])));
     row.addEventListener("compare", () => this.comparison.begin(row.part));
-    on("play", (part) => this.of.playback.play(this.of.project(), part));
+    on("play", (part) => this.of.playback.play(this.of.project(), part, this.of.playback.isPlayingAll));
     on("arrange", (part, order) => this.changes.after(() => this.#arrange(row, part, order)));
     row.addEventListener("select", ({ detail }) => {
       const { id } = row.part;
@@ -217,10 +218,10 @@ export class PartsPanel {
     this.selection.set(parts.map(({ id }) => id), true);
   }
 
-  /** Height of the bar that stays above the parts, with a margin, in px; on a phone only the search stays, in a low window nothing. */
+  /** Height of the bar that stays above the parts, with a margin, in px; on a phone only the search stays, in a low window only while it has the focus. */
   get #head() {
-    const bar = ["sticky", "find-form"].map((name) => this.part(name)).find((one) => getComputedStyle(one).position === "sticky");
-    return (bar?.offsetHeight ?? 0) + 8;
+    const bars = ["sticky", "find-form"].map((name) => this.part(name)).filter((one) => getComputedStyle(one).position === "sticky");
+    return Math.max(0, ...bars.map((bar) => bar.offsetHeight)) + 8;
   }
 
   #followScroll() {
@@ -243,14 +244,13 @@ export class PartsPanel {
     this.part("every").checked = this.list.count > 0 && this.selection.ids.length >= this.list.count;
   }
 
-  /** Reset the bar of an empty selection; move the focus from it to the first part that was selected, without scrolling. */
+  /** Reset the bar of an empty selection; move the focus from it to a part that was selected, or else to one in view. */
   #leaveSelection() {
     const isInBar = this.part("selection").parentElement.contains(document.activeElement);
     this.direction.reset();
     if (!isInBar) return;
     const seen = this.list.partAt(this.list.list.firstSeen(this.#head));
-    const box = this.part("rows").querySelector("[data-selected] input") ?? this.list.row(seen?.id)?.box;
-    box?.focus({ preventScroll: true });
+    (this.list.rows.find((row) => row.isSelected && isInView(row.box)) ?? this.list.row(seen?.id))?.box.focus();
   }
 
   async #selectAll(isSelected) {

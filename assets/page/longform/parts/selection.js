@@ -25,6 +25,7 @@ export class Selection extends EventTarget {
     this.part = part;
     this.idsBetween = idsBetween;
     part("clear").addEventListener("click", () => this.clear(), { signal });
+    part("selection").parentElement.addEventListener("focusin", ({ target }) => target.scrollIntoView({ block: "nearest", inline: "nearest" }), { signal }); // a narrow bar scrolls sideways
     publishHeight(part("selection").parentElement, "--selection-height", signal); // keeps the map, the list and messages above the bar
     publishHeight(part("sticky"), "--sticky-height", signal);
     this.#show();

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from rapidfuzz.distance import Indel, LCSseq
 
 from speechtext.characters import normalize
-from studio.errors import InvalidRequest
-from studio.library.checks import MAX_TEXT
+from speechtext.errors import TextError
 
+MAX_TEXT = 2000
+"""Characters of a transcript."""
 ALIKE = 0.75
 """Words with this share of letters in common count as two spellings of one word."""
 
@@ -39,11 +40,11 @@ class _Word:
 def compare(transcript: str, heard: str) -> tuple[Mark, ...]:
     """The transcript in pieces, marked where other words were recognised; ignores spelling, case and punctuation.
 
-    Blocking: 50 ms for the longest texts. Raises InvalidRequest for one of more than MAX_TEXT characters.
+    Blocking: 50 ms for the longest texts. Raises TextError for one of more than MAX_TEXT characters.
     """
     for name, text in (("ref_text", transcript), ("heard", heard)):
         if len(text) > MAX_TEXT:
-            raise InvalidRequest(f"{name} has {len(text)} characters; at most {MAX_TEXT} are allowed", name)
+            raise TextError(f"{name} has {len(text)} characters; at most {MAX_TEXT} are allowed", name)
     transcript, heard = (normalize("NFC", text) for text in (transcript, heard))
     words, heard_words = _words(transcript), _words(heard)
     marks, position = list[Mark](), 0
