@@ -79,10 +79,10 @@ def test_a_changed_table_updates_its_lines_and_files_keep_their_names(studio: Se
     expect(said).to_contain_text("No line has changed since the last zip of takes")
     area.get_by_role("button", name="Parts", exact=True).click()
     find = area.get_by_label("Find", exact=True)
-    find.fill("LINE_199")
+    find.fill("LINE_198")
     expect(area.locator("[data-part=found]")).to_have_text("Found in 1 id.")
     find.press("Enter")
-    expect(area.locator("[data-found]")).to_contain_text("line_199")
+    expect(area.locator("[data-found]")).to_contain_text("line_198")
 
 
 @pytest.mark.parametrize(
