@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from longform.voice_proposals import Role, roles_of
-from manuscript.cast import Casting, speakers_in, split_by_speaker
+from manuscript.cast import Casting, is_script, speakers_in, split_by_speaker
 from manuscript.documents import TEXTS, Document, Passage, into_parts, read_document
 from manuscript.parts import BY_LENGTH, PartSplitting, Section, chosen_sections, sections_of
-from manuscript.passages import MAX_SKIPPED, Column, NewCharacter
+from manuscript.passages import MAX_SKIPPED, SURE, Column, NewCharacter
 from manuscript.untrusted import Cover
 from speechtext.script import with_tags
 from speechtext.tags import manner_tags
@@ -98,17 +98,20 @@ class DocumentImport:
 
 def _preview(request: DocumentImport) -> tuple[Document, tuple[Section, ...]]:
     document = request.document()
+    document = replace(document, is_script=is_script(document))
     return document, sections_of(document, request.with_notes)
 
 
 def _roles(request: DocumentImport) -> list[Role]:
     document = speakers_in(request.document(), request.people)
-    samples = dict[str, str]()
+    samples = dict[str, tuple[bool, int, str]]()  # whether its speaker is sure, its length, and the line
     for passage in document.passages:
-        if len(samples.get(passage.speaker, "")) < len(passage.text) <= MAX_SAMPLE:
-            samples[passage.speaker] = passage.text
+        is_sure = passage.confidence is None or passage.confidence >= SURE
+        line = is_sure, len(passage.text), passage.text
+        if len(passage.text) <= MAX_SAMPLE and line[:2] > samples.get(passage.speaker, (False, 0))[:2]:
+            samples[passage.speaker] = line
     roles = roles_of(document.cast, (passage.speaker for passage in document.passages if passage.speaker))
-    return [replace(role, sample=samples.get(role.character.name, "")) for role in roles]
+    return [replace(role, sample=samples.get(role.character.name, ("",))[-1]) for role in roles]
 
 
 def cut_document(request: DocumentImport, is_voice: KnownVoices) -> Document:

@@ -252,6 +252,14 @@ def speakers_in(document: Document, people: Iterable[NewCharacter] = ()) -> Docu
     return split_by_speaker(document, casting, find_speakers=True)
 
 
+def is_script(document: Document) -> bool:
+    """Whether its paragraphs are mostly the lines of at least two turns, as in a script or a play."""
+    if not document.prose:
+        return False
+    names = _script_names(replace(document, passages=tuple(_with_colons(document.passages))), only_scripts=True)
+    return len(names) > 1
+
+
 def _script_names(document: Document, only_scripts: bool) -> list[str]:
     texts = [passage.text for passage in document.passages if not (passage.voice or passage.is_heading)]
     names_by_text = [speaker_names(text) for text in texts]

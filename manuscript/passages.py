@@ -101,6 +101,7 @@ class Document:
     columns: tuple[Column, ...] = ()  # of a table
     encoding: str = ""  # of a text that is not Unicode, or whose encoding was chosen, by Python's name
     notes_left_out: int = 0  # number of footnotes and endnotes that can be read on request
+    is_script: bool = False  # whether it was found to be the lines of several speakers
 
 
 class Skipped:

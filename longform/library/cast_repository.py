@@ -22,7 +22,7 @@ from longform.library.row_mapping import (
     touch,
     update_states,
 )
-from manuscript.passages import MAX_ALIASES, MAX_CAST_CHARACTERS, MAX_NAME, NewCharacter
+from manuscript.passages import MAX_ALIASES, MAX_CAST_CHARACTERS, MAX_NAME, SURE, NewCharacter
 from speechtext.turns import fold_speaker
 from studio.errors import InvalidRequest, NotFound
 from studio.library.checks import clean_gender, clean_text, readable
@@ -444,7 +444,9 @@ Figures = dict[str | None, tuple[int, int, SampleLine | None]]
 
 def _figures(db: Database, project_id: str) -> Figures:
     """Lines, words and a sample by character."""
-    sample_rank = f"max((state = 'done') * 1000 + case when characters <= {_SAMPLE_LETTERS} then characters else 1 end)"
+    is_sure = f"(confirmed or confidence is null or confidence >= {SURE})"
+    length = f"case when characters <= {_SAMPLE_LETTERS} then characters else 1 end"
+    sample_rank = f"max(2000 * {is_sure} + 1000 * (state = 'done') + {length})"
     query = (
         f"select character, count(*), sum({WORDS}), {sample_rank}, id, place, substr(text, 1, 400),"
         " case when state = 'done' then chosen end from parts where project_id = ? group by character"

@@ -62,12 +62,13 @@ class TextReplacement:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Number of matches, and of parts with any."""
+    """Number of matches, of parts with any, and of parts whose id from a table matches."""
 
     count: int
     parts: int
+    named: int = 0
     positions: tuple[int, ...] = ()
-    """Positions of the matching parts, ascending."""
+    """Positions of the matching parts, also by id, ascending."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +100,11 @@ class Replacements:
         pattern = replacement.pattern()
         with self._store.reading() as db:
             row_of(db, project_id, owner_filter)
-            texts = _texts(db, project_id)
-        counts = {position: count for _, position, text in texts if (count := len(pattern.findall(text)))}
-        return Matches(sum(counts.values()), len(counts), tuple(counts))
+            query = "select text, name from parts where project_id = ? order by place"
+            rows = db.execute(query, [project_id]).fetchall()
+        counts = {position: count for position, (text, _) in enumerate(rows) if (count := len(pattern.findall(text)))}
+        named = {position for position, (_, name) in enumerate(rows) if name and pattern.search(name)}
+        return Matches(sum(counts.values()), len(counts), len(named), tuple(sorted(counts.keys() | named)))
 
     def replace(self, project_id: str, owner_filter: str | None, replacement: TextReplacement) -> Matches:
         """Replace every match; the changed parts become stale.

@@ -318,9 +318,8 @@ class ProjectFiles:
                 self._library.projects.mark_sent(project_id, owner_filter, takes)
 
         headers = saved_as(f"{report.title} changed" if changed else report.title, "zip")
-        return await self._streamed(
-            request, self._jobs.during(job, pieces()), ZIP, headers | {"X-Missing-Parts": str(timeline.missing)}
-        )
+        headers |= {"X-Missing-Parts": str(timeline.missing), "X-Parts": str(len(takes))}
+        return await self._streamed(request, self._jobs.during(job, pieces()), ZIP, headers)
 
     async def subtitles(
         self,

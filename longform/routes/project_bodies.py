@@ -384,6 +384,7 @@ def preview_json(preview: ImportPreview, title: str) -> dict[str, Any]:
         "cover": document.cover.digest if document.cover else None,
         "notes": preview.with_notes,
         "notes_left_out": document.notes_left_out,
+        "script": document.is_script,
         "skipped": list(document.skipped),
         "encoding": document.encoding,
         "encodings": ENCODINGS if preview.kind in TEXTS else {},

@@ -113,6 +113,8 @@ def test_unsure_lines_are_listed_until_confirmed(steered: Steer) -> None:
         [line] = listed["data"]
         assert (line["text"], listed["total"]) == ("“Somebody is here.”", 1)
         assert line["before"].endswith("\nThe kitchen was dark.\n") and line["people"]
+        samples = [one["sample"]["text"] for one in cast.values()]
+        assert line["character"] and line["text"] not in samples, "a sample's speaker is sure"
         parts, eleanor = f"{at}/parts", cast["Eleanor"]["id"]
         assert client.patch(parts, json={"ids": [line["id"]], "character": eleanor}).json()["count"] == 1
         assert client.get(f"{at}/cast/lines?unsure=true").json()["total"] == 0

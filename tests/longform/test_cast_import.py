@@ -28,6 +28,10 @@ def test_listing_characters_stores_nothing(steered: Any) -> None:
     assert names["Mr Thornton"]["gender"] == "male"
     assert {entry["voice"] for entry in names.values()} <= {"anna", "bert"}
     assert names["Mr Thornton"]["sample"] == {"text": "“Then I shall wait, too,”"}
+    longer = f"{NOVEL}\n\nThe kitchen was dark.\n\n“Somebody is here, and he waits for us.”"
+    with served.client() as client:
+        listed = client.post(f"{PROJECTS}/characters", json={"input": longer}).json()["data"]
+    assert sum(one["lines"] for one in listed) == 6 and "Somebody" not in str([one["sample"] for one in listed])
 
 
 def test_casts_that_share_two_people_with_a_text_are_offered_as_earlier_books(steered: Any) -> None:
@@ -56,11 +60,16 @@ PLAY = "Thaddeus: Is anyone there?\n\nSiobhan: Nobody.\n\nCaptain Reyes: Then we
 def test_names_of_a_script_are_listed_and_become_characters(steered: Any) -> None:
     served, _ = steered()
     with served.client() as client:
+        letter = "Note: come in.\n\n" + "It rained all day. " * 9 + "\n\nIt rained on.\n\nIt stopped."
+        are_scripts = [
+            client.post(f"{PROJECTS}/preview", json={"input": text}).json()["script"]
+            for text in (PLAY, PLAY.replace("\n\n", "\n"), letter, NOVEL, "Note: come in.", "ROMEO. Ay.\n\nJULIET. No.")
+        ]
+        assert are_scripts == [True, True, False, False, False, True]
         answer = client.post(f"{PROJECTS}/characters", json={"input": PLAY}).json()["data"]
         assert [(entry["name"], entry["lines"]) for entry in answer] == [
             ("Thaddeus", 1), ("Siobhan", 1), ("Captain Reyes", 1),
         ]  # fmt: skip
-        letter = "Note: come in.\n\n" + "It rained all day. " * 9 + "\n\nIt rained on.\n\nIt stopped."
         assert client.post(f"{PROJECTS}/characters", json={"input": letter}).json()["data"] == []
         project = client.post(PROJECTS, json={"input": PLAY, "speakers": True, "cast": {"siobhan": "bert"}}).json()
         cast = client.get(f"{PROJECTS}/{project['id']}/cast").json()["data"]

@@ -6,7 +6,7 @@ import { readCast } from "../client/projects.js";
 import { element, setChildren } from "../lib/elements.js";
 import { once } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
-import { offerUndo } from "../trash/undo-toast.js";
+import { offerUndo, withdrawUndo } from "../trash/undo-toast.js";
 import { CharacterRow } from "./character-row.js";
 import { asSent, changed, foldedName, fromEarlier, merged, split } from "./people.js";
 
@@ -25,6 +25,8 @@ export class PeopleList {
   /** The project whose cast was taken over. */
   #earlier = "";
   #count = 0; // of ids
+  /** Steps that end with the preview. @type {ReturnType<typeof offerUndo>[]} */
+  #steps = [];
 
   /**
    * run: runs work and shows why it failed; hear: plays a voice.
@@ -52,6 +54,7 @@ export class PeopleList {
   }
 
   hide() {
+    this.#steps.splice(0).forEach(withdrawUndo);
     this.place.hidden = true;
     this.list.replaceChildren();
   }
@@ -126,12 +129,11 @@ export class PeopleList {
     this.#people = people;
     this.#draw();
     if (!words) return;
-    offerUndo(words, () => {
-      if (this.place.hidden) return; // imported or left since
+    this.#steps.push(offerUndo(words, () => {
       this.#people = before;
       undone();
       this.#draw();
-    });
+    }));
   }
 
   #showAll() {

@@ -81,15 +81,23 @@ export const speakParts = (id, parts, chapter = null) => ask(at(id, "/speak"), j
 export const orderProject = (id, verb) => ask(at(id, `/${verb}`), { method: "POST" });
 
 /** The address of a file of the finished parts; path may have a query. */
-export const fileAddress = (id, path) => address(at(id, `/${path}${path.includes("?") ? "&" : "?"}partial=true`));
+const filePath = (id, path) => at(id, `/${path}${path.includes("?") ? "&" : "?"}partial=true`);
+export const fileAddress = (id, path) => address(filePath(id, path));
+
+/** Returns {blob, name, parts}: a file, its name, and how many parts it has if the studio says so. Throws Refusal. */
+const readBlob = (path) => fetched(path, {}, async (response) => ({
+  blob: await response.blob(),
+  name: decodeURIComponent(/filename\*=UTF-8''(.+)$/.exec(response.headers.get("content-disposition") ?? "")?.[1] ?? "sample.mp3"),
+  parts: Number(response.headers.get("x-parts")) || null,
+}));
+
+/** Returns a file as {blob, name, parts}; path: as for fileAddress. Throws Refusal. */
+export const readFile = (id, path) => readBlob(filePath(id, path));
 
 /** Returns a sample as {blob, name}, with its file name; first, last: ids of parts, or null. Throws Refusal. */
-export async function readSample(id, first, last) {
+export function readSample(id, first, last) {
   const range = [["first", first], ["last", last]].map(([name, part]) => (part ? `&${name}=${encodeURIComponent(part)}` : "")).join("");
-  return fetched(at(id, `/sample?partial=true${range}`), {}, async (response) => ({
-    blob: await response.blob(),
-    name: decodeURIComponent(/filename\*=UTF-8''(.+)$/.exec(response.headers.get("content-disposition") ?? "")?.[1] ?? "sample.mp3"),
-  }));
+  return readBlob(at(id, `/sample?partial=true${range}`));
 }
 
 /** The audio of a part's take, for everybody who may see the project; a take's own address is only for the project's owner. */

@@ -1,6 +1,7 @@
 // The menu of a project's files, with the size and time to expect, and the progress of the one that is being made.
 
-import { fileAddress } from "../client/projects.js";
+import { fileAddress, readFile, readProject } from "../client/projects.js";
+import { Refusal } from "../client/refusal.js";
 import { jobs } from "../client/system.js";
 import { element } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
@@ -33,7 +34,17 @@ const PACE = { plain: 60, mastered: 25 };
 const STORE = "pace-1";
 const LEARNT = 5; // seconds that a file must take for its pace to count
 const LOOK = 1000; // ms between looks at the progress of a file
+const FETCHED = 64e6; // bytes: larger files are left to the browser, which writes them to the disk as they arrive
+const READ = 60_000; // ms allowed for the browser to read a file after the click
+const UNSEEN = 10; // looks after which a file whose job was never seen was made between two of them
 const MISSES = 3; // looks without the file's job, which begins with the request and pauses between measuring and writing
+
+/** Have the browser save a file. @param {{ blob: Blob, name: string }} file */
+export function saveFile({ blob, name }) {
+  const href = URL.createObjectURL(blob);
+  element("a", { href, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(href), READ);
+}
 
 export class FileMenu {
   /** As returned by the API last. @type {any} */
@@ -50,49 +61,68 @@ export class FileMenu {
     this.id = id;
     this.part("making").textContent = "";
     signal.addEventListener("abort", () => this.#makes.end());
-    offerMenu(part("download"), () => FILES.map(([path, words, rate]) => ({ words, note: this.#expected(rate), run: () => this.#download(path, words) })), signal);
+    offerMenu(part("download"), () => FILES.map(([path, words, rate]) => ({ words, note: this.#expected(rate), run: () => this.#make(path, words, rate) })), signal);
+  }
+
+  /** The estimated size of a file in bytes. @param {number} rate kB per second */
+  #bytes(rate) {
+    const { seconds, settings: { loudness, bitrate } } = this.project;
+    return 1000 * seconds * (rate || (bitrate ?? USUAL_RATES[loudness]) / 8);
   }
 
   /** Estimate the size of a file and the time until it is made. @param {number} [rate] kB per second */
   #expected(rate) {
     if (rate === undefined) return "";
-    const { seconds, settings: { loudness, bitrate } } = this.project;
-    const bytes = 1000 * seconds * (rate || (bitrate ?? USUAL_RATES[loudness]) / 8);
-    return phrase("project.file.expected", { size: size(bytes), duration: duration(seconds / kept(STORE, PACE)[this.#paceName]) });
+    return phrase("project.file.expected", { size: size(this.#bytes(rate)), duration: duration(this.project.seconds / kept(STORE, PACE)[this.#paceName]) });
   }
 
   get #paceName() {
     return this.project.settings.loudness === "none" ? "plain" : "mastered";
   }
 
-  /** The browser shows nothing until the file begins to arrive, which may take minutes for a book. */
-  #download(path, words) {
-    const { total, done } = this.project.parts;
-    const parts = total > done ? phrase("project.making.part", { count: done, total }) : "";
-    this.part("making").textContent = [phrase("project.making", { file: words }), parts].join(" ").trim();
-    element("a", { href: fileAddress(this.id, path), download: "" }).click();
-    this.#follow(words, parts);
+  /** Make a file and save it, and say how far it is and at its end what it has, or why it was refused. */
+  async #make(path, words, rate) {
+    const isWanted = this.#makes.begin();
+    try {
+      await this.#follow(path, words, rate, isWanted);
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem;
+      if (isWanted()) this.part("making").textContent = problem.why;
+    }
   }
 
-  /** Show how far the file is, and at its end what it has. */
-  async #follow(words, parts) {
-    const isWanted = this.#makes.begin();
-    let wasSeen = false;
+  /** The browser shows nothing until the file begins to arrive, which may take minutes for a book. Throws Refusal. */
+  async #follow(path, words, rate, isWanted) {
+    const { parts: { total, done } } = await readProject(this.id); // more may have been spoken since the last look
+    const say = (key, count, progress = "") => {
+      const parts = total > count ? phrase("project.making.part", { count, total }) : "";
+      if (isWanted()) this.part("making").textContent = [phrase(key, { file: words }), parts, progress].filter(Boolean).join(" ");
+    };
+    const isFetched = rate === undefined || this.#bytes(rate) < FETCHED;
+    const fetched = isFetched ? readFile(this.id, path) : null;
+    if (!isFetched) element("a", { href: fileAddress(this.id, path), download: "" }).click();
+    say("project.making", done);
     const [began, { seconds }, name] = [performance.now(), this.project, this.#paceName];
-    let took = 0; // seconds
-    for (let misses = 0; misses < MISSES; ) {
-      await new Promise((resolve) => {
+    let [took, misses, isSeen] = [0, 0, false]; // took: seconds
+    const most = () => (fetched ? Infinity : isSeen ? MISSES : UNSEEN);
+    while (misses < most()) {
+      const file = await Promise.race([fetched, new Promise((resolve) => {
         setTimeout(resolve, LOOK);
-      });
+      })].filter(Boolean));
+      if (file) {
+        saveFile(file);
+        say("project.made", file.parts ?? done);
+        break;
+      }
       const running = await jobs().catch(() => null);
-      if (!isWanted()) return;
+      if (!isWanted() && !fetched) return;
       const job = running?.find(({ kind, project }) => project === this.id && (kind === "file" || kind === "measure"));
       misses = job || !running ? 0 : misses + 1;
-      wasSeen ||= Boolean(job);
+      isSeen ||= Boolean(job);
       if (job) took = (performance.now() - began) / 1000;
-      if (job) this.part("making").textContent = [phrase("project.making", { file: words }), parts, jobProgress(job)].join(" ").trim();
+      if (job) say("project.making", done, jobProgress(job));
     }
+    if (!fetched) say("project.made", done);
     if (took > LEARNT) keep(STORE, { ...kept(STORE, PACE), [name]: seconds / took });
-    if (wasSeen) this.part("making").textContent = [phrase("project.made", { file: words }), parts].join(" ").trim();
   }
 }

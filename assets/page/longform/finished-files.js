@@ -2,7 +2,7 @@
 
 import { Latest } from "../lib/latest.js";
 import { addFeed, coverAddress, listFeeds, measureLoudness, putCover, readEpisodes, readPartIds, readSample, removeCover, removeFeed } from "../client/projects.js";
-import { FileMenu } from "./file-menu.js";
+import { FileMenu, saveFile } from "./file-menu.js";
 import { element } from "../lib/elements.js";
 import { listed, numeral, phrase } from "../lib/phrases.js";
 import { ShareDialog } from "../shell/share-dialog.js";
@@ -29,7 +29,6 @@ const LOCAL = /^(localhost|127\..*|\[::1\])$/; // host names that mean another m
 const PLAIN_COVERS = ["image/jpeg", "image/png"];
 const MOST_COVER = 4 * 2 ** 20; // bytes that the server accepts
 const COVER_SIDE = 3000; // pixels of a drawn cover, the most that podcast apps accept
-const READ = 60_000; // ms allowed for the browser to read a file after the click
 const MOST = 3; // chapters listed by name
 const silence = -90; // dB; a lower level is shown without a figure
 
@@ -163,10 +162,7 @@ export class FinishedFiles {
     });
     this.#setSampling(true);
     try {
-      const { blob, name } = await readSample(this.id, ...(await Promise.all(ids)));
-      const href = URL.createObjectURL(blob);
-      element("a", { href, download: name }).click();
-      setTimeout(() => URL.revokeObjectURL(href), READ);
+      saveFile(await readSample(this.id, ...(await Promise.all(ids))));
     } finally {
       this.#setSampling(false);
     }

@@ -28,7 +28,7 @@ export class ImportPreview extends EventTarget {
   #voices = [];
   #finds = new Latest();
   #isFinding = false;
-  #isCast = false; // whether it is a table that says who speaks
+  #isCast = false; // whether it is a script, or a table that says who speaks
   /** Names that precede a colon in the text. @type {string[]} */
   #names = [];
   /** Voices chosen by hand, by folded name. @type {Map<string, string>} */
@@ -114,7 +114,7 @@ export class ImportPreview extends EventTarget {
     if (!isLatest()) return;
     this.say("");
     this.#names = speakers(text, typeof source === "string" ? 1 : 2);
-    const isCast = preview.columns.some(({ role }) => role === "character");
+    const isCast = preview.script || preview.columns.some(({ role }) => role === "character");
     if (isCast !== this.#isCast) this.part("speakers").checked = this.#isCast = isCast;
     this.#show(preview);
     this.dispatchEvent(new CustomEvent("read"));

@@ -8,7 +8,8 @@ import { mountProse } from "./prose.js";
 
 /**
  * A panel from another folder. `mount` is called when the panel is first shown for a project, with an empty element and the
- * project's context; `open` and `close` of the object that it returns are called when the panel is shown and left.
+ * project's context; `open` and `close` of the object that it returns are called when the panel is shown and left, `follow` to
+ * show the playing part.
  *
  * @typedef {object} ProjectContext
  * @property {string} id of the project
@@ -24,7 +25,7 @@ import { mountProse } from "./prose.js";
  * @property {string} key
  * @property {string} words the label of its button
  * @property {boolean} [atOnce] mount it with the project, because it handles keys everywhere
- * @property {(container: HTMLElement, project: ProjectContext) => ({ open?: () => unknown, close?: () => unknown } | void)} mount
+ * @property {(container: HTMLElement, project: ProjectContext) => ({ open?: () => unknown, close?: () => unknown, follow?: () => Promise<unknown> } | void)} mount
  */
 
 /** Panels of other folders, in order: each a line `{ key: "cast", words: phrase("…"), mount: mountCast }`. @type {Panel[]} */
@@ -35,7 +36,7 @@ const PANELS = [
 ];
 
 export class Panels {
-  /** @type {Map<string, { open?: () => unknown, close?: () => unknown } | void>} */
+  /** @type {Map<string, { open?: () => unknown, close?: () => unknown, follow?: () => Promise<unknown> } | void>} */
   #mounted = new Map();
   #shown = "";
 
@@ -64,6 +65,11 @@ export class Panels {
 
   get shown() {
     return this.#shown;
+  }
+
+  /** Show the playing part in the panel shown; undefined if that has no parts, or shows them elsewhere. */
+  follow() {
+    return this.#mounted.get(this.#shown)?.follow?.();
   }
 
   show(key) {

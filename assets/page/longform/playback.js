@@ -20,32 +20,32 @@ export class Playback {
 
   /**
    * Play a part of the project, with the others as previous and next tracks; null: all parts with audio, one after the other, from where the listener stopped.
-   * If it is playing already, pause or resume it. Throws Refusal.
+   * If it is playing already, pause or resume it. isPlayedOn: the parts after it follow. Throws Refusal.
    */
-  async play(project, part) {
-    if (part ? this.heard?.part === part.id && this.heard.take === part.chosen : this.isPlayingAll) return this.nowPlaying.playOrPause();
+  async play(project, part, isPlayedOn = !part) {
+    const isIt = !part || (this.heard?.part === part.id && this.heard.take === part.chosen);
+    if (isIt && (isPlayedOn ? this.isPlayingAll : this.heard)) return this.nowPlaying.playOrPause();
     this.nowPlaying.player.wake();
     const isLatest = this.#plays.begin();
-    const [{ parts }, outline] = await Promise.all([readTimeline(this.id), part ? [] : readOutline(this.id)]);
+    const [{ parts }, outline] = await Promise.all([readTimeline(this.id), isPlayedOn ? readOutline(this.id) : []]);
     if (!isLatest()) return;
     const track = (placed) => this.track(placed, project);
     const placed = inARow(parts);
-    if (!part) return this.#playAll(placed, placed.map(track), outline);
-    const at = placed.findIndex(({ take }) => take === part.chosen);
+    const at = placed.findIndex(({ take }) => take === part?.chosen);
+    if (!part || (isPlayedOn && at >= 0)) return this.#playAll(placed, placed.map(track), outline, part ? { part: part.id, seconds: 0 } : stoppedAt(this.id));
     const one = track({ part: part.id, position: part.position, take: part.chosen });
     const row = at < 0 ? [one] : placed.map((other) => track({ ...other, pause: 0 })); // outdated audio is not in the timeline
     return this.nowPlaying.playRow(row, Math.max(at, 0), false);
   }
 
-  /** Play all parts from where the listener stopped, or else from the first. Throws Refusal. */
-  #playAll(placed, tracks, outline) {
-    const last = stoppedAt(this.id);
-    const at = placed.findIndex(({ part }) => part === last?.part);
+  /** Play all parts from a place in them, or else from the first. Throws Refusal. */
+  #playAll(placed, tracks, outline, from) {
+    const at = placed.findIndex(({ part }) => part === from?.part);
     const chapters = outline.flatMap(({ title, position, parts: { total } }) => {
       const first = placed.findIndex((one) => one.position >= position && one.position < position + total);
       return first < 0 ? [] : [{ words: title || phrase("project.chapter.none"), at: first }];
     });
-    return this.nowPlaying.play(tracks[Math.max(0, at)], at < 0 ? 0 : (last?.seconds ?? 0), { tracks, isPlayedOn: true, chapters });
+    return this.nowPlaying.play(tracks[Math.max(0, at)], at < 0 ? 0 : from.seconds, { tracks, isPlayedOn: true, chapters });
   }
 
   /** Play a voice's sample. Throws Refusal. */

@@ -109,6 +109,8 @@ export class Project extends EventTarget {
     on("inspect", "click", () => this.#inspect(this.part("inspector").hidden));
     on("hear", "click", () => this.#hearVoice());
     on("play-all", "click", () => this.#project && this.playback.play(this.#project, null));
+    on("playing", "click", () => this.panels.follow() ?? this.parts.goTo(this.playback.heard?.position ?? 0));
+    addEventListener("scroll", () => this.#offerPlaying(), { passive: true, signal });
     for (const type of ["show", "state"]) this.nowPlaying.addEventListener(type, () => this.#showPlaying(), { signal });
     this.#showPlaying();
     offerMenu(this.part("more"), () => this.#rarely(), signal);
@@ -225,7 +227,7 @@ export class Project extends EventTarget {
     this.part("progress").value = parts.done / parts.total;
     const isUnderWay = state === "running" || state === "paused";
     const missing = parts.new + parts.stale + parts.failed;
-    const wasPressed = document.activeElement === this.part("speak");
+    const focused = document.activeElement;
     this.part("speak").hidden = !missing;
     this.part("speak").classList.toggle("long-main", !isUnderWay);
     this.part("speak").textContent = parts.done ? phrase("project.speak", { count: missing }) : phrase("project.speak.all");
@@ -233,15 +235,25 @@ export class Project extends EventTarget {
     this.part("stale").textContent = phrase("project.speak.stale", { count: parts.stale });
     this.part("pause").hidden = this.part("cancel").hidden = !isUnderWay;
     showPlaying(this.part("pause"), state !== "paused", phrase(state === "paused" ? "project.resume" : "project.pause"));
+    this.#offerPlaying();
     this.part("play-all").hidden = !parts.done;
     this.part("play-all").classList.toggle("long-main", !missing);
-    if (wasPressed && !missing) this.part(isUnderWay ? "pause" : "play-all").focus();
+    const isGone = ["speak", "stale", "pause", "cancel"].some((name) => this.part(name) === focused && this.part(name).hidden);
+    if (isGone) this.part(isUnderWay ? "pause" : missing ? "speak" : "play-all").focus();
   }
 
   /** Make the button that plays all parts pause and resume them, so that a second click does not restart. */
   #showPlaying() {
     const { isPlayingAll, isPlaying } = this.playback;
+    this.#offerPlaying();
     this.part("play-all").textContent = phrase(!isPlayingAll ? (stoppedAt(this.id) ? "project.playAll.on" : "project.playAll") : isPlaying ? "project.playAll.pause" : "project.playAll.resume");
+  }
+
+  /** Offer to go to the playing part while it is out of view. */
+  #offerPlaying() {
+    const marked = [...this.part("project").querySelectorAll(".long-parts > [aria-current], .prose-text [data-playing]")].find((one) => one.checkVisibility());
+    const { top, bottom } = marked?.getBoundingClientRect() ?? { top: innerHeight, bottom: 0 };
+    this.part("playing").hidden = !this.playback.heard || (bottom > 0 && top < (document.getElementById("dock")?.getBoundingClientRect().top || innerHeight));
   }
 
   async #delete() {

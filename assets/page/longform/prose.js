@@ -5,8 +5,10 @@ import { Refusal } from "../client/refusal.js";
 import { element } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { phrase } from "../lib/phrases.js";
+import { isScrolling } from "../shell/opened.js";
 
 const AT_ONCE = 200; // parts per request
+const SEEN = 0.7; // share of the window in which the playing part is read on without scrolling; the player is below
 const MARKED = 10; // characters with a mark of their own: five lines under the words, each in two colours
 
 /**
@@ -40,6 +42,7 @@ export function marksOf(characters) {
 
 export class Prose {
   #looks = new Latest();
+  #isOpen = false;
   /** Elements with their part as `of`. @type {any[]} */
   #pieces = [];
 
@@ -55,15 +58,35 @@ export class Prose {
     container.append(element("div", { className: "long-bar prose-bar" }, [this.chapter, this.direct]), this.legend, element("p", { className: "quiet", textContent: phrase("prose.about") }), this.told, this.text);
     const { signal, playback: { nowPlaying } } = context;
     document.addEventListener("selectionchange", () => this.#offerDirection(), { signal });
-    for (const type of ["show", "state"]) nowPlaying.addEventListener(type, () => this.#mark(), { signal });
+    nowPlaying.addEventListener("state", () => this.#mark(), { signal });
+    nowPlaying.addEventListener("show", () => {
+      this.#mark();
+      if (this.#isOpen && !isScrolling() && getSelection()?.isCollapsed !== false) this.#attempt(this.follow());
+    }, { signal });
   }
 
   open() {
+    this.#isOpen = true;
     this.#attempt(this.#read());
   }
 
   close() {
+    this.#isOpen = false;
     this.#looks.end();
+  }
+
+  /** Show the playing part, in its chapter, unless it is in view. Throws Refusal. */
+  async follow() {
+    const { heard } = this.context.playback;
+    const at = this.chapters?.findLastIndex(({ position }) => position <= heard?.position) ?? -1;
+    if (at < 0) return;
+    if (at !== this.chapter.selectedIndex) {
+      this.chapter.selectedIndex = at;
+      await this.#show();
+    }
+    const piece = this.#pieces.find(({ of }) => of.id === heard.part);
+    const { top, bottom } = piece?.getBoundingClientRect() ?? { top: 0, bottom: 0 };
+    if (top < 0 || bottom > innerHeight * SEEN) piece?.scrollIntoView({ block: "center" });
   }
 
   /** @param {Promise<unknown>} work */
@@ -77,7 +100,7 @@ export class Prose {
     }
   }
 
-  /** Read chapters and cast, and show the chapter that was shown before, or the first. */
+  /** Read chapters and cast, and show the playing part, or else the chapter that was shown before, or the first. */
   async #read() {
     const isLatest = this.#looks.begin();
     const [chapters, { data: characters }] = await Promise.all([readOutline(this.context.id), readCast(this.context.id)]);
@@ -89,6 +112,7 @@ export class Prose {
     this.chapter.selectedIndex = Math.min(before, chapters.length - 1);
     this.chapter.hidden = chapters.length < 2;
     await this.#show();
+    await this.follow();
   }
 
   async #show() {
@@ -127,11 +151,11 @@ export class Prose {
     this.#mark();
   }
 
-  /** Play from a part on, unless its words have just been selected. */
+  /** Play from a part on to the end, unless its words have just been selected. */
   #press(target) {
     const piece = target.closest("[data-id]");
     if (!piece?.of.chosen || !(getSelection()?.isCollapsed ?? true)) return;
-    this.#attempt(this.context.playback.play(this.context.project(), piece.of));
+    this.#attempt(this.context.playback.play(this.context.project(), piece.of, true));
   }
 
   /** Arrow keys move from part to part, as only one of them is a tab stop; Enter and Space press it. */

@@ -3,6 +3,13 @@
 /** The element to keep in view until the next input. @type {Element | null} */
 let shown = null;
 
+const SCROLLED = 5000; // ms
+const SCROLLS = ["PageUp", "PageDown", "Home", "End", "ArrowUp", "ArrowDown"];
+let scrolledAt = -SCROLLED;
+
+/** Whether a person has scrolled in the last seconds, to look at something else. */
+export const isScrolling = () => performance.now() - scrolledAt < SCROLLED;
+
 /** Scroll an element into view, and again when the player grows. @param {Element | null} element */
 export function show(element) {
   shown = element;
@@ -19,6 +26,10 @@ export function isInView(control) {
 /** Show expanded content in any area: details, and elements controlled by a button with aria-expanded. */
 export function showOpened(dock) {
   for (const type of ["wheel", "touchstart", "pointerdown", "keydown"]) addEventListener(type, () => (shown = null), { capture: true, passive: true });
+  for (const type of ["wheel", "touchmove", "keydown", "pointerdown"]) addEventListener(type, (event) => {
+    const isScroll = event instanceof KeyboardEvent ? SCROLLS.includes(event.key) : type !== "pointerdown" || event.target === document.documentElement; // a scroll bar
+    if (isScroll) scrolledAt = performance.now();
+  }, { capture: true, passive: true });
   new ResizeObserver(() => shown && show(shown)).observe(dock);
   document.addEventListener("toggle", ({ target }) => target instanceof HTMLDetailsElement && target.open && show(target), true);
   document.addEventListener("click", ({ target }) => {

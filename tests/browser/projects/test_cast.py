@@ -144,7 +144,9 @@ def test_people_are_edited_before_the_import_and_known_in_the_next_book(studio: 
     card("Gregory").get_by_label("Gender of Gregory").select_option("neutral")
     card("Gregory").get_by_label("Voice of Gregory").select_option("anna")
     assert serious_violations(screen) == []
+    expect(area.locator("#undo-toast")).to_be_visible()
     import_it(area)
+    expect(area.locator("#undo-toast")).to_be_hidden()  # its steps ended with the preview
     id = screen.page.url.rpartition("/")[2]
     with studio.client() as client:
         cast = client.get(f"/v1/projects/{id}/cast").json()["data"]

@@ -71,6 +71,17 @@ def test_a_changed_table_updates_its_lines_and_files_keep_their_names(studio: Se
         page.get_by_role("menuitem", name="Zip of the changed parts").click()
     with zipfile.ZipFile(download.value.path()) as archive:
         assert archive.namelist() == ["manifest.csv", "line_000.wav"]
+    said = area.locator("[data-part=making]")
+    expect(said).to_have_text("“Zip of the changed parts” has been made. It has 1 part of 200.")
+    area.get_by_role("button", name="Download", exact=True).click()
+    page.get_by_role("menuitem", name="Zip of the changed parts").click()
+    expect(said).to_contain_text("no line has changed since the last zip of takes")
+    area.get_by_role("button", name="Parts", exact=True).click()
+    find = area.get_by_label("Find", exact=True)
+    find.fill("LINE_199")
+    expect(area.locator("[data-part=found]")).to_have_text("Found in 1 id.")
+    find.press("Enter")
+    expect(area.locator("[data-found]")).to_contain_text("line_199")
 
 
 @pytest.mark.parametrize(

@@ -166,6 +166,31 @@ def hear_it_on_from_where_it_stopped(screen: Screen, area: Locator) -> None:
     expect(screen.page.locator("#dock")).to_have_attribute("data-state", "over")
     expect(area.get_by_role("button", name="Play all")).to_be_visible()  # heard to the end
     assert screen.page.evaluate("navigator.mediaSession.metadata.title").startswith("My table, part")
+    read_along_in_prose(screen, area)
+
+
+def read_along_in_prose(screen: Screen, area: Locator) -> None:
+    """A sentence plays to the end of the project; the reading view follows, and a button leads back to the playing part."""
+    screen.page.evaluate("marked.length = 0")
+    area.get_by_role("button", name="Read", exact=True).click()
+    screen.page.add_style_tag(content="#area-longform .prose-text p { margin-bottom: 100vh }")
+    pieces = area.locator(".prose-text [role=button]")
+    pieces.first.click()
+    expect(screen.page.locator("#dock")).to_have_attribute("data-state", "over")
+    assert screen.page.evaluate("marked") == [0, 1, 2]
+    expect(pieces.nth(2)).to_be_in_viewport()
+    screen.page.evaluate(
+        """studio.nowPlaying.addEventListener("moved", () => studio.nowPlaying.pause(), { once: true }); scrollTo(0, 0)"""
+    )
+    pieces.nth(2).dispatch_event("click")
+    expect(screen.page.locator("#dock")).to_have_attribute("data-state", "paused")
+    screen.page.mouse.wheel(0, -9999)
+    there = area.get_by_role("button", name="Go to the playing part")
+    there.click()
+    expect(pieces.nth(2)).to_be_in_viewport()
+    expect(there).to_be_hidden()
+    area.get_by_role("button", name="Parts", exact=True).click()
+    expect(there).to_be_hidden()
 
 
 def test_project_stores_its_setting_for_reading_numbers(steered: Steer, open_page: Open) -> None:
@@ -227,6 +252,8 @@ def test_texts_are_imported_or_pasted_assigned_voices_and_partly_spoken(studio: 
         {"name": "play.txt", "mimeType": "text/plain", "buffer": play}
     )
     who = area.get_by_role("group", name="Who speaks")
+    expect(who.locator("[data-part=people] .cast-list > li")).to_have_count(3)  # a script, so its names are characters
+    area.get_by_label("Find the speakers").uncheck()
     expect(who.locator("select")).to_have_count(2)
     who.get_by_label("Voice of Bo").select_option("bert")
     import_it(area)

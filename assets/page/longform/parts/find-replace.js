@@ -9,6 +9,11 @@ import { offerUndo } from "../../trash/undo-toast.js";
 
 const WAIT = 250; // ms after the last key press
 
+/** Say how often the words were found in texts, and in ids of a table. */
+const foundWords = (count, parts, ids) => [
+  ...(count ? [phrase("project.found", figures(count, parts))] : []), ...(ids ? [phrase("project.found.ids", { count: ids })] : []),
+].join(" ") || phrase("project.found.none");
+
 const figures = (count, parts) => ({ times: phrase("project.times", { count }), parts: phrase("project.parts", { count: parts }) });
 
 export class FindReplace {
@@ -17,7 +22,7 @@ export class FindReplace {
   #counted = Promise.resolve(); // resolves when the latest count has ended
   /** Positions of the parts that contain the words. @type {number[]} */
   #positions = [];
-  #figures = { times: "", parts: "" };
+  #summary = "";
   #at = -1; // index in #positions; -1: none
 
   /** ready(): resolves when edited texts are saved; changed(): called after replacing; found(): when `pattern` changes; go(position, isEntered): shows a part; isEntered: focuses its text. */
@@ -103,8 +108,7 @@ export class FindReplace {
   }
 
   #tell() {
-    const summary = phrase("project.found", this.#figures);
-    this.#say(this.#at < 0 ? summary : `${phrase("project.found.at", { number: this.#at + 1, count: this.#positions.length })} · ${summary}`);
+    this.#say(this.#at < 0 ? this.#summary : `${phrase("project.found.at", { number: this.#at + 1, count: this.#positions.length })} · ${this.#summary}`);
   }
 
   /** Count once typing stops; replacing is disabled until then. */
@@ -127,11 +131,10 @@ export class FindReplace {
     [this.#positions, this.#at] = [[], -1];
     if (!query.find) return this.#say("");
     await this.#attempt(async () => {
-      const { count, parts, positions } = await replaceWords(this.id, { ...query, dry_run: true });
+      const { count, parts, ids, positions } = await replaceWords(this.id, { ...query, dry_run: true });
       if (!isLatest() || this.signal.aborted) return;
-      [this.#positions, this.#figures] = [positions, figures(count, parts)];
-      if (count) this.#tell();
-      else this.#say(phrase("project.found.none"));
+      [this.#positions, this.#summary] = [positions, foundWords(count, parts, ids)];
+      this.#tell();
       this.part("replace").disabled = !count;
     });
   }

@@ -158,7 +158,7 @@ export class PartsPanel {
     on("settle", (part, { isMine }) => this.changes.settle(part, isMine));
     on("again", (part) => this.changes.after(() => speakParts(this.of.id, [part.id])));
     row.addEventListener("compare", () => this.comparison.begin(row.part));
-    on("play", (part) => this.of.playback.play(this.of.project(), part));
+    on("play", (part) => this.of.playback.play(this.of.project(), part, this.of.playback.isPlayingAll));
     on("arrange", (part, order) => this.changes.after(() => this.#arrange(row, part, order)));
     row.addEventListener("select", ({ detail }) => {
       const { id } = row.part;
