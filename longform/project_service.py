@@ -289,6 +289,7 @@ class ProjectService:
             narrator=project.settings.narrator,
             year=project.settings.year,
             language=project.settings.language or _guessed_language(timeline),
+            genre="Podcast" if project.settings.loudness == "podcast" else "Audiobook",
             cover=self._projects.cover(project_id, owner_filter),
             chapters=tuple((title, seconds(start), seconds(end)) for title, start, end in timeline.chapters),
         )

@@ -38,6 +38,7 @@ class Tags:
     """Track number from 1, and the number of tracks."""
     language: str = ""
     """BCP 47, such as en or pt-BR."""
+    genre: str = "Audiobook"  # left out without an album
     cover: Cover | None = None
     chapters: tuple[tuple[str, float, float], ...] = ()
     """Title, start and end in seconds."""
@@ -47,7 +48,7 @@ class Tags:
         """The tags by FFmpeg's names; audiobooks have their narrator as composer."""
         track = f"{self.track[0]}/{self.track[1]}" if self.track else ""
         tags = {"title": self.title, "artist": self.author, "album_artist": self.author, "album": self.album}
-        tags |= {"track": track, "language": self.language, "genre": "Audiobook" if self.album else ""}
+        tags |= {"track": track, "language": self.language, "genre": self.genre if self.album else ""}
         tags |= {"composer": self.narrator, "date": "" if self.year is None else str(self.year)}
         return {name: value for name, value in tags.items() if value}
 

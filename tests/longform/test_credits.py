@@ -51,8 +51,13 @@ def test_credits_are_parts_and_follow_the_project_metadata(steered: Steer) -> No
         names = [chapter["metadata"]["title"] for chapter in file.chapters()]
         assert names == ["Opening credits", "A Book", "Closing credits"]
         assert (file.metadata["composer"], file.metadata["date"]) == ("Zoë", "2026")
-    with av.open(io.BytesIO(fetch(served, project, "audio?format=mp3")), "r") as file:
-        assert (file.metadata["composer"], file.metadata["date"]) == ("Zoë", "2026")
+    genres = []
+    for standard in ("none", "podcast"):
+        settings(served, project, loudness=standard)
+        with av.open(io.BytesIO(fetch(served, project, "audio?format=mp3")), "r") as file:
+            assert (file.metadata["composer"], file.metadata["date"]) == ("Zoë", "2026")
+            genres.append(file.metadata["genre"])
+    assert genres == ["Audiobook", "Podcast"]
 
 
 def test_edited_credits_stay_until_their_template_is_changed_or_cleared(steered: Steer) -> None:

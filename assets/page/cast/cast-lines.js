@@ -11,6 +11,7 @@ const PAGE = 50;
 const AT_ONCE = 200; // lines per request when all are read, the most that the server sends: each request costs it as much as all lines
 const LIKELY = 0.6; // below it, about every second guess is wrong
 const KEYS = 9; // characters with their own key
+const KEYED = /^(?:[0-9]|u|Enter|ArrowUp|ArrowDown)$/i;
 
 /** Fires "decided" after each change. */
 export class CastLines extends EventTarget {
@@ -22,6 +23,8 @@ export class CastLines extends EventTarget {
   #characters = [];
   #lines = [];
   #at = 0;
+  /** Ends with the work of the keys pressed so far. @type {Promise<unknown>} */
+  #pressed = Promise.resolve();
   /** Lines with their values before each change, latest last. @type {any[]} */
   #done = [];
 
@@ -156,21 +159,24 @@ export class CastLines extends EventTarget {
   }
 
   #press(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target instanceof HTMLSelectElement) return;
-    const line = this.#lines[this.#at];
-    const isButton = event.target instanceof HTMLButtonElement;
-    /** @type {Record<string, () => unknown>} */
-    const keys = {
-      ArrowDown: () => this.#go(this.#at + 1), ArrowUp: () => this.#go(this.#at - 1),
-      u: () => this.run(() => this.#undo()), 0: () => this.run(() => this.#decide(line, { character: "" })),
-    };
-    if (!isButton) keys.Enter = () => this.run(() => this.#accept(line));
-    for (const [i, one] of this.#ordered(line).slice(0, KEYS).entries()) keys[i + 1] = () => this.run(() => this.#decide(line, { character: one.id }));
-    const work = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
-    if (!work) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target instanceof HTMLSelectElement || !KEYED.test(event.key)) return;
+    if (event.key === "Enter" && event.target instanceof HTMLButtonElement) return;
     event.preventDefault();
     event.stopPropagation();
-    work();
+    const work = () => this.#work(event.key.toLowerCase());
+    this.#pressed = this.#pressed.then(work, work); // a key is for the line that those before it lead to
+  }
+
+  /** Do what a key says for the current line. @param {string} key */
+  #work(key) {
+    const line = this.#lines[this.#at];
+    /** @type {Record<string, () => unknown>} */
+    const keys = {
+      arrowdown: () => this.#go(this.#at + 1), arrowup: () => this.#go(this.#at - 1), enter: () => this.run(() => this.#accept(line)),
+      u: () => this.run(() => this.#undo()), 0: () => this.run(() => this.#decide(line, { character: "" })),
+    };
+    for (const [i, one] of this.#ordered(line).slice(0, KEYS).entries()) keys[i + 1] = () => this.run(() => this.#decide(line, { character: one.id }));
+    return keys[key]?.();
   }
 
   #go(number, hasFocus = true) {

@@ -27,7 +27,8 @@ const FILES = [
   ["zip", phrase("project.file.zip"), WAV],
   ["zip?changed=true", phrase("project.file.changed")],
 ];
-const USUAL_RATES = { none: 128, podcast: 128, acx: 192 }; // kbit/s of an MP3, by loudness
+/** kbit/s of an MP3, by loudness. @type {Record<string, number>} */
+export const USUAL_RATES = { none: 128, podcast: 128, acx: 192 };
 // Seconds of sound that a file takes in per second, until this browser has seen one being made: half of what one core encodes
 // as MP3. For a loudness standard the sound is measured too, before and after the adjustment.
 const PACE = { plain: 60, mastered: 25 };

@@ -2,7 +2,7 @@
 
 import { Latest } from "../lib/latest.js";
 import { addFeed, coverAddress, listFeeds, measureLoudness, putCover, readEpisodes, readPartIds, readSample, removeCover, removeFeed } from "../client/projects.js";
-import { FileMenu, saveFile } from "./file-menu.js";
+import { FileMenu, saveFile, USUAL_RATES } from "./file-menu.js";
 import { element } from "../lib/elements.js";
 import { listed, numeral, phrase } from "../lib/phrases.js";
 import { ShareDialog } from "../shell/share-dialog.js";
@@ -200,6 +200,7 @@ export class FinishedFiles {
       if (field.type === "checkbox") field.checked = settings[name];
       else field.value = settings[name] ?? "";
     }
+    this.part("bitrate").options[0].textContent = `${phrase("project.bitrate.auto")} (${USUAL_RATES[settings.loudness]} kbit/s)`;
     for (const name of ["sample-first", "sample-last"]) this.part(name).max = parts.total;
     this.part("sample").disabled = !parts.done || this.#isSampling;
     this.part("measure").hidden = !parts.done;

@@ -57,7 +57,7 @@ export class ImportPreview extends EventTarget {
       this.#encoding = target.value;
       if (this.#source !== null) run(() => this.#read());
     });
-    part("speakers").addEventListener("change", () => this.#source !== null && run(() => this.#offerCast()));
+    part("speakers").addEventListener("change", () => this.#source !== null && run(() => this.#offerCast(true)));
     part("voice").addEventListener("change", () => part("speakers").checked && this.#source !== null && run(() => this.#offerCast()));
     const recount = onceMore(() => this.#source !== null && part("speakers").checked && run(() => this.#offerCast()));
     part("import-all").addEventListener("change", ({ target }) => this.#boxes.forEach((box) => (box.checked = target.checked)));
@@ -177,8 +177,8 @@ export class ImportPreview extends EventTarget {
     Object.assign(this.part("import-all"), { checked: ticked.length === chapters.length, indeterminate: ticked.length > 0 && ticked.length < chapters.length });
   }
 
-  /** Show the speakers in the ticked chapters: characters found by the studio, or else names before colons. Throws Refusal. */
-  async #offerCast() {
+  /** Show the speakers in the ticked chapters: characters found by the studio, or else names before colons. isAsked: just now, so scroll to them. Throws Refusal. */
+  async #offerCast(isAsked = false) {
     const isLatest = this.#finds.begin();
     if (!this.part("speakers").checked) {
       this.say("");
@@ -187,7 +187,6 @@ export class ImportPreview extends EventTarget {
       return this.#showCast(this.#names.filter((name) => !voiceNamed(name, this.#voices)).slice(0, MOST_NAMES));
     }
     const chapters = this.#ticked;
-    const isFirst = this.part("cast").hidden;
     this.#find(true);
     this.say(phrase("longform.speakers.finding"));
     try {
@@ -199,7 +198,7 @@ export class ImportPreview extends EventTarget {
       this.part("cast").hidden = !data.length;
       this.part("who-about").textContent = phrase("longform.speakers.about");
       this.people.show(data, earlier, this.#voices, (name) => this.#chosen.get(folded(name)));
-      if (isFirst) this.part("cast").scrollIntoView({ block: "nearest" });
+      if (isAsked) this.part("cast").scrollIntoView({ block: "nearest" });
     } finally {
       if (isLatest()) this.#find(false);
     }

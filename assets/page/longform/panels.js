@@ -19,6 +19,7 @@ import { mountProse } from "./prose.js";
  * @property {() => Promise<unknown>} changed to call after changing parts: reads the project, its map and its list again
  * @property {(position: number) => Promise<void>} goToPart shows the part at a position in the panel of parts
  * @property {(parts: any[]) => Promise<void>} direct selects these parts in the panel of parts
+ * @property {() => void} marked to call once the playing part is marked
  * @property {() => any} project the project as last returned by the API, or null
  *
  * @typedef {object} Panel

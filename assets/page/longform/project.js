@@ -55,7 +55,7 @@ export class Project extends EventTarget {
     });
     this.notice = new DoneNotice(signal);
     this.panels = new Panels(part("project"), part("panels"), {
-      id, voices, signal, project, playback: this.playback, changed: look, goToPart: (position) => this.parts.goTo(position), direct: (parts) => this.parts.direct(parts),
+      id, voices, signal, project, playback: this.playback, changed: look, goToPart: (position) => this.parts.goTo(position), direct: (parts) => this.parts.direct(parts), marked: () => this.#offerPlaying(),
     });
     this.#inspect(innerWidth >= ROOMY);
     this.part("dictionary").open = false;
@@ -253,7 +253,8 @@ export class Project extends EventTarget {
   #offerPlaying() {
     const marked = [...this.part("project").querySelectorAll(".long-parts > [aria-current], .prose-text [data-playing]")].find((one) => one.checkVisibility());
     const { top, bottom } = marked?.getBoundingClientRect() ?? { top: innerHeight, bottom: 0 };
-    this.part("playing").hidden = !this.playback.heard || (bottom > 0 && top < (document.getElementById("dock")?.getBoundingClientRect().top || innerHeight));
+    const isElsewhere = !["parts", "read"].includes(this.panels.shown);
+    this.part("playing").hidden = !this.playback.heard || isElsewhere || (bottom > 0 && top < (document.getElementById("dock")?.getBoundingClientRect().top || innerHeight));
   }
 
   async #delete() {

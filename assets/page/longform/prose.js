@@ -196,6 +196,7 @@ export class Prose {
   #mark() {
     const { heard } = this.context.playback;
     for (const piece of this.#pieces) piece.toggleAttribute("data-playing", piece.of.id === heard?.part);
+    this.context.marked();
   }
 }
 

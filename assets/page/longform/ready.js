@@ -38,8 +38,9 @@ export function showReady(place, { parts, cover, settings }, { chapters, image, 
     [Boolean(settings.opening_credits), "opening_credits", phrase("ready.opening")],
     [Boolean(settings.closing_credits), "closing_credits", phrase("ready.closing")],
   ];
+  const isEpisode = settings.loudness === "podcast"; // which needs no credits
   const isBook = !Object.values(settings.columns ?? {}).includes("id"); // else a table whose lines become files
-  const missing = checks.filter(([isThere, name]) => !isThere && (isBook || !OF_BOOKS.includes(name)));
+  const missing = checks.filter(([isThere, name]) => !isThere && (isBook || !OF_BOOKS.includes(name)) && !(isEpisode && name.endsWith("_credits")));
   const key = JSON.stringify(missing);
   if (place.dataset.shown === key) return; // a press on a line is not lost
   place.dataset.shown = key;

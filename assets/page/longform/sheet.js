@@ -58,10 +58,14 @@ export function updateFromFile(id, run, tell) {
     const [file] = field.files;
     const plan = await updateFromTable(id, file, false);
     if (!plan.lines.length) return tell(phrase("sheet.same", { count: plan.same }));
-    if (await agreed(plan, file.name)) await updateFromTable(id, file, true);
+    if (!(await agreed(plan, file.name))) return;
+    await updateFromTable(id, file, true);
+    tell(sumOf(plan));
   }));
   field.click();
 }
+
+const sumOf = ({ changed, added, gone, same }) => phrase("sheet.sum", { changed: numeral(changed), added: numeral(added), gone: numeral(gone), same: numeral(same) });
 
 /** @returns {Promise<boolean>} */
 function agreed(plan, name) {
@@ -73,12 +77,11 @@ function agreed(plan, name) {
       : [before && element("del", { textContent: before }), " ", after && element("ins", { textContent: after })].filter(Boolean)),
   ]);
   const heads = ["sheet.role.id", "sheet.change", "sheet.what"].map((key) => element("th", { scope: "col", textContent: phrase(/** @type {import("../lib/phrases.js").Key} */ (key)) }));
-  const sum = phrase("sheet.sum", { changed: numeral(plan.changed), added: numeral(plan.added), gone: numeral(plan.gone), same: numeral(plan.same) });
   const button = (value, words, className) => element("button", { value, textContent: words, className });
   const dialog = element("dialog", { className: "dialog sheet-update" }, [
     element("form", { method: "dialog" }, [
       element("h2", { textContent: phrase("sheet.update.title", { name }) }),
-      element("p", { textContent: sum }),
+      element("p", { textContent: sumOf(plan) }),
       element("p", { className: "quiet", textContent: phrase("sheet.update.about") }),
       element("div", { className: "sheet-scroll", tabIndex: 0, role: "region", ariaLabel: phrase("sheet.table") }, [
         element("table", {}, [element("thead", {}, [element("tr", {}, heads)]), element("tbody", {}, plan.lines.slice(0, MOST).map(row))]),

@@ -183,9 +183,10 @@ def test_unsure_lines_are_decided_by_single_keys(studio: Served, open_page: Open
     press("u")
     expect(lines.nth(0)).to_contain_text("Probably")
     expect(lines.nth(0)).to_be_focused()
-    press("0")
+    lines.nth(0).evaluate(  # faster than the studio answers
+        """(line) => ["0", "Enter"].forEach((key) => line.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true })))"""
+    )
     expect(lines.nth(0)).to_contain_text("Decided: Narrator")
-    press("Enter")
     expect(lines.nth(1)).to_contain_text("Decided:")
     expect(area.locator(".cast-bar button").first).to_be_hidden()
     assert serious_violations(screen) == []

@@ -63,6 +63,7 @@ def test_a_changed_table_updates_its_lines_and_files_keep_their_names(studio: Se
     assert serious_violations(screen) == []
     dialog.get_by_role("button", name="Update", exact=True).click()
     expect(rows(area).first.get_by_role("textbox")).to_have_value("Line zero.")
+    expect(area.locator("[data-part=told]")).to_have_text("1 changed · 1 new · 1 gone · 198 the same")
     rows(area).first.get_by_role("button", name="Speak part 1").click()
     expect(rows(area).first).to_contain_text("Done")
     area.get_by_role("button", name="Files", exact=True).click()
@@ -75,13 +76,13 @@ def test_a_changed_table_updates_its_lines_and_files_keep_their_names(studio: Se
     expect(said).to_have_text("“Zip of the changed parts” has been made. It has 1 part of 200.")
     area.get_by_role("button", name="Download", exact=True).click()
     page.get_by_role("menuitem", name="Zip of the changed parts").click()
-    expect(said).to_contain_text("no line has changed since the last zip of takes")
+    expect(said).to_contain_text("No line has changed since the last zip of takes")
     area.get_by_role("button", name="Parts", exact=True).click()
     find = area.get_by_label("Find", exact=True)
-    find.fill("LINE_199")
+    find.fill("LINE_198")
     expect(area.locator("[data-part=found]")).to_have_text("Found in 1 id.")
     find.press("Enter")
-    expect(area.locator("[data-found]")).to_contain_text("line_199")
+    expect(area.locator("[data-found]")).to_contain_text("line_198")
 
 
 @pytest.mark.parametrize(
