@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
 from dotenv import dotenv_values
+from dotenv.parser import parse_stream
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
@@ -24,6 +25,8 @@ log = logging.getLogger(__name__)
 
 PREFIX = "STUDIO_"
 ENV_FILE = ".env"
+ENCODING = "utf-8-sig"
+"""UTF-8, also as Notepad writes it."""
 UNPREFIXED = ("MODEL", "PORT", "FISH_KVCACHE_ATTN")
 """Settings that also work without the prefix, because platforms and fish-speech users set them."""
 
@@ -254,6 +257,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(
         env_prefix=PREFIX,
         env_file=ENV_FILE,
+        env_file_encoding=ENCODING,
         env_ignore_empty=True,
         extra="ignore",  # `load` warns about unknown names
         frozen=True,
@@ -333,7 +337,8 @@ class Settings(BaseSettings):
     @classmethod
     def load(cls) -> Settings:
         """Read the settings and warn about unknown names. Raises SettingsError for an invalid value."""
-        variables = {**dotenv_values(ENV_FILE), **os.environ}
+        _check_file()
+        variables = {**dotenv_values(ENV_FILE, encoding=ENCODING), **os.environ}
         _check_names(variables, [name.upper() for name in cls.model_fields])
         try:
             return cls()
@@ -374,6 +379,22 @@ class Settings(BaseSettings):
         """The name that STUDIO_API_KEYS gives a caller; None without one."""
         kind, _, name = caller.partition(" ")
         return name if kind == "owner" and name in {key.name for key in self.api_keys} else None
+
+
+def _check_file() -> None:
+    """Raises SettingsError if .env, or a line of it, cannot be read: its keys may be what is missing then."""
+    try:
+        with open(ENV_FILE, encoding=ENCODING) as file:
+            unread = [binding.original.line for binding in parse_stream(file) if binding.error]
+    except (OSError, UnicodeDecodeError) as error:
+        if not os.path.lexists(ENV_FILE):
+            return
+        why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
+        raise SettingsError(
+            f"{ENV_FILE} cannot be read: {why}; save it as a text file in UTF-8, or remove it"
+        ) from None
+    if unread:
+        raise SettingsError(f'line {unread[0]} of {ENV_FILE} cannot be read; lines are NAME=value or NAME="value"')
 
 
 def _check_names(variables: Mapping[str, str | None], fields: list[str]) -> None:

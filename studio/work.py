@@ -158,8 +158,7 @@ class WorkQueue:
 
     @asynccontextmanager
     async def turn(self, caller: str, patient: bool = False) -> AsyncIterator[ThreadTurn]:
-        """Wait for a place in the queue, then for a turn. ``patient``: for work with another limit, which
-        takes no place.
+        """Wait for a place in the queue, then for a turn. ``patient``: takes no place, as it has another limit.
 
         Raises QueueFull, TooManyRequests.
         """

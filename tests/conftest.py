@@ -18,9 +18,11 @@ clean()  # before any module reads a variable
 # torch is imported where it is used: a process that only distributes the tests does not need it.
 
 BEGIN_FIRST = (
-    {"test_journey.py", "test_looks.py", "test_longform.py", "test_new_voice.py", "test_voices.py"}  # of the browser's
+    {"test_models.py", "test_demo.py", "test_client_files.py", "test_journey.py", "test_looks.py"}  # of the browser's
+    | {"test_longform.py", "test_new_voice.py", "test_voices.py"}
+    | {"test_patterns.py", "test_event_loop.py", "test_document_growth.py", "test_library.py", "test_codec.py"}
+    | {"test_kernels.py", "test_switching.py", "test_document.py", "test_node.py", "test_cpu_frame.py"}
     | {"test_frame.py", "test_compilation.py", "test_soak.py", "test_command.py", "test_wheel.py"}
-    | {"test_event_loop.py", "test_patterns.py", "test_document.py"}
 )
 """Slow files: if they began late, one worker would wait for another at the end."""
 

@@ -26,7 +26,7 @@ def hasten() -> None:
     signatures: dict[Hashable, inspect.Signature] = {}
     kept: dict[int, object] = {}  # objects compared by identity must not be freed
 
-    def code_of(call: Callable[..., Any]) -> Hashable:
+    def code_of(call: Any) -> Hashable:
         """A key shared by functions with the same parameters; None for anything but a function."""
         key: list[Hashable] = []
         while call is not None:

@@ -80,7 +80,7 @@ class Loop:
         self._thread.start()
 
     def check_room(self, owner: str) -> None:
-        """Check that `submit` would accept an owner's row now, before one is built. Raises EngineFull, EngineStopped."""
+        """Check that `submit` would accept an owner's row now, before one is built. Raises its errors."""
         with self._lock:
             self._check_accepting(owner)
 

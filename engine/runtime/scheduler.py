@@ -51,8 +51,10 @@ class LoopTurn:
 
 
 class Scheduler:
-    """Rows wait in one queue and hold a slot from admission to end. Next is the waiting owner with the fewest slots; among
-    equals, not the owner whose row has just ended, then the first."""
+    """Rows wait in one queue and hold a slot from admission to end.
+
+    Next is the waiting owner with the fewest slots; among equals, not the one whose row has just ended, then the first.
+    """
 
     def __init__(self, slots: int) -> None:
         self._slots = slots

@@ -41,6 +41,13 @@ _SPOT = (
 )
 _SOUND = "coalesce(voice_id, takes.voice), takes.voice, takes.seconds, level, pace, print"
 _COLUMNS = ("kind", "weight", "start", "end", "first", "last", "heard")
+_ADD_DRIFT = (
+    'insert into findings (id, take, kind, weight, start, "end", first, last, heard)'
+    " select :id, take, :kind, :weight, :start, :end, :first, :last, :heard from checked_takes"
+    " where take = :take and checked = :checked"
+    " and not exists (select 1 from findings where take = :take and kind = :kind)"
+)
+"""Adds a finding to a take whose check is still the one that was compared, unless another call has added it."""
 
 
 class Proofs:
@@ -108,25 +115,32 @@ class Proofs:
 
         ``delays``: by the ids of parts, the seconds by which they begin after their own start.
         """
-        query = f"select takes.n, part_id, length(takes.text), {_SOUND} from {_CHECKED} where {_CURRENT}"
-        with self._store.writing() as db:
+        query = f"select takes.n, checked, part_id, length(takes.text), {_SOUND} from {_CHECKED} where {_CURRENT}"
+        with self._store.reading() as db:
             rows = db.execute(query, [project_id]).fetchall()
-            takes = [TakeSound(*row[3:]) for row in rows]
-            query = f"select take, kind, id from findings where kind in {DRIFTS} and take in"
+            query = f"select take, kind, id, heard from findings where kind in {DRIFTS} and take in"
             numbers = json.dumps([row[0] for row in rows])
             found = db.execute(f"{query} (select value from json_each(?))", [numbers]).fetchall()
-            existing = {(take, kind): spot for take, kind, spot in found}
-            drifts = UsualSound(takes).findings(takes)
-            for (number, part_id, length, *_), sound, findings in zip(rows, takes, drifts, strict=True):
-                if (delay := delays.get(part_id, 0.0)) > LATE:
-                    findings.append(ProofFinding("late", LATE_WEIGHT, 0.0, sound.seconds, heard=f"+{delay:.1f} s"))
-                for finding in findings:
-                    if (spot := existing.pop((number, finding.kind), None)) is None:
-                        _add(db, number, _whole(finding, length))
-                    else:
-                        db.execute("update findings set heard = ? where id = ?", [finding.heard, spot])
-            for spot in existing.values():
-                db.execute("delete from findings where id = ?", [spot])
+        takes = [TakeSound(*row[4:]) for row in rows]
+        former = {(take, kind): spot for take, kind, *spot in found}
+        added, changed = [], []
+        drifts = UsualSound(takes).findings(takes)
+        for (number, checked, part_id, length, *_), sound, findings in zip(rows, takes, drifts, strict=True):
+            if (delay := delays.get(part_id, 0.0)) > LATE:
+                findings.append(ProofFinding("late", LATE_WEIGHT, 0.0, sound.seconds, heard=f"+{delay:.1f} s"))
+            for finding in findings:
+                spot, heard = former.pop((number, finding.kind), (None, None))
+                if spot is None:
+                    added.append(_row(number, _whole(finding, length)) | {"checked": checked})
+                elif heard != finding.heard:
+                    changed.append((finding.heard, spot))
+        gone = [(spot,) for spot, _ in former.values()]
+        if not (added or changed or gone):
+            return
+        with self._store.writing() as db:  # all is known by now, as it takes seconds in a long book
+            db.conn.executemany("update findings set heard = ? where id = ?", changed)
+            db.conn.executemany("delete from findings where id = ?", gone)
+            db.conn.executemany(_ADD_DRIFT, added)
 
     def usual_sound(self, project_id: str) -> UsualSound:
         """The usual level, pace and sound in a project, from its checked takes."""
@@ -231,10 +245,14 @@ class Proofs:
 
 
 def _add(db: Database, take: int, finding: ProofFinding, accepted: bool = False) -> str:
-    spot_id = f"spot_{secrets.token_hex(12)}"
-    row: dict[str, Any] = {name: getattr(finding, name) for name in _COLUMNS}
-    db.table("findings").insert({"id": spot_id, "take": take, "accepted": int(accepted)} | row)
-    return spot_id
+    row = _row(take, finding, accepted)
+    db.table("findings").insert(row)
+    return str(row["id"])
+
+
+def _row(take: int, finding: ProofFinding, accepted: bool = False) -> dict[str, Any]:
+    figures = {name: getattr(finding, name) for name in _COLUMNS}
+    return {"id": f"spot_{secrets.token_hex(12)}", "take": take, "accepted": int(accepted)} | figures
 
 
 def _finding(row: dict[str, Any]) -> ProofFinding:

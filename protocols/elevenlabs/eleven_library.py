@@ -180,17 +180,22 @@ class ElevenLibraryRoutes(ClientVoices):
 
     async def search(self, request: Request, query: Annotated[Search, Depends()]) -> JSONResponse:
         """Voices, paged; ``search`` finds words of their names, descriptions and tags."""
-        voices = await to_thread.run_sync(query.voices, partial(self.voices_of, request))
         stop = query.next_page_token + query.page_size
-        has_more = stop < len(voices)
-        page = [self._json(request, voice) for voice in voices[query.next_page_token : stop]]
-        facts = {"has_more": has_more, "total_count": len(voices), "next_page_token": str(stop) if has_more else None}
-        return JSONResponse({"voices": page} | facts)
+
+        def find() -> JSONResponse:
+            voices = query.voices(partial(self.voices_of, request))
+            has_more, page = stop < len(voices), voices[query.next_page_token : stop]
+            facts = {"total_count": len(voices), "next_page_token": str(stop) if has_more else None}
+            return self._listed(request, page, has_more=has_more, **facts)
+
+        return await to_thread.run_sync(find)
 
     async def get_all(self, request: Request) -> JSONResponse:
         """All voices."""
-        voices = await to_thread.run_sync(self.voices_of, request)
-        return JSONResponse({"voices": [self._json(request, voice) for voice in voices]})
+        return await to_thread.run_sync(lambda: self._listed(request, self.voices_of(request)))
+
+    def _listed(self, request: Request, voices: Sequence[Voice], **facts: Any) -> JSONResponse:
+        return JSONResponse({"voices": [self._json(request, voice) for voice in voices]} | facts)
 
     async def get(self, voice_id: str, request: Request) -> JSONResponse:
         """A voice."""

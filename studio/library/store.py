@@ -193,16 +193,8 @@ class Store:
         Audio files put in the block are part of it. ``frees_room``: for calls that delete; may use the disk reserve.
         Raises LibraryUnavailable, LibraryFull.
         """
-        if not frees_room:
-            with self._making_room(), self._transaction() as db:
-                yield db
-            return
-        with self._reserve.borrowed() as is_needed:
-            with self._transaction() as db:
-                yield db
-            if is_needed:  # else every deletion would grow the log, until it fills the reserve
-                with contextlib.suppress(sqlite3.OperationalError), self._connection() as connection:
-                    connection.execute("pragma wal_checkpoint(passive)")
+        with contextlib.nullcontext() if frees_room else self._making_room(), self._transaction(frees_room) as db:
+            yield db
 
     @contextlib.contextmanager
     def adding(self, contents: Sequence[Sequence[bytes]]) -> Iterator[tuple[Database, list[str]]]:
@@ -228,12 +220,13 @@ class Store:
             raise
 
     @contextlib.contextmanager
-    def _transaction(self) -> Iterator[Database]:
+    def _transaction(self, frees_room: bool = False) -> Iterator[Database]:
         added: list[str] = []
         try:
             with (
                 self.explain_errors(),
-                self._turn() as turn,
+                self._turn() as turn,  # before the reserve, for which nobody then waits
+                self._borrowed() if frees_room else contextlib.nullcontext(),
                 self._connection(_WRITING, max(turn.deadline - time.monotonic(), 0.001)) as connection,
             ):
                 turn.has_lock = True
@@ -249,6 +242,15 @@ class Store:
             if added:
                 self.drop_unreferred(added)
             raise
+
+    @contextlib.contextmanager
+    def _borrowed(self) -> Iterator[None]:
+        """Use the disk reserve, if it is needed, for a transaction in this block."""
+        with self._reserve.borrowed() as is_needed:
+            yield
+            if is_needed:  # else every deletion would grow the log, until it fills the reserve
+                with contextlib.suppress(sqlite3.OperationalError), self._connection() as connection:
+                    connection.execute("pragma wal_checkpoint(passive)")
 
     @contextlib.contextmanager
     def _turn(self) -> Iterator[_Turn]:

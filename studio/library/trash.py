@@ -138,10 +138,8 @@ class Trash:
 
     @contextmanager
     def deleting(self, frees_room: bool = True) -> Iterator[Database]:
-        """A transaction that marks items as deleted; afterwards removes expired items if possible.
-
-        ``frees_room``: False for changes that also store as much: they would use up the disk reserve.
-        """
+        """A transaction that marks items as deleted; afterwards removes expired items if possible. ``frees_room``:
+        False for changes that store as much, and would use up the disk reserve."""
         with self._store.writing(frees_room) as db:
             yield db
         with suppress(LibraryUnavailable):

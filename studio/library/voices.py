@@ -353,11 +353,8 @@ class Voices:
                 f"a voice named {row['name']!r} already exists, or has this API name; choose another name", "name"
             )
         base = row["slug"] if keep_slug else slug_of(row["name"])
-        condition, values = "deleted is null and id != ?", [row["id"], base, f"{base}-%"]
-        slugs = {
-            other["slug"]
-            for other in db.table("voices").rows_where(f"{condition} and (slug = ? or slug like ?)", values)
-        }
+        query = "select slug from voices where deleted is null and id != ? and slug >= ? and slug < ?"  # by its index
+        slugs = {other for [other] in db.execute(query, [row["id"], base, f"{base}."])}  # the full stop is after "-"
         number, slug = 1, base
         while slug in slugs:
             number += 1
@@ -383,7 +380,8 @@ class Voices:
         row["version"] += 1
         row["changed"] = time.time()
         row["haystack"] = haystack(row)
-        db.table("voices").upsert(row, pk="id")
+        columns = ", ".join(f"{column} = :{column}" for column in row)
+        db.execute(f"update voices set {columns} where id = :id", row)
 
     def _find(self, db: Database, reference: str) -> Row | None:
         """Find by slug, id, then name: a name can look like another voice's slug; an id looks like neither."""

@@ -17,8 +17,6 @@ from studio.speech.recorder import Outcome
 
 RECENT = 4096
 """Number of takes that are remembered after their end."""
-
-
 REMEMBERED = 10_000
 """Maximum callers stored; the one with the oldest request is dropped first."""
 

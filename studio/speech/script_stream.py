@@ -23,8 +23,7 @@ QUEUE_RETRY_SECONDS = 0.05
 """Seconds between a later part's attempts when the queue is full."""
 ASKING = 4
 """Parts of an owner that make these attempts at a time; the attempts of thousands would take a core."""
-_LINES = WeakValueDictionary[str, asyncio.Semaphore]()
-"""Where the others wait, by owner."""
+_LINES = WeakValueDictionary[str, asyncio.Semaphore]()  # where the others wait, by owner
 RETRY_STEP = 1_000_003
 """Added to the seed of a failed take, for its one retry."""
 

@@ -49,7 +49,6 @@ log = logging.getLogger(__name__)
 
 MOST_ENDED = 50
 """Requests that have ended, in an answer about the queue: as many as the page lists."""
-
 WARMED = 16
 """Number of favourite voices that the engine caches at the start."""
 GIVE_WAY_SECONDS = 0.2

@@ -73,9 +73,8 @@ def import_bundled(library: Library, folder: Path) -> None:
     """Import voices of the folder that the library never had; a new recording becomes the next revision. Blocking.
 
     A deleted voice stays deleted, a voice with other recordings stays as it is, and a voice whose name the owner
-    already uses is left out. Voices with facts but no clip, and clips without a transcript, are warned of. A damaged file in
-    the library is replaced. Facts fill the voice's fields, except those that its owner has changed. Raises SettingsError for invalid
-    facts.
+    already uses is left out. A missing clip or transcript is warned of. A damaged file in the library is replaced.
+    Facts fill the voice's fields, except those that its owner has changed. Raises SettingsError for invalid facts.
     """
     facts = read_facts(folder)
     entries = library.audit.entries(event=EVENT)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Error, Locator, Page, Request, Route, expect
+from playwright.sync_api import Locator, Page, Request, Route, expect
 
 from tests.studio.server import Served
 
@@ -106,15 +105,11 @@ class Held:
 
 
 def asks_before_leaving(page: Page) -> bool:
-    """Whether the browser asks before the page is left; it stays."""
-    page.evaluate("window.stays = true")
-    page.once("dialog", lambda dialog: dialog.dismiss())
-    with contextlib.suppress(Error):  # the dismissed navigation
-        page.reload(timeout=PATIENCE_MS)
-    is_asked = page.evaluate("Boolean(window.stays)")
-    if not is_asked:
-        page.wait_for_selector("body[data-studio=ready]")
-    return bool(is_asked)
+    """Whether the browser asks before the page is left; it stays. Fails at the deadline if it is not asked."""
+    with page.expect_event("dialog") as asked:
+        page.evaluate("() => void setTimeout(() => location.reload())")
+    asked.value.dismiss()
+    return bool(asked.value.type == "beforeunload")
 
 
 def sign_in(page: Page, studio: Served, key: str) -> None:

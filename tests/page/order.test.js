@@ -208,3 +208,15 @@ test("a requested take stops the previous track, and its first audio does not st
   report("playing");
   assert.equal(bar.state, "playing");
 });
+
+test("the pace of a few frames, most of whose work was reading prompts, is believed only so far", async (context) => {
+  context.mock.timers.enable({ apis: ["setTimeout"] }); // it polls for ever
+  const load = { frames: 8, busy_seconds: 24 };
+  context.mock.method(globalThis, "fetch", async () => Response.json({ status: "ready", engine: { sample_rate: 24000, frame_samples: 1920 }, load }));
+  const health = new EngineHealth();
+  await health.look();
+  assert.equal(health.pace, 2);
+  Object.assign(load, { frames: 800, busy_seconds: 192 });
+  await health.look();
+  assert.ok(Math.abs((health.pace ?? 0) - 3) < 1e-9);
+});

@@ -72,6 +72,25 @@ def test_dotenv_file_is_read_and_the_environment_takes_precedence(load: Load) ->
     Path(".env").write_text("STUDIO_MAX_ROWS=3\nPORT=90\nSTUDIO_HOST=0.0.0.0\nHF_TOKEN=x\n", encoding="utf-8")
     settings = load(STUDIO_HOST="::1")
     assert (settings.max_rows, settings.port, settings.host) == (3, 90, "::1")
+    Path(".env").write_text("STUDIO_MAX_ROWS=3\n", encoding="utf-8-sig")
+    assert load().max_rows == 3, "Notepad's UTF-8"
+
+
+@pytest.mark.parametrize(
+    "line", ['STUDIO_API_KEYS="anne=0123456789abcdef0123', "STUDIO_API_KEYS: anne=0123456789abcdef"]
+)
+def test_a_dotenv_file_that_cannot_be_read_stops_the_start_because_keys_may_be_in_it(load: Load, line: str) -> None:
+    file = Path(".env")
+    file.write_text(f"STUDIO_MAX_ROWS=3\n{line}\nSTUDIO_PORT=90\n", encoding="utf-8")
+    with pytest.raises(SettingsError, match=r"line 2 of \.env cannot be read; lines are NAME=value"):
+        load()
+    file.write_text(line, encoding="utf-16")
+    with pytest.raises(SettingsError, match=r"\.env cannot be read: it is not UTF-8"):
+        load()
+    file.unlink()
+    file.mkdir()  # as Docker makes of the mount of a missing file
+    with pytest.raises(SettingsError, match=r"\.env cannot be read: (Is a directory|Permission denied)"):
+        load()
 
 
 @pytest.mark.parametrize(

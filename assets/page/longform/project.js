@@ -227,7 +227,7 @@ export class Project extends EventTarget {
     this.part("progress").value = parts.done / parts.total;
     const isUnderWay = state === "running" || state === "paused";
     const missing = parts.new + parts.stale + parts.failed;
-    const wasPressed = document.activeElement === this.part("speak");
+    const focused = document.activeElement;
     this.part("speak").hidden = !missing;
     this.part("speak").classList.toggle("long-main", !isUnderWay);
     this.part("speak").textContent = parts.done ? phrase("project.speak", { count: missing }) : phrase("project.speak.all");
@@ -238,7 +238,8 @@ export class Project extends EventTarget {
     this.#offerPlaying();
     this.part("play-all").hidden = !parts.done;
     this.part("play-all").classList.toggle("long-main", !missing);
-    if (wasPressed && !missing) this.part(isUnderWay ? "pause" : "play-all").focus();
+    const isGone = ["speak", "stale", "pause", "cancel"].some((name) => this.part(name) === focused && this.part(name).hidden);
+    if (isGone) this.part(isUnderWay ? "pause" : missing ? "speak" : "play-all").focus();
   }
 
   /** Make the button that plays all parts pause and resume them, so that a second click does not restart. */

@@ -9,6 +9,7 @@ import { size } from "../models/model-card.js";
 const [POLL_BUSY, POLL_IDLE] = [800, 5000]; // ms
 const SOON = 400; // ms: leaves the connection and the machine to the first audio
 const S2_FRAME_RATE = 44100 / 2048; // frames per second
+const [FEW_FRAMES, MOST_OF_FEW] = [50, 2]; // of few frames, most of the work was reading prompts: no pace above this is believed
 
 function busyWords(load) {
   if (!load?.running) return "";
@@ -107,7 +108,9 @@ export class EngineHealth extends EventTarget {
   /** Seconds of work per second of audio, over all takes so far; null before the first one. */
   get pace() {
     const { load } = this.#last;
-    return load?.frames ? (load.busy_seconds / load.frames) * this.frameRate : null;
+    if (!load?.frames) return null;
+    const pace = (load.busy_seconds / load.frames) * this.frameRate;
+    return load.frames < FEW_FRAMES ? Math.min(pace, MOST_OF_FEW) : pace;
   }
 
   /** Whether someone is waiting for the engine. If so, it is polled often, starting soon. */

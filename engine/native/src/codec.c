@@ -6,9 +6,13 @@
 #include "native.h"
 #include "simd.h"
 
-enum { PANEL = 16 };  // outputs that are computed together, in two vectors
-enum { ROWS = 6 };  // rows that are: 12 sums, two weights and an input are fifteen of sixteen registers
-enum { SPAN = 48 };  // most rows of a tile; weights of a panel are read from the cache for each six of them
+enum { PANEL = 16 };  // outputs that are computed together, in one vector or two
+#if defined(__AVX512F__)
+enum { ROWS = 12 };  // rows that are: fewer sums would wait for each other
+#else
+enum { ROWS = 6 };  // 12 sums, two weights and an input are fifteen of sixteen registers
+#endif
+enum { SPAN = 48 };  // most rows of a tile; weights of a panel are read from the cache for each ROWS of them
 enum { TILE_PRODUCTS = 1 << 18 };  // of a tile, some ten microseconds
 enum { AHEAD = 2048 };  // bytes of weights that are asked for before they are needed
 enum { KEPT_BYTES = 1 << 20 };  // that a core's own cache keeps
@@ -36,42 +40,32 @@ static const char *weights_of(const Convolution *c, int64_t panel, int64_t produ
     return (const char *)c->weights + panel * products * PANEL * (c->scales ? sizeof(int16_t) : sizeof(float));
 }
 
-INLINE f8 load_weights(const char *w, int at, int is_short) {
-    return is_short ? load_short((const int16_t *)w + at) : load((const float *)w + at);
+INLINE f16 load_weights(const char *w, int is_short) {
+    typedef int16_t s16 __attribute__((vector_size(32), aligned(2)));
+    return is_short ? __builtin_convertvector(*(const s16 *)w, f16) : *(const f16u *)w;
 }
 
 // Sums of `count` rows of PANEL outputs.
 INLINE void sum_rows(
     const float *x, int64_t row, int64_t tap, int taps, int inputs, const char *w, int is_short, int count, float *out) {
-    f8 sums[ROWS][2];
-    for (int r = 0; r < count; r++) sums[r][0] = sums[r][1] = all(0);
+    f16 sums[ROWS] = {0};
     for (int k = 0; k < taps; k++) {
         const float *from = x + k * tap;
         for (int i = 0; i < inputs; i++, w += PANEL * (is_short ? sizeof(int16_t) : sizeof(float))) {
             __builtin_prefetch(w + AHEAD);
-            f8 w0 = load_weights(w, 0, is_short), w1 = load_weights(w, 8, is_short);
-            for (int r = 0; r < count; r++) {
-                f8 v = all(from[r * row + i]);
-                sums[r][0] = fma8(w0, v, sums[r][0]);
-                sums[r][1] = fma8(w1, v, sums[r][1]);
-            }
+            f16 weights = load_weights(w, is_short);
+            for (int r = 0; r < count; r++) sums[r] = fma16(weights, all16(from[r * row + i]), sums[r]);
         }
     }
-    for (int r = 0; r < count; r++) {
-        store(out + r * PANEL, sums[r][0]);
-        store(out + r * PANEL + 8, sums[r][1]);
-    }
+    for (int r = 0; r < count; r++) *(f16u *)(out + r * PANEL) = sums[r];
 }
 
 INLINE void sum_count(
     const float *x, int64_t row, int64_t tap, int taps, int inputs, const char *w, int is_short, int count, float *out) {
+#define COUNT(n) case n: if (n <= ROWS) sum_rows(x, row, tap, taps, inputs, w, is_short, n, out); break;
     switch (count) {
-        case 6: sum_rows(x, row, tap, taps, inputs, w, is_short, 6, out); break;
-        case 5: sum_rows(x, row, tap, taps, inputs, w, is_short, 5, out); break;
-        case 4: sum_rows(x, row, tap, taps, inputs, w, is_short, 4, out); break;
-        case 3: sum_rows(x, row, tap, taps, inputs, w, is_short, 3, out); break;
-        case 2: sum_rows(x, row, tap, taps, inputs, w, is_short, 2, out); break;
-        default: sum_rows(x, row, tap, taps, inputs, w, is_short, 1, out);
+        COUNT(1) COUNT(2) COUNT(3) COUNT(4) COUNT(5) COUNT(6)
+        COUNT(7) COUNT(8) COUNT(9) COUNT(10) COUNT(11) COUNT(12)
     }
 }
 

@@ -260,12 +260,12 @@ static int has_avx512_vnni(void) {  // F, BW, VL and VNNI
            has(LEAF_7_C, 11, 0xe6);
 }
 FRAME_OF(base) FRAME_OF(avx2) FRAME_OF(avxvnni) FRAME_OF(avx512vnni)
-CODEC_OF(base) CODEC_OF(avx2)
-// The codec is all float32, for which the later instruction sets have nothing to add.
+CODEC_OF(base) CODEC_OF(avx2) CODEC_OF(avx512vnni)
+// The codec is all float32, to which AVX-512 adds wider vectors and AVX-VNNI nothing.
 #define ISA(isa, codec, is_supported) \
     {#isa, is_supported, transformer_steps_##isa, draw_##isa, residual_##isa, codec_frames_##codec}
 static const Isa ISAS[] = {
-    ISA(avx512vnni, avx2, has_avx512_vnni), ISA(avxvnni, avx2, has_avx_vnni), ISA(avx2, avx2, has_avx2),
+    ISA(avx512vnni, avx512vnni, has_avx512_vnni), ISA(avxvnni, avx2, has_avx_vnni), ISA(avx2, avx2, has_avx2),
     ISA(base, base, always)};
 #else
 #if defined(__linux__)
@@ -276,7 +276,7 @@ static int has_dotprod(void) { return 1; }  // every Mac with such a processor
 #endif
 static int always(void) { return 1; }
 FRAME_OF(base) FRAME_OF(dotprod) CODEC_OF(base)
-// The codec is all float32, for which the later instruction sets have nothing to add.
+// The codec is all float32, to which dot products of whole numbers add nothing.
 #define ISA(isa, codec, is_supported) \
     {#isa, is_supported, transformer_steps_##isa, draw_##isa, residual_##isa, codec_frames_##codec}
 static const Isa ISAS[] = {ISA(dotprod, base, has_dotprod), ISA(base, base, always)};

@@ -16,6 +16,9 @@
 typedef float f8 __attribute__((vector_size(32)));
 typedef int32_t i8 __attribute__((vector_size(32)));
 typedef float f8u __attribute__((vector_size(32), aligned(4)));
+// For sums that are outputs of their own, which any width of vectors adds up alike.
+typedef float f16 __attribute__((vector_size(64)));
+typedef float f16u __attribute__((vector_size(64), aligned(4)));
 
 INLINE f8 load(const float *p) { return *(const f8u *)p; }
 INLINE f8 load_bfloat16(const uint16_t *p) {
@@ -28,6 +31,7 @@ INLINE f8 load_bfloat16(const uint16_t *p) {
 }
 INLINE void store(float *p, f8 v) { *(f8u *)p = v; }
 INLINE f8 all(float v) { return (f8){v, v, v, v, v, v, v, v}; }
+INLINE f16 all16(float v) { return (f16){v, v, v, v, v, v, v, v, v, v, v, v, v, v, v, v}; }
 INLINE f8 to_floats(i8 v) { return __builtin_convertvector(v, f8); }
 
 INLINE f8 load_short(const int16_t *p) {
@@ -36,13 +40,13 @@ INLINE f8 load_short(const int16_t *p) {
 }
 
 // a · b + c, rounded once where the processor can.
-INLINE f8 fma8(f8 a, f8 b, f8 c) {
 #if defined(__FMA__) || defined(__aarch64__)
-    return __builtin_elementwise_fma(a, b, c);
+INLINE f8 fma8(f8 a, f8 b, f8 c) { return __builtin_elementwise_fma(a, b, c); }
+INLINE f16 fma16(f16 a, f16 b, f16 c) { return __builtin_elementwise_fma(a, b, c); }
 #else
-    return a * b + c;
+INLINE f8 fma8(f8 a, f8 b, f8 c) { return a * b + c; }
+INLINE f16 fma16(f16 a, f16 b, f16 c) { return a * b + c; }
 #endif
-}
 
 INLINE float sum8(f8 v) {
     float a = v[0] + v[4], b = v[1] + v[5], c = v[2] + v[6], d = v[3] + v[7];

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.projects.test_longform import area_of, import_file, table
 from tests.browser.screen import Screen
@@ -42,19 +42,9 @@ def test_search_leads_into_the_text_and_speaking_a_selection_keeps_the_position(
             return box("[data-part=chapters]").bottom <= box(".long-foot").top;
         }"""
     )
-    voice = area.get_by_label("Set the voice")
-    voice.press("ArrowDown")
-    assert voice.evaluate("(list) => list.matches(':open')"), "an arrow opens the list, and sets nothing"
-    expect(voice).to_have_value("-")
-    press("Escape")
-    direction = area.get_by_role("button", name="Direction", exact=True)
-    direction.press("Enter")
-    area.locator("[data-part=selected-gap]").press("Escape")
-    expect(direction).to_be_focused()
-    expect(area.locator("[data-part=selected-gap]")).to_be_hidden()
+    an_arrow_opens_a_list_and_escape_closes_what_a_button_opened(screen.page, area)
     press("s")
-    speak = area.get_by_role("button", name="Speak 2 selected")
-    expect(speak).to_be_focused()
+    expect(speak := area.get_by_role("button", name="Speak 2 selected")).to_be_focused()
     press("Enter")
     expect(area.locator("[data-part=state]")).to_contain_text("2 of 60 parts spoken")
     expect(speak).to_be_hidden()
@@ -80,19 +70,33 @@ def test_search_leads_into_the_text_and_speaking_a_selection_keeps_the_position(
             return box && Math.min(box.width, box.height) >= 24;
         }"""
     )
+    in_a_low_window_the_focus_stays_in_view(screen.page, area)
 
-    screen.page.set_viewport_size({"width": 640, "height": 430})  # as at 200 %
-    for number in (39, 41):
-        area.get_by_label(f"Select part {number}", exact=True).focus()
-        press("Space")
-    for name in ("Direction", "Clear selection"):
-        area.get_by_role("button", name=name).focus()
-        expect(area.get_by_role("button", name=name)).to_be_in_viewport(ratio=1)
-    screen.page.evaluate("scrollTo(0, 0)")
-    press("Enter")
-    expect(area.locator(".long-parts input:focus")).to_be_in_viewport(ratio=1)
+
+def in_a_low_window_the_focus_stays_in_view(page: Page, area: Locator) -> None:
+    page.set_viewport_size({"width": 640, "height": 430})  # as at 200 %
+    find = area.get_by_role("searchbox", name="Find", exact=True)
     find.fill("Line 40")
-    press("Enter")
-    expect(text).to_be_in_viewport()
+    find.press("Enter")
+    expect(area.get_by_label("Text of part 40")).to_be_in_viewport()
     expect(find).to_be_focused()
     expect(find).to_be_in_viewport(ratio=1)
+    for name in ("Direction", "Clear selection"):  # of part 40
+        area.get_by_role("button", name=name).focus()
+        expect(area.get_by_role("button", name=name)).to_be_in_viewport(ratio=1)
+    page.evaluate("scrollBy(0, -100)")
+    page.keyboard.press("Enter")
+    expect(area.locator(".long-parts input:focus")).to_be_in_viewport(ratio=1)
+
+
+def an_arrow_opens_a_list_and_escape_closes_what_a_button_opened(page: Page, area: Locator) -> None:
+    voice, gap = area.get_by_label("Set the voice"), area.locator("[data-part=selected-gap]")
+    voice.press("ArrowDown")
+    assert voice.evaluate("(list) => list.matches(':open')")
+    expect(voice).to_have_value("-")
+    page.keyboard.press("Escape")
+    direction = area.get_by_role("button", name="Direction", exact=True)
+    direction.press("Enter")
+    gap.press("Escape")
+    expect(direction).to_be_focused()
+    expect(gap).to_be_hidden()

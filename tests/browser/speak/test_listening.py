@@ -171,3 +171,11 @@ def test_leaving_the_voice_picker_closes_its_list_and_focuses_the_next_control(s
     go(page, "Studio")
     expect(voices).to_have_count(0)
     expect(picker).to_have_value("Anna")
+    for key in ("ArrowDown", "ArrowUp", "ArrowDown"):
+        picker.press(key)
+    other = "(option) => getComputedStyle(option).boxShadow !== 'none'"
+    assert voices.get_by_role("option").evaluate_all(f"(options) => options.map({other})") == [False, True, False]
+    picker.press("Enter")
+    expect(picker).to_have_value("Bert")
+    expect(picker).to_be_focused()
+    expect(voices).to_have_count(0)

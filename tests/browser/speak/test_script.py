@@ -164,14 +164,15 @@ def test_draft_and_settings_survive_a_reload_and_stay_private(served: Served, op
         expect(script).to_have_value("My draft")
         script.fill("Another draft")
         tab.wait_for_function("() => localStorage['voice-studio-1'].includes('Another draft')")
-    screen.page.reload()
+    screen.script.fill("My draft!")
+    screen.page.reload()  # before Gradio has reported the last keys
     screen.page.wait_for_selector("body[data-studio=ready]")
-    expect(screen.script).to_have_value("My draft")
+    expect(screen.script).to_have_value("My draft!")
     expect(screen.page.get_by_label("Choose a voice")).to_have_value("Bert")
     with screen.page.expect_request("**/v1/audio/speech") as request:
         screen.speak.click()
     sent = posted(request.value)
-    assert (sent["input"], sent["voice"], sent["max_new_tokens"]) == ("My draft", "bert", 151)
+    assert (sent["input"], sent["voice"], sent["max_new_tokens"]) == ("My draft!", "bert", 151)
     screen.reopen_with({"voice": "gone", "text": "My draft"})  # a voice that is gone falls back to the default
     expect(screen.script).to_have_value("My draft")
     expect(screen.page.get_by_label("Choose a voice")).to_have_value("Anna")

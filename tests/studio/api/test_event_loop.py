@@ -48,8 +48,8 @@ FAILS_MS = 250.0
 
 TICK = 0.005
 PAUSE_MS = 4000.0
-"""Wall time, which includes waiting for the interpreter's lock, so it is also long on a busy machine: 2.1 s, at most, when
-each core had eight programs to run."""
+"""Wall time, which includes waiting for the interpreter's lock, so it is also long on a busy machine: up to 2.1 s with
+eight programs for each core."""
 
 
 class LoopWatch:

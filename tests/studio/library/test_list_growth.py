@@ -285,6 +285,36 @@ def test_whole_project_of_twice_the_parts_costs_twice_as_much(tmp_path: Path) ->
     assert not {name: figures for name, figures in best.items() if figures[1] > TIMES * max(figures[0], LEAST)}
 
 
+def test_unusual_takes_are_found_without_the_write_lock(tmp_path: Path, connections: list[sqlite3.Connection]) -> None:
+    library = ProjectLibrary(tmp_path)
+    project = project_of(library, 40, "Some words of a book.").id
+    ids = library.projects.part_ids(project, None)
+    with library.store.writing() as db:
+        columns = "take, version, recogniser, words, wrong, speech_s, level, checked"
+        db.execute(
+            f"insert into checked_takes ({columns}) select n, 1, '', 5, 0, 1, iif(n % 10, -20, -5), 1 from takes"
+        )
+    statements: list[str] = []
+    for connection in filter(is_open, connections):
+        connection.set_trace_callback(statements.append)
+
+    def found(late: list[str], delay: float) -> tuple[list[tuple[str, str]], list[str]]:
+        """The spots by now, and what was done with the write lock."""
+        statements.clear()
+        library.proofs.settle_drift(project, dict.fromkeys(late, delay))
+        first = statements.index("begin immediate") + 1 if "begin immediate" in statements else len(statements)
+        written = [one.split()[0] for one in statements[first:] if not one.startswith(("--", "COMMIT", "pragma"))]
+        spots, _ = library.proofs.spots(project, None, limit=100)
+        return sorted((spot.finding.kind, spot.finding.heard) for spot in spots), written
+
+    levels = [("level", "+15.0 dB")] * 4
+    assert found(ids[:2], 1.0) == ([*[("late", "+1.0 s")] * 2, *levels], ["insert"] * 6)
+    assert found(ids[:2], 1.0)[1] == []
+    assert found(ids[1:3], 1.0) == ([*[("late", "+1.0 s")] * 2, *levels], ["delete", "insert"])
+    assert found(ids[1:3], 2.0) == ([*[("late", "+2.0 s")] * 2, *levels], ["update"] * 2)
+    assert found([], 0.0) == (levels, ["delete"] * 2)
+
+
 ONE: dict[str, Callable[[ProjectLibrary, str, list[str]], object]] = {
     "delete": lambda library, project, ids: library.arrangement.delete(project, None, ids[3:4]),
     "restore": lambda library, project, ids: library.arrangement.restore(project, None, ids[3:4]),

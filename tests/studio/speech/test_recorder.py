@@ -7,6 +7,7 @@ import sqlite3
 import stat
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
@@ -17,7 +18,7 @@ import pytest
 from anyio import fail_after
 
 from studio.errors import LibraryBusy
-from studio.library import Library
+from studio.library import Library, TakeFilter
 from studio.library.store import MOST_WRITERS
 from studio.speech.recorder import Outcome, Recorder, Retention
 from tests.studio.library.worker import active_take, stored_take
@@ -157,13 +158,15 @@ def test_writers_take_turns_in_their_order_and_errors_name_who_holds_the_lock(
     library = Library(tmp_path)
     takes = [stored_take(f"req_{number}", "Hi.", "anna") for number in range(MOST_WRITERS)]
     monkeypatch.setattr("studio.library.store.WRITER_SECONDS", 0.01)
+    changes: list[Callable[[], object]] = [partial(library.takes.delete, TakeFilter(ids=("none",)))] * 2
+    changes += [partial(library.takes.add, take) for take in takes[3:]]
     with ThreadPoolExecutor(MOST_WRITERS) as threads, library.store.writing():
-        for number, take in enumerate(takes[1:]):  # as many as may wait
-            threads.submit(library.takes.add, take)
+        for number, change in enumerate(changes):  # as many as may wait
+            threads.submit(change)
             wait_until_true(partial(_has_line, library, number + 2))
         with pytest.raises(LibraryBusy, match="other changes of this studio"):
             library.takes.add(takes[0])
-    assert names(library) == [take.id for take in reversed(takes[1:])]
+    assert names(library) == [take.id for take in reversed(takes[3:])]
     monkeypatch.setattr("studio.library.store.BUSY_SECONDS", 0.01)
     with closing(sqlite3.connect(library.store.path)) as other_program:
         other_program.execute("begin immediate")
