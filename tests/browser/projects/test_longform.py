@@ -245,7 +245,7 @@ def test_texts_are_imported_or_pasted_assigned_voices_and_partly_spoken(studio: 
     screen = open_page(studio).ready()
     area = area_of(screen)
     area.get_by_label("Choose a document").set_input_files(table("text,pause\nOne.,soon\n"))
-    expect(area.locator("[data-part=said]")).to_contain_text("Line 2: the pause 'soon' is not a number")
+    expect(area.locator("[data-part=said][data-bad]")).to_contain_text("Line 2: the pause 'soon' is not a number")
 
     play = b"Bo: Hi.\n\nNote: a.\n\nNote: b.\n\nBo: Bye.\n\nAnna: Hm."
     area.get_by_label("Choose a document").set_input_files(
