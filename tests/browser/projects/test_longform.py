@@ -170,7 +170,7 @@ def hear_it_on_from_where_it_stopped(screen: Screen, area: Locator) -> None:
 
 
 def read_along_in_prose(screen: Screen, area: Locator) -> None:
-    """A sentence plays to the end of the project; the reading view follows, and a button leads back to the playing part."""
+    """A sentence plays to the end of the project; the reading view follows; a button leads back to the playing part."""
     screen.page.evaluate("marked.length = 0")
     area.get_by_role("button", name="Read", exact=True).click()
     screen.page.add_style_tag(content="#area-longform .prose-text p { margin-bottom: 100vh }")
@@ -180,7 +180,8 @@ def read_along_in_prose(screen: Screen, area: Locator) -> None:
     assert screen.page.evaluate("marked") == [0, 1, 2]
     expect(pieces.nth(2)).to_be_in_viewport()
     screen.page.evaluate(
-        """studio.nowPlaying.addEventListener("moved", () => studio.nowPlaying.pause(), { once: true }); scrollTo(0, 0)"""
+        """studio.nowPlaying.addEventListener("moved", () => studio.nowPlaying.pause(), { once: true });
+        scrollTo(0, 0)"""
     )
     pieces.nth(2).dispatch_event("click")
     expect(screen.page.locator("#dock")).to_have_attribute("data-state", "paused")
