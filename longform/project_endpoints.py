@@ -14,6 +14,7 @@ from manuscript.documents import Document, Passage, kind_of
 from manuscript.passages import MAX_PAUSE
 from studio.errors import InvalidRequest
 from studio.library.client_files import Upload
+from studio.work import WorkQueue
 
 DEFAULTS = ProjectSettings()
 ProjectState = Annotated[dict[str, object], "project"]
@@ -22,8 +23,9 @@ ProjectState = Annotated[dict[str, object], "project"]
 class ProjectEndpoints:
     """The endpoints' methods; callers have the same projects as over HTTP."""
 
-    def __init__(self, projects: ProjectService) -> None:
-        self._projects = projects
+    def __init__(self, projects: ProjectService, reads: WorkQueue) -> None:
+        """``reads``: the queue of lookups in projects."""
+        self._projects, self._reads = projects, reads
 
     async def batch_submit(
         self,
@@ -44,8 +46,11 @@ class ProjectEndpoints:
         settings = ProjectSettings(voice=voice or None, speed=speed, pause=pause)
         return _project_json(await self._projects.create(caller.state.caller, source, title, settings, start=True))
 
-    def batch_status(self, caller: gr.Request, *, project_id: str = "") -> ProjectState:
+    async def batch_status(self, caller: gr.Request, *, project_id: str = "") -> ProjectState:
         """The state of a project of /batch_submit, part by part; its audio is at GET /v1/projects/{id}/audio."""
+        return await self._reads.run(caller.state.caller, self._status, caller, project_id)
+
+    def _status(self, caller: gr.Request, project_id: str) -> ProjectState:
         projects = self._projects.library.projects
         project = projects.get(project_id, caller.state.owner_filter)
         items = [
