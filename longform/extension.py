@@ -55,7 +55,7 @@ def register(studio: Studio) -> None:
     cast = CastService(library, speech, voices, chat)
     prints = studio.library_prints.prints
     proofs = ProofRuns(library, transcriber, prints, queues.add(PROOFS), queues.transcribing)
-    places = CapacityLimiter(PARTS_REGENERATED)
+    places = partial(speech.in_turn, CapacityLimiter(PARTS_REGENERATED))
     regeneration = ProofRegeneration(library, speech, proofs, places)
     additions.jobs.append((worker.watch, worker.run))
     books = queues.add(BOOKS)

@@ -137,10 +137,12 @@ class Feeds:
             yield Episode(chapter.id, self.path(project.id, name), audio, tags)
 
     async def _make(self, feed: Feed) -> None:
-        """Create the missing files one at a time, then remove those that no episode needs any more."""
+        """Create the missing files one at a time while there are links, then remove those that no episode needs."""
         project = feed.project
         try:
             for episode in feed.episodes:
+                if not await to_thread.run_sync(self.links.of, project.id):
+                    break
                 await self._books.last_of(project.owner, self._written(project, episode))
             await to_thread.run_sync(_remove_others, self._folder / project.id, {item.path for item in feed.episodes})
             await to_thread.run_sync(self.tidy)  # its links may have been revoked meanwhile

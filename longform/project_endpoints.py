@@ -48,11 +48,11 @@ class ProjectEndpoints:
 
     async def batch_status(self, caller: gr.Request, *, project_id: str = "") -> ProjectState:
         """The state of a project of /batch_submit, part by part; its audio is at GET /v1/projects/{id}/audio."""
-        return await self._reads.run(caller.state.caller, self._status, caller, project_id)
+        return await self._reads.run(caller.state.caller, self._status, project_id, caller.state.owner_filter)
 
-    def _status(self, caller: gr.Request, project_id: str) -> ProjectState:
+    def _status(self, project_id: str, owner_filter: str | None) -> dict[str, object]:
         projects = self._projects.library.projects
-        project = projects.get(project_id, caller.state.owner_filter)
+        project = projects.get(project_id, owner_filter)
         items = [
             {
                 "number": part.position,
@@ -60,7 +60,7 @@ class ProjectEndpoints:
                 "error": part.error,
                 "seconds": part.take.seconds if part.take else None,
             }
-            for part in projects.parts(project_id, caller.state.owner_filter)
+            for part in projects.parts(project_id, owner_filter)
         ]
         return _project_json(project) | {"items": items}
 

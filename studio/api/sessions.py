@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 LIFETIME_SECONDS = 30 * 86_400
 MAX_SESSIONS = 1000
-"""Maximum sessions; one more ends the oldest."""
+"""Maximum sessions; one more ends the oldest of the key with the most."""
 
 
 class Sessions:
@@ -70,14 +70,16 @@ class Sessions:
             )
 
     def _end_oldest(self) -> None:
-        begun = {}
+        by_key: dict[bytes, list[tuple[float, Path]]] = {}
         for path in self._folder.glob(f"{'[0-9a-f]' * 64}*"):  # the folder may have other people's files, too
             with contextlib.suppress(FileNotFoundError):  # another process has removed it
-                begun[path] = path.stat().st_mtime
-        newest = sorted(begun, key=begun.__getitem__, reverse=True)
-        for number, path in enumerate(newest):
-            if number >= MAX_SESSIONS or begun[path] < now() - LIFETIME_SECONDS:
-                path.unlink(missing_ok=True)
+                by_key.setdefault(path.read_bytes()[:64], []).append((path.stat().st_mtime, path))
+        for begun in by_key.values():
+            begun.sort(reverse=True)
+            while begun and begun[-1][0] < now() - LIFETIME_SECONDS:
+                begun.pop()[1].unlink(missing_ok=True)
+        while sum(map(len, by_key.values())) > MAX_SESSIONS:
+            max(by_key.values(), key=len).pop()[1].unlink(missing_ok=True)
 
 
 def _digest(token: str) -> str:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import io
+import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import av
 import httpx
 import pytest
 
+from longform.feeds import Feeds
+from longform.render import Masterings
 from studio.library import shares
 from studio.settings import read_keys
 from tests.longform.test_projects import PROJECTS, Json, change, create_project, parts_of, until
@@ -18,6 +22,7 @@ from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 from tests.studio.documents import png
 from tests.studio.server import Served
+from tests.waiting import wait_until_true
 
 Steer = Callable[..., Steered]
 KEYS: dict[str, object] = {"api_keys": read_keys("Ann=one,Bea=two")}
@@ -131,6 +136,34 @@ def test_revoked_and_expired_links_open_nothing_and_leave_no_files(
         assert client.get(link["path"]).status_code == 404
         assert client.get(feeds).json()["data"] == []
         assert list((tmp_path / "home" / "episodes").iterdir()) == [own]
+
+
+def test_no_more_episodes_are_made_once_the_last_link_is_revoked(
+    shared: tuple[Served, Json, Json], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served, project, link = shared
+    mastered, tidied, gate = list[object](), list[None](), threading.Event()
+    find, tidy = Masterings.find, Feeds.tidy
+
+    def slow(masterings: Masterings, *values: Any) -> Any:
+        mastered.append(values)
+        gate.wait(60)
+        return (yield from find(masterings, *values))
+
+    def noted(feeds: Feeds) -> None:
+        tidy(feeds)
+        tidied.append(None)
+
+    monkeypatch.setattr(Masterings, "find", slow)
+    monkeypatch.setattr(Feeds, "tidy", noted)
+    monkeypatch.setattr("longform.feeds.PATIENCE", 0.01)
+    with served.client() as client:
+        assert items_of(client, link) == []
+        wait_until_true(lambda: bool(mastered))
+        client.delete(f"{PROJECTS}/{project['id']}/feeds/{link['token']}").raise_for_status()
+        gate.set()
+        wait_until_true(lambda: len(tidied) == 2)  # by the request, and once all is made
+    assert len(mastered) == 1 and list((tmp_path / "home" / "episodes").iterdir()) == []
 
 
 def test_only_the_owner_manages_feeds_and_anyone_with_the_link_listens(steered: Steer, tmp_path: Path) -> None:

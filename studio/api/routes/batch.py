@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from typing import Any
 
+from anyio import to_thread
 from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse, Response, StreamingResponse
+from fastapi.responses import Response, StreamingResponse
 
 from engine import EngineError
 from studio.api.body import as_model, read_json
@@ -18,7 +19,7 @@ from studio.api.error_responses import ApiError, describe, envelope
 from studio.api.foreign import canonical_fields
 from studio.api.openapi import answers, reads
 from studio.api.routes.models import for_loaded_model
-from studio.api.sending import until_hangup
+from studio.api.sending import PIECE
 from studio.api.speech_bodies import BatchBody, SpeechBody
 from studio.api.sse import usage
 from studio.errors import REFUSALS
@@ -44,9 +45,8 @@ def batch_routes(service: SpeechService) -> APIRouter:
         fields = canonical_fields(await read_json(request))
         body = as_model(fields, BatchBody)
         batch = _Batch(service, fields, request.state.request_id, request.state.caller)
-        if body.stream:
-            return StreamingResponse(batch.lines(), media_type="application/x-ndjson")
-        return JSONResponse(await until_hangup(request, batch.whole()))
+        media_type = "application/x-ndjson" if body.stream else "application/json"
+        return StreamingResponse(batch.written(as_lines=bool(body.stream)), media_type=media_type)
 
     return routes
 
@@ -61,51 +61,36 @@ class _Batch:
         self._items: list[dict[str, Any]] = fields["items"]
         self._id = batch_id
         self._caller = caller
+        self._succeeded = 0
         self._places = asyncio.Semaphore(service.max_concurrent)
 
-    async def results(self) -> AsyncGenerator[Result, None]:
-        """The result of each item, in the order of completion."""
-        tasks = [asyncio.create_task(self._result(index)) for index in range(len(self._items))]
+    async def written(self, as_lines: bool) -> AsyncGenerator[bytes, None]:
+        """The results and the summary as JSON: as lines in the order of completion, or all as one object in the order
+        of the items, each sent and forgotten as soon as possible."""
+        tasks, total = [asyncio.create_task(self._result(index)) for index in range(len(self._items))], len(self._items)
         try:
-            for done in asyncio.as_completed(tasks):
-                yield await done
+            for done in asyncio.as_completed(tasks) if as_lines else ():
+                for piece in _pieces(await done, b"\n"):
+                    yield piece
+            for number in range(0 if as_lines else total):
+                await asyncio.wait([tasks[0]])
+                for piece in _pieces(b", " if number else b'{"results": [', tasks.pop(0).result()):
+                    yield piece
+            summary: Result = {"id": self._id, "object": "audio.speech.batch", "total": total}
+            end = json.dumps(summary | {"succeeded": self._succeeded, "failed": total - self._succeeded})
+            yield (f"{end}\n" if as_lines else f"], {end[1:]}").encode()
         finally:
             await end_tasks(*tasks)
 
-    async def lines(self) -> AsyncGenerator[bytes, None]:
-        """The results and the summary as lines of JSON."""
-        succeeded = 0
-        async with aclosing(self.results()) as results:
-            async for result in results:
-                succeeded += result["status"] == "success"
-                yield json.dumps(result).encode() + b"\n"
-        yield json.dumps(self._summary(succeeded)).encode() + b"\n"
-
-    async def whole(self) -> Result:
-        """The results in the order of the items, and the summary."""
-        async with aclosing(self.results()) as results:
-            ordered = [result async for result in results]
-        ordered.sort(key=lambda result: int(str(result["index"])))
-        return self._summary(sum(result["status"] == "success" for result in ordered)) | {"results": ordered}
-
-    def _summary(self, succeeded: int) -> Result:
-        total = len(self._items)
-        return {
-            "id": self._id,
-            "object": "audio.speech.batch",
-            "total": total,
-            "succeeded": succeeded,
-            "failed": total - succeeded,
-        }
-
-    async def _result(self, index: int) -> Result:
+    async def _result(self, index: int) -> bytes:
+        """As JSON."""
         head: Result = {"index": index, "id": f"{self._id}-{index}"}
         try:
             body = as_model(self._shared | canonical_fields(self._items[index]), SpeechBody)
-            body = await for_loaded_model(self._service, body, self._caller)
-            if body.timestamps:
-                self._service.check_alignment()
-            async with self._places:
+            async with self._service.in_turn(self._places):
+                body = await for_loaded_model(self._service, body, self._caller)
+                if body.timestamps:
+                    self._service.check_alignment()
                 origin = Origin(f"{self._id}-{index}", self._caller, patient=True, live=body.live)
                 speech = await self._service.speak(body.speech_request(), origin)
                 async with aclosing(speech):
@@ -113,11 +98,11 @@ class _Batch:
                 if body.timestamps:
                     head["timestamps"] = as_json(await speech.timestamps(body.timestamps))
         except (ApiError, *REFUSALS, EngineError) as error:
-            return head | {"status": "error"} | envelope(describe(error))
+            return json.dumps(head | {"status": "error"} | envelope(describe(error))).encode()
         take = speech.take
-        return head | {
+        self._succeeded += 1
+        result = head | {
             "status": "success",
-            "audio_data": base64.b64encode(audio).decode("ascii"),
             "media_type": speech.media_type,
             "sample_rate": speech.sample_rate,
             "seed": speech.seed,
@@ -125,3 +110,14 @@ class _Batch:
             "finish_reason": take.finish_reason,
             "usage": usage(len(body.input), take.frames),
         }
+        return await to_thread.run_sync(_with_audio, result, audio)
+
+
+def _with_audio(result: Result, audio: bytes) -> bytes:
+    """A result as JSON; base64 needs no escapes. Blocking: audio may have 100 MB."""
+    return b'%s, "audio_data": "%s"}' % (json.dumps(result)[:-1].encode(), base64.b64encode(audio))
+
+
+def _pieces(*contents: bytes) -> Iterator[bytes]:
+    """Small enough to be sent without a pause of the event loop."""
+    return (content[start : start + PIECE] for content in contents for start in range(0, len(content), PIECE))

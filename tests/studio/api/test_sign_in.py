@@ -177,6 +177,17 @@ def test_oldest_and_expired_sign_ins_end(tmp_path: Path, monkeypatch: pytest.Mon
     assert studio.key_of(tokens[4]) is None
 
 
+def test_many_sign_ins_with_one_key_end_none_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "MAX_SESSIONS", 4)
+    one, other = b"1" * 32, b"2" * 32
+    studio = Sessions(tmp_path, [one, other])
+    first = studio.begin(other)
+    os.utime(tmp_path / sha256(first.encode()).hexdigest(), (time.time() - 60,) * 2)
+    tokens = [studio.begin(one) for _ in range(6)]
+    assert studio.key_of(first) == other
+    assert sum(studio.key_of(token) == one for token in tokens) == 3
+
+
 def test_sign_in_works_without_room_on_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
