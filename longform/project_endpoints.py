@@ -24,6 +24,7 @@ class ProjectEndpoints:
     """The endpoints' methods; callers have the same projects as over HTTP."""
 
     def __init__(self, projects: ProjectService, reads: WorkQueue) -> None:
+        """``reads``: the queue of lookups in projects."""
         self._projects, self._reads = projects, reads
 
     async def batch_submit(
