@@ -469,10 +469,10 @@ def spent(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[float, str]]]:
 
     begin = Store._transaction
 
-    def transaction(store: Store) -> Any:
+    def transaction(store: Store, *values: Any) -> Any:
         if IS_SHARED.get():
             calls.append((float("inf"), f"{ASKED.get()} waits for the library's lock"))
-        return begin(store)
+        return begin(store, *values)
 
     monkeypatch.setattr(Store, "_transaction", transaction)
     monkeypatch.setattr(to_thread, "run_sync", timed)
