@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Generator
+from contextlib import ExitStack, aclosing
+from tempfile import SpooledTemporaryFile
 from typing import Any
 
+from anyio import CancelScope, to_thread
 from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse, Response, StreamingResponse
+from fastapi.responses import Response
 
 from engine import EngineError
 from studio.api.body import as_model, read_json
@@ -18,18 +20,21 @@ from studio.api.error_responses import ApiError, describe, envelope
 from studio.api.foreign import canonical_fields
 from studio.api.openapi import answers, reads
 from studio.api.routes.models import for_loaded_model
-from studio.api.sending import until_hangup
+from studio.api.routes.speech_routes import SpeechResponse
+from studio.api.sending import PIECE
 from studio.api.speech_bodies import BatchBody, SpeechBody
 from studio.api.sse import usage
-from studio.errors import REFUSALS
+from studio.errors import REFUSALS, LibraryUnavailable
 from studio.speech.request import Origin
 from studio.speech.speech_service import SpeechService
 from studio.speech.word_times import as_json
 from studio.supervisor import end_tasks
+from studio.work import in_threads, run_uninterrupted
 
 BATCH_DOC = reads(BatchBody) | answers("application/json", "application/x-ndjson")
 
-Result = dict[str, object]
+Result = dict[str, Any]
+File = SpooledTemporaryFile[bytes]
 
 
 def batch_routes(service: SpeechService) -> APIRouter:
@@ -44,15 +49,15 @@ def batch_routes(service: SpeechService) -> APIRouter:
         fields = canonical_fields(await read_json(request))
         body = as_model(fields, BatchBody)
         batch = _Batch(service, fields, request.state.request_id, request.state.caller)
-        if body.stream:
-            return StreamingResponse(batch.lines(), media_type="application/x-ndjson")
-        return JSONResponse(await until_hangup(request, batch.whole()))
+        media_type = "application/x-ndjson" if body.stream else "application/json"
+        return SpeechResponse(batch.pieces(bool(body.stream)), media_type, batch.close)
 
     return routes
 
 
 class _Batch:
-    """The items of one request; leaving the iteration cancels them."""
+    """The items of one request; always `close`. Their audio waits in temporary files on the library's disk and is sent
+    piece by piece: it would fill the memory, and its JSON as a whole would hold up the event loop."""
 
     def __init__(self, service: SpeechService, fields: dict[str, Any], batch_id: str, caller: str) -> None:
         """``fields``: of a BatchBody, by canonical names. Raises NotReady, Unavailable."""
@@ -62,43 +67,45 @@ class _Batch:
         self._id = batch_id
         self._caller = caller
         self._places = asyncio.Semaphore(service.max_concurrent)
+        self._tasks: list[asyncio.Task[tuple[Result, File | None]]] = []
+        self._files = ExitStack()
 
-    async def results(self) -> AsyncGenerator[Result, None]:
-        """The result of each item, in the order of completion."""
-        tasks = [asyncio.create_task(self._result(index)) for index in range(len(self._items))]
+    async def pieces(self, is_streamed: bool) -> AsyncGenerator[bytes, None]:
+        """Lines with the results in the order of completion, then the summary; or all in one object, in the order of
+        the items."""
+        self._tasks += [asyncio.create_task(self._result(index)) for index in range(len(self._items))]
+        total, succeeded = len(self._items), 0
+        yield b"" if is_streamed else b'{"results": ['
+        for number, done in enumerate(
+            asyncio.as_completed(self._tasks) if is_streamed else map(asyncio.shield, self._tasks), 1
+        ):
+            result, audio = await done
+            succeeded += audio is not None
+            async for piece in in_threads(_json(result, audio)):
+                yield piece
+            yield b"\n" if is_streamed else b", " if number < total else b"], "
+        numbers = {"total": total, "succeeded": succeeded, "failed": total - succeeded}
+        summary = json.dumps({"id": self._id, "object": "audio.speech.batch"} | numbers).encode()
+        yield summary + b"\n" if is_streamed else summary[1:]
+
+    async def close(self) -> None:
+        """Cancel what is not finished, and remove the files."""
+        with CancelScope(shield=True):
+            await end_tasks(*self._tasks)
+            await to_thread.run_sync(self._files.close)
+
+    async def _kept(self, body: AsyncGenerator[bytes, None]) -> File:
+        """The audio in a file. Raises LibraryUnavailable."""
+        file = SpooledTemporaryFile(PIECE, dir=str(self._service.voices.library.home))  # noqa: SIM115
+        self._files.callback(file.close)
         try:
-            for done in asyncio.as_completed(tasks):
-                yield await done
-        finally:
-            await end_tasks(*tasks)
+            async for piece in body:
+                await run_uninterrupted(file.write, piece)
+        except OSError as error:
+            raise LibraryUnavailable(f"the audio cannot be written to the library's disk: {error.strerror}") from error
+        return file
 
-    async def lines(self) -> AsyncGenerator[bytes, None]:
-        """The results and the summary as lines of JSON."""
-        succeeded = 0
-        async with aclosing(self.results()) as results:
-            async for result in results:
-                succeeded += result["status"] == "success"
-                yield json.dumps(result).encode() + b"\n"
-        yield json.dumps(self._summary(succeeded)).encode() + b"\n"
-
-    async def whole(self) -> Result:
-        """The results in the order of the items, and the summary."""
-        async with aclosing(self.results()) as results:
-            ordered = [result async for result in results]
-        ordered.sort(key=lambda result: int(str(result["index"])))
-        return self._summary(sum(result["status"] == "success" for result in ordered)) | {"results": ordered}
-
-    def _summary(self, succeeded: int) -> Result:
-        total = len(self._items)
-        return {
-            "id": self._id,
-            "object": "audio.speech.batch",
-            "total": total,
-            "succeeded": succeeded,
-            "failed": total - succeeded,
-        }
-
-    async def _result(self, index: int) -> Result:
+    async def _result(self, index: int) -> tuple[Result, File | None]:
         head: Result = {"index": index, "id": f"{self._id}-{index}"}
         try:
             body = as_model(self._shared | canonical_fields(self._items[index]), SpeechBody)
@@ -109,19 +116,31 @@ class _Batch:
                 origin = Origin(f"{self._id}-{index}", self._caller, patient=True, live=body.live)
                 speech = await self._service.speak(body.speech_request(), origin)
                 async with aclosing(speech):
-                    audio = b"".join([piece async for piece in speech.body])
+                    audio = await self._kept(speech.body)
                 if body.timestamps:
                     head["timestamps"] = as_json(await speech.timestamps(body.timestamps))
         except (ApiError, *REFUSALS, EngineError) as error:
-            return head | {"status": "error"} | envelope(describe(error))
+            return head | {"status": "error"} | envelope(describe(error)), None
         take = speech.take
         return head | {
             "status": "success",
-            "audio_data": base64.b64encode(audio).decode("ascii"),
             "media_type": speech.media_type,
             "sample_rate": speech.sample_rate,
             "seed": speech.seed,
             "voice": speech.voice,
             "finish_reason": take.finish_reason,
             "usage": usage(len(body.input), take.frames),
-        }
+        }, audio
+
+
+def _json(result: Result, audio: File | None) -> Generator[bytes, None, None]:
+    """A result as JSON, in pieces. Blocking; the audio's file is closed."""
+    yield json.dumps(result).encode()[:-1]
+    if audio is not None:
+        yield b', "audio_data": "'
+        with audio:
+            audio.seek(0)
+            while piece := audio.read(PIECE // 3 * 3):  # so that the pieces can be joined
+                yield base64.b64encode(piece)
+        yield b'"'
+    yield b"}"
