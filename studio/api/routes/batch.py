@@ -56,7 +56,7 @@ def batch_routes(service: SpeechService) -> APIRouter:
 
 
 class _Batch:
-    """The items of one request; always `close`. Their audio waits in temporary files on the library's disk and is sent
+    """The items of one request; always `close` it. Audio waits in temporary files on the library's disk and is sent
     piece by piece: it would fill the memory, and its JSON as a whole would hold up the event loop."""
 
     def __init__(self, service: SpeechService, fields: dict[str, Any], batch_id: str, caller: str) -> None:
@@ -67,18 +67,15 @@ class _Batch:
         self._id = batch_id
         self._caller = caller
         self._places = asyncio.Semaphore(service.max_concurrent)
-        self._tasks: list[asyncio.Task[tuple[Result, File | None]]] = []
         self._files = ExitStack()
+        self._tasks = [asyncio.create_task(self._result(index)) for index in range(len(self._items))]
 
     async def pieces(self, is_streamed: bool) -> AsyncGenerator[bytes, None]:
-        """Lines with the results in the order of completion, then the summary; or all in one object, in the order of
-        the items."""
-        self._tasks += [asyncio.create_task(self._result(index)) for index in range(len(self._items))]
-        total, succeeded = len(self._items), 0
+        """Results in the order of completion and the summary as lines; or one object, in the order of the items."""
+        total, succeeded = len(self._tasks), 0
         yield b"" if is_streamed else b'{"results": ['
-        for number, done in enumerate(
-            asyncio.as_completed(self._tasks) if is_streamed else map(asyncio.shield, self._tasks), 1
-        ):
+        results = asyncio.as_completed(self._tasks) if is_streamed else map(asyncio.shield, self._tasks)
+        for number, done in enumerate(results, 1):
             result, audio = await done
             succeeded += audio is not None
             async for piece in in_threads(_json(result, audio)):
