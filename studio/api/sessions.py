@@ -6,7 +6,9 @@ import contextlib
 import hashlib
 import io
 import logging
+import os
 import secrets
+from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
 
@@ -16,8 +18,8 @@ from studio.library.trash import now
 log = logging.getLogger(__name__)
 
 LIFETIME_SECONDS = 30 * 86_400
-MAX_SESSIONS = 1000
-"""Maximum sessions; one more ends the oldest."""
+MAX_SESSIONS = 100
+"""Maximum sessions of a key; one more ends its oldest."""
 
 
 class Sessions:
@@ -65,18 +67,16 @@ class Sessions:
         try:
             (self._folder / name).unlink(missing_ok=True)
         except OSError as error:
-            log.warning(
-                "a sign-out will be lost, its session ends only after %d days: %s", LIFETIME_SECONDS / 86_400, error
-            )
+            log.warning("a sign-out is lost, its session ends after %d days: %s", LIFETIME_SECONDS / 86_400, error)
 
     def _end_oldest(self) -> None:
-        begun = {}
+        begun, kept = {}, Counter[bytes]()
         for path in self._folder.glob(f"{'[0-9a-f]' * 64}*"):  # the folder may have other people's files, too
-            with contextlib.suppress(FileNotFoundError):  # another process has removed it
-                begun[path] = path.stat().st_mtime
-        newest = sorted(begun, key=begun.__getitem__, reverse=True)
-        for number, path in enumerate(newest):
-            if number >= MAX_SESSIONS or begun[path] < now() - LIFETIME_SECONDS:
+            with contextlib.suppress(OSError), path.open("rb") as file:  # another process may have removed it
+                begun[path] = os.fstat(file.fileno()).st_mtime, file.read(64)
+        for path, (modified, key) in sorted(begun.items(), key=lambda session: session[1], reverse=True):
+            kept[key] += 1
+            if kept[key] > MAX_SESSIONS or modified < now() - LIFETIME_SECONDS:
                 path.unlink(missing_ok=True)
 
 
