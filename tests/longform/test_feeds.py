@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Generator
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,6 +12,8 @@ import av
 import httpx
 import pytest
 
+from longform.feeds import Feeds
+from longform.render import Masterings
 from studio.library import shares
 from studio.settings import read_keys
 from tests.longform.test_projects import PROJECTS, Json, change, create_project, parts_of, until
@@ -166,3 +169,34 @@ def test_feed_whose_episodes_cannot_be_written_is_unavailable_not_empty(
         assert refused.status_code == 503 and "cannot be written" in refused.text
         (tmp_path / "home" / "episodes").unlink()
         assert len(items_of(client, link)) == 2
+
+
+@pytest.mark.parametrize("removed", ["/feeds/{token}", ""])
+def test_episodes_are_not_made_on_when_their_link_or_project_is_gone(
+    shared: tuple[Served, Json, Json], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, removed: str
+) -> None:
+    served, project, link = shared
+    begun, is_gone, ended = threading.Event(), threading.Event(), threading.Event()
+    chapters, tidy = list[object](), Feeds.tidy
+
+    def find(_: Masterings, chapter: object, *__: object) -> Generator[bytes, None, None]:
+        chapters.append(chapter)
+        begun.set()
+        assert is_gone.wait(30)
+        yield b""
+
+    def tidied(feeds: Feeds) -> None:
+        tidy(feeds)
+        if is_gone.is_set():
+            ended.set()
+
+    monkeypatch.setattr(Masterings, "find", find)
+    monkeypatch.setattr(Feeds, "tidy", tidied)
+    monkeypatch.setattr("longform.feeds.PATIENCE", 0)
+    with served.client() as client:
+        assert items_of(client, link) == []
+        assert begun.wait(30)
+        client.delete(f"{PROJECTS}/{project['id']}{removed.format(**link)}").raise_for_status()
+        is_gone.set()
+        assert ended.wait(30)
+    assert len(chapters) == 1 and not list((tmp_path / "home").glob("episodes/*"))
