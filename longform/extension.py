@@ -26,7 +26,7 @@ from longform.voice_proposals import ProjectVoices
 from longform.worker import ProjectWorker
 from studio.jobs import JobCaller, JobEntry
 from studio.services import Studio
-from studio.work import QueueKind, WorkQueues
+from studio.work import QueueKind, WorkQueue, WorkQueues
 
 PARTS_REGENERATED = 2
 """Maximum simultaneous regenerations, by request or by the check; others wait, so that live requests get rows."""
@@ -55,7 +55,7 @@ def register(studio: Studio) -> None:
     cast = CastService(library, speech, voices, chat)
     prints = studio.library_prints.prints
     proofs = ProofRuns(library, transcriber, prints, queues.add(PROOFS), queues.transcribing)
-    places = CapacityLimiter(PARTS_REGENERATED)
+    places = partial(speech.in_turn, CapacityLimiter(PARTS_REGENERATED))
     regeneration = ProofRegeneration(library, speech, proofs, places)
     additions.jobs.append((worker.watch, worker.run))
     books = queues.add(BOOKS)
@@ -63,7 +63,7 @@ def register(studio: Studio) -> None:
     files = FileJobs()
     additions.listed += ProjectJobs(projects, proofs, queues), files
     additions.closers += proofs.close, feeds.close
-    additions.gradio_endpoints.append(partial(_endpoints, projects))
+    additions.gradio_endpoints.append(partial(_endpoints, projects, queues.reads))
     additions.routers += [
         ProjectRoutes(projects, cast).router(),
         CastRoutes(library, cast).router(),
@@ -74,10 +74,10 @@ def register(studio: Studio) -> None:
     ]
 
 
-def _endpoints(projects: ProjectService) -> object:
+def _endpoints(projects: ProjectService, reads: WorkQueue) -> object:
     from longform.project_endpoints import ProjectEndpoints  # Gradio takes seconds to import
 
-    return ProjectEndpoints(projects)
+    return ProjectEndpoints(projects, reads)
 
 
 class ProjectJobs:

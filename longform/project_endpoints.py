@@ -14,6 +14,7 @@ from manuscript.documents import Document, Passage, kind_of
 from manuscript.passages import MAX_PAUSE
 from studio.errors import InvalidRequest
 from studio.library.client_files import Upload
+from studio.work import WorkQueue
 
 DEFAULTS = ProjectSettings()
 ProjectState = Annotated[dict[str, object], "project"]
@@ -22,8 +23,9 @@ ProjectState = Annotated[dict[str, object], "project"]
 class ProjectEndpoints:
     """The endpoints' methods; callers have the same projects as over HTTP."""
 
-    def __init__(self, projects: ProjectService) -> None:
-        self._projects = projects
+    def __init__(self, projects: ProjectService, reads: WorkQueue) -> None:
+        """``reads``: the queue of lookups in projects."""
+        self._projects, self._reads = projects, reads
 
     async def batch_submit(
         self,
@@ -44,10 +46,13 @@ class ProjectEndpoints:
         settings = ProjectSettings(voice=voice or None, speed=speed, pause=pause)
         return _project_json(await self._projects.create(caller.state.caller, source, title, settings, start=True))
 
-    def batch_status(self, caller: gr.Request, *, project_id: str = "") -> ProjectState:
+    async def batch_status(self, caller: gr.Request, *, project_id: str = "") -> ProjectState:
         """The state of a project of /batch_submit, part by part; its audio is at GET /v1/projects/{id}/audio."""
+        return await self._reads.run(caller.state.caller, self._status, project_id, caller.state.owner_filter)
+
+    def _status(self, project_id: str, owner_filter: str | None) -> dict[str, object]:
         projects = self._projects.library.projects
-        project = projects.get(project_id, caller.state.owner_filter)
+        project = projects.get(project_id, owner_filter)
         items = [
             {
                 "number": part.position,
@@ -55,7 +60,7 @@ class ProjectEndpoints:
                 "error": part.error,
                 "seconds": part.take.seconds if part.take else None,
             }
-            for part in projects.parts(project_id, caller.state.owner_filter)
+            for part in projects.parts(project_id, owner_filter)
         ]
         return _project_json(project) | {"items": items}
 

@@ -190,16 +190,18 @@ class WyomingConnection:
         languages = (card.languages if card else ()) or UNKNOWN_LANGUAGES
         voices = [
             _artifact(voice.slug, voice.name) | {"languages": [voice.language] if voice.language else languages}
-            for voice in await to_thread.run_sync(self._voices)
+            for voice in await self._listed()
         ]
         studio, name = _artifact("fish-voice-studio", ABOUT["name"]), self._studio.clips.transcriber.name
         speech = studio | {"voices": voices, "supports_synthesize_streaming": True}
         models = [_artifact(name, name) | {"languages": RECOGNISED}] if name else []
         return {"tts": [speech], "asr": [studio | {"models": models}] if models else []}
 
-    def _voices(self) -> list[Voice]:
-        """The library's voices and the model's own. Blocking."""
-        return [voice for voice in self._service.voices.seen_by(self._caller).listed if voice is not RANDOM_VOICE]
+    async def _listed(self) -> list[Voice]:
+        """The library's voices and the model's own."""
+        voices = self._service.voices.seen_by(self._caller)
+        listed = await self._service.queues.lists.run(self._caller, lambda: voices.listed)
+        return [voice for voice in listed if voice is not RANDOM_VOICE]
 
     async def _begin(self, fields: _Fields, is_written: bool) -> WrittenText:
         """The text that will be spoken as these fields say. Raises InvalidRequest, and the errors of the voice."""
@@ -227,7 +229,7 @@ class WyomingConnection:
         wanted = language.replace("_", "-").casefold()
         if not wanted:
             return ""
-        voices = await to_thread.run_sync(self._voices)
+        voices = await self._listed()
         known = [(voice.slug, voice.language.casefold()) for voice in voices if voice.language]
         exact = (slug for slug, own in known if own == wanted)
         related = (slug for slug, own in known if own.partition("-")[0] == wanted.partition("-")[0])

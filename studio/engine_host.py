@@ -9,6 +9,7 @@ import time
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Protocol
@@ -30,6 +31,7 @@ EXPECTED = (EngineError, OSError, RuntimeError, MemoryError)
 """Errors of a start that are logged without a traceback."""
 KV_ATTENTION: dict[str, Literal["auto", "off", "required"]] = {"1": "auto", "0": "off", "required": "required"}
 """Values of STUDIO_FISH_KVCACHE_ATTN, and the engine's names for them."""
+HAS_BEGUN = ContextVar("has_begun", default=False)  # whether it is of a request that the held engine still serves
 StartEngine = Callable[[EngineConfig, Callable[[str, float], None]], SpeechEngine]
 """Engine.start, or a replacement with the same signature."""
 
@@ -110,7 +112,10 @@ class EngineHost:
             self._thread.start()
 
     def engine(self) -> SpeechEngine:
-        """The ready engine. Raises NotReady while it starts, Unavailable if it failed or has stopped."""
+        """The ready engine, or the held one for requests that have begun. Raises NotReady while it starts, Unavailable
+        if it failed or has stopped."""
+        if (held := self._held_engine) is not None and HAS_BEGUN.get():
+            return held.result(timeout=0)
         status = self.status
         if status.state == "failed":
             raise Unavailable(f"the engine is not running: {status.error}")
@@ -124,7 +129,10 @@ class EngineHost:
     @property
     def info(self) -> EngineInfo | None:
         """The loaded model's; None while none is loaded."""
-        return self._engine.result(0).info if self.status.state == "ready" else None
+        try:
+            return self.engine().info
+        except (NotReady, Unavailable):
+            return None
 
     async def ready(self) -> SpeechEngine:
         """Wait for the engine. Raises EngineError if it cannot start."""

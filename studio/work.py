@@ -268,6 +268,7 @@ MODELS = QueueKind("models", "the model", "models", "checked", 1, 31, 120, "copy
 READS = QueueKind("reads", "the project", "projects", "read", 2, 126, 300, "split it into smaller projects")
 CHANGES = QueueKind("changes", "the project", "projects", "changed", 2, 126, 300, "change fewer parts at a time")
 WRITES = QueueKind("writes", "the entry", "entries", "changed", 4, 252, 300, "change fewer entries at a time")
+LISTS = QueueKind("lists", "the list", "lists", "read", 2, 254, 60, "request shorter pages")
 TEXTS = QueueKind("texts", "the text", "texts", "prepared", 2, 254, 60, "send a shorter text")
 
 
@@ -303,6 +304,8 @@ class WorkQueues:
         """Changes of projects; few at once, because each holds the library's write lock while it is stored."""
         self.writes = WorkQueue(WRITES)
         """All other changes in the library: they wait for its lock, so plain routes must not share their threads."""
+        self.lists = WorkQueue(LISTS)
+        """Lists of all voices, which takes tenths of a second of thousands."""
         self.texts = WorkQueue(TEXTS)
         self.downloads = WorkQueue(downloads(encodings_waiting))
         self.encodings = WorkQueue(encodings(encodings_waiting))

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
-from anyio import CapacityLimiter
 
 from audio.encode import WAV_HEADER
 from audio.voiceprint import Voiceprints
@@ -30,7 +29,7 @@ from longform.library.project_repository import ProjectLibrary
 from longform.library.proof_records import Checked, ProofFigures, ToCheck
 from longform.library.usual_sound import DRIFTS, TakeSound, UsualSound
 from longform.part_generation import generate_part
-from longform.part_regeneration import spoken_part
+from longform.part_regeneration import Places, spoken_part
 from longform.proof.part_check import VERSION, check_take, missing_audio
 from longform.proof.sound_check import edges_of
 from longform.timeline import lay_out
@@ -254,10 +253,8 @@ class Improved:
 class ProofRegeneration:
     """Used from one event loop."""
 
-    def __init__(
-        self, library: ProjectLibrary, service: SpeechService, runs: ProofRuns, places: CapacityLimiter
-    ) -> None:
-        """``places``: limits the parts regenerated at the same time, here and elsewhere."""
+    def __init__(self, library: ProjectLibrary, service: SpeechService, runs: ProofRuns, places: Places) -> None:
+        """``places``: limits the parts regenerated at the same time, here and elsewhere; `SpeechService.in_turn`."""
         self._library, self._service, self._runs, self._places = library, service, runs, places
 
     async def improve(
@@ -268,7 +265,7 @@ class ProofRegeneration:
         The previous take stays among the part's takes. Raises NotFound, EditConflict without audio of the current text,
         TooCostly, Unavailable, and SpeechService.speak's errors at the first try.
         """
-        async with self._places:
+        async with self._places():
             project, part, take = await look_up(spoken_part, self._library, project_id, owner_filter, part_id)
             language = project.settings.language
             lookup, has_recogniser = self._library.proofs.checked, self._runs.has_recogniser

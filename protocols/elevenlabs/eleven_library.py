@@ -32,6 +32,7 @@ from studio.api.access import account_of
 from studio.api.body import JsonBody, parse_object
 from studio.api.field_types import Seed
 from studio.api.openapi import reads_form, sends
+from studio.api.queued import listed
 from studio.api.routes.models import check_design
 from studio.api.routes.openai_voice_routes import sample_of_take
 from studio.api.routes.take_routes import stored_audio
@@ -188,11 +189,11 @@ class ElevenLibraryRoutes(ClientVoices):
             facts = {"total_count": len(voices), "next_page_token": str(stop) if has_more else None}
             return self._listed(request, page, has_more=has_more, **facts)
 
-        return await to_thread.run_sync(find)
+        return await listed(request, find)
 
     async def get_all(self, request: Request) -> JSONResponse:
         """All voices."""
-        return await to_thread.run_sync(lambda: self._listed(request, self.voices_of(request)))
+        return await listed(request, lambda: self._listed(request, self.voices_of(request)))
 
     def _listed(self, request: Request, voices: Sequence[Voice], **facts: Any) -> JSONResponse:
         return JSONResponse({"voices": [self._json(request, voice) for voice in voices]} | facts)

@@ -17,6 +17,7 @@ from protocols.fish.fish_body import ALL_TYPES, MESSAGE_PACK, answer, fish_id, i
 from studio.api.access import account_of
 from studio.api.error_responses import ApiError, describe
 from studio.api.openapi import reads_form
+from studio.api.queued import listed
 from studio.api.upload import Form
 from studio.errors import REFUSALS, InvalidRequest
 from studio.library import Voice, VoiceFields
@@ -104,7 +105,7 @@ class ModelRoutes(FishVoices):
             items = [self._json(request, voice) for voice in voices[start : start + page_size]]
             return JSONResponse({"total": len(voices), "items": items, "has_more": start + page_size < len(voices)})
 
-        return await to_thread.run_sync(find)
+        return await listed(request, find)
 
     async def get_model(self, voice_id: str, request: Request) -> JSONResponse:
         """A voice by its id, slug or name."""
@@ -196,10 +197,10 @@ class ReferenceRoutes(FishVoices):
 
     async def list_references(self, request: Request) -> Response:
         """The names of all voices, sorted; as MessagePack unless JSON is asked for, as fish-speech's scripts expect."""
-        voices = await to_thread.run_sync(self.voices_of, request)
+        voices = await listed(request, self.voices_of, request)
         names = sorted(voice.name for voice in voices)
-        listed = {"success": True, "reference_ids": names, "message": f"{len(names)} voices"}
-        return answer(request, listed, default="msgpack")
+        found = {"success": True, "reference_ids": names, "message": f"{len(names)} voices"}
+        return answer(request, found, default="msgpack")
 
     async def add(self, request: Request) -> Response:
         """Create a voice: its name as ``id``, a clip of 1 to 30 s as ``audio``, its transcript as ``text``."""

@@ -79,6 +79,13 @@ async def change(function: Callable[..., Result], *values: object, patient: bool
     return await _run(lambda queues: queues.changes, function, values, patient)
 
 
+async def listed(request: Request, function: Callable[..., Result], *values: object) -> Result:
+    """Call a blocking function whose work grows with the number of voices; callers who leave give up their places.
+    Raises QueueFull, TooManyRequests, ClientDisconnect."""
+    queues: WorkQueues = request.app.state.queues
+    return await until_hangup(request, queues.lists.run(request.state.caller, function, *values))
+
+
 async def _write(function: Callable[..., Result], *values: object) -> Result:
     return await _run(lambda queues: queues.writes, function, values, patient=False)
 

@@ -6,9 +6,7 @@ import contextlib
 import hashlib
 import io
 import logging
-import os
 import secrets
-from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
 
@@ -18,8 +16,8 @@ from studio.library.trash import now
 log = logging.getLogger(__name__)
 
 LIFETIME_SECONDS = 30 * 86_400
-MAX_SESSIONS = 100
-"""Maximum sessions of a key; one more ends its oldest."""
+MAX_SESSIONS = 1000
+"""Maximum sessions; one more ends the oldest of the key with the most."""
 
 
 class Sessions:
@@ -67,17 +65,21 @@ class Sessions:
         try:
             (self._folder / name).unlink(missing_ok=True)
         except OSError as error:
-            log.warning("a sign-out is lost, its session ends after %d days: %s", LIFETIME_SECONDS / 86_400, error)
+            log.warning(
+                "a sign-out will be lost, its session ends only after %d days: %s", LIFETIME_SECONDS / 86_400, error
+            )
 
     def _end_oldest(self) -> None:
-        begun, kept = {}, Counter[bytes]()
+        by_key: dict[bytes, list[tuple[float, Path]]] = {}
         for path in self._folder.glob(f"{'[0-9a-f]' * 64}*"):  # the folder may have other people's files, too
-            with contextlib.suppress(OSError), path.open("rb") as file:  # another process may have removed it
-                begun[path] = os.fstat(file.fileno()).st_mtime, file.read(64)
-        for path, (modified, key) in sorted(begun.items(), key=lambda session: session[1], reverse=True):
-            kept[key] += 1
-            if kept[key] > MAX_SESSIONS or modified < now() - LIFETIME_SECONDS:
-                path.unlink(missing_ok=True)
+            with contextlib.suppress(FileNotFoundError):  # another process has removed it
+                by_key.setdefault(path.read_bytes()[:64], []).append((path.stat().st_mtime, path))
+        for begun in by_key.values():
+            begun.sort(reverse=True)
+            while begun and begun[-1][0] < now() - LIFETIME_SECONDS:
+                begun.pop()[1].unlink(missing_ok=True)
+        while sum(map(len, by_key.values())) > MAX_SESSIONS:
+            max(by_key.values(), key=len).pop()[1].unlink(missing_ok=True)
 
 
 def _digest(token: str) -> str:

@@ -194,7 +194,8 @@ class Trash:
                 deleted, rows = found(db, kind)
                 if rows and (put := put_back[kind]):
                     put(db, rows)
-                db.conn.executemany(f"update {kept.table} set deleted = null where rowid = ?", [(n,) for n in deleted])
+                rest = "deleted is not null and rowid in (select value from json_each(?))"  # most kinds put back all
+                db.execute(f"update {kept.table} set deleted = null where {rest}", [json.dumps([*deleted])])
                 restored += [(kind, item_id) for item_id in deleted.values()]
         return restored
 

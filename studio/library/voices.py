@@ -8,6 +8,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
+from itertools import count
 from operator import eq
 from typing import Any
 
@@ -278,7 +279,7 @@ class Voices:
     def _put_back(self, db: Database, rows: Sequence[Row]) -> None:
         for row in rows:
             self._claim(db, row, keep_slug=True)
-            self._touch(db, row)
+            self._touch(db, row | {"deleted": None})  # so that the next one cannot claim its name
             note(db, "voice.restore", row["id"], name=row["name"])
 
     def clip(self, sample: Sample) -> bytes:
@@ -355,11 +356,8 @@ class Voices:
         base = row["slug"] if keep_slug else slug_of(row["name"])
         query = "select slug from voices where deleted is null and id != ? and slug >= ? and slug < ?"  # by its index
         slugs = {other for [other] in db.execute(query, [row["id"], base, f"{base}."])}  # the full stop is after "-"
-        number, slug = 1, base
-        while slug in slugs:
-            number += 1
-            slug = f"{base}-{number}"
-        row["slug"] = slug
+        numbered = (f"{base}-{number}" for number in count(2))
+        row["slug"] = base if base not in slugs else next(slug for slug in numbered if slug not in slugs)
         row["haystack"] = haystack(row)
 
     def _free_slug(self, db: Database, slug: str, voice_id: str) -> str:
@@ -398,8 +396,9 @@ class Voices:
 
 def _is_taken(db: Database, name: str, voice_id: str) -> bool:
     """Whether another voice has this folded name, slug or id: requests may name it by any of these."""
-    condition = "deleted is null and id != ?1 and (folded = ?2 or slug = ?2 or id = ?2)"
-    return bool(db.execute(f"select 1 from voices where {condition} limit 1", [voice_id, name]).fetchall())
+    columns = ("folded", "slug", "id")  # one by one, as SQLite uses no index for any of them
+    those = " union all ".join(f"select id from voices where deleted is null and {one} = ?2" for one in columns)
+    return bool(db.execute(f"select 1 from ({those}) where id != ?1 limit 1", [voice_id, name]).fetchall())
 
 
 def _remove_deleted(db: Database, until: float) -> set[str]:

@@ -6,7 +6,8 @@ import asyncio
 import logging
 import math
 from collections import Counter
-from collections.abc import Awaitable
+from collections.abc import AsyncGenerator, Awaitable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from itertools import islice
 
@@ -26,7 +27,7 @@ from engine import (
     Utterance,
 )
 from speechtext.reading import normalised
-from studio.engine_host import EngineHost, HostStatus
+from studio.engine_host import HAS_BEGUN, EngineHost, HostStatus
 from studio.errors import REFUSALS, LibraryUnavailable, NotReady, QueueFull, Unavailable
 from studio.library import Voice
 from studio.library.records import OWN_CLIP, RANDOM
@@ -83,6 +84,7 @@ class SpeechService:
             self.background.append(self.recorder.watch)
         self.silent_sockets: Counter[str] = Counter()
         """Sockets of this process that wait for their first message, by caller."""
+        self._begun = 0  # requests of `in_turn`
         self.queues = WorkQueues(host.max_waiting)
         self.planner = Planner(voices, self.queues.texts)
         self._references = References(self.queues.downloads, self.queues.encodings, fetcher or ClipFetcher())
@@ -97,10 +99,23 @@ class SpeechService:
 
     @property
     def in_use(self) -> int:
-        """The number of takes, clips and word times that the engine is working on or that wait for it."""
+        """The number of takes, clips, word times and requests of `in_turn` that the engine works on or that wait."""
         queues = (self.queues.downloads, self.queues.encodings, self.queues.alignments)
         beside = sum(queue.figures["running"] + queue.figures["waiting"] for queue in queues)
-        return self.register.active_count + beside
+        return self.register.active_count + beside + self._begun
+
+    @asynccontextmanager
+    async def in_turn(self, places: AbstractAsyncContextManager[object]) -> AsyncGenerator[None, None]:
+        """Wait for one of these places, as part of a request that has begun: a switch of the model waits for it, and
+        the engine that is held meanwhile serves it. Raises NotReady, Unavailable."""
+        self.host.engine()
+        token, self._begun = HAS_BEGUN.set(True), self._begun + 1
+        try:
+            async with places:
+                yield
+        finally:
+            HAS_BEGUN.reset(token)
+            self._begun -= 1
 
     async def speak(
         self,

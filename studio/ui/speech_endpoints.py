@@ -106,9 +106,10 @@ class SpeechEndpoints:
             raise InvalidRequest("cast must be an object of names and voices", "cast")
         return await self._generate(speech_request("wav", ref_audio, text=script, cast=cast, **fields), caller)
 
-    def voices_list(self, caller: gr.Request) -> Annotated[list[dict[str, object]], "take"]:
+    async def voices_list(self, caller: gr.Request) -> Annotated[list[dict[str, object]], "take"]:
         """The voices: id, name, and the transcript of the reference clip."""
-        voices = self._service.voices.seen_by(caller.state.owner_filter).listed
+        library = self._service.voices.seen_by(caller.state.owner_filter)
+        voices = await self._service.queues.lists.run(caller.state.caller, lambda: library.listed)
         return [{"id": voice.slug, "name": voice.name, "text": voice.text} for voice in voices]
 
     def health(self) -> Take:

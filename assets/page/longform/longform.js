@@ -132,8 +132,9 @@ export class LongForm extends EventTarget {
     this.#project = null;
   }
 
-  #say(words) {
+  #say(words, isBad = false) {
     this.part("said").textContent = words;
+    this.part("said").toggleAttribute("data-bad", isBad);
   }
 
   async #do(work) {
@@ -141,7 +142,7 @@ export class LongForm extends EventTarget {
       await work();
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
-      this.#say(problem.why);
+      this.#say(problem.why, true);
     }
   }
 

@@ -107,13 +107,16 @@ export class NamingStep {
     };
   }
 
+  /** Ask for a field, below it. */
   #ask(field, words) {
     this.#say(words);
+    this.part(field).closest("label").after(this.part("naming-said"));
     this.part(field).focus();
     return null;
   }
 
   #say(words, isBad = true) {
+    this.part("form").append(this.part("naming-said"));
     this.part("naming-said").textContent = words;
     this.part("naming-said").toggleAttribute("data-bad", isBad);
   }

@@ -106,10 +106,10 @@ class _Batch:
         head: Result = {"index": index, "id": f"{self._id}-{index}"}
         try:
             body = as_model(self._shared | canonical_fields(self._items[index]), SpeechBody)
-            body = await for_loaded_model(self._service, body, self._caller)
-            if body.timestamps:
-                self._service.check_alignment()
-            async with self._places:
+            async with self._service.in_turn(self._places):
+                body = await for_loaded_model(self._service, body, self._caller)
+                if body.timestamps:
+                    self._service.check_alignment()
                 origin = Origin(f"{self._id}-{index}", self._caller, patient=True, live=body.live)
                 speech = await self._service.speak(body.speech_request(), origin)
                 async with aclosing(speech):

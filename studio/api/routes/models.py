@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse
 
 from engine import EngineInfo
 from studio.api.error_responses import ApiError
+from studio.api.queued import listed
 from studio.api.speech_bodies import MODEL_ALIASES, SpeechOptions
 from studio.errors import InvalidRequest
 from studio.library.records import RANDOM
@@ -82,9 +83,9 @@ def model_routes(service: SpeechService) -> APIRouter:
     routes = APIRouter(tags=["listings"])
 
     @routes.get("/v1/models")
-    def list_models(request: Request) -> JSONResponse:
+    async def list_models(request: Request) -> JSONResponse:
         """The loaded model, and OpenAI's names for it."""
-        data = [_model(service, model_id, request) for model_id in model_ids(service)]
+        data = await listed(request, lambda: [_model(service, model_id, request) for model_id in model_ids(service)])
         return JSONResponse({"object": "list", "data": data})
 
     @routes.get("/v1/audio/models")
@@ -98,13 +99,13 @@ def model_routes(service: SpeechService) -> APIRouter:
         return JSONResponse({"status": "ok"})
 
     @routes.get("/v1/models/{model_id:path}")
-    def get_model(model_id: str, request: Request) -> JSONResponse:
+    async def get_model(model_id: str, request: Request) -> JSONResponse:
         """One model; its id may contain slashes."""
         if not model_id:
             raise ApiError(404, "Invalid URL (GET /v1/models/)")
         if (known := known_model(service, model_id)) is None:
             raise ApiError(404, f"The model {model_id[:80]!r} does not exist", "model", "model_not_found")
-        return JSONResponse(_model(service, known, request))
+        return JSONResponse(await listed(request, _model, service, known, request))
 
     return routes
 

@@ -16,7 +16,7 @@ from studio.api.body import JsonBody, read_json
 from studio.api.field_types import list_page
 from studio.api.foreign import NAMES
 from studio.api.openapi import reads_form
-from studio.api.queued import WritingRoute
+from studio.api.queued import WritingRoute, listed
 from studio.api.routes.voice_forms import FORM_LIMIT, SAMPLE, ConsentChanges, sample_of
 from studio.api.sending import until_hangup
 from studio.api.upload import Form, read_form
@@ -100,8 +100,11 @@ class OpenAIVoiceRoutes:
         voice = await self._speech.save_voice(write(create))
         return JSONResponse(openai_voice(voice) | {"success": True, "voice": uploaded_voice(voice)})
 
-    def list_voices(self, request: Request, legacy: bool = False) -> JSONResponse:
+    async def list_voices(self, request: Request, legacy: bool = False) -> JSONResponse:
         """The available voices; ``legacy=true`` lists only names, as some servers do."""
+        return await listed(request, self._list, request, legacy)
+
+    def _list(self, request: Request, legacy: bool) -> JSONResponse:
         voices = self._voices_of(request)
         uploaded = [uploaded_voice(voice) for voice in voices.library.voices.page(bundled=False)]
         available = voices.listed

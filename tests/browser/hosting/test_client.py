@@ -7,12 +7,14 @@ import io
 import wave
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 from gradio_client import Client, handle_file
 from gradio_client.exceptions import AppError
 
+from studio.work import WorkQueue
 from tests.studio.server import Served
 from tests.studio.sounds import tone, wav
 
@@ -223,14 +225,23 @@ def test_clip_is_transcribed_if_a_recogniser_is_installed(
     assert transcript["marks"][1] == {"text": "bell", "heard": "tone"}
 
 
-def test_batch_becomes_a_project_of_its_caller(steered: Callable[..., Served], tmp_path: Path) -> None:
-    studio = steered()
+def test_batch_becomes_a_project_of_its_caller(
+    steered: Callable[..., Served], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    studio, queued, run = steered(), list[str](), WorkQueue.run
+
+    def noted(queue: WorkQueue, *values: Any) -> Any:
+        queued.append(queue.name)
+        return run(queue, *values)
+
+    monkeypatch.setattr(WorkQueue, "run", noted)
     client = Client(studio.url, verbose=False)
     batch = client.predict(["One.", "Two three."], voice="bert", api_name="/batch_submit")
     assert batch["parts"]["total"] == 2
     while (now := client.predict(batch["id"], api_name="/batch_status"))["state"] != "done":
         assert now["state"] == "running"
     assert [item["state"] for item in now["items"]] == ["done", "done"]
+    assert "reads" in queued, "reading all parts of a book would keep others from the shared threads"
     assert httpx.get(f"{studio.url}/v1/projects").json()["data"][0]["id"] == batch["id"]
     with wave.open(io.BytesIO(httpx.get(studio.url + now["audio"]).content)) as whole:
         assert whole.getnframes() == 18 * 2048 + 22_050

@@ -271,12 +271,13 @@ def test_going_back_and_forth_keeps_input_and_skips_no_step(studio: Served, open
     expect(steps.get_by_label("Description")).to_have_value("Flat.")
     press(screen, "Save the voice")
     expect(steps.get_by_role("status").filter(has_text="Give the voice a name.")).to_be_visible()
+    expect(steps.locator("label:has([data-part=name]) + [data-part=naming-said]")).to_have_count(1)  # below the field
     steps.get_by_label("Name", exact=True).fill("Anna")
     press(screen, "Save the voice")
     expect(steps).to_contain_text("confirm that the voice is yours")
     steps.get_by_label("This is my voice").check()
     press(screen, "Save the voice")
-    expect(steps).to_contain_text("a voice named 'Anna' already exists")
+    expect(steps).to_contain_text("A voice named 'Anna' already exists")
     press(screen, "Back")
     expect(steps.get_by_label("Transcript")).to_have_value("A steady tone.")
 

@@ -75,6 +75,12 @@ QUEUES = {
     "POST /v1/projects/{project_id}/cast/recast": "changes",
     "PUT /v1/projects/{project_id}/cover": "changes",
     "GET /v1/engine/models": "models",
+    "GET /v1/models": "lists",
+    "GET /v1/audio/voices": "lists",
+    "GET /v1/references/list": "lists",
+    "GET /model": "lists",
+    "GET /elevenlabs/v1/voices": "lists",
+    "GET /elevenlabs/v2/voices": "lists",
     "POST /v1/audio/speech": "encodings",
     "POST /v1/audio/speech/reading": "texts",
     "POST /v1/tts": "encodings",
@@ -173,7 +179,7 @@ def held(client: httpx.Client, queue: str, other: str = "") -> int:
     return 0 if queue == other else sum(job_counts(client, queue))
 
 
-LISTS = ("/v1/takes?limit=200", "/v1/audio/voices", "/v1/projects?limit=200")
+LISTS = ("/v1/takes?limit=200", "/v1/voices?limit=100", "/v1/projects?limit=200")
 
 
 def counts(client: httpx.Client) -> dict[str, int]:

@@ -12,12 +12,14 @@ import pytest
 from longform.library.project_records import NewPart, Project, ProjectSettings
 from longform.library.project_repository import ProjectLibrary
 from manuscript.passages import MAX_PART_TEXT
-from studio.library import TakeFilter
+from studio.library import TakeFilter, VoiceFields
 from studio.library.entries import DictionaryScope, Pronunciation
 from studio.library.schema import Database
 from studio.library.take import NewTake, Take
 from studio.library.take_rows import insert_take
+from studio.library.trash import mark
 from tests.growth import TIMES, check, end_of, least
+from tests.studio.clips import new_sample
 
 
 def test_search_time_does_not_grow_with_the_query(tmp_path: Path) -> None:
@@ -96,4 +98,24 @@ def test_changing_settings_without_effect_on_parts_reads_no_part(tmp_path: Path)
             settings = replace(project.settings, pause=at)
             edit = partial(library.projects.edit, project.id, None, None, settings)
             costs.append(least(edit, 1))
+    assert min(costs[3:]) <= TIMES * max(min(costs[:3]), 0.001), costs
+
+
+def test_restoring_voices_costs_the_same_among_many_others(tmp_path: Path) -> None:
+    library, costs = ProjectLibrary(tmp_path), list[float]()
+    first = library.voices.create(VoiceFields(name="Voice"), [new_sample()])
+    for count in (100, 5000):
+        with library.store.writing() as db:
+            [row] = db.table("voices").rows_where("id = ?", [first.id])
+            db.table("voices").insert_all(
+                row | {"id": f"voice_{count}_{n}", "slug": f"voice-{count}-{n}", "folded": f"voice {count} {n}"}
+                for n in range(count)
+            )
+        ids = [f"voice_{count}_{n}" for n in range(20)]
+        for _ in range(3):
+            with library.trash.deleting() as db:
+                mark(db, "voices", ids)
+            restore = partial(library.trash.restore, [("voice", voice) for voice in ids], None)
+            costs.append(least(restore, 1))
+        assert library.voices.get(f"voice-{count}-3").version > first.version
     assert min(costs[3:]) <= TIMES * max(min(costs[:3]), 0.001), costs

@@ -237,6 +237,10 @@ def test_restoring_a_taken_name_is_refused_and_restores_nothing(library: Project
     with pytest.raises(NameTaken):
         library.trash.restore(items, None)
     assert len(all_items(library)) == 7
+    library.voices.delete("anna")  # the second of this name
+    with pytest.raises(NameTaken):
+        library.trash.restore([(item.kind, item.id) for item in all_items(library)], None)
+    assert len(all_items(library)) == 8
 
 
 def test_restored_project_is_paused_and_refused_beyond_the_project_limit(

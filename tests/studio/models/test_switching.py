@@ -9,6 +9,7 @@ import shutil
 import threading
 import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -100,6 +101,36 @@ def test_switch_waits_for_running_takes_and_refuses_new_ones_meanwhile(
         assert switched(client)["model"] == quick_checkpoint.name
         assert client.delete(STATE).status_code == 404
     assert engine.stopped and studio.models == [BUNDLED_FOLDER, str(quick_checkpoint)]
+
+
+def test_what_waits_for_its_place_when_a_switch_begins_is_served_by_the_previous_model(
+    studio_of: StudioOf, quick_checkpoint: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("longform.extension.PARTS_REGENERATED", 1)
+    studio = studio_of(home=str(tmp_path / "home"))
+    engine = studio.engines[0]
+    with studio.served.client() as client, ThreadPoolExecutor() as pool:
+        project = create_project(studio.served, items=[{"input": "One two. Three."}], start=True)
+        until_project(studio.served, project, "done")
+        [part] = parts_of(studio.served, project)
+        engine.later_frames_gate.clear()
+        path = f"/v1/projects/{project['id']}/parts/{part['id']}/regenerate"
+        items = {"items": [{"input": f"Item {number}."} for number in range(8)]}
+        words = {"text": "One two. Three.", "start": 0, "end": 3}
+        asked = [pool.submit(client.post, path, json=words) for _ in range(2)]
+        studio.served.until(running=1)
+        asked.append(pool.submit(client.post, "/v1/audio/speech/batch", json=items))
+        studio.served.until(running=2)
+        until(client, lambda _: studio.served.app.state.studio.speech.in_use >= 10)
+        assert put(client, quick_checkpoint).status_code == 202
+        until(client, lambda state: state["can_cancel"])
+        assert say(client).status_code == 503
+        engine.later_frames_gate.set()
+        answers = [one.result(60) for one in asked]
+        assert [answer.status_code for answer in answers[:2]] == [200, 200], answers[1].text
+        assert answers[2].json()["succeeded"] == 8, answers[2].text
+        assert switched(client)["model"] == quick_checkpoint.name
+    assert engine.stopped and len(engine.utterances) >= 11
 
 
 LONG = "word " * 2900

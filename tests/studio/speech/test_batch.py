@@ -159,6 +159,21 @@ def test_results_are_streamed_as_lines_in_order_of_completion(steered: Steer) ->
     assert (lines[-1]["total"], lines[-1]["succeeded"]) == (2, 2)
 
 
+def test_results_of_one_object_are_sent_in_order_as_soon_as_possible(steered: Steer) -> None:
+    served, engine = steered(max_rows=4)
+    engine.later_frames_gate.clear()  # only the take of a single frame ends before it is set
+    items = [{"input": "a", "max_new_tokens": 1}, {"input": "b"}, {"input": "c", "max_new_tokens": 1}]
+    with served.client() as client, client.stream("POST", BATCH, json={"items": items}) as answer:
+        text = ""
+        for piece in answer.iter_text():
+            text += piece
+            if '"audio_data"' in text:  # it is not kept in memory until the others have ended
+                engine.later_frames_gate.set()
+    batch = json.loads(text)
+    assert [result["index"] for result in batch["results"]] == [0, 1, 2]
+    assert (batch["total"], batch["succeeded"], batch["failed"]) == (3, 3, 0)
+
+
 def test_batch_results_equal_those_of_single_requests(studio: Served) -> None:
     body = {"response_format": "wav", "seed": 3, "max_new_tokens": 8}
     with studio.client() as client:
