@@ -6,11 +6,7 @@ from typing import Any
 
 from studio.errors import InvalidRequest
 
-MEAN = {
-    "speaker": "voice",
-    "reference_id": "voice",
-    "format": "response_format",
-}
+MEAN = {"speaker": "voice", "reference_id": "voice", "format": "response_format"}
 """Other servers' names of the studio's fields."""
 
 NAMES = "/v1/names"

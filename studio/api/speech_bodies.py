@@ -68,8 +68,7 @@ class SpeechOptions(BaseModel):
 
     model: str | None = Field(None, max_length=256, description="Any name means the loaded model, which X-Model names.")
     voice: Annotated[VoiceName | VoiceRef | None, BeforeValidator(_voice_form)] = Field(
-        None,
-        description="A voice of GET /v1/audio/voices or one of OpenAI's; absent: the default voice.",
+        None, description="A voice of GET /v1/audio/voices or one of OpenAI's; absent: the default voice."
     )
     response_format: ResponseFormat | None = Field(
         None,
@@ -109,8 +108,7 @@ class SpeechOptions(BaseModel):
     )
     ref_text: str | None = Field(None, description="The words spoken in ref_audio.")
     seed: Seed | None = Field(
-        None,
-        description="The same request with the same seed gives the same speech; absent: random, see X-Seed.",
+        None, description="The same request with the same seed gives the same speech; absent: random, see X-Seed."
     )
     temperature: Temperature | None = Field(
         None,
@@ -267,8 +265,6 @@ class BatchBody(SpeechOptions):
     """Up to 32 texts; items inherit absent fields from the batch."""
 
     items: list[dict[str, Any]] = Field(
-        min_length=1,
-        max_length=MAX_ITEMS,
-        description="Each with an input, and any field that differs from the batch.",
+        min_length=1, max_length=MAX_ITEMS, description="Each with an input, and any field that differs from the batch."
     )
     stream: bool | None = Field(None, description="true: one line of JSON for each result, as it is finished.")

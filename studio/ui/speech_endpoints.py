@@ -138,13 +138,7 @@ class SpeechEndpoints:
 
 
 def speech_request(
-    audio_format: str,
-    clip: Upload | None,
-    *,
-    voice: str,
-    ref_text: str,
-    max_new_tokens: int,
-    **fields: Any,
+    audio_format: str, clip: Upload | None, *, voice: str, ref_text: str, max_new_tokens: int, **fields: Any
 ) -> SpeechRequest:
     """``fields``: further fields of the SpeechRequest. Raises InvalidRequest, InvalidClip."""
     return SpeechRequest(

@@ -32,12 +32,7 @@ def page_theme() -> gr.themes.Base:
     light = {name: colours[0] for name, colours in COLOURS.items()}
     dark = {f"{name}_dark": colours[1] for name, colours in COLOURS.items()}
     return gr.themes.Base(
-        primary_hue="teal",
-        neutral_hue="stone",
-        text_size="lg",
-        radius_size="lg",
-        font=TEXT_FONT,
-        font_mono=CODE_FONT,
+        primary_hue="teal", neutral_hue="stone", text_size="lg", radius_size="lg", font=TEXT_FONT, font_mono=CODE_FONT
     ).set(
         **light,
         **dark,
