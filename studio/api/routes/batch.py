@@ -42,10 +42,8 @@ def batch_routes(service: SpeechService) -> APIRouter:
 
     @routes.post("/v1/audio/speech/batch", openapi_extra=BATCH_DOC)
     async def create_batch(request: Request) -> Response:
-        """Generate many texts. ``stream: true`` sends one line of JSON per result, in the order of completion.
-
-        An item that fails has a result with an error; the others continue.
-        """
+        """Generate many texts; one that fails has a result with an error. ``stream: true`` sends one line of JSON per
+        result, in the order of completion."""
         fields = canonical_fields(await read_json(request))
         body = as_model(fields, BatchBody)
         batch = _Batch(service, fields, request.state.request_id, request.state.caller)
@@ -118,15 +116,14 @@ class _Batch:
                     head["timestamps"] = as_json(await speech.timestamps(body.timestamps))
         except (ApiError, *REFUSALS, EngineError) as error:
             return head | {"status": "error"} | envelope(describe(error)), None
-        take = speech.take
         return head | {
             "status": "success",
             "media_type": speech.media_type,
             "sample_rate": speech.sample_rate,
             "seed": speech.seed,
             "voice": speech.voice,
-            "finish_reason": take.finish_reason,
-            "usage": usage(len(body.input), take.frames),
+            "finish_reason": speech.take.finish_reason,
+            "usage": usage(len(body.input), speech.take.frames),
         }, audio
 
 
