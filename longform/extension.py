@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
+from contextlib import AbstractAsyncContextManager
 from functools import partial
-
-from anyio import CapacityLimiter
 
 from longform.cast_service import CastService
 from longform.chat_endpoint import ChatEndpoint
@@ -28,8 +27,9 @@ from studio.jobs import JobCaller, JobEntry
 from studio.services import Studio
 from studio.work import QueueKind, WorkQueue, WorkQueues
 
-PARTS_REGENERATED = 2
-"""Maximum simultaneous regenerations, by request or by the check; others wait, so that live requests get rows."""
+REGENERATIONS = QueueKind(
+    "regenerations", "the part", "parts", "regenerated", 2, 126, 3600, "regenerate fewer parts at a time"
+)
 DOCUMENTS = QueueKind(
     "documents", "the document", "documents", "read", 2, 30, 150, "send it in several pieces, or as plain text"
 )
@@ -55,7 +55,11 @@ def register(studio: Studio) -> None:
     cast = CastService(library, speech, voices, chat)
     prints = studio.library_prints.prints
     proofs = ProofRuns(library, transcriber, prints, queues.add(PROOFS), queues.transcribing)
-    places = partial(speech.in_turn, CapacityLimiter(PARTS_REGENERATED))
+    regenerations = queues.add(REGENERATIONS)
+
+    def places(caller: str) -> AbstractAsyncContextManager[None]:
+        return speech.in_turn(regenerations.turn(caller))
+
     regeneration = ProofRegeneration(library, speech, proofs, places)
     additions.jobs.append((worker.watch, worker.run))
     books = queues.add(BOOKS)

@@ -18,14 +18,14 @@ from studio.errors import EditConflict, InvalidRequest
 from studio.library.take import Take
 from studio.takes.regeneration import Regeneration, RequestOf
 
-Places = Callable[[], AbstractAsyncContextManager[None]]
+Places = Callable[[str], AbstractAsyncContextManager[None]]
 
 
 class PartRegeneration:
     """Used from one event loop."""
 
     def __init__(self, library: ProjectLibrary, regeneration: Regeneration, places: Places) -> None:
-        """``places``: limits the parts regenerated at the same time, here and elsewhere; `SpeechService.in_turn`."""
+        """``places``: limits the parts regenerated at the same time, here and elsewhere, in turn by caller."""
         self._library, self._regeneration, self._places = library, regeneration, places
 
     async def add_take(
@@ -51,7 +51,7 @@ class PartRegeneration:
             selection = select(part.text, start, end, words, replacement)
             return replace(selection, new_text=_text_of(selection)), partial(request_of, settings, part.voice)
 
-        async with self._places():
+        async with self._places(project.owner):
             result = await self._regeneration.regenerate(take, origin_of(project_id, project.owner), choose)
         request, new_id = result.speech_take, f"ptake_{secrets.token_hex(12)}"
         new_take = replace(

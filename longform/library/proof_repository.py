@@ -105,7 +105,8 @@ class Proofs:
                         "select kind, first, last, heard from findings where take = ? and accepted", [number]
                     ).fetchall()
                 }
-                db.execute("delete from findings where take = ? and kind != 'note'", [number])
+                kept = ("note", *DRIFTS)  # by `settle_drift`, with a person's decision about them
+                db.execute(f"delete from findings where take = ? and kind not in {kept}", [number])
                 for finding in checked.findings:
                     is_accepted = (finding.kind, text[finding.first : finding.last], finding.heard) in accepted
                     _add(db, number, finding, is_accepted)

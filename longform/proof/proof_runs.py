@@ -254,7 +254,7 @@ class ProofRegeneration:
     """Used from one event loop."""
 
     def __init__(self, library: ProjectLibrary, service: SpeechService, runs: ProofRuns, places: Places) -> None:
-        """``places``: limits the parts regenerated at the same time, here and elsewhere; `SpeechService.in_turn`."""
+        """``places``: limits the parts regenerated at the same time, here and elsewhere, in turn by caller."""
         self._library, self._service, self._runs, self._places = library, service, runs, places
 
     async def improve(
@@ -265,7 +265,7 @@ class ProofRegeneration:
         The previous take stays among the part's takes. Raises NotFound, EditConflict without audio of the current text,
         TooCostly, Unavailable, and SpeechService.speak's errors at the first try.
         """
-        async with self._places():
+        async with self._places(caller):
             project, part, take = await look_up(spoken_part, self._library, project_id, owner_filter, part_id)
             language = project.settings.language
             lookup, has_recogniser = self._library.proofs.checked, self._runs.has_recogniser

@@ -18,6 +18,7 @@ import pytest
 
 from longform.library.project_records import NewPart, PartChanges, ProjectSettings
 from longform.library.project_repository import PartFilter, ProjectLibrary
+from longform.library.proof_records import Checked
 from manuscript.documents import read_document
 from manuscript.passages import Document, NewCharacter, Passage
 from studio.library import TakeFilter
@@ -313,6 +314,10 @@ def test_unusual_takes_are_found_without_the_write_lock(tmp_path: Path, connecti
     assert found(ids[1:3], 1.0) == ([*[("late", "+1.0 s")] * 2, *levels], ["delete", "insert"])
     assert found(ids[1:3], 2.0) == ([*[("late", "+2.0 s")] * 2, *levels], ["update"] * 2)
     assert found([], 0.0) == (levels, ["delete"] * 2)
+    [spot, *_], _ = library.proofs.spots(project, None)
+    library.proofs.accept(project, None, spot.id, True)
+    library.proofs.keep(spot.take_id, Checked(1, "", 5, 0, 1.0, -5.0, None))
+    assert found([], 0.0) == (levels[1:], []), "what was accepted stays so when it is checked again"
 
 
 ONE: dict[str, Callable[[ProjectLibrary, str, list[str]], object]] = {

@@ -10,6 +10,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -17,6 +18,7 @@ import pytest
 from websockets.sync.client import connect
 
 from engine import CheckpointError, Engine
+from longform.extension import REGENERATIONS
 from protocols.fish.message_pack import pack
 from studio.models.catalogue import BUNDLED_FOLDER, TREES
 from studio.models.model_choice import write_choice
@@ -106,7 +108,7 @@ def test_switch_waits_for_running_takes_and_refuses_new_ones_meanwhile(
 def test_what_waits_for_its_place_when_a_switch_begins_is_served_by_the_previous_model(
     studio_of: StudioOf, quick_checkpoint: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("longform.extension.PARTS_REGENERATED", 1)
+    monkeypatch.setattr("longform.extension.REGENERATIONS", replace(REGENERATIONS, at_once=1))
     studio = studio_of(home=str(tmp_path / "home"))
     engine = studio.engines[0]
     with studio.served.client() as client, ThreadPoolExecutor() as pool:
@@ -122,6 +124,8 @@ def test_what_waits_for_its_place_when_a_switch_begins_is_served_by_the_previous
         asked.append(pool.submit(client.post, "/v1/audio/speech/batch", json=items))
         studio.served.until(running=2)
         until(client, lambda _: studio.served.app.state.studio.speech.in_use >= 10)
+        work = client.get("/health").json()["work"]["regenerations"]
+        assert (work["running"], work["waiting"]) == (1, 1), "a queue, which is fair to all callers"
         assert put(client, quick_checkpoint).status_code == 202
         until(client, lambda state: state["can_cancel"])
         assert say(client).status_code == 503
