@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 from collections.abc import Generator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from email.utils import formatdate
 from pathlib import Path
@@ -23,7 +24,7 @@ from longform.tags import Tags
 from longform.timed_text import xml
 from longform.timeline import Timeline
 from manuscript.untrusted import Cover
-from studio.errors import REFUSALS, LibraryUnavailable
+from studio.errors import REFUSALS, LibraryUnavailable, NotFound
 from studio.library.private_files import make_private_folder, open_privately, unfinished
 from studio.library.shares import Shares
 from studio.supervisor import end_tasks
@@ -137,20 +138,29 @@ class Feeds:
             yield Episode(chapter.id, self.path(project.id, name), audio, tags)
 
     async def _make(self, feed: Feed) -> None:
-        """Create the missing files one at a time while there are links, then remove those that no episode needs."""
-        project = feed.project
+        """Create the missing files one at a time, then remove those that no episode needs any more. It ends when the
+        project or its last link does."""
+        project, needed = feed.project, {episode.path for episode in feed.episodes}
         try:
-            for episode in feed.episodes:
-                if not await to_thread.run_sync(self.links.of, project.id):
-                    break
-                await self._books.last_of(project.owner, self._written(project, episode))
-            await to_thread.run_sync(_remove_others, self._folder / project.id, {item.path for item in feed.episodes})
-            await to_thread.run_sync(self.tidy)  # its links may have been revoked meanwhile
+            with suppress(NotFound):
+                for episode in feed.episodes:
+                    await self._books.last_of(project.owner, self._linked(project, self._written(project, episode)))
+                await to_thread.run_sync(_remove_others, self._folder / project.id, needed)
+            await to_thread.run_sync(self.tidy)
             self._unwritten.pop(project.id, None)
         except (*REFUSALS, OSError) as error:
             if isinstance(error, OSError):
                 self._unwritten[project.id] = error.strerror or type(error).__name__
             log.warning("the episodes of %s are not complete: %s", project.id, error)
+
+    def _linked(self, project: Project, steps: Generator[bytes, None, None]) -> Generator[bytes, None, None]:
+        """The steps, while the project and a link to its feed exist. Blocking. Raises NotFound."""
+        with closing(steps):
+            for step in steps:
+                self._library.projects.check(project.id, None, "own")
+                if not self.links.of(project.id):
+                    raise NotFound("this feed has no links any more", "project_id")
+                yield step
 
     def _written(self, project: Project, episode: Episode) -> Generator[bytes, None, None]:
         """Write an episode's file unless it exists; yields after each piece. Blocking. Raises OSError."""

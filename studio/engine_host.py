@@ -121,8 +121,7 @@ class EngineHost:
             raise Unavailable(f"the engine is not running: {status.error}")
         if status.state == "starting":
             raise NotReady(
-                f"the engine is starting: {status.doing} ({status.progress:.0%}); try again in a moment",
-                retry_after=2,
+                f"the engine is starting: {status.doing} ({status.progress:.0%}); try again in a moment", retry_after=2
             )
         return self._engine.result(timeout=0)
 

@@ -91,10 +91,7 @@ Register = Callable[[Studio], None]
 
 
 def open_studio(
-    settings: Settings,
-    host: EngineHost,
-    extensions: Sequence[Register] = (),
-    library_type: type[Library] = Library,
+    settings: Settings, host: EngineHost, extensions: Sequence[Register] = (), library_type: type[Library] = Library
 ) -> Studio:
     """Create the services; ``extensions`` then add to them. ``library_type``: the library with what they need.
 

@@ -242,9 +242,7 @@ RayAddress = Annotated[
     ),
 ]
 RootPath = Annotated[
-    str,
-    _matches(r"((/[A-Za-z0-9._~-]+)+)?/?", "a path such as /studio"),
-    AfterValidator(lambda path: path.rstrip("/")),
+    str, _matches(r"((/[A-Za-z0-9._~-]+)+)?/?", "a path such as /studio"), AfterValidator(lambda path: path.rstrip("/"))
 ]
 LogLevel = Annotated[Literal["critical", "error", "warning", "info", "debug"], BeforeValidator(_lower)]
 Folder = Annotated[str, AfterValidator(_folder)]
@@ -283,8 +281,7 @@ class Settings(BaseSettings):
     chat: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_chat)] = Field(default=(), repr=False)
     """Address, model and, if needed, key of an OpenAI-compatible chat endpoint; empty: no text leaves this machine."""
     keep_takes: int = Field(default_factory=lambda: 0 if on_space() else 1000, ge=0, le=1_000_000)
-    """Number of takes kept, besides starred ones. 0 on a Space, where visitors without keys would hear each other's
-    takes."""
+    """Number of takes kept, besides starred ones. 0 on a Space, whose visitors without keys would hear each other's."""
     trash_days: int = Field(default=7, ge=0, le=3650)
     """Days for which deleted items can be restored; 0: they are removed immediately."""
     update_notice: bool = False

@@ -135,8 +135,7 @@ def account_of(request: Request) -> str:
 
 
 def is_owner(settings: Settings, request: Request) -> bool:
-    """Whether the caller may change the studio itself, with the first key. Without keys anyone may, except
-    on a Space."""
+    """Whether the caller may change the studio itself: with the first key; without keys anyone, except on a Space."""
     return settings.has_first_key(request.state.caller) and bool(settings.api_keys or not on_space())
 
 

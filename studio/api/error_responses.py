@@ -64,8 +64,7 @@ class Protocol:
     """Paths that the studio lacks, and the alternatives."""
     not_offered_status: int = 404
     prefix: str = ""
-    """The path below which it is; blank at the root. `below_prefix` moves requests there that a client sends to the
-    root."""
+    """The path below which it is; blank at the root. `below_prefix` moves requests there that are sent to the root."""
     root_paths: re.Pattern[str] | None = None
     """Matches the beginnings of its paths at the root that nothing else has."""
     key_header: bytes = b""

@@ -65,9 +65,7 @@ class Sessions:
         try:
             (self._folder / name).unlink(missing_ok=True)
         except OSError as error:
-            log.warning(
-                "a sign-out will be lost, its session ends only after %d days: %s", LIFETIME_SECONDS / 86_400, error
-            )
+            log.warning("a sign-out is lost, its session ends after %d days: %s", LIFETIME_SECONDS / 86_400, error)
 
     def _end_oldest(self) -> None:
         by_key: dict[bytes, list[tuple[float, Path]]] = {}

@@ -64,8 +64,7 @@ class Pronunciations:
             return _entry(db, entry_id)
 
     def add(self, dictionary: DictionaryScope, entry: Pronunciation) -> Pronunciation:
-        """Add an entry. Raises InvalidRequest if these words have one, the dictionary is full, or the entry is
-        invalid."""
+        """Add an entry. Raises InvalidRequest if it is invalid, its words have one, or the dictionary is full."""
         new_entry = _complete(entry)
         return self._make(lambda db: (dictionary, [], [new_entry]))[0]
 

@@ -183,8 +183,7 @@ class ScriptStream:
                 return
 
     def _speak(self, words: Words, seed: int, earlier: SpokenPart | None) -> AsyncGenerator[AudioChunk, None]:
-        """``earlier``: the delivered beginning of the part. A part that had its maximum of frames gets as many
-        again."""
+        """``earlier``: the part's delivered beginning. A part that had its maximum of frames gets as many again."""
         max_frames, frames = self._utterance.max_frames, earlier.codes.shape[1] if earlier else 0
         max_frames += frames // max_frames * max_frames
         utterance = replace(

@@ -114,8 +114,7 @@ class History:
             raise
 
     async def playable(self, take_id: str, owner_filter: str | None) -> tuple[Take, Path | bytes]:
-        """A take and its audio file, in memory if the take waits for the disk. Raises NotFound without one,
-        InProgress."""
+        """A take and its audio file, in memory if it waits for the disk. Raises NotFound without one, InProgress."""
         try:
             return await self.sound(take_id, owner_filter)
         except InProgress:

@@ -241,8 +241,7 @@ def _voice_of(turn: Turn, cast: Mapping[str, str], parameters: Mapping[str, Any]
 
 
 def _request(take: Take, voice: str, text: str, seed: int) -> SpeechRequest:
-    """The original's settings, but with today's reading of the text, since the old reading may have been the
-    problem."""
+    """The original's settings, but with today's reading of the text: the old reading may have been the problem."""
     parameters = take.parameters
     names = ["temperature", "top_p", "top_k", "speed", "chunk_length", "normalize", "dictionary"]
     names += ["language", "instructions"]

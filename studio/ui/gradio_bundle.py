@@ -153,8 +153,7 @@ def _function_body(name: str, modules: dict[str, str]) -> str:
         return f"return{{{','.join(f'{outside}:{known.get(inside, inside)}' for inside, outside in named)}}}"
 
     body = _PRELOADING.sub(
-        lambda match: lazy(match) + (",[]" if match[1] in modules else match[0][match[0].index(",__") :]),
-        source,
+        lambda match: lazy(match) + (",[]" if match[1] in modules else match[0][match[0].index(",__") :]), source
     )
     body = _LAZY.sub(lazy, body)
     body = _IMPORT.sub(_imported, body)

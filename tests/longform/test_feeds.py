@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import io
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import av
@@ -22,7 +21,6 @@ from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 from tests.studio.documents import png
 from tests.studio.server import Served
-from tests.waiting import wait_until_true
 
 Steer = Callable[..., Steered]
 KEYS: dict[str, object] = {"api_keys": read_keys("Ann=one,Bea=two")}
@@ -138,34 +136,6 @@ def test_revoked_and_expired_links_open_nothing_and_leave_no_files(
         assert list((tmp_path / "home" / "episodes").iterdir()) == [own]
 
 
-def test_no_more_episodes_are_made_once_the_last_link_is_revoked(
-    shared: tuple[Served, Json, Json], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    served, project, link = shared
-    mastered, tidied, gate = list[object](), list[None](), threading.Event()
-    find, tidy = Masterings.find, Feeds.tidy
-
-    def slow(masterings: Masterings, *values: Any) -> Any:
-        mastered.append(values)
-        gate.wait(60)
-        return (yield from find(masterings, *values))
-
-    def noted(feeds: Feeds) -> None:
-        tidy(feeds)
-        tidied.append(None)
-
-    monkeypatch.setattr(Masterings, "find", slow)
-    monkeypatch.setattr(Feeds, "tidy", noted)
-    monkeypatch.setattr("longform.feeds.PATIENCE", 0.01)
-    with served.client() as client:
-        assert items_of(client, link) == []
-        wait_until_true(lambda: bool(mastered))
-        client.delete(f"{PROJECTS}/{project['id']}/feeds/{link['token']}").raise_for_status()
-        gate.set()
-        wait_until_true(lambda: len(tidied) == 2)  # by the request, and once all is made
-    assert len(mastered) == 1 and list((tmp_path / "home" / "episodes").iterdir()) == []
-
-
 def test_only_the_owner_manages_feeds_and_anyone_with_the_link_listens(steered: Steer, tmp_path: Path) -> None:
     served, _ = steered(share_days=30, home=str(tmp_path / "home"), **KEYS)
     ann, bea = ({"Authorization": f"Bearer {key}"} for key in ("one", "two"))
@@ -199,3 +169,34 @@ def test_feed_whose_episodes_cannot_be_written_is_unavailable_not_empty(
         assert refused.status_code == 503 and "cannot be written" in refused.text
         (tmp_path / "home" / "episodes").unlink()
         assert len(items_of(client, link)) == 2
+
+
+@pytest.mark.parametrize("removed", ["/feeds/{token}", ""])
+def test_episodes_are_not_made_on_when_their_link_or_project_is_gone(
+    shared: tuple[Served, Json, Json], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, removed: str
+) -> None:
+    served, project, link = shared
+    begun, is_gone, ended = threading.Event(), threading.Event(), threading.Event()
+    chapters, tidy = list[object](), Feeds.tidy
+
+    def find(_: Masterings, chapter: object, *__: object) -> Generator[bytes, None, None]:
+        chapters.append(chapter)
+        begun.set()
+        assert is_gone.wait(30)
+        yield b""
+
+    def tidied(feeds: Feeds) -> None:
+        tidy(feeds)
+        if is_gone.is_set():
+            ended.set()
+
+    monkeypatch.setattr(Masterings, "find", find)
+    monkeypatch.setattr(Feeds, "tidy", tidied)
+    monkeypatch.setattr("longform.feeds.PATIENCE", 0)
+    with served.client() as client:
+        assert items_of(client, link) == []
+        assert begun.wait(30)
+        client.delete(f"{PROJECTS}/{project['id']}{removed.format(**link)}").raise_for_status()
+        is_gone.set()
+        assert ended.wait(30)
+    assert len(chapters) == 1 and not list((tmp_path / "home").glob("episodes/*"))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Generator
+from contextlib import ExitStack, aclosing
+from tempfile import SpooledTemporaryFile
 from typing import Any
 
-from anyio import to_thread
+from anyio import CancelScope, to_thread
 from fastapi import APIRouter, Request
-from fastapi.responses import Response, StreamingResponse
+from fastapi.responses import Response
 
 from engine import EngineError
 from studio.api.body import as_model, read_json
@@ -19,18 +20,21 @@ from studio.api.error_responses import ApiError, describe, envelope
 from studio.api.foreign import canonical_fields
 from studio.api.openapi import answers, reads
 from studio.api.routes.models import for_loaded_model
+from studio.api.routes.speech_routes import SpeechResponse
 from studio.api.sending import PIECE
 from studio.api.speech_bodies import BatchBody, SpeechBody
 from studio.api.sse import usage
-from studio.errors import REFUSALS
+from studio.errors import REFUSALS, LibraryUnavailable
 from studio.speech.request import Origin
 from studio.speech.speech_service import SpeechService
 from studio.speech.word_times import as_json
 from studio.supervisor import end_tasks
+from studio.work import in_threads, run_uninterrupted
 
 BATCH_DOC = reads(BatchBody) | answers("application/json", "application/x-ndjson")
 
-Result = dict[str, object]
+Result = dict[str, Any]
+File = SpooledTemporaryFile[bytes]
 
 
 def batch_routes(service: SpeechService) -> APIRouter:
@@ -38,21 +42,20 @@ def batch_routes(service: SpeechService) -> APIRouter:
 
     @routes.post("/v1/audio/speech/batch", openapi_extra=BATCH_DOC)
     async def create_batch(request: Request) -> Response:
-        """Generate many texts. ``stream: true`` sends one line of JSON per result, in the order of completion.
-
-        An item that fails has a result with an error; the others continue.
-        """
+        """Generate many texts; one that fails has a result with an error. ``stream: true`` sends one line of JSON per
+        result, in the order of completion."""
         fields = canonical_fields(await read_json(request))
         body = as_model(fields, BatchBody)
         batch = _Batch(service, fields, request.state.request_id, request.state.caller)
         media_type = "application/x-ndjson" if body.stream else "application/json"
-        return StreamingResponse(batch.written(as_lines=bool(body.stream)), media_type=media_type)
+        return SpeechResponse(batch.pieces(bool(body.stream)), media_type, batch.close)
 
     return routes
 
 
 class _Batch:
-    """The items of one request; leaving the iteration cancels them."""
+    """The items of one request; always `close` it. Audio waits in temporary files on the library's disk and is sent
+    piece by piece: it would fill the memory, and its JSON as a whole would hold up the event loop."""
 
     def __init__(self, service: SpeechService, fields: dict[str, Any], batch_id: str, caller: str) -> None:
         """``fields``: of a BatchBody, by canonical names. Raises NotReady, Unavailable."""
@@ -61,29 +64,43 @@ class _Batch:
         self._items: list[dict[str, Any]] = fields["items"]
         self._id = batch_id
         self._caller = caller
-        self._succeeded = 0
         self._places = asyncio.Semaphore(service.max_concurrent)
+        self._files = ExitStack()
+        self._tasks = [asyncio.create_task(self._result(index)) for index in range(len(self._items))]
 
-    async def written(self, as_lines: bool) -> AsyncGenerator[bytes, None]:
-        """The results and the summary as JSON: as lines in the order of completion, or all as one object in the order
-        of the items, each sent and forgotten as soon as possible."""
-        tasks, total = [asyncio.create_task(self._result(index)) for index in range(len(self._items))], len(self._items)
+    async def pieces(self, is_streamed: bool) -> AsyncGenerator[bytes, None]:
+        """Results in the order of completion and the summary as lines; or one object, in the order of the items."""
+        total, succeeded = len(self._tasks), 0
+        yield b"" if is_streamed else b'{"results": ['
+        results = asyncio.as_completed(self._tasks) if is_streamed else map(asyncio.shield, self._tasks)
+        for number, done in enumerate(results, 1):
+            result, audio = await done
+            succeeded += audio is not None
+            async for piece in in_threads(_json(result, audio)):
+                yield piece
+            yield b"\n" if is_streamed else b", " if number < total else b"], "
+        numbers = {"total": total, "succeeded": succeeded, "failed": total - succeeded}
+        summary = json.dumps({"id": self._id, "object": "audio.speech.batch"} | numbers).encode()
+        yield summary + b"\n" if is_streamed else summary[1:]
+
+    async def close(self) -> None:
+        """Cancel what is not finished, and remove the files."""
+        with CancelScope(shield=True):
+            await end_tasks(*self._tasks)
+            await to_thread.run_sync(self._files.close)
+
+    async def _kept(self, body: AsyncGenerator[bytes, None]) -> File:
+        """The audio in a file. Raises LibraryUnavailable."""
+        file = SpooledTemporaryFile(PIECE, dir=str(self._service.voices.library.home))  # noqa: SIM115
+        self._files.callback(file.close)
         try:
-            for done in asyncio.as_completed(tasks) if as_lines else ():
-                for piece in _pieces(await done, b"\n"):
-                    yield piece
-            for number in range(0 if as_lines else total):
-                await asyncio.wait([tasks[0]])
-                for piece in _pieces(b", " if number else b'{"results": [', tasks.pop(0).result()):
-                    yield piece
-            summary: Result = {"id": self._id, "object": "audio.speech.batch", "total": total}
-            end = json.dumps(summary | {"succeeded": self._succeeded, "failed": total - self._succeeded})
-            yield (f"{end}\n" if as_lines else f"], {end[1:]}").encode()
-        finally:
-            await end_tasks(*tasks)
+            async for piece in body:
+                await run_uninterrupted(file.write, piece)
+        except OSError as error:
+            raise LibraryUnavailable(f"the audio cannot be written to the library's disk: {error.strerror}") from error
+        return file
 
-    async def _result(self, index: int) -> bytes:
-        """As JSON."""
+    async def _result(self, index: int) -> tuple[Result, File | None]:
         head: Result = {"index": index, "id": f"{self._id}-{index}"}
         try:
             body = as_model(self._shared | canonical_fields(self._items[index]), SpeechBody)
@@ -94,30 +111,30 @@ class _Batch:
                 origin = Origin(f"{self._id}-{index}", self._caller, patient=True, live=body.live)
                 speech = await self._service.speak(body.speech_request(), origin)
                 async with aclosing(speech):
-                    audio = b"".join([piece async for piece in speech.body])
+                    audio = await self._kept(speech.body)
                 if body.timestamps:
                     head["timestamps"] = as_json(await speech.timestamps(body.timestamps))
         except (ApiError, *REFUSALS, EngineError) as error:
-            return json.dumps(head | {"status": "error"} | envelope(describe(error))).encode()
-        take = speech.take
-        self._succeeded += 1
-        result = head | {
+            return head | {"status": "error"} | envelope(describe(error)), None
+        return head | {
             "status": "success",
             "media_type": speech.media_type,
             "sample_rate": speech.sample_rate,
             "seed": speech.seed,
             "voice": speech.voice,
-            "finish_reason": take.finish_reason,
-            "usage": usage(len(body.input), take.frames),
-        }
-        return await to_thread.run_sync(_with_audio, result, audio)
+            "finish_reason": speech.take.finish_reason,
+            "usage": usage(len(body.input), speech.take.frames),
+        }, audio
 
 
-def _with_audio(result: Result, audio: bytes) -> bytes:
-    """A result as JSON; base64 needs no escapes. Blocking: audio may have 100 MB."""
-    return b'%s, "audio_data": "%s"}' % (json.dumps(result)[:-1].encode(), base64.b64encode(audio))
-
-
-def _pieces(*contents: bytes) -> Iterator[bytes]:
-    """Small enough to be sent without a pause of the event loop."""
-    return (content[start : start + PIECE] for content in contents for start in range(0, len(content), PIECE))
+def _json(result: Result, audio: File | None) -> Generator[bytes, None, None]:
+    """A result as JSON, in pieces. Blocking; the audio's file is closed."""
+    yield json.dumps(result).encode()[:-1]
+    if audio is not None:
+        yield b', "audio_data": "'
+        with audio:
+            audio.seek(0)
+            while piece := audio.read(PIECE // 3 * 3):  # so that the pieces can be joined
+                yield base64.b64encode(piece)
+        yield b'"'
+    yield b"}"

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import errno
 import json
+import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any, BinaryIO, cast
 
 import pytest
 
@@ -18,7 +22,26 @@ BATCH = "/v1/audio/speech/batch"
 Steer = Callable[..., Steered]
 
 
-def test_items_inherit_absent_fields_from_the_batch(steered: Steer) -> None:
+@pytest.fixture
+def kept(monkeypatch: pytest.MonkeyPatch) -> list[BinaryIO]:
+    """The temporary files of short takes; encoding one in the event loop fails."""
+    opened, open_file, encode = list[BinaryIO](), tempfile.TemporaryFile, base64.b64encode
+
+    def watched(**place: Any) -> BinaryIO:
+        opened.append(cast(BinaryIO, open_file(**place)))
+        return opened[-1]
+
+    def encoded(piece: bytes) -> bytes:
+        assert asyncio._get_running_loop() is None and len(piece) <= 1000
+        return encode(piece)
+
+    monkeypatch.setattr("studio.api.routes.batch.PIECE", 1000, raising=False)
+    monkeypatch.setattr(tempfile, "TemporaryFile", watched)
+    monkeypatch.setattr(base64, "b64encode", encoded)
+    return opened
+
+
+def test_items_inherit_absent_fields_from_the_batch(steered: Steer, kept: list[BinaryIO]) -> None:
     served, engine = steered(max_rows=3)
     items = [{"input": "one"}, {"input": "one two", "voice": "bert"}, {"input": "one two three", "seed": 9}]
     with served.client() as client:
@@ -34,6 +57,21 @@ def test_items_inherit_absent_fields_from_the_batch(steered: Steer) -> None:
         assert frames_of(base64.b64decode(result["audio_data"])) == (44_100, words * 6 * 2048)
         assert result["usage"]["output_tokens"] == words * 6
     assert len(engine.utterances) == 3
+    assert len(kept) == 3 and all(file.closed for file in kept)
+
+
+def test_audio_that_finds_no_room_on_the_disk_is_the_error_of_its_item(
+    steered: Steer, kept: list[BinaryIO], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(**_: object) -> BinaryIO:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
+    served, _ = steered()
+    with served.client() as client:
+        batch = client.post(BATCH, json={"items": [{"input": "a", "response_format": "wav"}]}).json()
+    assert batch["failed"] == 1 and batch["results"][0]["error"]["code"] == "library_unavailable"
+    assert "No space left" in batch["results"][0]["error"]["message"]
 
 
 @pytest.mark.parametrize(
