@@ -431,7 +431,8 @@ def example(schema: dict[str, Any], document: dict[str, Any]) -> Any:
 def forget_everything() -> None:
     """Empty all caches of functions, as in a studio that has just started."""
     for cache in gc.get_objects():
-        if isinstance(cache, functools._lru_cache_wrapper) and str(cache.__module__).startswith(("engine.", "studio.")):
+        # Not isinstance, which asks an object that a weak reference stands for.
+        if type(cache) is functools._lru_cache_wrapper and str(cache.__module__).startswith(("engine.", "studio.")):
             cache.cache_clear()
 
 
