@@ -96,10 +96,11 @@ class ChatEndpoint:
         asking about the other lines goes on. Raises ChatFailed if the first question fails.
         """
         proposals: dict[str, Proposal] = {}
-        async with self._places, self._client() as client:
+        async with self._client() as client:
             for number, scene in enumerate(scenes):
                 try:
-                    answer = await self._ask(client, messages(scene, characters, tags))
+                    async with self._places:  # for each question, so that those of others come in between
+                        answer = await self._ask(client, messages(scene, characters, tags))
                     proposals |= _read(answer, scene, characters, tags)
                 except ChatFailed:
                     if not number:

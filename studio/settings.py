@@ -69,6 +69,8 @@ def read_keys(text: str) -> tuple[ApiKey, ...]:
     keys = tuple(_read_key(part.strip()) for part in text.split(",") if part.strip())
     if text and not keys:
         raise ValueError("the list has no key; remove the variable to run a studio without keys")
+    if len({key.digest for key in keys}) < len(keys):
+        raise ValueError("two of the names have the same key, which would open only one's takes; each needs its own")
     return keys
 
 

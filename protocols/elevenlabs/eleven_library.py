@@ -217,7 +217,8 @@ class ElevenLibraryRoutes(ClientVoices):
         voice = await self._own(request, voice_id)
         if body.stability is not None:
             defaults = voice.defaults | {"temperature": temperature_of(body.stability)}
-            await write(self.library_of(request).voices.edit, voice.id, VoiceFields(defaults=defaults))
+            edit = self.library_of(request).voices.edit
+            await write(edit, voice.id, VoiceFields(defaults=defaults), voice.version)  # not what others set meanwhile
         return JSONResponse({"status": "ok"})
 
     async def add(self, request: Request) -> JSONResponse:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +17,7 @@ from tests.longform.fake_chat import FakeChat, serving
 from tests.longform.test_projects import PROJECTS, Steer, create_project, parts_of
 from tests.studio.answers import assert_envelope
 from tests.studio.server import Served
+from tests.waiting import wait_until_true
 
 KEY = "sk-very-secret"
 
@@ -154,3 +157,32 @@ def test_answers_before_a_failure_are_kept(steered: Steer, chat: tuple[FakeChat,
         answer = client.post(f"{PROJECTS}/{project['id']}/cast/proposals", json={"ids": ids})
     assert [one["part"] for one in answer.json()["data"]] == ids[:1]
     assert len(fake.requests) == 2
+
+
+async def test_another_callers_question_comes_between_those_of_a_long_request(chat: tuple[FakeChat, str]) -> None:
+    fake, url = chat
+    answers = {name: threading.Event() for name in ("long 0", "other 0", "short")}
+
+    def answer(question: Any) -> object:
+        for name, released in answers.items():
+            if name in str(question):
+                released.wait(30)
+        return {"lines": []}
+
+    fake.answer = answer
+    endpoint = chat_endpoint.ChatEndpoint(url, "tiny")
+
+    def propose(name: str, questions: int) -> asyncio.Task[Any]:
+        scenes = [[chat_endpoint.SceneLine(f"{name} {number}", key=str(number))] for number in range(questions)]
+        return asyncio.create_task(endpoint.propose(scenes, [], None))
+
+    long, other = propose("long", 2), propose("other", 2)
+    await asyncio.to_thread(wait_until_true, lambda: len(fake.requests) == 2)
+    short = propose("short", 1)
+    await asyncio.sleep(0)  # it waits for a place now
+    answers["long 0"].set()
+    await asyncio.to_thread(wait_until_true, lambda: len(fake.requests) == 3)
+    assert "short" in str(fake.requests[2]["messages"])
+    for released in answers.values():
+        released.set()
+    await asyncio.gather(long, other, short)

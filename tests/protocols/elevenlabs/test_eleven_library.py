@@ -16,6 +16,7 @@ import soundfile
 from elevenlabs.client import ElevenLabs
 from elevenlabs.core.api_error import ApiError
 
+from studio.library import VoiceFields
 from studio.settings import Settings, read_keys
 from studio.voices.recogniser import RATE, Recogniser, Transcription, Word
 from tests.studio.conftest import Steered
@@ -119,7 +120,7 @@ def test_a_preview_is_the_clip_of_the_voice(steered: Steer) -> None:
     assert b"".join(same) == audio
 
 
-def test_settings_are_a_temperature_and_come_back(steered: Steer) -> None:
+def test_settings_are_a_temperature_and_come_back(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
     served, engine = steered()
     client = client_of(served)
     assert client.voices.settings.get_default().stability == 0.5
@@ -131,6 +132,15 @@ def test_settings_are_a_temperature_and_come_back(steered: Steer) -> None:
     assert refused(lambda: client.voices.settings.update("21m00Tcm4TlvDq8ikWAM", request=request))[0] == 404
     faster: Any = {"speed": 1.2}
     assert "speed" in refused(lambda: client.voices.settings.update("anna", request=faster))[1]
+
+    def meanwhile(stability: float) -> float:
+        served.app.state.studio.library.voices.edit("anna", VoiceFields(defaults={"top_p": 0.9}))
+        return stability
+
+    monkeypatch.setattr("protocols.elevenlabs.eleven_library.temperature_of", meanwhile)
+    assert refused(lambda: client.voices.settings.update("anna", request=request))[0] == 412
+    with served.client() as http:
+        assert http.get("/v1/voices/anna").json()["defaults"] == {"top_p": 0.9}, "somebody else's change stays"
 
 
 def test_a_voice_is_cloned_edited_and_deleted(hearing: Served) -> None:
