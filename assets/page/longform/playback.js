@@ -108,13 +108,13 @@ export class Playback {
   async #regenerate(placed, project, span) {
     const { part, take } = placed;
     const { text } = span;
-    const { chosen } = await regeneratePart(this.id, part, text, span.start, span.end, span.replacement);
+    const changed = await regeneratePart(this.id, part, text, span.start, span.end, span.replacement);
     this.changed();
     const undo = async () => {
-      await changePart(this.id, part, { text, take });
+      await changePart(this.id, part, { text, take, text_before: changed.text }); // never what somebody else has written
       this.changed();
     };
-    return { next: this.track({ ...placed, take: chosen }, project), undo };
+    return { next: this.track({ ...placed, take: changed.chosen }, project), undo };
   }
 }
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from playwright.sync_api import Locator, expect
 
 from tests.browser.projects.test_longform import area_of, import_file, table
+from tests.browser.projects.test_unsaved import CHANGE_PART
 from tests.browser.screen import Screen
 from tests.browser.test_looks import serious_violations
 from tests.studio.server import Served
@@ -60,7 +61,26 @@ def test_sentence_of_a_part_is_edited_its_takes_compared_and_a_spot_marked(steer
     expect(take).to_have_value(page.evaluate("window.studio.current.id"))
     page.keyboard.press("Control+z")
     expect(take).not_to_have_value(page.evaluate("window.studio.current.id"))
+    edit_what_another_tab_continues(screen, row)
     mark_spots(screen, area)
+
+
+def edit_what_another_tab_continues(screen: Screen, row: Locator) -> None:
+    """Undoing a sentence keeps what somebody else has written since."""
+    page, words = screen.page, row.get_by_label("Text of part 1")
+    row.get_by_role("button", name="Play part 1").click()
+    text = page.locator("#dock .read-along-text")
+    expect(text).to_have_text("One two. Three four. Five six.")
+    screen.until_over()
+    text.press("Enter")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("Eight.")
+    page.keyboard.press("Enter")
+    expect(words).to_have_value("One two. Three four. Eight.")
+    page.evaluate(CHANGE_PART, {"number": 0, "text": "One two. Three four. Eight. Nine."})
+    page.keyboard.press("Control+z")
+    expect(page.locator("#undo-toast")).to_contain_text("This can no longer be undone")
+    expect(words).to_have_value("One two. Three four. Eight. Nine.")
 
 
 def mark_spots(screen: Screen, area: Locator) -> None:

@@ -17,9 +17,9 @@ from tests.browser.test_looks import serious_violations
 from tests.studio.server import Served
 
 Open = Callable[..., Screen]
-CHANGE_PART_2 = """async (text) => {
+CHANGE_PART = """async ({ number, text }) => {
     const [{ id }] = (await (await fetch("/v1/projects?limit=1")).json()).data;
-    const [, part] = (await (await fetch(`/v1/projects/${id}/parts`)).json()).data;
+    const part = (await (await fetch(`/v1/projects/${id}/parts`)).json()).data[number];
     const headers = { "Content-Type": "application/json" };
     await fetch(`/v1/projects/${id}/parts/${part.id}`, { method: "PATCH", headers, body: JSON.stringify({ text }) });
 }"""
@@ -131,7 +131,7 @@ def test_project_shows_the_offline_message_only_until_the_studio_answers(studio:
 def test_tab_that_saves_later_chooses_between_both_texts(studio: Served, open_page: Open, is_mine: bool) -> None:
     screen, page, area = open_project(studio, open_page)
     text_of(area, 2).fill("Mine.")
-    page.evaluate(CHANGE_PART_2, "Theirs.")
+    page.evaluate(CHANGE_PART, {"number": 1, "text": "Theirs."})
     text_of(area, 2).blur()
     row = area.locator(".long-parts > li").nth(1)
     expect(row).to_contain_text("another tab, has changed this text in the meantime. It is now: Theirs.")
@@ -158,7 +158,7 @@ def undo_past_a_change_of_another_tab(page: Page, area: Locator) -> None:
     text_of(area, 2).fill("Mine again.")
     text_of(area, 2).blur()
     until_stored(page, "Once.", "Mine again.")
-    page.evaluate(CHANGE_PART_2, "Theirs again.")
+    page.evaluate(CHANGE_PART, {"number": 1, "text": "Theirs again."})
     toast = page.locator("#undo-toast")
     area.get_by_role("button", name="Play all").or_(area.get_by_label("Select part 1")).first.focus()
     page.keyboard.press("Control+z")
