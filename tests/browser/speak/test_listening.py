@@ -160,6 +160,16 @@ def test_leaving_the_voice_picker_closes_its_list_and_focuses_the_next_control(s
     page, picker, voices = screen.page, screen.page.get_by_role("combobox"), screen.page.get_by_role("listbox")
     scrolls = "{ max-height: 3rem !important; overflow: auto; }"
     page.add_style_tag(content=f"[role=listbox], :has(> [role=listbox]) {scrolls}")
+    expect(screen.script).to_be_focused()  # as the page does when it is ready, and not in the middle of what follows
+    for key in ("ArrowDown", "ArrowUp", "ArrowDown"):
+        picker.press(key)
+    other = "(option) => getComputedStyle(option).boxShadow !== 'none'"
+    assert voices.get_by_role("option").evaluate_all(f"(options) => options.map({other})") == [False, True, False]
+    picker.press("Enter")
+    expect(picker).to_have_value("Bert")
+    expect(picker).to_be_focused()
+    expect(voices).to_have_count(0)
+    page.locator("#hear-voice").focus()
     for key, control in (("Tab", "#hear-voice"), ("Shift+Tab", "#source input[value=clip]"), ("Alt+2", "")):
         picker.focus()
         expect(voices).to_be_visible()
@@ -170,12 +180,4 @@ def test_leaving_the_voice_picker_closes_its_list_and_focuses_the_next_control(s
         expect(page.locator("#voice input")).to_have_attribute("aria-expanded", "false")
     go(page, "Studio")
     expect(voices).to_have_count(0)
-    expect(picker).to_have_value("Anna")
-    for key in ("ArrowDown", "ArrowUp", "ArrowDown"):
-        picker.press(key)
-    other = "(option) => getComputedStyle(option).boxShadow !== 'none'"
-    assert voices.get_by_role("option").evaluate_all(f"(options) => options.map({other})") == [False, True, False]
-    picker.press("Enter")
     expect(picker).to_have_value("Bert")
-    expect(picker).to_be_focused()
-    expect(voices).to_have_count(0)
