@@ -16,6 +16,7 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 
 from audio.read import MAX_BYTES, MEDIA_TYPES
+from engine import MAX_SEED
 from protocols.client_voices import ClientVoices
 from protocols.elevenlabs.eleven_names import (
     PREFIX,
@@ -265,7 +266,7 @@ class ElevenLibraryRoutes(ClientVoices):
             sent = {"audio_base_64": base64.b64encode(audio).decode("ascii"), "media_type": speech.media_type}
             return sent | {"generated_voice_id": speech.request_id, "duration_secs": speech.take.seconds}
 
-        seeds = [None if body.seed is None else body.seed + number for number in range(PREVIEWS)]
+        seeds = [None if body.seed is None else (body.seed + number) % (MAX_SEED + 1) for number in range(PREVIEWS)]
         previews = [await until_hangup(request, preview(seed)) for seed in seeds]
         return JSONResponse({"previews": previews, "text": text})
 

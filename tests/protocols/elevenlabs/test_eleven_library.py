@@ -73,6 +73,8 @@ def test_a_voice_is_designed_and_kept(steered: Steer) -> None:
     assert "voice_description is blank" in refused(lambda: client.text_to_voice.design(voice_description=" "))[1]
     designed = client.text_to_voice.design(voice_description=words, seed=7, output_format="pcm_16000")
     assert [utterance.sampling.seed for utterance in engine.utterances] == [7, 8, 9]
+    client.text_to_voice.design(voice_description=words, seed=2**63 - 1, output_format="pcm_16000")
+    assert [utterance.sampling.seed for utterance in engine.utterances[3:]] == [2**63 - 1, 0, 1]
     assert {(utterance.instructions, utterance.text) for utterance in engine.utterances} == {(words, designed.text)}
     first = designed.previews[0]
     pcm = np.frombuffer(base64.b64decode(first.audio_base_64), np.int16)
