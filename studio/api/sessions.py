@@ -70,8 +70,8 @@ class Sessions:
     def _end_oldest(self) -> None:
         by_key: dict[bytes, list[tuple[float, Path]]] = {}
         for path in self._folder.glob(f"{'[0-9a-f]' * 64}*"):  # the folder may have other people's files, too
-            with contextlib.suppress(FileNotFoundError):  # another process has removed it
-                by_key.setdefault(path.read_bytes()[:64], []).append((path.stat().st_mtime, path))
+            with contextlib.suppress(OSError), path.open("rb") as file:  # removed by another process, or a folder
+                by_key.setdefault(file.read(64), []).append((path.stat().st_mtime, path))
         for begun in by_key.values():
             begun.sort(reverse=True)
             while begun and begun[-1][0] < now() - LIFETIME_SECONDS:
