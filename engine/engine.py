@@ -74,9 +74,8 @@ class Engine:
             with suppress(RuntimeError):  # the caller's event loop is closed
                 loop.call_soon_threadsafe(chunks.put_nowait, item)
 
-        self._loop.check_room(
-            utterance.owner
-        )  # callers retry while the engine is full, and building a prompt takes milliseconds
+        # First, because callers retry while the engine is full, and building a prompt takes milliseconds.
+        self._loop.check_room(utterance.owner)
         row = self._row(utterance, deliver)
         self._loop.submit(row)
         try:

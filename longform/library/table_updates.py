@@ -283,9 +283,8 @@ class _Plan:
             raise InvalidRequest(f"the project would have more than {MAX_PARTS} parts, the maximum", "file")
         settings, added = settings_of(db, row), {part["id"] for part in self._added}
         _place(db, self._project_id, self._order, settings.closing_part)
-        for part_id, title in self._chapters:
-            update = "update all_parts set chapter = ?1, chapter_of = null where id = ?2 and chapter != ?1"
-            db.execute(update, [title, part_id])
+        update = "update all_parts set chapter = ?2, chapter_of = null where id = ?1 and chapter != ?2"
+        db.conn.executemany(update, self._chapters)
         _begin_after_credits(db, settings.opening_part, self._order, added)
         stale = json.dumps(self._stale)
         reset_failed(db, f"n {AMONG}", [stale])
