@@ -14,8 +14,8 @@ from av.container import OutputContainer
 
 from audio.resampler import Resampler
 
-# FFmpeg would start a thread per core, 16 at most, for each open encoder: PyAV cuts the frames of an encoder in a graph
-# of its own, whose threads it does not offer. The library lies beside PyAV, if it comes as a wheel.
+# Otherwise FFmpeg starts one thread per core, up to 16, for each open encoder: PyAV divides an encoder's input into
+# frames with a filter graph of its own, and has no option for that graph's threads. A wheel has the library beside it.
 for _package, _folder in (Path(av.__file__).parent, ".dylibs"), (Path(av.__file__).parents[1], "av.libs"):
     for _library in (_package / _folder).glob("*avutil*"):
         ctypes.CDLL(str(_library)).av_cpu_force_count(1)

@@ -224,7 +224,7 @@ def _put_back(
 ) -> UndoResult:
     """Restore the texts of a replacement in its project ``row``; ``computed``: the recipes of its parts.
 
-    ``keeps_rest``: what is not restored stays in the trash, in a new row; the replacement's own is left to the caller.
+    ``keeps_rest``: texts that are not restored stay in the trash in a new row, and the caller deletes the old one.
     """
     outcome = undo.outcome(db, recipes_of(db, row, computed))
     if not keeps_rest:

@@ -317,7 +317,7 @@ def test_unusual_takes_are_found_without_the_write_lock(tmp_path: Path, connecti
     [spot, *_], _ = library.proofs.spots(project, None)
     library.proofs.accept(project, None, spot.id, True)
     library.proofs.keep(spot.take_id, Checked(1, "", 5, 0, 1.0, -5.0, None))
-    assert found([], 0.0) == (levels[1:], []), "what was accepted stays so when it is checked again"
+    assert found([], 0.0) == (levels[1:], []), "an accepted finding stays accepted after another check"
 
 
 ONE: dict[str, Callable[[ProjectLibrary, str, list[str]], object]] = {
