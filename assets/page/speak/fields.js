@@ -158,10 +158,8 @@ export function closeListOnLeaving(field) {
   const close = () => field.dispatchEvent(new FocusEvent("blur")); // Gradio's own way to close it
   new MutationObserver(() => field.ariaExpanded === "true" && document.activeElement !== field && close()).observe(field, { attributeFilter: ["aria-expanded"] });
   field.parentElement?.addEventListener("keydown", (event) => {
-    if (event.key === "Enter") {
-      Object.assign(field, { blur: close });
-      setTimeout(() => Reflect.deleteProperty(field, "blur")); // after Gradio, which listens on the document
-    }
+    // Gradio answers Enter after the next frame or timer, whichever is first, so its call itself ends the replacement.
+    if (event.key === "Enter") Object.assign(field, { blur: () => Reflect.deleteProperty(field, "blur") && close() });
     if (event.key !== "Tab") return;
     event.stopPropagation();
     close();

@@ -29,10 +29,10 @@ def basic(password: str) -> str:
 
 
 def test_keys_are_stored_as_digests_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    digest = hashlib.sha256(b"secret").digest()
-    monkeypatch.setenv("STUDIO_API_KEYS", "secret, sha256:" + digest.hex())
+    digest, other = (hashlib.sha256(key).digest() for key in (b"secret", b"other"))
+    monkeypatch.setenv("STUDIO_API_KEYS", "secret, sha256:" + other.hex())
     settings = Settings.load()
-    assert settings.api_keys == (ApiKey(digest), ApiKey(digest))
+    assert settings.api_keys == (ApiKey(digest), ApiKey(other))
     assert "secret" not in repr(settings)
     monkeypatch.setenv("STUDIO_API_KEYS", "sha256:secret")
     with pytest.raises(SettingsError) as refused:
