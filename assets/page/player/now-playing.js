@@ -2,7 +2,7 @@
 
 import { Refusal } from "../client/refusal.js";
 import { Latest } from "../lib/latest.js";
-import { followPreferences } from "./listening.js";
+import { CHAPTER_END, followPreferences } from "./listening.js";
 import { NextTrack } from "./next-track.js";
 import { floats } from "../lib/wav.js";
 import { phrase } from "../lib/phrases.js";
@@ -26,6 +26,7 @@ export class NowPlaying extends EventTarget {
   #row = NO_ROW;
   #asked = new Latest(); // of requests to show or play a track
   #isRepeated = false;
+  #isChapterLast = false; // playback stops at the end of the chapter
   #next;
   #isPaused = false; // ignore states reported before the player has paused
 
@@ -40,6 +41,7 @@ export class NowPlaying extends EventTarget {
     bar.addEventListener("seek", ({ detail }) => this.seek(detail.seconds));
     bar.addEventListener("skip", ({ detail }) => this.skip(detail.by));
     bar.addEventListener("repeat", ({ detail }) => this.#repeat(detail.isRepeated));
+    bar.addEventListener("sleep", ({ detail }) => this.#sleep(detail.minutes === CHAPTER_END));
     bar.addEventListener("step", ({ detail }) => this.step(detail.by));
     bar.addEventListener("chapter", ({ detail }) => this.#open(this.#row.tracks[detail.at]));
     bar.addEventListener("save", ({ detail }) => this.#tell("save", detail));
@@ -175,9 +177,31 @@ export class NowPlaying extends EventTarget {
   }
 
   #prepareNext() {
-    const next = this.#row.isPlayedOn && !this.#isRepeated ? this.#beside(1) : null;
+    const next = this.#row.isPlayedOn && !this.#isRepeated && !this.#isLast ? this.#beside(1) : null;
     const isShown = this.#asked.join();
-    if (next) this.#next.prepare(this.current, next, () => isShown() && !this.#isRepeated);
+    if (next) this.#next.prepare(this.current, next, () => isShown() && !this.#isRepeated && !this.#isLast);
+  }
+
+  /** Whether playback stops after this track, the last of its chapter. */
+  get #isLast() {
+    const after = this.#row.tracks.indexOf(this.current) + 1;
+    return this.#isChapterLast && (this.#row.chapters ?? []).some(({ at }) => at === after);
+  }
+
+  /** Stop at the end of the chapter, or no longer. @param {boolean} isChapterLast */
+  #sleep(isChapterLast) {
+    const before = this.#isLast;
+    this.#isChapterLast = isChapterLast;
+    if (this.#isLast) this.#next.end();
+    else if (before) this.#prepareNext();
+  }
+
+  /** Stop at the beginning of the next chapter. */
+  async #fallAsleep() {
+    this.#isChapterLast = false;
+    this.bar.listen({ sleep: 0 });
+    await this.step(1);
+    this.pause();
   }
 
   /** Show the track that has begun by itself. */
@@ -288,6 +312,7 @@ export class NowPlaying extends EventTarget {
     if (!isLate && !isRepeated) this.say(state, words[state]); // a repeated track is never over: a key pressed then must pause it
     this.#tell("moved", { position: this.position, state });
     if (isRepeated) this.#sound.play();
+    else if (state === "over" && this.#isLast) this.#fallAsleep();
     else if (state === "over" && this.#row.isPlayedOn) this.step(1);
   }
 
