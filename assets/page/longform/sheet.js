@@ -69,14 +69,14 @@ const sumOf = ({ changed, added, gone, same }) => phrase("sheet.sum", { changed:
 
 /** @returns {Promise<boolean>} */
 function agreed(plan, name) {
-  const column = (/** @type {string} */ name) => (ROLES.includes(/** @type {any} */ (name)) ? phrase(/** @type {import("../lib/phrases.js").Key} */ (`sheet.role.${name}`)) : name);
+  const wordOf = (/** @type {any} */ column) => (ROLES.includes(column) ? phrase(/** @type {import("../lib/phrases.js").Key} */ (`sheet.role.${column}`)) : column);
   const fromTo = (before, after) => [before && element("del", { textContent: before }), " ", after && element("ins", { textContent: after })].filter(Boolean);
   const row = ({ name: line, change, cells, before, after }) => element("tr", {}, [
     element("td", { textContent: line, dir: "auto" }),
     element("td", { textContent: phrase(/** @type {import("../lib/phrases.js").Key} */ (`sheet.${change}`)) }),
     element("td", {}, [
       ...(before === after ? [] : [element("div", { dir: "auto" }, fromTo(before, after))]),
-      ...Object.entries(cells).filter(([name]) => name !== "text").map(([name, pair]) => element("div", {}, [element("span", { className: "quiet", textContent: `${column(name)}: ` }), element("bdi", {}, fromTo(...pair))])),
+      ...Object.entries(cells).filter(([column]) => column !== "text").map(([column, pair]) => element("div", {}, [element("span", { className: "quiet", textContent: `${wordOf(column)}: ` }), element("bdi", {}, fromTo(...pair))])),
     ]),
   ]);
   const heads = ["sheet.role.id", "sheet.change", "sheet.what"].map((key) => element("th", { scope: "col", textContent: phrase(/** @type {import("../lib/phrases.js").Key} */ (key)) }));

@@ -20,6 +20,7 @@ export function followPreferences(player, bar, preferences, pause) {
     }, 60_000);
   };
   bar.addEventListener("rate", ({ detail }) => preferences.set(detail));
+  bar.addEventListener("repeat", ({ detail }) => bar.listen(detail));
   bar.addEventListener("volume", ({ detail }) => preferences.set({ volume: detail.value }));
   bar.addEventListener("sleep", ({ detail: { minutes } }) => sleepIn(minutes));
   const follow = () => {
