@@ -207,6 +207,7 @@ export class LongForm extends EventTarget {
   }
 
   #reveal(name) {
+    if (this.part(name).hidden) scrollTo(0, 0); // another view begins at its top
     for (const view of ["shelf", "import", "project"]) this.part(view).hidden = view !== name;
   }
 
