@@ -111,7 +111,7 @@ class Backup:
             self._thread.join()
 
     def snapshot(self) -> Path:
-        """Copy the library as it is now, unless the newest snapshot equals it; damaged and missing files are left out and listed in `status`.
+        """Copy the library, unless the newest snapshot equals it; files that cannot be read are listed in `status`.
 
         Raises OSError, and sqlite3.Error, also for a damaged library; then all earlier snapshots stay.
         """
