@@ -72,7 +72,9 @@ def test_changes_wait_for_the_library_in_the_queues_of_changes(served: Served, a
     with contextlib.closing(sqlite3.connect(library, isolation_level=None)) as other:
         other.execute("begin immediate")
         change = {"voice": "anna", "description": "Calm."}
-        events = [keyed(ann, "/voice_update", change) for _ in range(3)] + [keyed(ann, "/voice_delete", {"voice": "bert"})]
+        events = [keyed(ann, "/voice_update", change) for _ in range(3)] + [
+            keyed(ann, "/voice_delete", {"voice": "bert"})
+        ]
         events.append(keyed(ann, "/batch_submit", {"texts": ["One."], "voice": "anna"}))
         wait_until_true(lambda: [in_queue(ann, name) for name in ("writes", "changes")] == [4, 1])
         other.execute("rollback")
