@@ -342,7 +342,7 @@ class ProjectFiles:
         takes = self._sent.get((project_id, owner_filter, receipt))
         if takes is None:
             raise NotFound("no zip with this receipt was sent to its end; fetch it again", "receipt")
-        await until_hangup(request, change(self._library.projects.mark_sent, project_id, owner_filter, takes))
+        await until_hangup(request, change(self._library.tables.mark_sent, project_id, owner_filter, takes))
         return JSONResponse({"object": "project.zip.received", "parts": len(takes)})
 
     async def subtitles(
