@@ -373,7 +373,7 @@ class Projects:
                 values["text"] = clean_part(changes.text)
             if changes.text_before is not None and part.text != values.get("text"):  # else nothing is overwritten
                 check_unchanged(part, changes.text_before)
-            if changes.take_before not in (None, part.chosen) and part.chosen != changes.take:
+            if changes.take_before is not None and part.chosen not in (changes.take_before, changes.take or ""):
                 raise EditConflict("another take of this part was chosen meanwhile; reload it", "take")
             if changes.take is not None:
                 if changes.take not in {take.id for take in part.takes}:

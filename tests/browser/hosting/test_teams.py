@@ -90,7 +90,8 @@ def test_shared_voice_and_project_show_their_owner_to_the_other_key(served: Serv
     expect(projects.locator("[data-part=speak]")).to_be_hidden()
     assert serious_violations(bob) == []
     expect(page.locator("#dock").get_by_role("button", name="Speak sentence again")).to_be_hidden()
-    page.locator("body").press("m")
+    text.blur()
+    page.keyboard.press("m")
     expect(page.locator("#undo-toast")).to_contain_text("so you cannot mark this spot")
     expect(page.get_by_role("textbox", name="Note for part 1")).to_be_hidden()
     typed_text_outlives_the_right_to_edit(served, page, project)

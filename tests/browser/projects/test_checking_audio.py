@@ -108,6 +108,7 @@ def another_tab_chooses_a_take_and_accepts_a_spot(page: Page, spots: Locator) ->
     page.keyboard.press("Control+z")
     expect(page.locator("#undo-toast")).to_contain_text("This can no longer be undone")
     assert page.evaluate(read)["part"]["chosen"] == chosen
+    page.mouse.move(0, 0)  # a list under the pointer stays as it is
     assert page.evaluate(send, [f"{project}/proof/spots/{found['spot']['id']}", "PATCH", {"accepted": True}]) == 200
     expect(spots).to_have_count(0)
 
