@@ -7,7 +7,7 @@ import re
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
-from protocols.fish.fish_body import for_fish_client
+from protocols.fish.fish_body import CONSTANTS, for_fish_client
 from protocols.fish.fish_speech import asr_routes, tts_routes
 from protocols.fish.fish_voices import ModelRoutes, ReferenceRoutes
 from protocols.fish.live import live_routes
@@ -17,18 +17,6 @@ from studio.services import Studio
 from studio.speech.speech_service import SpeechService
 
 PREFIXES = ("/model", "/wallet", "/compat")
-CREATED = "2025-01-01T00:00:00+00:00"
-FINISHED = "2099-12-31T00:00:00+00:00"
-PLENTY = 1_000_000_000
-"""Bytes of text in the package, which are never used up."""
-NOT_OFFERED = {
-    "/v1/voice-design": "Describe it in POST /v1/audio/speech of the studio's own API, with task_type VoiceDesign.",
-    "/v1/audio/infill": "Recordings cannot be edited; POST /v1/takes/{take_id}/regenerate speaks sentences again.",
-    "/v1/agent": "There are no agents; generate their speech with the socket /v1/tts/live.",
-    "/v1/vqgan": "Audio codes are neither returned nor accepted; send recordings to POST /v1/tts.",
-    "/v1/chat": "The model does not chat; POST /v1/tts generates speech.",
-    "/compat": "Other services' APIs are not available below /compat; OpenAI's is at /v1/audio/speech.",
-}
 
 
 def _error(error: ApiError) -> dict[str, object]:
@@ -44,7 +32,7 @@ FISH_AUDIO = Protocol(
     ),
     error=_error,
     description="Fish Audio's form.",
-    not_offered=NOT_OFFERED,
+    not_offered=CONSTANTS["not_offered"],
 )
 
 
@@ -73,16 +61,16 @@ def account_routes() -> APIRouter:
     @routes.get("/wallet/{user_id}/api-credit")
     async def credit(user_id: str, request: Request) -> JSONResponse:
         """The credit: constant. Home Assistant calls this during setup and identifies the account by user_id."""
-        return _answer(request, credit="1000000", has_phone_sha256=False, has_free_credit=False)
+        return _answer(request, CONSTANTS["credit"])
 
     @routes.get("/wallet/{user_id}/package")
     async def package(user_id: str, request: Request) -> JSONResponse:
         """The package: constant."""
-        return _answer(request, type="free", total=PLENTY, balance=PLENTY, finished_at=FINISHED)
+        return _answer(request, CONSTANTS["package"])
 
     return routes
 
 
-def _answer(request: Request, **fields: object) -> JSONResponse:
+def _answer(request: Request, constants: dict[str, object]) -> JSONResponse:
     account = account_of(request)
-    return JSONResponse({"_id": account, "user_id": account, "created_at": CREATED, "updated_at": CREATED} | fields)
+    return JSONResponse({"_id": account, "user_id": account} | constants)
