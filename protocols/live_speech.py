@@ -87,12 +87,8 @@ class LiveSpeech:
         if self._encoding is None:
             file = OutputFile(request.format, request.sample_rate, bit_rate=request.bit_rate)
             self._encoding = Encoding(file, self.rate)
-        remainder = b""
-        async for chunk in speech.body:
-            samples = remainder + chunk
-            size = len(samples) - len(samples) % 2
-            remainder = samples[size:]
-            if audio := await self._encoding.write(floats(samples[:size])):
+        async for samples in speech.body:
+            if audio := await self._encoding.write(floats(samples)):
                 yield audio
 
 

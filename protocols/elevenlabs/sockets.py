@@ -24,9 +24,8 @@ from fastapi import APIRouter, WebSocket
 from pydantic import BaseModel, Field
 
 from engine import EngineError
-from protocols.elevenlabs.characters import Alignments, Character, in_milliseconds
 from protocols.elevenlabs.eleven_names import PREFIX, for_eleven_client
-from protocols.elevenlabs.eleven_speech import ElevenSpeech, with_pauses
+from protocols.elevenlabs.eleven_speech import Alignments, Character, ElevenSpeech, in_milliseconds, with_pauses
 from protocols.live_speech import LivePiece, LiveSpeech
 from speechtext.script import PART_BYTES
 from studio.api.body import as_model, parse_object
