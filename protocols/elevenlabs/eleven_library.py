@@ -42,7 +42,7 @@ from studio.api.routes.voice_routes import VoiceRoutes
 from studio.api.sending import until_hangup
 from studio.api.upload import Form, read_form
 from studio.errors import InvalidRequest
-from studio.library import NewSample, Sample, TakeFilter, Voice, VoiceFields
+from studio.library import NewSample, TakeFilter, Voice, VoiceFields
 from studio.library.checks import MAX_DESCRIPTION
 from studio.library.records import RANDOM
 from studio.library.take import Take
@@ -75,11 +75,6 @@ LATEST = 2.0**33
 """Seconds since 1970: the year 2242."""
 PREVIEWS = 3
 """Candidates for a described voice, as at ElevenLabs."""
-PREVIEW_TEXT = (
-    "Good evening, and welcome. I have been looking forward to this for a long time, and there is so much to tell: "
-    "where it all began, who was there, and why nobody would believe a word of it."
-)
-"""What the previews say if a request has no text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +226,7 @@ class ElevenLibraryRoutes(ClientVoices):
     ) -> JSONResponse:
         """Three previews of a described voice, each a take. The loaded model must be able to make up voices."""
         name, sample_rate, bit_rate = file_of(output_format)
-        text, service = body.text or PREVIEW_TEXT, self.studio.speech
+        text, service = body.text or CONSTANTS["preview_text"], self.studio.speech
         description = body.voice_description.strip()
         check_design(service.host.engine().info, description, "voice_description")
         plain = SpeechRequest(
@@ -289,7 +284,17 @@ class ElevenLibraryRoutes(ClientVoices):
             "description": voice.description,
             "labels": labels_of(voice),
             "preview_url": f"{samples}/{voice.samples[0].id}/audio" if voice.samples else None,
-            "samples": [_sample(voice, sample) for sample in voice.samples],
+            "samples": [
+                {
+                    "sample_id": sample.id,
+                    "file_name": f"{voice.slug}.{sample.media_type.rpartition('/')[2]}",
+                    "mime_type": sample.media_type,
+                    "size_bytes": sample.size,
+                    "hash": sample.clip,
+                    "text": sample.text,
+                }
+                for sample in voice.samples
+            ],
             "settings": settings_of(voice),
             "is_owner": voice.right == "own" and not (voice.bundled or voice.speaker),
             "created_at_unix": int(voice.created),
@@ -375,17 +380,6 @@ class ElevenLibraryRoutes(ClientVoices):
     async def subscription(self) -> JSONResponse:
         """The subscription: fixed values."""
         return JSONResponse(CONSTANTS["subscription"])
-
-
-def _sample(voice: Voice, sample: Sample) -> dict[str, Any]:
-    return {
-        "sample_id": sample.id,
-        "file_name": f"{voice.slug}.{sample.media_type.rpartition('/')[2]}",
-        "mime_type": sample.media_type,
-        "size_bytes": sample.size,
-        "hash": sample.clip,
-        "text": sample.text,
-    }
 
 
 def settings_of(voice: Voice | None) -> dict[str, Any]:

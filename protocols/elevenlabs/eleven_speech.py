@@ -122,14 +122,16 @@ def spread(text: str, words: Sequence[Timed], places: Sequence[int], start: floa
 
     ``places``: the start of each word in the text; ``start``, ``end``: times of the whole text.
     """
-    spans, at, time = list[Character](), 0, start
-    for word, place in zip(words, places, strict=True):
-        word_start = max(word.start, time)
-        spans += _divided(text[at:place], time, word_start)
-        at = max(at, min(place + len(word.text), len(text)))
-        time = max(word.end, word_start)
-        spans += _divided(text[place:at], word_start, time)
-    return spans + _divided(text[at:], time, max(end, time))
+    spoken = zip(words, places, strict=True)
+    marks = [mark for word, at in spoken for mark in ((at, word.start), (at + len(word.text), word.end))]
+    characters, at, time = list[Character](), 0, start
+    for mark, mark_time in [*marks, (len(text), end)]:
+        stop, until = max(at, min(mark, len(text))), max(time, mark_time)
+        step = (until - time) / max(stop - at, 1)
+        signs = enumerate(text[at:stop])
+        characters += [Character(sign, time + step * number, time + step * (number + 1)) for number, sign in signs]
+        at, time = stop, until
+    return characters
 
 
 def in_seconds(characters: Sequence[Character]) -> dict[str, Any] | None:
@@ -154,11 +156,6 @@ def in_milliseconds(characters: Sequence[Character], offset: float) -> dict[str,
         "charStartTimesMs": starts,
         "charDurationsMs": [end - start for start, end in zip(starts, ends, strict=True)],
     }
-
-
-def _divided(text: str, start: float, end: float) -> list[Character]:
-    step = (end - start) / len(text) if text else 0.0
-    return [Character(sign, start + step * at, start + step * (at + 1)) for at, sign in enumerate(text)]
 
 
 class VoiceSettings(BaseModel):
