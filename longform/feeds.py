@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-import os
 import re
 import shutil
 from collections.abc import Generator, Sequence
@@ -27,7 +26,7 @@ from longform.timeline import Timeline
 from manuscript.untrusted import Cover
 from studio import ASSETS
 from studio.errors import REFUSALS, LibraryUnavailable, NotFound
-from studio.library.private_files import make_private_folder, open_privately, unfinished
+from studio.library.private_files import make_private_folder, whole_file
 from studio.library.shares import Shares
 from studio.supervisor import end_tasks
 from studio.work import WorkQueue
@@ -169,16 +168,10 @@ class Feeds:
         mastering = yield from self._masterings.find(episode.audio, files, standard_of(project.settings.loudness))
         make_private_folder(self._folder)
         make_private_folder(episode.path.parent)
-        part = unfinished(episode.path)
-        try:
-            with open(part, "xb", opener=open_privately) as file:
-                for piece in encoded(episode.audio, files, "mp3", episode.tags, mastering, project.settings.bitrate):
-                    file.write(piece)
-                    yield b""
-                os.fsync(file.fileno())
-            part.replace(episode.path)
-        finally:
-            part.unlink(missing_ok=True)
+        with whole_file(episode.path) as file:
+            for piece in encoded(episode.audio, files, "mp3", episode.tags, mastering, project.settings.bitrate):
+                file.write(piece)
+                yield b""
 
 
 def _remove_others(folder: Path, needed: set[Path]) -> None:
