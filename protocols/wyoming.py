@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import json
 from asyncio import IncompleteReadError, StreamReader, StreamWriter
-from contextlib import aclosing
+from contextlib import aclosing, closing, suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -127,17 +127,13 @@ class WyomingConnection:
 
     async def serve(self) -> None:
         """Run until the client leaves, is silent for too long, or makes an error."""
-        try:
+        with closing(self._writer), suppress(TimeoutError, OSError):  # once the client receives no longer
             try:
                 await first_of(self._read(), self._speak())
             except (ApiError, *REFUSALS, EngineError) as error:
                 refusal = describe(error)
                 await self._send("error", text=refusal.message, code=refusal.code or str(refusal.status))
                 await self._drain()
-        except (TimeoutError, OSError):
-            pass  # the client no longer receives
-        finally:
-            self._writer.close()
 
     async def _drain(self) -> None:
         """Discard what the client still sends: closing at once could lose the error on its way."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -85,7 +84,10 @@ class StudioClient:
         if (path is None) == (encoded is None):
             raise ToolError(f"send either path or {field_name}")
         if encoded is not None:
-            return _decoded(encoded, field_name)
+            try:
+                return base64.b64decode(encoded.partition("base64,")[2] or encoded, validate=True)
+            except ValueError as error:
+                raise ToolError(f"{field_name} must be base64: {error}") from error
         assert path is not None
         local = self.local_path(path, field_name)
         try:
@@ -137,13 +139,6 @@ def _read(path: Path, most: int) -> bytes:
 def _reason(error: OSError | ValueError) -> str:
     """Why a file cannot be used; a ValueError is a name that no file can have."""
     return (isinstance(error, OSError) and error.strerror) or str(error)
-
-
-def _decoded(encoded: str, field_name: str) -> bytes:
-    try:
-        return base64.b64decode(encoded.partition("base64,")[2] or encoded, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise ToolError(f"{field_name} must be base64: {error}") from error
 
 
 def _message(answer: httpx.Response) -> str:
