@@ -225,13 +225,11 @@ class ElevenLibraryRoutes(ClientVoices):
         self, body: JsonBody[Design], request: Request, output_format: OutputFormat = None
     ) -> JSONResponse:
         """Three previews of a described voice, each a take. The loaded model must be able to make up voices."""
-        name, sample_rate, bit_rate = file_of(output_format)
         text, service = body.text or CONSTANTS["preview_text"], self.studio.speech
         description = body.voice_description.strip()
         check_design(service.host.engine().info, description, "voice_description")
-        plain = SpeechRequest(
-            text, RANDOM, (), name, sample_rate, bit_rate, chunk_length=MAX_PART, instructions=description
-        )
+        file = file_of(output_format)
+        plain = SpeechRequest(text, RANDOM, chunk_length=MAX_PART, instructions=description, **file)
 
         async def preview(seed: int | None) -> dict[str, Any]:
             speech = await service.speak(replace(plain, seed=seed), Origin(caller=request.state.caller))

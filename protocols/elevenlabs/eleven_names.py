@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from audio.formats import SAMPLE_RATES
 from protocols import constants_of
@@ -56,13 +57,13 @@ def for_eleven_client(message: str) -> str:
     return message.replace("as Authorization: Bearer", "as the header xi-api-key")
 
 
-def file_of(output_format: str | None) -> tuple[str, int, int | None]:
-    """Format, sample rate and bit rate. Raises InvalidRequest."""
+def file_of(output_format: str | None) -> dict[str, Any]:
+    """The fields of a speech request for this format. Raises InvalidRequest."""
     name = output_format or DEFAULT_FORMAT
     if name not in FORMATS:
         allowed = ", ".join(FORMATS)
         raise InvalidRequest(f"{name[:80]!r} is not an output_format; use one of {allowed}", "output_format")
-    return FORMATS[name]
+    return dict(zip(("format", "sample_rate", "bit_rate"), FORMATS[name], strict=True))
 
 
 def temperature_of(stability: float) -> float:

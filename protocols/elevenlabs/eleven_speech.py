@@ -177,13 +177,10 @@ class SpeechFields(BaseModel):
 
     def speech_request(self, spoken: dict[str, Any], output_format: str | None, store: bool) -> SpeechRequest:
         """``spoken``: the text and its voices. Raises InvalidRequest."""
-        audio_format, sample_rate, bit_rate = file_of(output_format)
         settings = self.voice_settings or VoiceSettings()
         return SpeechRequest(
             **spoken | {"text": with_pauses(spoken["text"])},
-            format=audio_format,
-            sample_rate=sample_rate,
-            bit_rate=bit_rate,
+            **file_of(output_format),
             seed=self.seed,
             temperature=None if settings.stability is None else temperature_of(settings.stability),
             speed=1.0 if settings.speed is None else settings.speed,

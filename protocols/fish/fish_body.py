@@ -42,15 +42,14 @@ SENT_UNASKED = frozenset(CONSTANTS["built_in_voices"])
 """Hosted voices of LiveKit, vision-agents, Dify and Fish Audio's guides, which mean the default voice."""
 
 
-async def read_fields(request: Request, limit: int = MAX_BODY) -> dict[str, Any]:
+async def read_fields(request: Request) -> dict[str, Any]:
     """The fields of a body. In a form, structured fields are JSON.
 
     Raises ApiError (400, 408, 413, 415), InvalidRequest.
     """
-    if (fields := await _read_object(request, limit)) is not None:
+    if (fields := await _read_object(request, MAX_BODY)) is not None:
         return fields
-    form = await _read_form(request, limit, "references", 1)
-    return _nested({name: values[-1] for name, values in form.lists.items()})
+    return _nested((await _read_form(request, MAX_BODY, "references", 1)).fields)
 
 
 async def read_files(request: Request, limit: int, file: str, max_files: int) -> Form:
