@@ -36,6 +36,8 @@ log = logging.getLogger(__name__)
 PATIENCE = 5.0
 """Seconds that a request for a feed waits for missing files. Podcast apps give up after some ten seconds, and ask again
 within hours; the files are made meanwhile."""
+MOST_MADE = 16
+"""Number of feeds that are remembered."""
 EPISODE = re.compile(r"[0-9a-f]{32}\.mp3")
 """The name of an episode's file, so that no other file is sent, whatever separates folders on the system."""
 
@@ -47,8 +49,10 @@ class Episode:
     id: str
     """The id of its first part."""
     path: Path
-    audio: Timeline
+    seconds: float
     tags: Tags
+    audio: Timeline | None
+    """None once all files of the feed are made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,8 @@ class Feed:
     project: Project
     tags: Tags
     episodes: Sequence[Episode]
+    is_made: bool = False
+    """Whether all of their files exist, and no others."""
 
 
 class Feeds:
@@ -69,6 +75,8 @@ class Feeds:
         self._making: dict[str, asyncio.Task[None]] = {}
         self._unwritten = dict[str, str]()
         """The reason why files of a project could not be written at the last try."""
+        self._made = dict[str, tuple[int, Feed]]()
+        """The last feeds whose files were all made, by project, each with the version of the project."""
         self.links = Shares(self._library.store, "feeds", "project")
         self.tidy()
 
@@ -90,12 +98,13 @@ class Feeds:
         take the feed as an empty one, and the errors of `WorkQueue.run`.
         """
         feed, files = await self._exports.run(caller, self._lay_out, project_id)
-        if files != {episode.path for episode in feed.episodes}:
+        if not feed.is_made:
             if project_id not in self._making:
                 task = self._making[project_id] = asyncio.create_task(self._make(feed))
                 task.add_done_callback(lambda _: self._making.pop(project_id))
             await asyncio.wait({self._making[project_id]}, timeout=PATIENCE)
-        episodes = [episode for episode in feed.episodes if episode.path.exists()]
+            files = await self._exports.run(caller, self._files, project_id)
+        episodes = [episode for episode in feed.episodes if episode.path in files]
         if len(episodes) < len(feed.episodes) and (problem := self._unwritten.get(project_id)):
             raise LibraryUnavailable(f"the episodes of this feed cannot be written: {problem}; the log says which")
         return replace(feed, episodes=episodes)
@@ -105,16 +114,28 @@ class Feeds:
         await end_tasks(*self._making.values())
 
     def _lay_out(self, project_id: str) -> tuple[Feed, set[Path]]:
-        """All episodes of a project, and the files that it has. Raises NotFound."""
+        """All episodes of a project, and the files that it has; what is made and has not changed is laid out once.
+        Raises NotFound."""
+        version, files = self._library.projects.version(project_id), self._files(project_id)
+        known = self._made.get(project_id)
+        if known and known[0] == version and files == {episode.path for episode in known[1].episodes}:
+            return known[1], files
         project = self._library.projects.get(project_id, None)
         try:
             timeline = self._service.timeline(project_id, None, partial=True)
         except NotFinished:
             timeline = Timeline((), 44_100, 0)
         tags = self._service.tags(project_id, None, timeline)
+        feed = Feed(project, tags, list(self._episodes(project, timeline, tags)))
+        if files == {episode.path for episode in feed.episodes}:
+            feed = replace(feed, episodes=[replace(one, audio=None) for one in feed.episodes], is_made=True)
+            self._made = dict([*self._made.items(), (project_id, (version, feed))][-MOST_MADE:])
+        return feed, files
+
+    def _files(self, project_id: str) -> set[Path]:
+        """Blocking."""
         folder = self._folder / project_id
-        files = set(folder.iterdir()) if folder.is_dir() else set()
-        return Feed(project, tags, list(self._episodes(project, timeline, tags))), files
+        return set(folder.iterdir()) if folder.is_dir() else set()
 
     def _episodes(self, project: Project, timeline: Timeline, book: Tags) -> Generator[Episode, None, None]:
         standard = standard_of(project.settings.loudness)
@@ -132,7 +153,7 @@ class Feeds:
             tags = replace(book, title=title, album=book.title, track=track, chapters=())
             key = repr((audio.fingerprint, standard, project.settings.bitrate, replace(tags, cover=None), cover))
             name = f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.mp3"
-            yield Episode(chapter.id, self.path(project.id, name), audio, tags)
+            yield Episode(chapter.id, self.path(project.id, name), audio.seconds(audio.samples), tags, audio)
 
     async def _make(self, feed: Feed) -> None:
         """Create the missing files one at a time, then remove those that no episode needs any more. It ends when the
@@ -162,7 +183,7 @@ class Feeds:
     def _written(self, project: Project, episode: Episode) -> Generator[bytes, None, None]:
         """Write an episode's file unless it exists; yields after each piece. Blocking. Raises OSError."""
         yield b""
-        if episode.path.exists():
+        if episode.path.exists() or episode.audio is None:
             return
         files = self._library.files
         mastering = yield from self._masterings.find(episode.audio, files, standard_of(project.settings.loudness))
@@ -189,7 +210,7 @@ def write_rss(feed: Feed, address: str) -> str:
     """The feed in RSS 2.0; ``address``: of its folder, with a slash at the end. Raises OSError. Blocking."""
     made, episodes = 0.0, list[tuple[Episode, int, str, int]]()
     for episode in feed.episodes:
-        file, seconds = episode.path.stat(), episode.audio.seconds(episode.audio.samples)
+        file, seconds = episode.path.stat(), episode.seconds
         made = max(made + 1, file.st_mtime)  # apps sort by this date, so no two are the same
         episodes.append((episode, file.st_size, formatdate(made, usegmt=True), round(seconds)))
     environment = jinja2.Environment(trim_blocks=True, keep_trailing_newline=True)  # noqa: S701  (the filter escapes)

@@ -20,6 +20,7 @@ from longform.timeline import Timeline, lay_out
 from longform.voice_proposals import ProjectVoices, Role, proposed_voices
 from longform.worker import ProjectWorker
 from manuscript.documents import Document, Passage
+from manuscript.encodings import without_controls
 from manuscript.passages import MAX_TITLE, PAUSE_WITHIN, SCENE_PAUSE, InvalidDocument
 from speechtext.language import guess_language
 from speechtext.script import TAG
@@ -36,7 +37,7 @@ SAMPLE_PARTS = 20
 
 def file_title(file_name: str) -> str:
     """A title from the name of a file; blank if there is none."""
-    return " ".join(file_name.rpartition(".")[0].split())[:MAX_TITLE]
+    return " ".join(without_controls(file_name.rpartition(".")[0]).split())[:MAX_TITLE]
 
 
 class NotFinished(InvalidRequest, code="project_not_finished", status=409):

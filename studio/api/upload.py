@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sys
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Any
@@ -123,6 +124,8 @@ async def read_form(request: Request, limit: int, file: str, max_files: int = MA
 class _Parser(MultiPartParser):
     """Also accepts a file that is named only by ``filename*``: the parser ignores it, as RFC 7578 wants, but some
     clients send nothing else."""
+
+    spool_max_size = sys.maxsize  # the body is in memory already, and the folder of temporary files may be full
 
     def on_headers_finished(self) -> None:
         part = self._current_part

@@ -89,6 +89,9 @@ def make_private_folder(folder: Path) -> None:
         folder.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
         reason = "a folder is needed here, but this name or one above it is a file; move that file away"
+        for link in (folder, *folder.parents):
+            if link.is_symlink() and not link.exists():
+                reason = f"{link} is a link to {os.readlink(link)}, which is missing; is its disk connected?"
         raise NotADirectoryError(errno.ENOTDIR, reason, str(folder)) from error
 
 

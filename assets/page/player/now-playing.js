@@ -3,11 +3,11 @@
 import { Refusal } from "../client/refusal.js";
 import { Latest } from "../lib/latest.js";
 import { followPreferences } from "./listening.js";
-import { NextTrack } from "./next-track.js";
+import { hasGap, NextTrack, renewed } from "./next-track.js";
 import { floats } from "../lib/wav.js";
 import { phrase } from "../lib/phrases.js";
 
-/** Tracks in a row; isPlayedOn: the next one plays automatically; chapters: each with the number of its first track. @type {{ tracks: import("./track.js").Track[], isPlayedOn: boolean, chapters?: { words: string, at: number }[] }} */
+/** @type {import("./next-track.js").Row} */
 const NO_ROW = { tracks: [], isPlayedOn: false };
 const NOTICED = 2; // seconds of silence that a listener would wonder about
 
@@ -175,7 +175,7 @@ export class NowPlaying extends EventTarget {
   }
 
   #prepareNext() {
-    const next = this.#row.isPlayedOn && !this.#isRepeated ? this.#beside(1) : null;
+    const next = this.#row.isPlayedOn && !this.#isRepeated && !hasGap(this.#row, this.current) ? this.#beside(1) : null;
     const isShown = this.#asked.join();
     if (next) this.#next.prepare(this.current, next, () => isShown() && !this.#isRepeated);
   }
@@ -215,16 +215,18 @@ export class NowPlaying extends EventTarget {
     return this.#row.tracks[this.#row.tracks.indexOf(this.current) + by] ?? null;
   }
 
-  /** Play the next (1) or previous (-1) track of the row. */
-  step(by) {
-    return this.#open(this.#beside(by));
+  /** Play the next (1) or previous (-1) track of the row, which may have more tracks by now. */
+  async step(by) {
+    const isAsked = this.#asked.join();
+    const row = await renewed(this.#row, this.current);
+    if (isAsked()) await this.#open(row.tracks[row.tracks.indexOf(this.current) + by], row);
   }
 
-  /** Play a track of the row, and show why it fails. @param {import("./track.js").Track | null} next */
-  async #open(next) {
+  /** Play a track of a row, and show why it fails. @param {import("./track.js").Track | undefined} next */
+  async #open(next, row = this.#row) {
     if (!next) return;
     try {
-      await this.play(next, 0, this.#row);
+      await this.play(next, 0, row);
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
       this.say("over", phrase("player.failed", { name: next.name, why: problem.why }));
