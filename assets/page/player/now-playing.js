@@ -156,8 +156,7 @@ export class NowPlaying extends EventTarget {
     if (!isAsked()) return; // another was requested
     take.pressedAt = null;
     this.show(take, row);
-    const isShown = this.#asked.join();
-    const sound = await this.player.open(take.sampleRate);
+    const [isShown, sound] = [this.#asked.join(), await this.player.open(take.sampleRate)];
     if (!isShown()) return;
     sound.pause();
     if (take.file) {
@@ -181,8 +180,7 @@ export class NowPlaying extends EventTarget {
   }
 
   #prepareNext() {
-    const next = this.#goesOn && !hasGap(this.#row, this.current) ? beside(this.#row, this.current, 1) : null;
-    const isShown = this.#asked.join();
+    const [next, isShown] = [this.#goesOn && !hasGap(this.#row, this.current) ? beside(this.#row, this.current, 1) : null, this.#asked.join()];
     if (next) this.#next.prepare(this.current, next, () => isShown() && this.#goesOn);
   }
 
@@ -220,8 +218,7 @@ export class NowPlaying extends EventTarget {
 
   /** Play the next (1) or previous (-1) track of the row, which may have more tracks by now. */
   async step(by) {
-    const isAsked = this.#asked.join();
-    const row = await renewed(this.#row, this.current);
+    const [isAsked, row] = [this.#asked.join(), await renewed(this.#row, this.current)];
     if (isAsked()) await this.#open(beside(row, this.current, by), row);
   }
 
