@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from manuscript.docx import read_docx
 from manuscript.encodings import NAMES, encoding_named, encoding_of, without_controls
@@ -126,7 +126,7 @@ def _unicode(data: bytes, encoding: str) -> bytes:
 def _clean(item: T) -> T:
     """A document, without its passages, or a passage, without control characters in its texts."""
     texts = {field.name: value for field in fields(item) if isinstance(value := getattr(item, field.name), str)}
-    changed = {name: without_controls(text) for name, text in texts.items() if not text.isprintable()}
+    changed: dict[str, Any] = {name: without_controls(text) for name, text in texts.items() if not text.isprintable()}
     return replace(item, **changed) if changed else item
 
 
