@@ -20,6 +20,7 @@ from longform.timeline import Timeline, lay_out
 from longform.voice_proposals import ProjectVoices, Role, proposed_voices
 from longform.worker import ProjectWorker
 from manuscript.documents import Document, Passage
+from manuscript.encodings import without_controls
 from manuscript.passages import MAX_TITLE, PAUSE_WITHIN, SCENE_PAUSE, InvalidDocument
 from studio.api.queued import change, look_up
 from studio.errors import InvalidRequest
@@ -34,7 +35,7 @@ def usual_title(document: Document, file_name: str) -> str:
     """The title of a project that is given none: the document's own, else its file's name, else its first line."""
     return (
         document.title
-        or " ".join(file_name.rpartition(".")[0].split())[:MAX_TITLE]
+        or " ".join(without_controls(file_name.rpartition(".")[0]).split())[:MAX_TITLE]
         or document.passages[0].text.splitlines()[0][:80]
     )
 

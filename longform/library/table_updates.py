@@ -35,6 +35,7 @@ from manuscript.table import of_rows, passage_of
 from speechtext.script import with_tags
 from speechtext.tags import manner_tags
 from studio.errors import InvalidRequest
+from studio.library.checks import right_of
 from studio.library.schema import Database, select
 from studio.library.store import Store
 from studio.library.trash import Trash, now
@@ -100,6 +101,15 @@ class TableUpdates:
     def __init__(self, store: Store, trash: Trash) -> None:
         self._store = store
         self._trash = trash
+
+    def mark_sent(self, project_id: str, owner_filter: str | None, takes: Mapping[str, str]) -> None:
+        """Note which takes a zip had, by the parts' ids; nothing without the right to edit. Raises NotFound."""
+        with self._store.reading() as db:
+            right = right_of(row_of(db, project_id, owner_filter), owner_filter)
+        if right != "read":
+            with self._store.writing() as db:
+                rows = [(take, part, project_id) for part, take in takes.items()]
+                db.conn.executemany("update all_parts set sent = ? where id = ? and project_id = ?", rows)
 
     def compare(self, project_id: str, owner_filter: str | None, document: Document) -> TableUpdate:
         """What an update would change. Raises NotFound, InvalidRequest for a project or a table without ids."""

@@ -79,6 +79,27 @@ test("a repeated track is not followed until repeating ends", async () => {
   assert.deepEqual(done, ["end", "follow"]);
 });
 
+test("a track that was missing is taken up when its turn comes, also at the end of the row", async () => {
+  const { player, nowPlaying, tracks, done, heard } = playing();
+  const parts = tracks.map((track, position) => Object.assign(track, { of: { position } }));
+  const rows = [[parts[0], parts[1], parts[2]], [parts[0], parts[1], parts[2]]];
+  const renew = async () => ({ tracks: rows.pop() ?? [], isPlayedOn: true, renew });
+  await nowPlaying.play(parts[0], 0, { tracks: [parts[0], parts[2]], isPlayedOn: true, renew });
+  await settled();
+  assert.ok(!done.includes("follow")); // the second may be there in time
+  heard("over", 10);
+  await settled();
+  assert.equal(nowPlaying.current, parts[1]);
+  assert.ok(done.includes("follow"));
+  player.dispatchEvent(new Event("followed"));
+  await settled();
+  const fourth = Object.assign({ ...parts[2] }, { of: { position: 3 } });
+  rows.push([...parts, fourth]);
+  heard("over", 10);
+  await settled();
+  assert.equal(nowPlaying.current, fourth);
+});
+
 test("the sleep timer pauses and says how long it still runs, unless it is stopped", async (t) => {
   t.mock.timers.enable({ apis: ["setInterval"] });
   const { bar, shown, play } = playing();

@@ -59,6 +59,14 @@ export class CastLines extends EventTarget {
     this.#go(0); // so that the keys work at once
   }
 
+  /** Show the cast as it is by now. @param {any[]} characters */
+  follow(characters) {
+    const names = (people) => JSON.stringify(people.map(({ id, name }) => [id, name]));
+    const isOther = names(characters) !== names(this.#characters);
+    this.#characters = characters;
+    if (isOther) for (const line of this.#lines) this.#redraw(line);
+  }
+
   close() {
     this.#looks.end();
     this.element.hidden = true;

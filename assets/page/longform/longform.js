@@ -188,6 +188,7 @@ export class LongForm extends EventTarget {
       this.#reveal(this.preview.isOpen ? "import" : "shelf");
       return this.#list();
     }
+    this.#say(""); // perhaps that this project was gone
     const present = listed ?? (await voices());
     if (!this.#isOpen || !isLatest()) return;
     const project = (this.#project = new Project(this.part, { id, voices: present, nowPlaying: this.nowPlaying }));

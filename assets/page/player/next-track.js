@@ -1,8 +1,28 @@
-// Lets the next track of a row follow the current one without a gap.
+// Lets the next track of a row follow the current one without a gap; a track that was missing from the row is taken up when its turn comes.
 
 import { Refusal } from "../client/refusal.js";
 
-/** @typedef {{ tracks: import("./track.js").Track[], isPlayedOn: boolean, chapters?: { words: string, at: number }[] }} Row isPlayedOn: the next one plays automatically; chapters: each with the number of its first track */
+/**
+ * Tracks in a row; isPlayedOn: the next one plays automatically; chapters: each with the number of its first track; renew: returns
+ * the row with the tracks that are there by now, and the given one. Throws Refusal.
+ *
+ * @typedef {{ tracks: any[], isPlayedOn: boolean, chapters?: { words: string, at: number }[], renew?: (track: any) => Promise<Row> }} Row
+ */
+
+/** Whether tracks may be there by the end of this one that the row does not have yet. @param {Row} row @param {any} track */
+export function hasGap({ tracks, renew }, track) {
+  return renew !== undefined && tracks[tracks.indexOf(track) + 1]?.of.position !== track.of.position + 1;
+}
+
+/** Return the row, with what it lacks after a track and is there by now; without, if that cannot be read. @param {Row} row @param {any} track */
+export async function renewed(row, track) {
+  try {
+    return hasGap(row, track) ? ((await row.renew?.(track)) ?? row) : row;
+  } catch (problem) {
+    if (!(problem instanceof Refusal)) throw problem;
+    return row;
+  }
+}
 
 /** @type {Row} */
 export const NO_ROW = { tracks: [], isPlayedOn: false };

@@ -3,7 +3,7 @@
 import { Refusal } from "../client/refusal.js";
 import { Latest } from "../lib/latest.js";
 import { CHAPTER_END, followPreferences } from "./listening.js";
-import { beside, endsChapter, NextTrack, NO_ROW } from "./next-track.js";
+import { beside, endsChapter, hasGap, NextTrack, NO_ROW, renewed } from "./next-track.js";
 import { said } from "./track.js";
 import { floats } from "../lib/wav.js";
 import { phrase } from "../lib/phrases.js";
@@ -156,8 +156,7 @@ export class NowPlaying extends EventTarget {
     if (!isAsked()) return; // another was requested
     take.pressedAt = null;
     this.show(take, row);
-    const isShown = this.#asked.join();
-    const sound = await this.player.open(take.sampleRate);
+    const [isShown, sound] = [this.#asked.join(), await this.player.open(take.sampleRate)];
     if (!isShown()) return;
     sound.pause();
     if (take.file) {
@@ -181,7 +180,7 @@ export class NowPlaying extends EventTarget {
   }
 
   #prepareNext() {
-    const [next, isShown] = [this.#goesOn ? beside(this.#row, this.current, 1) : null, this.#asked.join()];
+    const [next, isShown] = [this.#goesOn && !hasGap(this.#row, this.current) ? beside(this.#row, this.current, 1) : null, this.#asked.join()];
     if (next) this.#next.prepare(this.current, next, () => isShown() && this.#goesOn);
   }
 
@@ -217,16 +216,17 @@ export class NowPlaying extends EventTarget {
     return this.play(track, from, { ...this.#row, tracks });
   }
 
-  /** Play the next (1) or previous (-1) track of the row. */
-  step(by) {
-    return this.#open(beside(this.#row, this.current, by));
+  /** Play the next (1) or previous (-1) track of the row, which may have more tracks by now. */
+  async step(by) {
+    const [isAsked, row] = [this.#asked.join(), await renewed(this.#row, this.current)];
+    if (isAsked()) await this.#open(beside(row, this.current, by), row);
   }
 
-  /** Play a track of the row, and show why it fails. @param {import("./track.js").Track | null} next */
-  async #open(next) {
+  /** Play a track of a row, and show why it fails. @param {import("./track.js").Track | undefined} next */
+  async #open(next, row = this.#row) {
     if (!next) return;
     try {
-      await this.play(next, 0, this.#row);
+      await this.play(next, 0, row);
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
       this.say("over", phrase("player.failed", { name: next.name, why: problem.why }));

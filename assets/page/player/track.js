@@ -178,10 +178,10 @@ export class Recorded extends Track {
   /**
    * source: address of its WAV; ask: generates it, for a WAV response; neither if its pieces are added. pause:
    * seconds of silence that belong to it. of: its {project, part, position}, which may change. times: the address of its
-   * word times. regenerate: returns the next track, with new sentences, and its undo.
+   * word times. regenerate: returns the next track, with new sentences, and its undo; mayRegenerate: whether the caller may.
    *
    * @param {{ name: string | (() => string), source?: string | null, ask?: () => Promise<Response>, fileName?: string, pause?: number, of?: any, times?: string,
-   *   regenerate?: (span: { text: string, start: number, end: number, replacement?: string }) => Promise<{ next: Track, undo: () => unknown }> }} facts
+   *   mayRegenerate?: () => boolean, regenerate?: (span: { text: string, start: number, end: number, replacement?: string }) => Promise<{ next: Track, undo: () => unknown }> }} facts
    */
   constructor(facts) {
     super();
@@ -221,7 +221,7 @@ export class Recorded extends Track {
 
   /** Whether its sentences can be regenerated; the server's error says why one cannot. */
   get canRegenerate() {
-    return this.timesSource !== null && this.regenerate !== undefined;
+    return this.timesSource !== null && this.regenerate !== undefined && this.#facts.mayRegenerate?.() !== false;
   }
 
   get regenerate() {

@@ -196,6 +196,21 @@ def test_unsure_lines_are_decided_by_single_keys(studio: Served, open_page: Open
     expect(lines.nth(1)).to_contain_text("Decided:")
     expect(area.locator(".cast-bar button").first).to_be_hidden()
     assert serious_violations(screen) == []
+    lines.first.focus()
+    with studio.client() as client:  # as somebody else does
+        project = f"/v1/projects/{screen.page.url.rpartition('/')[2]}"
+        one, other = (member["id"] for member in client.get(f"{project}/cast").json()["data"])
+        assert client.patch(f"{project}/cast/{one}", json={"name": "Nell", "voice": "anna"}).is_success
+        expect(area.get_by_label("Voice of Nell")).to_have_value("anna")
+        name = area.get_by_label("Name of Nell")
+        name.fill("Nelly")
+        assert client.post(f"{project}/cast/{other}/merge", json={"into": one}).is_success
+        screen.page.evaluate("() => window.studio.longform.back()")
+        expect(name).to_be_focused()
+        expect(name).to_have_value("Nelly")
+        name.press("Enter")
+    expect(area.locator(".cast-list > li")).to_have_count(2)
+    expect(area.get_by_label("Name of Nelly")).to_have_value("Nelly")
 
 
 def test_proposals_of_a_chat_endpoint_are_shown_and_accepted_or_rejected(steered: Any, open_page: Open) -> None:
