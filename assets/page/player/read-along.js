@@ -106,7 +106,7 @@ export class ReadAlong extends EventTarget {
     this.text.replaceChildren(...sentences.map((pieces) => element("span", { className: "sentence" }, pieces.map((piece) => this.#drawn(piece)))));
     this.text.scrollTop = 0;
     this.#mark();
-    if (!this.#wasEdited || this.text.hidden) return;
+    if (!this.#wasEdited || this.text.hidden || !sentences.length) return;
     this.#wasEdited = false;
     const { activeElement } = document; // another control of the player may have got it while there was no text
     if (activeElement === document.body || this.element.parentElement?.contains(activeElement)) this.text.focus({ preventScroll: true });
