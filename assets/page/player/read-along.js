@@ -71,9 +71,10 @@ export class ReadAlong extends EventTarget {
 
   /** Show the text of a track once it is complete: its word times are available then. */
   async #follow(track) {
+    const isUnknown = this.#isShown && track?.timesSource && !this.#known.has(track);
+    if (isUnknown) this.#known.set(track, AWAITING);
     this.#show(track);
-    if (!this.#isShown || !track?.timesSource || this.#known.has(track)) return;
-    this.#known.set(track, AWAITING);
+    if (!isUnknown) return;
     const times = await this.#ask(track).catch(() => NOTHING); // a lost connection is reported elsewhere
     this.#known.set(track, times);
     if (this.nowPlaying.current === track) this.#show(track, true);
@@ -106,7 +107,7 @@ export class ReadAlong extends EventTarget {
     this.text.replaceChildren(...sentences.map((pieces) => element("span", { className: "sentence" }, pieces.map((piece) => this.#drawn(piece)))));
     this.text.scrollTop = 0;
     this.#mark();
-    if (!this.#wasEdited || this.text.hidden || !sentences.length) return;
+    if (!this.#wasEdited || this.text.hidden) return;
     this.#wasEdited = false;
     const { activeElement } = document; // another control of the player may have got it while there was no text
     if (activeElement === document.body || this.element.parentElement?.contains(activeElement)) this.text.focus({ preventScroll: true });
