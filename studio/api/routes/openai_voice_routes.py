@@ -79,7 +79,7 @@ class OpenAIVoiceRoutes:
             if given := [name for name in (*SAMPLE, "file", "transcript") if form.text(name) or name in form.files]:
                 told = f"send take_id or {given[0]}, not both: the take has its own audio and text"
                 raise InvalidRequest(told, given[0])
-            take_id, speaker = form.text("take_id"), form.whole("speaker") or 0
+            take_id, speaker = form.text("take_id"), form.value("speaker", int) or 0
             sample = await sample_of_take(self._history, self._clips, take_id, request, speaker)
         else:
             sample = await sample_of(form, self._clips, request.state.caller)
