@@ -130,15 +130,13 @@ def _create_app(host: EngineHost, settings: Settings, is_bare: bool = False) -> 
     from longform import extension as longform
     from longform.library.project_repository import ProjectLibrary
     from studio.api import install_api
-    from protocols.elevenlabs import eleven_protocol
-    from protocols.fish import fish_protocol
-    from protocols import wyoming
+    from protocols import elevenlabs, fish, wyoming
     from protocols.mcp import endpoint
     from studio.services import open_studio
     from studio.supervisor import end_tasks
 
     extensions = (
-        *(longform.register, fish_protocol.register, eleven_protocol.register),
+        *(longform.register, fish.register, elevenlabs.register),
         *(wyoming.register, endpoint.register),
     )
     studio = open_studio(settings, host, extensions, ProjectLibrary)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-import os
 import re
 import shutil
 from collections.abc import Generator, Sequence
@@ -14,6 +13,7 @@ from dataclasses import dataclass, replace
 from email.utils import formatdate
 from pathlib import Path
 
+import jinja2
 from anyio import to_thread
 
 from audio.mastering import standard_of
@@ -24,8 +24,9 @@ from longform.tags import Tags
 from longform.timed_text import xml
 from longform.timeline import Timeline
 from manuscript.untrusted import Cover
+from studio import ASSETS
 from studio.errors import REFUSALS, LibraryUnavailable, NotFound
-from studio.library.private_files import make_private_folder, open_privately, unfinished
+from studio.library.private_files import make_private_folder, whole_file
 from studio.library.shares import Shares
 from studio.supervisor import end_tasks
 from studio.work import WorkQueue
@@ -39,10 +40,6 @@ MOST_MADE = 16
 """Number of feeds that are remembered."""
 EPISODE = re.compile(r"[0-9a-f]{32}\.mp3")
 """The name of an episode's file, so that no other file is sent, whatever separates folders on the system."""
-_NAMESPACES = (
-    'xmlns:itunes="http://www.itunes.com/dtds/podcast-1.0.dtd" xmlns:atom="http://www.w3.org/2005/Atom" '
-    'xmlns:podcast="https://podcastindex.org/namespace/1.0"'
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,16 +189,10 @@ class Feeds:
         mastering = yield from self._masterings.find(episode.audio, files, standard_of(project.settings.loudness))
         make_private_folder(self._folder)
         make_private_folder(episode.path.parent)
-        part = unfinished(episode.path)
-        try:
-            with open(part, "xb", opener=open_privately) as file:
-                for piece in encoded(episode.audio, files, "mp3", episode.tags, mastering, project.settings.bitrate):
-                    file.write(piece)
-                    yield b""
-                os.fsync(file.fileno())
-            part.replace(episode.path)
-        finally:
-            part.unlink(missing_ok=True)
+        with whole_file(episode.path) as file:
+            for piece in encoded(episode.audio, files, "mp3", episode.tags, mastering, project.settings.bitrate):
+                file.write(piece)
+                yield b""
 
 
 def _remove_others(folder: Path, needed: set[Path]) -> None:
@@ -217,32 +208,12 @@ def cover_name(cover: Cover | None) -> str:
 
 def write_rss(feed: Feed, address: str) -> str:
     """The feed in RSS 2.0; ``address``: of its folder, with a slash at the end. Raises OSError. Blocking."""
-    tags, cover, language = feed.tags, cover_name(feed.tags.cover), xml(feed.tags.language)
-    title, author = xml(tags.title), xml(tags.author)
-    lines = [
-        f'<?xml version="1.0" encoding="utf-8"?>\n<rss version="2.0" {_NAMESPACES}>\n<channel>',
-        f"<title>{title}</title><link>{xml(address)}feed.xml</link>",
-        f"<description>{title}{f', {author}' if author else ''}</description>",
-        f"<language>{language}</language>" if language else "",
-        f"<itunes:author>{author}</itunes:author>" if author else "",
-        f'<itunes:image href="{xml(address)}{cover}"/>' if cover else "",
-        f"<image><url>{xml(address)}{cover}</url><title>{title}</title><link>{xml(address)}feed.xml</link></image>"
-        if cover
-        else "",
-        '<itunes:category text="Arts"><itunes:category text="Books"/></itunes:category>',
-        "<itunes:explicit>false</itunes:explicit><itunes:type>serial</itunes:type>",
-        "<itunes:block>Yes</itunes:block><podcast:locked>yes</podcast:locked>",  # directories must not list it
-        f'<atom:link href="{xml(address)}feed.xml" rel="self" type="application/rss+xml"/>',
-    ]
-    made = 0.0
+    made, episodes = 0.0, list[tuple[Episode, int, str, int]]()
     for episode in feed.episodes:
         file, seconds = episode.path.stat(), episode.seconds
         made = max(made + 1, file.st_mtime)  # apps sort by this date, so no two are the same
-        assert episode.tags.track is not None
-        lines.append(
-            f'<item><title>{xml(episode.tags.title)}</title><guid isPermaLink="false">{xml(episode.id)}</guid>'
-            f'<enclosure url="{xml(address)}{episode.path.name}" length="{file.st_size}" type="audio/mpeg"/>'
-            f"<pubDate>{formatdate(made, usegmt=True)}</pubDate><itunes:duration>{round(seconds)}</itunes:duration>"
-            f"<itunes:episode>{episode.tags.track[0]}</itunes:episode></item>"
-        )
-    return "\n".join([*filter(None, lines), "</channel>\n</rss>\n"])
+        episodes.append((episode, file.st_size, formatdate(made, usegmt=True), round(seconds)))
+    environment = jinja2.Environment(trim_blocks=True, keep_trailing_newline=True)  # noqa: S701  (the filter escapes)
+    environment.filters["xml"] = xml
+    template = environment.from_string((ASSETS / "protocols" / "podcast.xml").read_text("utf-8"))
+    return template.render(book=feed.tags, cover=cover_name(feed.tags.cover), address=address, episodes=episodes)

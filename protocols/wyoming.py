@@ -18,8 +18,7 @@ import json
 import time
 from asyncio import IncompleteReadError, StreamReader, StreamWriter
 from collections import Counter
-from collections.abc import Generator
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, closing, suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -123,8 +122,8 @@ class WyomingConnection:
         self.caller = f"address {(writer.get_extra_info('peername') or ('unknown',))[0]}"
         self.used = time.monotonic()
         """When the last event came."""
-        self._acting = 0
-        """Events and texts that are being processed."""
+        self._is_reading = self._is_silent = True
+        """Whether the next event is awaited; whether the next text is."""
         self._texts: asyncio.Queue[tuple[LiveSpeech, bool]] = asyncio.Queue()
         """Texts to speak, each with whether it is spoken while it is written."""
         self._writing: WrittenText | None = None
@@ -134,35 +133,24 @@ class WyomingConnection:
 
     async def serve(self) -> None:
         """Run until the client leaves, is silent for too long, or makes an error."""
-        try:
+        with closing(self._writer), suppress(TimeoutError, OSError):  # once the client receives no longer
             try:
                 await first_of(self._read(), self._speak())
             except (ApiError, *REFUSALS, EngineError) as error:
                 refusal = describe(error)
                 await self._send("error", text=refusal.message, code=refusal.code or str(refusal.status))
                 await self._drain()
-        except (TimeoutError, OSError):
-            pass  # the client no longer receives
-        finally:
-            self._writer.close()
 
     @property
     def is_idle(self) -> bool:
-        return self._writing is self._recording is None and not self._acting and self._texts.empty()
+        is_waiting = self._is_reading and self._is_silent and self._texts.empty()
+        return is_waiting and self._writing is self._recording is None
 
     def end(self) -> None:
         """Say why an idle connection ends."""
         problem = f"{MAX_CONNECTIONS} clients are connected, the maximum, and this one is idle; connect when it speaks"
         self._writer.write(Event("error", {"text": problem, "code": TooManyRequests.code}).as_bytes())
         self._writer.close()
-
-    @contextmanager
-    def _at_work(self) -> Generator[None, None, None]:
-        self._acting += 1
-        try:
-            yield
-        finally:
-            self._acting -= 1
 
     async def _drain(self) -> None:
         """Discard what the client still sends: closing at once could lose the error on its way."""
@@ -173,14 +161,14 @@ class WyomingConnection:
 
     async def _read(self) -> None:
         while True:
-            event = None
+            event, self._is_reading = None, True
             with anyio.move_on_after(self._seconds):
                 event = await read_event(self._reader)
+            self._is_reading = False
             if event is None:
                 return
             self._seconds, self.used = IDLE_SECONDS, time.monotonic()
-            with self._at_work():
-                await self._take(event)
+            await self._take(event)
             await asyncio.sleep(0)  # let other tasks run even if many events have arrived
 
     async def _take(self, event: Event) -> None:
@@ -281,26 +269,24 @@ class WyomingConnection:
 
     async def _speak(self) -> None:
         while True:
+            self._is_silent = True
             speech, is_written = await self._texts.get()
-            with self._at_work():
-                await self._say(speech, is_written)
-
-    async def _say(self, speech: LiveSpeech, is_written: bool) -> None:
-        form: dict[str, Any] = {"rate": speech.rate, "width": WIDTH, "channels": 1, "timestamp": 0}
-        size = 0
-        async with aclosing(speech.pieces()) as pieces:
-            async for piece in pieces:
-                if not size:
-                    await self._send("audio-start", **form)
-                await self._send("audio-chunk", piece.audio, **form)
-                size += len(piece.audio)
-                form["timestamp"] = size * 1000 // (WIDTH * speech.rate)
-        if not size:
-            await self._send("audio-start", **form)
-        # Exactly one: a client takes the first as the end of a whole text.
-        await self._send("audio-stop", timestamp=form["timestamp"])
-        if is_written:
-            await self._send("synthesize-stopped")
+            self._is_silent = False
+            form: dict[str, Any] = {"rate": speech.rate, "width": WIDTH, "channels": 1, "timestamp": 0}
+            size = 0
+            async with aclosing(speech.pieces()) as pieces:
+                async for piece in pieces:
+                    if not size:
+                        await self._send("audio-start", **form)
+                    await self._send("audio-chunk", piece.audio, **form)
+                    size += len(piece.audio)
+                    form["timestamp"] = size * 1000 // (WIDTH * speech.rate)
+            if not size:
+                await self._send("audio-start", **form)
+            # Exactly one: a client takes the first as the end of a whole text.
+            await self._send("audio-stop", timestamp=form["timestamp"])
+            if is_written:
+                await self._send("synthesize-stopped")
 
     async def _send(self, kind: str, audio: bytes = b"", **data: Any) -> None:
         """Raises TimeoutError, OSError if the client stops receiving."""

@@ -61,7 +61,7 @@ from longform.library.row_mapping import (
 from longform.library.table_updates import TableUpdates, encoded_table, keep_table
 from manuscript.passages import SURE, NewCharacter
 from manuscript.untrusted import Cover
-from studio.errors import InvalidRequest, NotFound
+from studio.errors import EditConflict, InvalidRequest, NotFound
 from studio.library import Adopted, Library
 from studio.library.checks import Right, clean_sharing, readable
 from studio.library.entries import DictionaryScope
@@ -372,6 +372,8 @@ class Projects:
                 values["text"] = clean_part(changes.text)
             if changes.text_before is not None and part.text != values.get("text"):  # else nothing is overwritten
                 check_unchanged(part, changes.text_before)
+            if changes.take_before is not None and part.chosen not in (changes.take_before, changes.take or ""):
+                raise EditConflict("another take of this part was chosen meanwhile; reload it", "take")
             if changes.take is not None:
                 if changes.take not in {take.id for take in part.takes}:
                     raise NotFound(f"this part has no take {changes.take[:80]!r}", "take")

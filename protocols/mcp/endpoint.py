@@ -103,8 +103,7 @@ class McpEndpoint:
         from mcp.server.mcpserver.exceptions import ToolError
         from mcp.server.transport_security import TransportSecuritySettings
 
-        from protocols.mcp.studio_client import TIMEOUT, StudioClient
-        from protocols.mcp.tools import build_server
+        from protocols.mcp.tools import TIMEOUT, StudioClient, build_server
 
         def client_of(context: Context) -> StudioClient:
             """Calls the app that received the call's request, as its sender: with its key, address and host name."""

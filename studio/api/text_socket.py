@@ -89,8 +89,7 @@ class TextSocket(ABC):
         return message[kind]
 
     def _sign_in(self, key: object) -> None:
-        """Become the owner of the first message's key, unless the socket itself had one. Raises ApiError,
-        TooManyRequests."""
+        """Become the owner of the first message's key, unless the socket had one. Raises ApiError, TooManyRequests."""
         if self._owner_of_key is not None:
             owner, self._owner_of_key = self._owner_of_key(key if isinstance(key, str) else ""), None
             self._service.sockets -= Counter({self._caller: 1})

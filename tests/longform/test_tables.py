@@ -241,8 +241,10 @@ def test_titles_voices_pauses_and_texts_given_here_survive_other_cells(steered: 
     send(served, "PATCH", project, f"parts/{a}", pause=5, voice="bert")
     new = TABLE.replace("two.,Anna,,1,,,", "two.,Ben,,1,1,,").replace("one.,Anna,,,,,", "one.,Anna,,,,whisper,")
     new = new.replace("\na,", "\nz,Zeta.,,,,,,One\na,") + "e,Epsilon.,,,,,,Two\n"
-    columns = {line["name"]: line["columns"] for line in update(served, project, new, apply=True)["lines"]}
+    lines = {line["name"]: line for line in update(served, project, new, apply=True)["lines"]}
+    columns = {name: line["columns"] for name, line in lines.items()}
     assert columns == {"z": [], "a": ["character", "scene"], "c": ["direction"], "e": []}
+    assert lines["a"]["cells"] == {"character": ["Anna", "Ben"], "scene": ["", "1"]}
     parts = {part["name"] or part["id"]: part for part in parts_of(served, project)}
     assert [*parts] == [opening, "z", "a", "b", "c", "d", "e"]
     assert [(part["chapter"]) for part in parts.values()][1:] == ["One", "", "", "Zwei", "", ""]

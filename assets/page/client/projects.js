@@ -51,7 +51,7 @@ const lasting = (changes) => ({ ...json("PATCH", changes), keepalive: true });
 export const changeProject = (id, changes) => ask(at(id), lasting(changes));
 /** Returns {undo_seconds}, for which it can be restored. */
 export const deleteProject = (id) => ask(at(id), { method: "DELETE" });
-/** changes.text_before: the text that the change is based on; a different text is not overwritten. */
+/** changes.text_before, changes.take_before: the text or chosen take that the change is based on; a different one is not overwritten. */
 export const changePart = (id, part, changes) => ask(partAt(id, part), lasting(changes));
 
 /** Change many parts at once; changes: voice, speed and more, as for one part, without text and take. */
