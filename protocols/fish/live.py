@@ -121,16 +121,12 @@ class _Session(TextSocket):
 
     async def _send_piece(self, piece: LivePiece) -> None:
         about = self._about(piece)
-        for start in range(0, len(piece.audio), MAX_AUDIO):
-            more = start + MAX_AUDIO < len(piece.audio)
-            timed = about | {"alignment": None} if more and about else about
-            await self._send(pack({"event": "audio", "audio": piece.audio[start : start + MAX_AUDIO]} | timed))
-        if about.get("alignment") is not None and not piece.audio:
-            await self._send(pack({"event": "audio", "audio": b""} | about))
+        for start in range(0, len(piece.audio) or 1, MAX_AUDIO):
+            await self._send(pack({"event": "audio", "audio": piece.audio[start : start + MAX_AUDIO]} | about))
 
     def _about(self, piece: LivePiece) -> dict[str, Any]:
         """The facts of the piece's sentence, if times were requested."""
-        if not self._is_timed or piece.sentence is None:
+        if not self._is_timed or not piece.sentence:
             return {}
         alignment = alignment_of(piece.spoken.words, piece.spoken.end) if piece.spoken else None
         offset = {"chunk_seq": piece.number, "chunk_audio_offset_sec": round(piece.start, 3)}
