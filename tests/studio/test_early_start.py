@@ -34,7 +34,6 @@ PROXIES = {
 def modules(*steps: str) -> list[set[str]]:
     """Third-party modules that a program has imported after each of its steps, since importing `app`."""
     program = "import json, sys\nfrom importlib.util import find_spec\nfrom pkgutil import walk_packages\n"
-    program += "from launch import import_torch\nimport_torch()\n"
     program += "from launch import startup as app\nbefore = set(sys.modules)\n"
     program += "\n".join(f"{step}\nprint(json.dumps(sorted(set(sys.modules) - before)))" for step in steps)
     environment = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()} | PROXIES
