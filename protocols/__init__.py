@@ -7,6 +7,7 @@ from studio import ASSETS
 
 
 def constants_of(protocol: str) -> dict[str, Any]:
-    """What is the same in all answers: fields that clients require, though the studio has nothing to say there."""
+    """What never changes: fields of answers that clients require, though the studio has nothing to say there; voices
+    of the service that programs have built in; and paths that are not offered, each with an alternative."""
     constants: dict[str, Any] = json.loads((ASSETS / "protocols" / f"{protocol}.json").read_text("utf-8"))
     return constants

@@ -85,12 +85,11 @@ class _Context:
 
     def __init__(self, name: str, speech: LiveSpeech, seconds: float) -> None:
         self.name, self.speech, self.text, self._seconds = name, speech, speech.text, seconds
-        self._timer: asyncio.TimerHandle | None = None
-        self.keep()
+        self._timer = asyncio.get_running_loop().call_later(seconds, self.complete)
 
     def keep(self) -> None:
         if not self.text.is_complete:
-            self.release()
+            self._timer.cancel()
             self._timer = asyncio.get_running_loop().call_later(self._seconds, self.complete)
 
     def complete(self) -> None:
@@ -99,8 +98,7 @@ class _Context:
             self.release()
 
     def release(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+        self._timer.cancel()
 
 
 def eleven_sockets(service: SpeechService) -> APIRouter:

@@ -59,18 +59,11 @@ def account_routes() -> APIRouter:
     routes = APIRouter(tags=["fish audio"])
 
     @routes.get("/wallet/{user_id}/api-credit")
-    async def credit(user_id: str, request: Request) -> JSONResponse:
-        """The credit: constant. Home Assistant calls this during setup and identifies the account by user_id."""
-        return _answer(request, CONSTANTS["credit"])
-
     @routes.get("/wallet/{user_id}/package")
-    async def package(user_id: str, request: Request) -> JSONResponse:
-        """The package: constant."""
-        return _answer(request, CONSTANTS["package"])
+    async def wallet(user_id: str, request: Request) -> JSONResponse:
+        """The credit or the package: constant. Home Assistant reads the credit during setup, and identifies the account
+        by user_id."""
+        account, constants = account_of(request), CONSTANTS[request.url.path.rpartition("/")[2]]
+        return JSONResponse({"_id": account, "user_id": account} | constants)
 
     return routes
-
-
-def _answer(request: Request, constants: dict[str, object]) -> JSONResponse:
-    account = account_of(request)
-    return JSONResponse({"_id": account, "user_id": account} | constants)
