@@ -176,21 +176,16 @@ def take_up_a_part_that_is_spoken_meanwhile(screen: Screen, area: Locator) -> No
     text.fill("Once more.")
     text.blur()
     expect(area.locator("[data-part=state]")).to_contain_text("1 changed")
-    screen.page.evaluate(
-        """() => {
-            marked.length = 0;
-            studio.nowPlaying.addEventListener("moved", function stop({ detail: { position } }) {
-                if (position < 0.1) return;
-                studio.nowPlaying.removeEventListener("moved", stop);
-                studio.nowPlaying.pause();
-            });
-        }"""
+    repeat = (
+        "(isRepeated) => studio.nowPlaying.bar.dispatchEvent(new CustomEvent('repeat', { detail: { isRepeated } }))"
     )
+    screen.page.evaluate(repeat, True)
+    screen.page.evaluate("marked.length = 0")
     area.get_by_role("button", name="Play all").click()
-    expect(screen.page.locator("#dock")).to_have_attribute("data-state", "paused")
+    screen.page.wait_for_function("marked.length")
     area.get_by_role("button", name="Speak the remaining part").click()
     expect(area.locator("[data-part=state]")).to_contain_text("3 of 3 parts spoken")
-    area.get_by_role("button", name="Resume playback").click()
+    screen.page.evaluate(repeat, False)
     screen.page.wait_for_function("marked.includes(2)")
     assert screen.page.evaluate("marked") == [0, 1, 2]
     expect(screen.page.locator("#dock")).to_have_attribute("data-state", "over")
