@@ -11,6 +11,7 @@ import { askWhileTyping } from "../lib/typing.js";
 import { offerUndo } from "../trash/undo-toast.js";
 import { CastLines } from "./cast-lines.js";
 import { CharacterRow } from "./character-row.js";
+import { markOf, marksOf } from "./people.js";
 
 const JUST = 1000; // ms after a change made here, which is not read twice
 
@@ -81,9 +82,9 @@ class CastPanel {
     if (!isLatest() || this.project.signal.aborted) return;
     this.#cast = { characters: data, assistant };
     this.lines.follow(data);
-    const members = [narrator, ...data];
+    const [members, marks] = [[narrator, ...data], marksOf(data)];
     this.#rows = new Map(members.map((member) => [member.id, this.#rows.get(member.id) ?? this.#row()]));
-    for (const member of members) this.#rows.get(member.id)?.show(member, data.filter(({ id }) => id !== member.id));
+    for (const member of members) this.#rows.get(member.id)?.show(member, data.filter(({ id }) => id !== member.id), markOf(marks, member.id));
     setChildren(this.list, [...this.#rows.values()].map((row) => row.element));
     this.unsure.textContent = phrase("cast.unsure", { count: unsure });
     this.unsure.hidden = !unsure;

@@ -94,6 +94,9 @@ const readBlob = (path) => fetched(path, {}, async (response) => ({
 /** Returns a file as {blob, name, parts}; path: as for fileAddress. Throws Refusal. */
 export const readFile = (id, path) => readBlob(filePath(id, path));
 
+/** Say that a zip has arrived whole, so that the next one of changes leaves out its takes; receipt: as in its path. Throws Refusal. */
+export const confirmZip = (id, receipt) => ask(at(id, `/zip/${receipt}`), { method: "POST" });
+
 /** Returns a sample as {blob, name}, with its file name; first, last: ids of parts, or null. Throws Refusal. */
 export function readSample(id, first, last) {
   const range = [["first", first], ["last", last]].map(([name, part]) => (part ? `&${name}=${encodeURIComponent(part)}` : "")).join("");

@@ -185,13 +185,16 @@ export class Project extends EventTarget {
 
   #tell(problem) {
     if (!(problem instanceof Refusal)) throw problem;
-    if (!this.#leave.signal.aborted) this.part("told").textContent = problem.why;
+    if (this.#leave.signal.aborted) return;
+    this.part("told").textContent = problem.why;
+    this.part("told").toggleAttribute("data-bad", true);
   }
 
   /** Run work and show its result, or the reason for a failure. */
   async #do(work) {
     try {
       this.part("told").textContent = "";
+      this.part("told").removeAttribute("data-bad");
       await work();
     } catch (problem) {
       this.#tell(problem);

@@ -24,6 +24,15 @@ export async function renewed(row, track) {
   }
 }
 
+/** @type {Row} */
+export const NO_ROW = { tracks: [], isPlayedOn: false };
+
+/** The track after (1) or before (-1) another one, if any. @param {Row} row @param {any} track @param {number} by */
+export const beside = ({ tracks }, track, by) => tracks[tracks.indexOf(track) + by] ?? null;
+
+/** Whether the chapter, or the row, ends with a track. @param {Row} row @param {any} track */
+export const endsChapter = (row, track) => !beside(row, track, 1) || (row.chapters ?? []).some(({ at }) => at === row.tracks.indexOf(track) + 1);
+
 export class NextTrack {
   /** The track that will begin by itself. @type {{ track: import("./track.js").Track, sound: import("./player.js").Sound } | null} */
   ready = null;

@@ -3,6 +3,7 @@
 import { lostConnection, notConnected, refusalOf } from "../client/refusal.js";
 import { send } from "../client/requests.js";
 import { soundOf } from "../client/sound.js";
+import { phrase } from "../lib/phrases.js";
 import { floats, WAV_HEADER_BYTES, wavFile } from "../lib/wav.js";
 import { Waveform } from "./waveform.js";
 
@@ -10,6 +11,19 @@ async function soundAt(source) {
   const response = await send(source, { cache: "no-cache" }).catch(() => Promise.reject(notConnected()));
   if (!response.ok) throw await refusalOf(response);
   return response;
+}
+
+/**
+ * What the player says of a track in a state; undefined: what it said before.
+ *
+ * @param {any} track
+ * @param {string} state
+ * @returns {string | undefined}
+ */
+export function said({ file, name, ending, endingWords }, state) {
+  if (state === "playing") return file ? phrase("player.playing", { name }) : phrase("player.speaking");
+  if (state === "waiting") return file ? undefined : phrase("player.waiting");
+  return ending === "length" ? endingWords : [name, endingWords.toLowerCase()].filter(Boolean).join(": ");
 }
 
 /** Holds pieces until the track is closed, then file is a WAV blob. */

@@ -45,6 +45,8 @@ def import_novel(studio: Served, open_page: Open, **size: int) -> tuple[Screen, 
 
 def read_as_prose(screen: Screen, area: Locator) -> None:
     """The reading view: paragraphs, marked speakers, keys, and words selected to direct their parts."""
+    faces = area.locator(".cast-face [data-mark]").all()[1:]  # without the narrator
+    colours = [face.evaluate("(it) => getComputedStyle(it).backgroundColor") for face in faces]
     area.get_by_role("button", name="Read", exact=True).click()
     paragraphs = area.locator(".prose-text p")
     expect(paragraphs.nth(0)).to_have_text("“Come in,” said Eleanor. “She is waiting.”")
@@ -56,6 +58,7 @@ def read_as_prose(screen: Screen, area: Locator) -> None:
     samples = area.locator(".prose-legend [data-mark]").all()
     lines = [sample.evaluate("(it) => getComputedStyle(it).textDecorationStyle") for sample in samples]
     assert lines == ["solid", "dashed"], "characters differ in more than the colour of their lines"
+    assert colours == [sample.evaluate("(it) => getComputedStyle(it).textDecorationColor") for sample in samples]
     pieces.first.press("ArrowRight")
     expect(pieces.nth(1)).to_be_focused()
     assert serious_violations(screen) == []
