@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -128,7 +127,8 @@ class CodecConfig:
     def read(cls, path: Path) -> CodecConfig:
         """Read a codec.yaml in upstream's layout (`modded_dac_vq.yaml`). Raises CheckpointError naming the key."""
         try:
-            config = cls._from_tree(_parsed(read_bounded(path, _FILE_BYTES)))
+            tree = yaml.safe_load(read_bounded(path, _FILE_BYTES).decode())
+            config = cls._from_tree(tree)
         except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
             raise CheckpointError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from error
         except KeyError as error:
@@ -175,12 +175,6 @@ class CodecConfig:
             pre_module=_transformer(quantizer["pre_module"]),
             post_module=_transformer(quantizer["post_module"]),
         )
-
-
-@lru_cache(maxsize=4)
-def _parsed(content: bytes) -> Any:
-    """A start reads the same file twice, and parsing it takes longer than anything else there. Not to be changed."""
-    return yaml.safe_load(content.decode())
 
 
 def _transformer(tree: dict[str, Any]) -> TransformerConfig:
