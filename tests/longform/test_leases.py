@@ -104,11 +104,15 @@ def another_studio(home: Path, voices: Path, lease: float) -> Iterator[tuple[Ser
 
 
 @pytest.mark.usefixtures("watchful")
-def test_studio_takes_over_the_parts_of_a_killed_one(steered: Steer, voices_folder: Path, tmp_path: Path) -> None:
+def test_studio_takes_over_the_parts_of_a_killed_one_and_keeps_the_finished_ones(
+    steered: Steer, voices_folder: Path, tmp_path: Path
+) -> None:
+    texts = ("One.", "Two.", "Please stop.", "Four.", "Five, stop.")
     with another_studio(tmp_path, voices_folder, lease=2.5) as (killed, process):
-        project = create_project(killed, items=[{"input": "One, stop."}, {"input": "Two, stop."}], start=True)
-        until(killed, project, speaking=2)
-        served, engine = steered(home=str(tmp_path))
+        project = create_project(killed, items=[{"input": text} for text in texts], start=True)
+        assert until(killed, project, done=3, speaking=2)["state"] == "running"
+        before = parts_of(killed, project)
+        served, engine = steered(home=str(tmp_path), max_rows=4)
         library: ProjectLibrary = served.app.state.studio.library
         for _ in range(2):  # a running studio renews its leases
             ends = leases(library)
@@ -116,7 +120,12 @@ def test_studio_takes_over_the_parts_of_a_killed_one(steered: Steer, voices_fold
         assert engine.utterances == []
         process.kill()
         until(served, project, "done")
-    assert len(engine.utterances) == 2
+    assert sorted(utterance.text for utterance in engine.utterances) == ["Five, stop.", "Please stop."]
+    parts = parts_of(served, project)
+    assert [parts[index]["chosen"] for index in (0, 1, 3)] == [before[index]["chosen"] for index in (0, 1, 3)]
+    assert all(len(part["takes"]) == 1 for part in parts)
+    with served.client() as client:
+        assert client.get(f"{PROJECTS}/{project['id']}/audio").status_code == 200
 
 
 def leases(library: ProjectLibrary) -> list[float]:
