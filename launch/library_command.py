@@ -20,7 +20,7 @@ from studio.library import Library, Voice, VoiceFields
 from studio.library.private_files import write_whole
 from studio.library.store import DATABASE
 from studio.library.trash import TrashItem, TrashKind
-from studio.settings import Settings
+from studio.settings import MAX_TRASH_DAYS, Settings
 from studio.unicode_text import check_strings, text_of
 from studio.voices.intake import take_in, take_in_best
 from studio.voices.pack import export_voice, import_pack, read_pack
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         home = Path(options.home or settings.home)
         if command not in (_add, _import, _import_references) and not (home / DATABASE).is_file():
             raise SettingsError(f"{home} contains no library; a studio or “voices add” creates one")
-        library = ProjectLibrary(home, settings.trash_days)
+        library = ProjectLibrary(home, MAX_TRASH_DAYS)  # only the studio, whose setting may differ, lets items expire
         library.voices = library.voices.for_all()
         command(library, options)
     except (*REFUSALS, SettingsError, OSError) as error:

@@ -35,6 +35,7 @@ SPACE_DATA = Path("/data")
 TAKE_BYTES = 4 * 2**20  # default room for each kept take: the FLAC of a minute and a half
 MIN_TAKE_BYTES = 4 * 2**30
 ALL_GPUS = 0
+MAX_TRASH_DAYS = 3650
 """STUDIO_ENGINES=all: one engine for each GPU."""
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9._\[\]:-]+(/[A-Za-z0-9._~/-]*)?")
 
@@ -284,7 +285,7 @@ class Settings(BaseSettings):
     """Address, model and, if needed, key of an OpenAI-compatible chat endpoint; empty: no text leaves this machine."""
     keep_takes: int = Field(default_factory=lambda: 0 if on_space() else 1000, ge=0, le=1_000_000)
     """Number of takes kept, besides starred ones. 0 on a Space, whose visitors without keys would hear each other's."""
-    trash_days: int = Field(default=7, ge=0, le=3650)
+    trash_days: int = Field(default=7, ge=0, le=MAX_TRASH_DAYS)
     """Days for which deleted items can be restored; 0: they are removed immediately."""
     update_notice: bool = False
     """Whether the package index may be asked once a week for newer versions."""

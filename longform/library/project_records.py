@@ -259,6 +259,8 @@ class PartChanges:
     """Below 0 for the project's pause."""
     take: str | None = None
     """The id of the take to choose. Like the text, for one part only."""
+    take_before: str | None = None
+    """The chosen take on which the changes are based; another choice is not overwritten. None: any."""
     chapter: str | None = None
     """A new title of the chapter that begins with the part. Its heading is changed too, unless ``text`` is given.
     For one part only."""

@@ -16,7 +16,7 @@ from longform.document_import import DocumentImport
 from longform.import_previews import ImportPreview
 from longform.library.project_records import PartState, Project, ProjectSettings
 from longform.library.project_repository import PartFilter
-from longform.project_service import ProjectService, file_title
+from longform.project_service import ProjectService, usual_title
 from longform.routes.project_bodies import (
     MAX_CAST,
     PartBody,
@@ -118,7 +118,7 @@ class ProjectRoutes:
         language, cover. Fields as for a new project; for half an hour its ``id`` is the ``preview`` of one."""
         source, body = await _read(request)
         preview = await until_hangup(request, self._preview(request.state.caller, source, body))
-        title = body.title or preview.document.title or file_title(preview.file_name)
+        title = body.title or usual_title(preview.document, preview.file_name)
         return JSONResponse(preview_json(preview, title))
 
     async def preview_cover(self, preview_id: str, request: Request) -> Response:

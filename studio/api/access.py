@@ -15,6 +15,7 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from studio.api.body import release
 from studio.api.error_responses import ApiError, error_response, is_api, protocol_of
 from studio.api.openapi import OPEN
 from studio.api.origins import Origins
@@ -85,8 +86,11 @@ class Access:
             return
         scope.setdefault("state", {}).update(caller=caller, owner_filter=caller if self._owners else None)
         if (queues := getattr(scope["app"].state, "queues", None)) is not None:  # None until the start is complete
-            PLACE.set((queues.writes, caller))
-        await self._app(scope, receive, send)
+            PLACE.set((queues, caller))
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            release(scope["state"])
 
     def _caller(self, scope: Scope, is_own: bool) -> str | None:
         """The caller; None if access is denied. ``is_own``: whether cookies and remembered passwords are accepted.

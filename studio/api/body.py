@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Generic, NoReturn, TypeVar, overload
 
@@ -15,7 +16,7 @@ from pydantic_core import from_json
 
 from studio.api.error_responses import ApiError
 from studio.api.sending import until_hangup
-from studio.errors import InvalidRequest
+from studio.errors import InvalidRequest, QueueFull, TooManyRequests
 from studio.unicode_text import check_strings
 from studio.work import WorkQueue
 
@@ -30,6 +31,8 @@ MAX_ERRORS = 20_000
 """Invalid fields or values of a body that are described: describing 200,000 takes a second, and only one is sent."""
 MAX_AT_ONCE = 256 * 1024
 """Bytes of a body that is parsed in the event loop: some milliseconds."""
+MAX_HELD = 512 * 2**20
+"""Bytes of all larger bodies that are in memory, each until its request is answered; half of them for one caller."""
 BODY_SECONDS = 60
 MAX_LENIENT = 1024 * 1024
 """Bytes of a body that the strict parser rejects."""
@@ -90,8 +93,9 @@ async def converted(request: Request, body: bytes, convert: Callable[[bytes], Re
 
 
 async def read_body(request: Request, limit: int = MAX_BODY, param: str | None = None) -> bytes:
-    """The whole body, at most ``limit`` bytes; ``param``: its largest field. Raises ApiError (408, 413).
+    """The whole body, at most ``limit`` bytes; ``param``: its largest field.
 
+    Raises ApiError (408, 413), and for a large body QueueFull and TooManyRequests.
     A body with a larger Content-Length is refused before it arrives.
     """
     content_length = request.headers.get("content-length", "")
@@ -104,10 +108,36 @@ async def read_body(request: Request, limit: int = MAX_BODY, param: str | None =
                 body += piece
                 if len(body) > limit:
                     raise _too_large(limit, param)
+                if len(body) > MAX_AT_ONCE:
+                    _hold(request.scope["state"], len(piece))
     except TimeoutError:
         message = f"The request body did not arrive within {seconds} seconds."
         raise ApiError(408, message, code="request_timeout", headers={"Connection": "close"}) from None
     return bytes(body)
+
+
+_held: Counter[str] = Counter()
+"""Bytes of large bodies in memory, by caller."""
+
+
+def _hold(state: dict[str, Any], size: int) -> None:
+    """Count the bytes of a body until `release`. Raises QueueFull, TooManyRequests."""
+    caller = state["caller"]
+    if _held[caller] + size > MAX_HELD // 2:
+        most = f"at most {MAX_HELD >> 21} MiB at a time"
+        raise TooManyRequests(f"your requests that are not yet answered are too large; send {most}", retry_after=10)
+    if _held.total() + size > MAX_HELD:
+        raise QueueFull("many large requests are being read; send this one again in a moment", retry_after=10)
+    _held[caller] += size
+    state["held"] = state.get("held", 0) + size
+
+
+def release(state: dict[str, Any]) -> None:
+    """Forget the bodies of a request that has been answered."""
+    if size := state.pop("held", 0):
+        _held[state["caller"]] -= size
+        if not _held[state["caller"]]:
+            del _held[state["caller"]]
 
 
 def check_signs(body: bytes) -> None:

@@ -26,7 +26,7 @@ from studio.api.error_responses import (
     install_errors,
     is_api,
 )
-from studio.errors import InvalidRequest
+from studio.errors import InvalidRequest, RetryLater
 from studio.settings import Settings, on_space
 from studio.speech.request import new_request_id
 from studio.unicode_text import check_strings
@@ -198,8 +198,8 @@ class BoundedBodies:
             limit = MAX_CALL if scope["path"].startswith("/gradio_api/") else MAX_BODY
             body = await read_body(Request(scope, receive), limit)
             check_signs(body)
-        except ApiError as error:
-            await error_response(error, scope["path"])(scope, receive, send)
+        except (ApiError, RetryLater) as error:
+            await error_response(describe(error), scope["path"])(scope, receive, send)
             return
         except ClientDisconnect:
             return

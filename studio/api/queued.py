@@ -6,7 +6,6 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from anyio import to_thread
@@ -15,12 +14,9 @@ from fastapi.responses import Response
 from fastapi.routing import APIRoute
 
 from studio.api.sending import until_hangup
-from studio.work import WorkQueue, WorkQueues
+from studio.work import PLACE, WorkQueue, WorkQueues
 
 Result = TypeVar("Result")
-
-_REQUEST: ContextVar[tuple[WorkQueues, str] | None] = ContextVar("request", default=None)
-"""The queues, and the caller, of the request that is answered or has begun this work; None without a request."""
 
 
 class WritingRoute(APIRoute):
@@ -56,11 +52,7 @@ def _in_queue(endpoint: Callable[..., Any], run: Callable[..., Any]) -> Callable
     @functools.wraps(endpoint)
     async def wrapper(request: Request, **values: Any) -> Response:
         work = functools.partial(endpoint, request=request, **values)
-        token = _REQUEST.set((request.app.state.queues, request.state.caller))
-        try:
-            return await (work() if inspect.iscoroutinefunction(endpoint) else until_hangup(request, run(work)))
-        finally:
-            _REQUEST.reset(token)
+        return await (work() if inspect.iscoroutinefunction(endpoint) else until_hangup(request, run(work)))
 
     return wrapper
 
@@ -96,8 +88,8 @@ async def _run(
     values: tuple[object, ...],
     patient: bool,
 ) -> Result:
-    if (request := _REQUEST.get()) is None:
+    if (place := PLACE.get()) is None:
         return await to_thread.run_sync(function, *values)
-    queues, caller = request
+    queues, caller = place
     async with queue_of(queues).turn(caller, patient) as turn:
         return await turn.run(function, *values)

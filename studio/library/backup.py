@@ -7,6 +7,7 @@ to their final names last.
 from __future__ import annotations
 
 import contextlib
+import filecmp
 import logging
 import re
 import shutil
@@ -83,7 +84,7 @@ class Backup:
         Call it before the library is opened. Raises OSError when the folder cannot be read, or is a library's: a
         snapshot removes the audio that no snapshot names.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder(self.folder)
         if self.folder.samefile(self._database.parent) or (self.folder / self._database.name).exists():
             raise OSError("it is a library's own folder; choose another one")
         if self._has_content():
@@ -110,19 +111,22 @@ class Backup:
             self._thread.join()
 
     def snapshot(self) -> Path:
-        """Copy the library as it is now; damaged and missing files are left out and listed in `status`.
+        """Copy the library, unless the newest snapshot equals it; files that cannot be read are listed in `status`.
 
         Raises OSError, and sqlite3.Error, also for a damaged library; then all earlier snapshots stay.
         """
-        numbers = [_number(path) for path in self._snapshots()]
-        target = self.folder / f"backup-{max(numbers, default=0) + 1}.db"
+        newest = next(iter(self._snapshots()), None)
+        target = self.folder / f"backup-{_number(newest) + 1 if newest else 1}.db"
         with contextlib.closing(TemporaryFolder()) as scratch:
             copy = scratch.path() / "library.db"
             copies = AudioFiles(self.folder / "audio")
             digests = _copy_database(self._database, copy)
             self._left_out = self._owners(self._copy_files(digests, copies))
-            with copy.open("rb") as content:
-                write_whole(target, content)
+            if newest and filecmp.cmp(newest, copy, shallow=False):
+                target = newest  # so that starts without writes push no older one out
+            else:
+                with copy.open("rb") as content:
+                    write_whole(target, content)
         self._last = time.time()
         self._prune(copies)
         return target
@@ -164,7 +168,7 @@ class Backup:
     def _follow(self) -> None:
         """Take snapshots after writes until the studio stops, and then the last one."""
         with contextlib.closing(sqlite3.connect(self._database)) as connection:
-            version = None if self._last is None else _version(connection)
+            version = None  # what was written before the start may not be in a snapshot: a crash, a command
             first_write = latest_write = 0.0  # times of the first and the latest write since the last snapshot
             while not self._stopping.wait(self._poll):
                 new_version, now = _version(connection), time.monotonic()

@@ -29,6 +29,8 @@ SHORT = 500
 """Characters of a text that is planned in the event loop: a millisecond's work, or three with numbers to read. A
 thread exchanges the interpreter's lock with the loop at every access to the library; when 64 requests arrive at once,
 they would wait longer for that than for everything else."""
+FEW = 4
+"""Line ends of such a text: each line of a dialogue may have a voice, whose dictionary takes up to 0.03 seconds."""
 QUICK_SECONDS = 0.01
 """Seconds of CPU time, not of wall time: under load some plans wait, and would then be sent to the threads. If a plan
 takes more, as with a dictionary of thousands of entries …"""
@@ -110,7 +112,7 @@ class Planner:
         """
         voices, card = self._voices.seen_by(origin.caller), info.card
         normalizes = card.normalize if request.normalize is None else request.normalize
-        is_short = len(request.text) <= SHORT and normalizes in self._warm_for
+        is_short = len(request.text) <= SHORT and request.text.count("\n") <= FEW and normalizes in self._warm_for
         if is_short and time.monotonic() >= self._slow_until:
             start = time.thread_time()
             try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,6 +11,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from anyio import to_thread
+from rapidfuzz import fuzz, process
 
 from audio.measure import is_levelled
 from audio.read import Clip
@@ -56,6 +56,8 @@ _NATIVE = dict.fromkeys(("vivian", "serena", "uncle_fu", "dylan", "eric"), "zh")
 
 MOST_NAMED = 20
 """Maximum voices listed in a message."""
+ALIKE = 60
+"""Percent of two names that must agree for one to be a hint for the other: with less, the hints are unrelated names."""
 
 _CodesKey: TypeAlias = tuple[str, str]
 """A sample's cut and a codec's fingerprint."""
@@ -90,11 +92,12 @@ class VoiceResolver:
 
     @property
     def listed(self) -> tuple[Voice, ...]:
-        """The voices in a picker: favourites, then all others by name, then the model's own, then the random one.
-
-        Before a library's voices are the model's own if it cannot speak in others.
+        """The voices in a picker: favourites, then the others by name, then the model's own, then the random one; at
+        most a page of the others, as no picker shows thousands. Before a library's voices are the model's own if it
+        cannot speak in others.
         """
-        voices, info = sorted(self.library.voices.page(), key=lambda voice: not voice.favourite), self.loaded()
+        page, info = self.library.voices.page, self.loaded()
+        voices = (*page(favourite=True), *(voice for voice in page() if not voice.favourite))
         own = (*self.own, RANDOM_VOICE)
         return (*voices, *own) if info is None or info.clones else (*own, *voices)
 
@@ -130,9 +133,9 @@ class VoiceResolver:
 
     def _hint(self, unknown: str) -> str:
         """A hint for an unknown name: similar names, else the first names of all."""
-        names = [voice.slug for voice in self.listed]
-        if matches := difflib.get_close_matches(unknown, names, 3):
-            return f"did you mean {' or '.join(matches)}?"
+        names = [*sorted(self.library.voices.known_voices().slugs), *(voice.slug for voice in self.own), RANDOM]
+        if matches := process.extract(unknown, names, scorer=fuzz.ratio, limit=3, score_cutoff=ALIKE):
+            return f"did you mean {' or '.join(name for name, *_ in matches)}?"
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
         return f"there are {', '.join(names[:MOST_NAMED])}{more}"
 

@@ -10,14 +10,17 @@ import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from time import time
 from typing import Any
 
 import pytest
 
 from launch import main as start_command
 from launch.library_command import main
+from longform.library.project_repository import ProjectLibrary
 from studio import ROOT
 from studio.library import Library
+from studio.library.trash import DAY
 from tests.studio.clips import WORDS, file_of, samples_of, spoken
 
 
@@ -62,13 +65,19 @@ def test_voice_is_added_listed_shown_moved_deleted_and_restored(home: Path) -> N
     json_output(home, "export", "eve", str(home / "eve.fishvoice"))
     assert json_output(home, "import", str(home / "eve.fishvoice"), "--inspect")["name"] == "Eve"
     assert json_output(home, "import", str(home / "eve.fishvoice"), "--name", "Eva")["slug"] == "eva"
+    library = ProjectLibrary(home / "library")
+    with library.store.writing() as db:
+        db.execute("update voices set deleted = ? where slug = 'eva'", [time() - 20 * DAY])
     json_output(home, "delete", "eve")
+    items = json_output(home, "list", topic="trash")
+    assert [item["title"] for item in items] == ["Eve", "Eva"], "a studio may keep them longer than this shell's days"
+    json_output(home, "restore", "voice", items[1]["id"], topic="trash")
     assert [voice["slug"] for voice in json_output(home, "list")] == ["eva"]
     [item] = json_output(home, "list", topic="trash")
     assert (item["kind"], item["id"], item["title"]) == ("voice", added["id"], "Eve")
     json_output(home, "restore", "voice", added["id"], topic="trash")
     events = [entry["event"] for entry in json_output(home, "audit")]
-    assert events == ["voice.create", "voice.export", "voice.import", "voice.delete", "voice.restore"]
+    assert events == ["voice.create", "voice.export", "voice.import", "voice.delete", "voice.restore", "voice.restore"]
     assert run(home, "restore", "voice", added["id"], topic="trash").returncode == 1
     assert json_output(home, "empty", topic="trash") == {"count": 0}
     assert len(Library(home / "library").voices.page()) == 2

@@ -182,6 +182,8 @@ def test_proposed_voices_match_the_gender_and_differ_from_narrator_and_neighbour
     assert proposals["Eve"] == proposals["Ann"], "only Bea speaks beside her"
     assert proposals["Fay"] == proposals["Bea"]
     assert [role.character.voice for role in proposed_voices(roles_of(people, lines), [], None)] == [None] * 6
+    [cleo] = proposed_voices(roles_of([NewCharacter("Cleo")], ["Cleo"]), [voice("me", ""), *voices], None)
+    assert cleo.character.voice == "nora", "a voice without a gender is often a clone of somebody"
 
 
 def test_too_many_characters_are_refused_with_the_limit(steered: Any) -> None:

@@ -186,6 +186,20 @@ def test_part_is_reassigned_after_its_lease_expires_and_its_late_worker_is_ignor
     assert library.projects.get(project.id, None).parts["queued"] == 1
 
 
+def test_owners_take_turns_however_many_projects_each_has(tmp_path: Path, clock: list[float]) -> None:
+    library = ProjectLibrary(tmp_path)
+    for owner, number in (("anne", 1), ("anne", 2), ("anne", 3), ("bob", 1)):
+        parts = [NewPart(f"{number} {word}.") for word in ("one", "two")]
+        project = library.projects.create(owner, "Book", "txt", parts, ProjectSettings())
+        library.projects.queue_parts(project.id, None, "all")
+    spoken = []
+    while (claim := library.part_queue.claim()) is not None:
+        spoken.append(f"{claim.owner} {claim.part.text}")
+        clock[0] += 1
+    turns = ["anne 1 one.", "bob 1 one.", "anne 2 one.", "bob 1 two."]
+    assert spoken == [*turns, "anne 3 one.", "anne 1 two.", "anne 2 two.", "anne 3 two."]
+
+
 def test_clock_set_back_does_not_lock_parts(tmp_path: Path, clock: list[float]) -> None:
     library = ProjectLibrary(tmp_path)
     claim_part(library)

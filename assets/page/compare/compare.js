@@ -10,9 +10,11 @@ import { generateTake } from "../takes/generate.js";
 import { Take } from "../takes/take.js";
 import { isSecond } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
+import { keepByTab, keptByTab } from "../lib/storage.js";
 
 const AT_ONCE = 5; // a browser opens six connections to a host, and the page needs one for itself
 const SEEDS = 2 ** 31;
+const TEXT = "compare-text-1"; // as typed here, until the Studio's script takes its place
 
 /**
  * Fires "play" {take, others} (if one of the others is playing: from the same position), "grown" and "made" {take} while
@@ -41,7 +43,10 @@ export class Compare extends EventTarget {
     this.part = partsOf(root);
     this.candidates = new Candidates(root);
     this.candidates.addEventListener("change", () => this.#forgive());
-    this.part("text").addEventListener("input", () => this.#forgive());
+    this.part("text").addEventListener("input", () => {
+      keepByTab(TEXT, this.part("text").value);
+      this.#forgive();
+    });
     this.votes = new Votes(this.part("results"));
     this.part("speak").addEventListener("click", () => this.speak());
     this.part("stop").addEventListener("click", (event) => isSecond(event) || this.stop());
@@ -57,7 +62,7 @@ export class Compare extends EventTarget {
   async open() {
     this.isOpen = true;
     if (this.fields.values.text === undefined) return;
-    this.part("text").value ||= this.fields.values.text;
+    this.part("text").value ||= keptByTab(TEXT, "") || this.fields.values.text;
     this.#forgive();
     this.#opening = this.candidates.open(this.fields.values);
     await this.#opening;
@@ -71,6 +76,7 @@ export class Compare extends EventTarget {
   async speakScript() {
     await this.candidates.open(this.fields.values);
     this.part("text").value = this.fields.values.text;
+    keepByTab(TEXT, "");
     this.candidates.takeVoices();
     await this.speak();
   }

@@ -23,7 +23,10 @@ export function tally(rounds) {
 }
 
 export class Votes {
-  #rounds = kept(STORE, []);
+  /** As stored now, with the rounds of other tabs. */
+  get #rounds() {
+    return kept(STORE, []);
+  }
 
   constructor(root) {
     this.root = root;
@@ -40,15 +43,15 @@ export class Votes {
   }
 
   #set(rounds) {
-    this.#rounds = rounds;
     keep(STORE, rounds);
     this.#draw();
   }
 
   #draw() {
-    this.root.hidden = this.#rounds.length === 0;
+    const all = this.#rounds;
+    this.root.hidden = all.length === 0;
     this.rows.replaceChildren(
-      ...tally(this.#rounds).map(({ label, mean, best, votes, rounds }) =>
+      ...tally(all).map(({ label, mean, best, votes, rounds }) =>
         element("tr", {}, [label, mean === null ? "" : numeral(mean, 1), best, votes, rounds].map((text) => element("td", { textContent: text }))),
       ),
     );

@@ -7,6 +7,7 @@ const isSeen = (control) => control.isConnected && control.checkVisibility({ vis
 const isUsable = (control) => isSeen(control) && !control.matches(":disabled") && control.tabIndex >= 0;
 const isOfWords = ({ type, addedNodes, removedNodes }) =>
   type === "childList" && [...addedNodes, ...removedNodes].every((node) => !(node instanceof Element)); // hides no control: a running clock
+const isTypedInto = (control) => control.matches("textarea, input:not([type=checkbox], [type=radio], [type=range], [type=button]), [contenteditable]");
 const nameOf = (control) => `${control.tagName} ${control.dataset.key ?? control.getAttribute("aria-label") ?? control.textContent}`;
 
 /** After pointer input only the replacement gets the focus: another control might open a phone's keyboard. */
@@ -44,8 +45,12 @@ export function keepFocus() {
   }).observe(document.body, { subtree: true, childList: true, attributeFilter: SHOWS });
 }
 
-/** The control of the same name, else the nearest one before or after it, in the smallest ancestor that has one. */
+/**
+ * The control of the same name, else the nearest one before or after it, in the smallest ancestor that has one. A field that is
+ * being typed in has none: what is typed on would go there, or press it.
+ */
 function heir({ control, holders, order }, orNearest) {
+  if (isTypedInto(control)) return orNearest ? document.querySelector("#areas [aria-current]") : null;
   const [at, name] = [order.indexOf(control), nameOf(control)];
   const near = orNearest ? [...order.slice(0, at).reverse(), ...order.slice(at + 1)] : [];
   for (const holder of holders.filter(isSeen)) {

@@ -166,7 +166,37 @@ def hear_it_on_from_where_it_stopped(screen: Screen, area: Locator) -> None:
     expect(screen.page.locator("#dock")).to_have_attribute("data-state", "over")
     expect(area.get_by_role("button", name="Play all")).to_be_visible()  # heard to the end
     assert screen.page.evaluate("navigator.mediaSession.metadata.title").startswith("My table, part")
+    take_up_a_part_that_is_spoken_meanwhile(screen, area)
     read_along_in_prose(screen, area)
+
+
+def take_up_a_part_that_is_spoken_meanwhile(screen: Screen, area: Locator) -> None:
+    text = area.get_by_label("Text of part 2")
+    before = text.input_value()
+    text.fill("Once more.")
+    text.blur()
+    expect(area.locator("[data-part=state]")).to_contain_text("1 changed")
+    screen.page.evaluate(
+        """() => {
+            marked.length = 0;
+            studio.nowPlaying.addEventListener("moved", function stop({ detail: { position } }) {
+                if (position < 0.1) return;
+                studio.nowPlaying.removeEventListener("moved", stop);
+                studio.nowPlaying.pause();
+            });
+        }"""
+    )
+    area.get_by_role("button", name="Play all").click()
+    expect(screen.page.locator("#dock")).to_have_attribute("data-state", "paused")
+    area.get_by_role("button", name="Speak the remaining part").click()
+    expect(area.locator("[data-part=state]")).to_contain_text("3 of 3 parts spoken")
+    area.get_by_role("button", name="Resume playback").click()
+    screen.page.wait_for_function("marked.includes(2)")
+    assert screen.page.evaluate("marked") == [0, 1, 2]
+    expect(screen.page.locator("#dock")).to_have_attribute("data-state", "over")
+    text.fill(before)
+    text.blur()
+    expect(area.locator("[data-part=state]")).to_contain_text("3 of 3 parts spoken")
 
 
 def read_along_in_prose(screen: Screen, area: Locator) -> None:

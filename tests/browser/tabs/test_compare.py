@@ -120,6 +120,8 @@ def test_blind_candidates_have_no_name_until_they_are_voted_on(compare: Screen) 
         assert not re.search("anna|bert", tells.evaluate("(element) => element.innerHTML"), re.IGNORECASE)
     expect(area(compare).get_by_role("button", name="Reveal the names")).to_be_disabled()
     expect(area(compare).get_by_role("heading", name="Results")).to_be_hidden()
+    by_other_tab = '[{"id": 1, "votes": [{"label": "Zoe", "score": 5, "best": false}]}]'
+    compare.page.evaluate("(rounds) => localStorage.setItem('voice-studio-votes-1', rounds)", by_other_tab)
     cell(compare, "B").get_by_role("radio", name="4").check()
     cell(compare, "B").get_by_role("button", name="B is the best").click()
     area(compare).get_by_role("button", name="Reveal the names").click()
@@ -129,9 +131,12 @@ def test_blind_candidates_have_no_name_until_they_are_voted_on(compare: Screen) 
     rows = area(compare).locator("[data-part=tally] tr")
     expect(rows.first.locator("td")).to_have_text([winner, "4.0", "1", "1", "1"])
     expect(cell(compare, "A").get_by_role("radio", name="5")).to_be_disabled()
+    area(compare).locator("[data-part=text]").fill("Other words")
     compare.page.reload()
     compare.page.wait_for_selector("body[data-studio=ready]")
     expect(rows.first).to_contain_text(winner)
+    expect(rows.filter(has_text="Zoe")).to_have_count(1)
+    expect(area(compare).locator("[data-part=text]")).to_have_value("Other words")
 
 
 def test_auditions_are_played_in_a_row_and_the_winner_is_used_in_the_studio_or_kept_as_a_voice(compare: Screen) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import select
 import socket
 from collections.abc import Callable, Iterator
 
@@ -14,6 +15,7 @@ from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 from tests.studio.server import Served
 from tests.studio.sounds import data_url, tone, wav
+from tests.waiting import wait_until
 
 SPEECH = "/v1/audio/speech"
 Steer = Callable[..., Steered]
@@ -154,6 +156,22 @@ def test_body_without_a_length_is_refused_at_the_limit(steered: Steer) -> None:
         for data in (b'{"input": "', b"a" * MAX_BODY):  # and no end
             connection.sendall(b"%x\r\n%s\r\n" % (len(data), data))
         assert connection.recv(4096).startswith(b"HTTP/1.1 413 ")
+
+
+def test_large_bodies_of_one_caller_are_bounded_together(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("studio.api.body.MAX_HELD", 4 * 2**20)
+    served, _ = steered()
+    with contextlib.ExitStack() as open_ones, served.client() as client:
+        connections = [open_ones.enter_context(posting(served, "Content-Length: 2000000")) for _ in range(2)]
+        for connection in connections:
+            connection.sendall(b'{"input": "' + b"a" * 1_500_000)
+        [refused] = select.select(connections, [], [], 60)[0]
+        assert refused.recv(4096).startswith(b"HTTP/1.1 429 ")
+        assert client.post(SPEECH, json={"input": "Hi."}).status_code == 200, "small ones are not bounded"
+        for connection in connections:
+            connection.close()
+        large = {"input": "a" * 1_500_000}
+        wait_until(lambda status: status != 429, lambda: client.post(SPEECH, json=large).status_code)
 
 
 def test_incomplete_body_times_out(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:

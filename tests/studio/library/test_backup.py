@@ -6,6 +6,7 @@ import os
 import shutil
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -34,6 +35,11 @@ from tests.studio.sounds import tone, wav
 def add(library: ProjectLibrary, name: str, seed: int = 1) -> None:
     clip = wav(tone(0.3, hertz=200 + seed))
     library.voices.create(VoiceFields(name=name), [new_sample(clip, f"words of {name}")])
+
+
+def write(library: ProjectLibrary) -> None:
+    """A change without audio."""
+    library.pronunciations.add(GLOBAL, Pronunciation(phrase=f"GIF {time.monotonic_ns()}", said="jif"))
 
 
 def names(library: Library) -> set[str]:
@@ -102,6 +108,7 @@ def test_only_the_newest_snapshots_and_their_audio_are_kept(tmp_path: Path, name
     library, backup = ProjectLibrary(tmp_path / "home"), Backup(tmp_path / "home", tmp_path / name)
     add(library, "Anna")
     for _ in range(2):
+        write(library)
         backup.snapshot()
     (tmp_path / name / "backup-3.db.0123abcd.part").touch()  # what a kill has left
     songs = tmp_path / name / "audio" / "Abbey Road"  # the folder is somebody's, who has a folder "audio" too
@@ -112,6 +119,7 @@ def test_only_the_newest_snapshots_and_their_audio_are_kept(tmp_path: Path, name
     library.voices.delete("anna")
     library.trash.empty(None)
     for _ in range(3):
+        write(library)
         backup.snapshot()
     assert sorted(path.name for path in (tmp_path / name).glob("backup*")) == [f"backup-{n}.db" for n in (3, 4, 5)]
     assert [path for path in (tmp_path / name / "audio").rglob("*") if path.is_file()] == [song]
@@ -126,6 +134,7 @@ def test_a_copy_that_lost_its_content_is_written_again_and_any_number_is_followe
     clip = library.voices.get("anna").samples[0].clip
     copy = AudioFiles(tmp_path / "bucket" / "audio").path(clip)
     for kept in (0, 100):
+        write(library)
         copy.write_bytes(copy.read_bytes()[:kept])
         newest = backup.snapshot()
         assert copy.read_bytes() == library.files.read(clip)
@@ -167,6 +176,7 @@ def test_old_snapshots_stay_while_a_newer_one_cannot_be_read(tmp_path: Path) -> 
     add(library, "Anna")
     good = backup.snapshot()
     for _ in range(3):
+        write(library)
         backup.snapshot().write_bytes(b"no database at all")
     again = Backup(tmp_path / "new", tmp_path / "bucket")
     assert again.restore() == good and names(check(tmp_path / "new")) == {"Anna"}
@@ -188,6 +198,21 @@ def test_snapshot_is_taken_once_writing_has_settled(tmp_path: Path) -> None:
     assert backup.status.error is None and backup.status.seconds_ago is not None
     assert Backup(tmp_path / "new", tmp_path / "bucket").restore()
     assert names(ProjectLibrary(tmp_path / "new")) == {"Anna"}
+
+
+def test_start_backs_up_what_was_written_before_it_and_replaces_no_snapshot_if_nothing_was(tmp_path: Path) -> None:
+    library, backup = ProjectLibrary(tmp_path / "home"), Backup(tmp_path / "home", tmp_path / "bucket")
+    add(library, "Anna")
+    first = backup.snapshot()
+    add(library, "Bert")  # and then a crash, before the next snapshot
+    for _ in range(4):
+        ProjectLibrary(tmp_path / "home")
+        backup = Backup(tmp_path / "home", tmp_path / "bucket", settle=0.0, poll=0.01)
+        backup.start()
+        backup.stop()
+    assert len(list(first.parent.glob("backup-*.db"))) == 2
+    assert Backup(tmp_path / "new", tmp_path / "bucket").restore()
+    assert names(ProjectLibrary(tmp_path / "new")) == {"Anna", "Bert"}
 
 
 def test_unwritable_folder_is_reported(tmp_path: Path) -> None:
@@ -365,6 +390,7 @@ def test_snapshots_of_another_library_stay_in_a_folder_that_was_mounted_late(tmp
     (tmp_path / "disk").rename(bucket)
     add(new, "Bert")
     for _ in range(4):
+        write(new)
         assert backup._try()
     assert backup.status.error is None and f"another library's {earlier.name}" in str(backup.watch.status.error)
     later = [path.name for path in bucket.glob("backup-*.db") if path != earlier]

@@ -12,7 +12,7 @@ from engine import EngineConfig
 from studio.errors import LibraryUnavailable, UnknownVoice
 from studio.library import Library, Voice, VoiceFields
 from studio.speech import plan as planner_module
-from studio.speech.plan import QUICK_SECONDS, SHORT, SLOW_SECONDS, Planner
+from studio.speech.plan import FEW, QUICK_SECONDS, SHORT, SLOW_SECONDS, Planner
 from studio.speech.request import Origin, SpeechRequest
 from studio.voices.resolver import VoiceResolver
 from studio.work import TEXTS, WorkQueue
@@ -82,6 +82,9 @@ async def test_short_texts_are_planned_in_the_event_loop_and_long_ones_in_a_thre
     voices.threads.clear()
     plan = await planner.plan(SpeechRequest("word " * (SHORT // 5 + 1), "eve"), INFO, ORIGIN)
     assert plan.label == "eve" and voices.in_loop == [False]
+    voices.threads.clear()
+    await planner.plan(SpeechRequest("\n".join(f"Eve: {n}." for n in range(FEW + 2)), cast={}), INFO, ORIGIN)
+    assert set(voices.in_loop) == {False}, "each of its voices may have a dictionary"
 
 
 async def test_number_rules_are_compiled_in_a_thread_on_first_use(voices: Watched) -> None:
