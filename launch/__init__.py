@@ -44,8 +44,6 @@ def main() -> int:
 
             return serve_agents(arguments)
         gc.set_threshold(STARTING)
-        if not os.environ.get("SPACES_ZERO_GPU"):  # where another import must be the first: see `zero_gpu`
-            import_torch()
         from launch.startup import main as serve
 
         return serve()

@@ -16,14 +16,14 @@ from longform.library.row_mapping import clean_title
 from longform.library.table_updates import TableUpdate
 from longform.proof.sound_check import edges_of
 from longform.tags import Tags
-from longform.timeline import Timeline, lay_out
+from longform.timeline import Timeline, damaged, lay_out
 from longform.voice_proposals import ProjectVoices, Role, proposed_voices
 from longform.worker import ProjectWorker
 from manuscript.documents import Document, Passage
 from manuscript.encodings import without_controls
 from manuscript.passages import MAX_TITLE, PAUSE_WITHIN, SCENE_PAUSE, InvalidDocument
 from studio.api.queued import change, look_up
-from studio.errors import InvalidRequest
+from studio.errors import DamagedAudio, InvalidRequest
 from studio.library.names import KnownVoices
 from studio.work import WorkQueue
 
@@ -264,10 +264,13 @@ class ProjectService:
     def timeline(self, project_id: str, owner_filter: str | None, partial: bool) -> Timeline:
         """The timeline of a project. ``partial`` leaves out missing parts; without it they raise NotFinished.
 
-        Raises NotFound.
+        Raises NotFound, DamagedAudio. Blocking.
         """
         project = self._projects.get(project_id, owner_filter)
         parts = self._projects.parts(project_id, owner_filter, only_chosen=True)
+        read = [part for part in parts if project.settings.read_titles or not part.is_title]
+        if lost := [part for part in read if part.state == "done" and not self._has_sound(part)]:
+            raise damaged(lost)
         timeline = lay_out(parts, project.settings, edges_of(self.library.files, project.settings))
         if not timeline.placed and not timeline.missing:
             raise NotFinished("all parts are chapter titles, which are not read in this project", "read_titles")
@@ -278,6 +281,13 @@ class ProjectService:
                 "partial",
             )
         return timeline
+
+    def _has_sound(self, part: Part) -> bool:
+        """Whether the audio file of a part that is done has its size; its content is checked when it is read."""
+        try:
+            return part.take is None or bool(self.library.files.checked(part.take.audio, part.take.size))
+        except DamagedAudio:
+            return False
 
     def tags(self, project_id: str, owner_filter: str | None, timeline: Timeline) -> Tags:
         """The metadata written into exported files. Raises NotFound."""

@@ -25,8 +25,8 @@ from audio.mastering import Mastering, Standard, find_mastering
 from audio.resampler import Resampler
 from audio.tempo import Tempo
 from longform.tags import Tags, id3, tag
-from longform.timeline import Placed, Timeline
-from studio.errors import InvalidRequest
+from longform.timeline import Placed, Timeline, damaged
+from studio.errors import DamagedAudio, InvalidRequest
 from studio.library.audio_files import AudioFiles
 
 CHUNK_BYTES = 256 * 1024  # bytes read at a time; even, because each sample has two bytes
@@ -54,7 +54,7 @@ class Concatenation:
         self.size = 2 * timeline.samples  # bytes
 
     def read(self, start: int = 0, stop: int | None = None) -> Generator[bytes, None, None]:
-        """Yield the bytes from ``start`` to ``stop`` in chunks. Raises OSError for a take whose file is missing."""
+        """Yield the bytes from ``start`` to ``stop`` in chunks. Raises DamagedAudio at a take whose file is damaged."""
         stop = self.size if stop is None else min(stop, self.size)
         surplus = start % 2  # takes that overlap are added sample by sample
         for samples in self._samples(start - surplus, stop + stop % 2):
@@ -87,7 +87,7 @@ class Concatenation:
 
     def _open(self, clip: Placed) -> BinaryIO:
         """The samples of a take at the timeline's rate and its own speed there."""
-        path, rate = self._files.path(clip.take.audio), self._timeline.sample_rate
+        path, rate = take_file(clip, self._files), self._timeline.sample_rate
         if clip.speed != 1:
             return io.BytesIO(_faster(path, clip.take.sample_rate, rate, clip.speed, clip.length))
         if clip.take.sample_rate != rate:
@@ -100,6 +100,14 @@ class Concatenation:
         """All samples, in [-1, 1]."""
         for data in self.read():
             yield floats(data)
+
+
+def take_file(placed: Placed, files: AudioFiles) -> Path:
+    """The file of a take. Blocking: reads it. Raises DamagedAudio, which names the part, if its content has changed."""
+    try:
+        return files.checked(placed.take.audio)
+    except DamagedAudio as error:
+        raise damaged([placed.part]) from error
 
 
 class ConcatenatedWav:

@@ -14,10 +14,14 @@ from itertools import islice
 from math import ceil
 
 from longform.library.project_records import Part, ProjectSettings
+from studio.errors import DamagedAudio
 from studio.library.take import Take
 
 MOST_AT_ONCE = 8
 """Takes that sound at the same time: mixing reads all of their files, and nobody understands more voices."""
+
+MOST_NAMED = 20
+"""Damaged parts that an error names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +151,17 @@ def lay_out(parts: Sequence[Part], settings: ProjectSettings, edges: Edges | Non
         sounding = [before for before in sounding if before.end > start] + [new]
         placed.append(new)
     return Timeline(tuple(placed), rate, len(parts) - len(takes))
+
+
+def damaged(parts: Sequence[Part]) -> DamagedAudio:
+    """The error for these parts, in their order."""
+    numbers = [str(part.position + 1) for part in parts[:MOST_NAMED]]
+    if len(parts) > MOST_NAMED:
+        numbers.append(f"{len(parts) - MOST_NAMED} more")
+    named = " and ".join(filter(None, [", ".join(numbers[:-1]), numbers[-1]]))
+    which, them = ("parts", "them") if len(parts) > 1 else ("part", "it")
+    remedy = f"generate {them} again, or restore a backup"
+    return DamagedAudio(f"the audio of {which} {named} is missing from the library or damaged: {remedy}")
 
 
 def _at_once(before: Part, part: Part) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from audio.compress import Sink
 from audio.mastering import Standard
 from longform.library.project_records import Part
-from longform.render import Masterings, check_wav, encoded
+from longform.render import Masterings, check_wav, encoded, take_file
 from longform.tags import Tags
 from longform.timeline import Placed, Timeline
 from manuscript.table import file_of, write_rows
@@ -55,7 +55,7 @@ def zipped(
         for name, text in (texts or {}).items():
             archive.writestr(zipfile.ZipInfo(name, DATE), text)
         for placed in timeline.placed if table is None else table.chosen(timeline):
-            archive.writestr(zipfile.ZipInfo(named[placed.part.id], DATE), files.read(placed.take.audio))
+            archive.writestr(zipfile.ZipInfo(named[placed.part.id], DATE), take_file(placed, files).read_bytes())
             yield sink.take()
     yield sink.take()
 

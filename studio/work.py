@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import io
+import logging
 import math
 import os
 import pickle
@@ -17,6 +18,7 @@ import struct
 import sys
 import threading
 import time
+import traceback
 from collections import Counter, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator
 from contextlib import aclosing, asynccontextmanager
@@ -28,10 +30,12 @@ from anyio import CancelScope, CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
 
 from speechtext.errors import CHECK
-from studio.errors import REFUSALS, Cancelled, QueueFull, TooCostly, TooManyRequests
+from studio.errors import REFUSALS, Cancelled, InvalidRequest, QueueFull, TooCostly, TooManyRequests
 
 if sys.platform != "win32":  # where only the time is limited
     import resource
+
+log = logging.getLogger(__name__)
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
@@ -352,7 +356,8 @@ async def in_child(
     """Call a function of a module in a separate process and return its result; cancelling kills the process.
 
     ``threads``: those in which its arguments and its result, which may be large, are packed and unpacked.
-    Raises the error that the function raises, and TooCostly for more than the job's seconds or ``memory`` bytes.
+    Raises the error that the function raises, and TooCostly for more than the job's seconds or ``memory`` bytes. An
+    error that is not among REFUSALS is an InvalidRequest, because the file made a library fail; the log has its stack.
     """
     payload = await run_uninterrupted(pickle.dumps, (function, values), limiter=threads)
     command = [sys.executable, "-m", "studio.work", str(memory), str(math.ceil(job.seconds))]
@@ -375,10 +380,13 @@ async def in_child(
         await child.wait()
     if not answer:
         is_late = sys.platform != "win32" and child.returncode == -signal.SIGXCPU
+        log.warning("a process ended without a result: its status is %s", child.returncode)
         raise TooCostly(job.too_long if is_late else job.too_large)
     is_result, result = await run_uninterrupted(lambda: _Unpickler(answer, allowed).load(), limiter=threads)
     if is_result:
         return result
+    if notes := getattr(result, "__notes__", None):  # an error that nobody foresaw
+        log.error("a process failed: %s", "\n".join(map(str, notes))[-_MOST_LOGGED:])
     raise result
 
 
@@ -398,6 +406,7 @@ async def _call(child: asyncio.subprocess.Process, payload: bytes) -> bytes:
     return await child.stdout.read()
 
 
+_MOST_LOGGED = 8000  # characters of a failed process's stack
 _PASSED_ON = frozenset(
     {"PATH", "PYTHONHOME", "PYTHONUTF8", "LD_LIBRARY_PATH", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TEMP", "TMP"}
     | {"SYSTEMROOT", "WINDIR", "SYSTEMDRIVE", "COMSPEC", "PATHEXT"}  # Windows starts no Python without the first
@@ -563,6 +572,12 @@ def main() -> None:
         answer: tuple[bool, object] = True, function(*values)
     except REFUSALS as error:
         answer = False, error
+    except Exception as error:
+        if isinstance(error, MemoryError):
+            raise
+        failure = InvalidRequest(f"this file cannot be read: it is damaged ({type(error).__name__})")
+        failure.add_note(traceback.format_exc())
+        answer = False, failure
     answers.write(pickle.dumps(answer))
     answers.flush()
 

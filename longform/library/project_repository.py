@@ -335,12 +335,11 @@ class Projects:
         return None
 
     def version(self, project_id: str) -> int:
-        """A number that another content, place or take of any part changes, and any setting. Raises NotFound."""
+        """A number that any change of the project, its cover or its parts changes. Raises NotFound. Reads all parts."""
         with self._store.reading() as db:
             row = row_of(db, project_id, None)
-            cover = db.execute("select digest from covers where project_id = ?", [project_id]).fetchone()
             parts = db.execute("select * from parts where project_id = ? order by n", [project_id]).fetchall()
-        return hash((*row.values(), cover, *parts))
+        return hash((*row.values(), *parts))
 
     def recent_pace(self) -> float | None:
         """Average seconds of work per character of the newest parts of all projects; None before the first take."""

@@ -320,7 +320,7 @@ class _Plan:
             self.ids[key] = self._predecessor = self._added[-1]["id"]
             return
         self.ids[key], self._predecessor = parts[0]["id"], parts[-1]["id"]
-        columns = _differing(self.known.before(key), parts, passage, self._columns) if part else ()
+        columns = tuple(_differing(self.known.before(key), parts, passage, self._columns)) if part else ()
         for number, old in enumerate(parts[:1] if "text" in columns else parts):
             is_last = "text" in columns or number == len(parts) - 1
             values = self._new_values(old, key, part, columns, number == 0, is_last) if part else {}

@@ -160,7 +160,7 @@ class ProofRuns:
             async with self._parts.turn(caller, patient=True) as turn:
                 return await turn.run(_check, None, "", *checked)
         except OSError as error:
-            raise Unavailable(f"its audio cannot be read: {error}") from error
+            raise Unavailable(f"its audio cannot be read: {error.strerror}") from error
 
     async def _guarded(self, run: ProofRun, project_id: str, caller: str) -> None:
         """Raises only errors of queueing the run."""

@@ -104,10 +104,8 @@ class ProjectFiles:
     def take(self, project_id: str, take_id: str, request: Request) -> Response:
         """One take of one part: a WAV file."""
         take = self._library.projects.take(project_id, request.state.owner_filter, take_id)
-        path = self._library.files.path(take.audio)
-        if not path.exists():
-            raise NotFound("the audio file of this take is missing from the library", "take")
-        return range_response(request, path.stat().st_size, take.audio, file_reader(path), "audio/wav")
+        path = self._library.files.checked(take.audio, take.size)
+        return range_response(request, take.size, take.audio, file_reader(path), "audio/wav")
 
     async def timestamps(self, project_id: str, take_id: str, request: Request, of: Unit = "word") -> JSONResponse:
         """Times of the words or sentences of a part's take, in seconds of that take."""

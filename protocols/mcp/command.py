@@ -97,7 +97,7 @@ async def _serve(client: httpx.AsyncClient, may_start: bool) -> None:
 async def _studio(client: httpx.AsyncClient, may_start: bool) -> AsyncIterator[asyncio.Task[str] | None]:
     """Start a studio if none answers, and end it again. Yields a task that ends when it can be called, with its problem
     or blank; None for a studio that runs already."""
-    if not may_start or await _answers(client, "/health"):
+    if not may_start or await _status(client, "/health") is not None:
         yield None
         return
     print(f"No studio answers at {client.base_url}: starting one", file=sys.stderr)
@@ -123,16 +123,19 @@ async def _studio(client: httpx.AsyncClient, may_start: bool) -> AsyncIterator[a
 async def _until_ready(client: httpx.AsyncClient, process: asyncio.subprocess.Process) -> str:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(START_SECONDS):
-            while not await _answers(client, "/ready"):
-                if process.returncode is not None:
+            while (status := await _status(client, "/ready")) != httpx.codes.OK:
+                if process.returncode is not None and status is None:  # else another studio has its port
                     return "the studio could not start; the log of this server says why"
                 await asyncio.sleep(0.2)
             return ""
     return f"the studio did not start within {START_SECONDS:g} s"
 
 
-async def _answers(client: httpx.AsyncClient, path: str) -> bool:
+async def _status(client: httpx.AsyncClient, path: str) -> int | None:
+    """The answer's status: 503 while a model is loaded, 0 from a studio too busy to answer; None without one."""
     try:
-        return (await client.get(path, timeout=5)).status_code == 200
+        return (await client.get(path, timeout=5)).status_code
+    except httpx.ConnectError:
+        return None
     except httpx.HTTPError:
-        return False
+        return 0

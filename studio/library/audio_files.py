@@ -101,7 +101,7 @@ class AudioFiles:
         for piece in pieces:
             sha256.update(piece)
         path = self.path(sha256.hexdigest())
-        draft = Draft(path.name, pieces, unfinished(path), replaces=_is_damaged(path))
+        draft = Draft(path.name, pieces, unfinished(path), replaces=is_damaged(path))
         drafts.append(draft)
         if draft.replaces or not path.exists():
             make_private_folder(path.parent)
@@ -110,13 +110,19 @@ class AudioFiles:
 
     def read(self, digest: str) -> bytes:
         """The bytes of a digest. Raises DamagedAudio when they are missing or have been changed."""
+        return self.checked(digest).read_bytes()
+
+    def checked(self, digest: str, size: int | None = None) -> Path:
+        """The path of an existing file with this content or, if it is given, of ``size`` bytes, which takes no reading.
+
+        Blocking. Raises DamagedAudio.
+        """
         path = self.path(digest)
         if not path.is_file():  # a backup's folder may hold anything, and reading a pipe would never end
             raise DamagedAudio(f"the audio file {digest[:12]}… is missing from the library")
-        data = path.read_bytes()
-        if hashlib.sha256(data).hexdigest() != digest:
-            raise DamagedAudio(f"the audio file {digest[:12]}… in the library is damaged: its checksum is wrong")
-        return data
+        if is_damaged(path) if size is None else path.stat().st_size != size:
+            raise DamagedAudio(f"the audio file {digest[:12]}… in the library is damaged: its content has changed")
+        return path
 
     def remove(self, digest: str) -> None:
         remove_file(self.path(digest))
@@ -156,7 +162,8 @@ class AudioFiles:
                 yield path.name, path
 
 
-def _is_damaged(path: Path) -> bool:
+def is_damaged(path: Path) -> bool:
+    """Whether the content of an existing file is not the one that it is named by. Blocking: reads it."""
     if not path.is_file():
         return path.exists()
     with path.open("rb") as file:

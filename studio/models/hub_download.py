@@ -12,7 +12,7 @@ import re
 import shutil
 import sys
 import urllib.request
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -99,9 +99,8 @@ class HubDownload:
     def begin(self) -> None:
         """Begin the download unless it is already running."""
         if not self.status.is_running:
-            self.status, self._is_cancelled = DownloadStatus(is_running=True), False
-            self._task = asyncio.create_task(self._run())
-            self._task.add_done_callback(self._ended)
+            self._is_cancelled = False
+            self._begin(self._run())
 
     async def wait(self) -> None:
         """Wait for the end of the download; `status` has its error."""
@@ -109,18 +108,24 @@ class HubDownload:
             await asyncio.wait({self._task})
 
     async def cancel(self) -> None:
-        """Cancel the download, even a paused one, and remove its unfinished files."""
-        is_paused = not self.status.is_running and self.status.total > 0
+        """Cancel the download, and remove its unfinished files or those of a paused or earlier one. No download begins
+        meanwhile; if they cannot be removed, `status` has the error."""
         self._is_cancelled = True
-        await self.stop()
-        if is_paused:
-            await to_thread.run_sync(self._clean_up)
-            self.status = DownloadStatus()
+        if self.status.is_running:
+            await self.stop()
+        else:
+            self._begin(to_thread.run_sync(self._clean_up))
+            await self.wait()
 
     async def stop(self) -> None:
         """End the download."""
         if self._task is not None:
             await end_tasks(self._task)
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        self.status = DownloadStatus(is_running=True)
+        self._task = asyncio.create_task(work)
+        self._task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         """Put any error into the status, so that every failure is shown."""
@@ -271,10 +276,12 @@ def _connection_trouble() -> str:
     return "cannot be reached, or the connection was interrupted; if this network needs a proxy, set HTTPS_PROXY"
 
 
-def remove_parts(folder: Path) -> None:
-    """Remove the unfinished files of a cancelled download. Blocking."""
-    for part in folder.rglob(".*.part"):
-        part.unlink(missing_ok=True)
+def remove_parts(folder: Path, repo: str) -> None:
+    """Remove the unfinished files of a download. Blocking. Raises ValueError while another program writes them."""
+    if parts := list(folder.rglob(".*.part")):
+        with _locked(folder, repo):
+            for part in parts:
+                part.unlink(missing_ok=True)
 
 
 def _client() -> httpx.AsyncClient:

@@ -6,12 +6,14 @@ import asyncio
 import logging
 import math
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from anyio import to_thread
 
 from studio.engine_host import EngineHost
-from studio.errors import InProgress, NotFound, NotOffered
+from studio.errors import InProgress, NotFound, NotOffered, SettingsError
 from studio.models.catalogue import BUNDLED_FOLDER, CATALOGUE, CatalogueModel, in_catalogue
 from studio.models.hub_download import DownloadStatus, HubDownload, remove_parts
 from studio.models.installed import set_newest, snapshot
@@ -35,20 +37,39 @@ class ModelDownload(HubDownload):
 
     def __init__(self, model: CatalogueModel) -> None:
         self._model = model
-        self._folder: Path | None = None
-        super().__init__(model.files, self._start_in, self._complete, self._remove)
+        self._has_looked = False
+        super().__init__(model.files, partial(snapshot, model), self._complete, self._remove)
 
-    def _start_in(self, commit: str) -> Path:
-        self._folder = snapshot(self._model, commit)
-        return self._folder
+    async def look(self) -> None:
+        """Put into `status` what a download before this start has left; it can be continued or cancelled."""
+        if not self._has_looked and not self.status.is_running:
+            self._has_looked = True
+            if (done := await to_thread.run_sync(self._bytes_left)) and self.status == DownloadStatus():
+                self.status = DownloadStatus(False, done, max(done, self._model.download_bytes))
+
+    def _bytes_left(self) -> int:
+        """Blocking."""
+        unfinished = (folder for folder in self._snapshots() if any(folder.rglob(".*.part")))
+        return max(
+            (sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) for folder in unfinished),
+            default=0,
+        )
+
+    def _snapshots(self) -> list[Path]:
+        """The folders of all commits of which files have been downloaded. Blocking."""
+        try:
+            return list(snapshot(self._model, "").glob("*"))
+        except SettingsError:  # which a download reports
+            return []
 
     async def _complete(self, commit: str, folder: Path) -> None:
         await to_thread.run_sync(set_newest, self._model, commit)
-        await to_thread.run_sync(_remove_older_parts, folder)
+        with suppress(ValueError):  # another program downloads an earlier commit
+            await to_thread.run_sync(self._remove)
 
     def _remove(self) -> None:
-        if self._folder is not None:
-            remove_parts(self._folder)
+        for folder in self._snapshots():
+            remove_parts(folder, self._model.files.repo)
 
 
 class ModelService:
@@ -97,7 +118,13 @@ class ModelService:
 
     async def listing(self, caller: str, path: str | None = None) -> list[ListedModel]:
         """The catalogue, the loaded model, and a path if given. Raises the errors of `WorkQueue.run`."""
+        await self.look()
         return await self._queue.run(caller, list_models, self._settings, self._host.model, path, self._memory_to_free)
+
+    async def look(self) -> None:
+        """Look once for what downloads before this start have left."""
+        for download in self._downloads.values():
+            await download.look()
 
     def begin_download(self, name: str) -> None:
         """Download a model in the background, unless it is being downloaded. Raises NotFound."""
@@ -196,10 +223,3 @@ class ModelService:
             self.target = None
         if not task.cancelled() and (problem := task.exception()) is not None:
             log.error("the model was not switched", exc_info=problem)
-
-
-def _remove_older_parts(newest: Path) -> None:
-    """Remove what interrupted downloads of earlier commits have left. Blocking."""
-    for folder in newest.parent.iterdir():
-        if folder != newest:
-            remove_parts(folder)

@@ -10,7 +10,7 @@ from typing import cast
 
 from anyio import to_thread
 
-from studio.errors import InProgress, NotFound
+from studio.errors import DamagedAudio, InProgress, NotFound
 from studio.library import Library, TakeFilter
 from studio.library.names import split_revision
 from studio.library.take import NewTake, Take
@@ -124,23 +124,31 @@ class History:
             return await to_thread.run_sync(lambda: (_with_audio(new_take), b"".join(new_take.audio)))
 
     async def sound(self, take_id: str, owner_filter: str | None) -> tuple[Take, Path]:
-        """A take and its audio file. Raises NotFound without one, InProgress."""
+        """A take and its audio file. Raises NotFound without one, InProgress, DamagedAudio."""
         take = await self.stored_take(take_id, owner_filter)
-        path = self._library.files.path(take.audio) if take.audio else None
-        if path is None or not await to_thread.run_sync(path.exists):
+        path = await to_thread.run_sync(self._file, take)
+        if path is None:
             raise NotFound(
                 f"the audio of take {take_id} is not in the library; generate it again", "take_id", "no_audio"
             )
         return take, path
 
+    def _file(self, take: Take) -> Path | None:
+        """The audio file of a take, None without one. Blocking. Raises DamagedAudio for one of another size."""
+        path = self._library.files.path(take.audio) if take.audio else None
+        if path is None or not path.exists():
+            return None
+        if path.stat().st_size != take.size:
+            raise DamagedAudio(f"the audio of the take {take.id} is damaged: generate it again, or restore a backup")
+        return path
+
     async def sounds(self, filters: TakeFilter, limit: int) -> list[tuple[Take, Path]]:
-        """The newest takes that have audio, with its file."""
+        """The newest takes that have audio, with its file. Raises DamagedAudio."""
         await self._settle()
 
         def read() -> list[tuple[Take, Path]]:
             takes = self._library.takes.page(filters, limit)
-            files = [(take, self._library.files.path(take.audio)) for take in takes if take.audio]
-            return [(take, path) for take, path in files if path.exists()]
+            return [(take, path) for take in takes if (path := self._file(take))]
 
         return await to_thread.run_sync(read)
 

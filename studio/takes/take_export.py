@@ -20,7 +20,8 @@ from audio.compress import Sink
 from audio.encode import wav_samples
 from audio.formats import open_encoder
 from audio.mastering import Standard, find_mastering
-from studio.errors import StudioError
+from studio.errors import DamagedAudio
+from studio.library.audio_files import is_damaged
 from studio.library.take import Take
 from studio.unicode_text import safe_file_name
 
@@ -43,8 +44,10 @@ def encoded(
 ) -> Generator[bytes, None, None]:
     """A take's file in another format, or at the loudness of a standard, piece by piece while it is read. Blocking.
 
-    Raises StudioError when the file is damaged, if possible before the first piece.
+    Raises DamagedAudio, before the first piece if the content of a stored file has changed.
     """
+    if isinstance(sound, Path):
+        _check(sound)
     try:
         with _opened(sound) as source:
             rate = source.streams.audio[0].codec_context.sample_rate
@@ -60,16 +63,27 @@ def encoded(
                 yield piece
         yield encoder.finish()
     except (FFmpegError, OSError, IndexError) as error:
-        name = "of an unstored take" if isinstance(sound, bytes) else f"{sound.name[:12]}… in the library"
-        raise StudioError(f"the audio file {name} cannot be read: {error}") from error
+        raise DamagedAudio(f"the audio of this take cannot be read: {_reason(error)}") from error
 
 
 def decoded(path: Path, rate: int) -> Generator[np.ndarray, None, None]:
-    """A stored file's samples, float32 mono, at this rate in Hz, piece by piece. Blocking. Raises StudioError."""
+    """A stored file's samples, float32 mono, at this rate in Hz, piece by piece. Blocking. Raises DamagedAudio."""
     try:
         yield from _sound(path, rate)
     except (FFmpegError, OSError, IndexError) as error:
-        raise StudioError(f"the audio file {path.name[:12]}… in the library cannot be read: {error}") from error
+        raise DamagedAudio(f"the audio of this take cannot be read: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    """Without the path of the file on this machine."""
+    return getattr(error, "strerror", None) or type(error).__name__
+
+
+def _check(path: Path) -> Path:
+    """Raises DamagedAudio for a stored file whose content has changed."""
+    if is_damaged(path):
+        raise DamagedAudio("the audio of this take is damaged: generate it again, or restore a backup")
+    return path
 
 
 def _opened(sound: Path | bytes) -> InputContainer:
@@ -88,14 +102,20 @@ def _sound(sound: Path | bytes, rate: int) -> Generator[np.ndarray, None, None]:
 def zipped(
     takes: Sequence[tuple[Take, Path]], format_name: str, take_details: Sequence[object]
 ) -> Generator[bytes, None, None]:
-    """A zip of takes with a manifest.json; only one file at a time is in memory. Blocking. Raises StudioError."""
+    """A zip of takes with a manifest.json; only one file at a time is in memory. Blocking.
+
+    Raises DamagedAudio, which names the take.
+    """
     sink = Sink()
     names: dict[str, int] = {}
     manifest = []
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:  # type: ignore[call-overload]
         for (take, path), details in zip(takes, take_details, strict=True):
             name = _unique(file_name(take, format_name), names)
-            data = path.read_bytes() if format_name == STORED else b"".join(encoded(path, format_name))
+            try:
+                data = _check(path).read_bytes() if format_name == STORED else b"".join(encoded(path, format_name))
+            except DamagedAudio as error:
+                raise DamagedAudio(f"the take {take.id} cannot be exported: {error}", "ids") from error
             archive.writestr(zipfile.ZipInfo(name, time.gmtime(max(take.created, 315532800))[:6]), data)
             manifest.append({"file": name, "take": details})
             yield sink.take()

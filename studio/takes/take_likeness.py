@@ -53,7 +53,7 @@ class TakeLikeness:
     async def to_voice(self, take: Take, path: Path, caller: str) -> Likeness:
         """The likeness of a take, by its audio file, to the clips of its voice.
 
-        Raises NotOffered, NoLikeness, NotFound (its voice is gone), QueueFull, TooManyRequests, StudioError (damaged).
+        Raises NotOffered, NoLikeness, NotFound (its voice is gone), QueueFull, TooManyRequests, DamagedAudio.
         """
         self._check()
         if take.voice_id is None or take.turns:
@@ -67,7 +67,7 @@ class TakeLikeness:
     async def to_clip(self, take: Take, path: Path, caller: str, data: bytes, cut: Cut, param: str) -> Likeness:
         """The likeness of a take, by its audio file, to a clip.
 
-        Raises NotOffered, NoLikeness, InvalidClip, QueueFull, TooManyRequests, StudioError (damaged).
+        Raises NotOffered, NoLikeness, InvalidClip, QueueFull, TooManyRequests, DamagedAudio.
         """
         self._check()
         intake = await self._clips.suggest(caller, data, "", cut, param)

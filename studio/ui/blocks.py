@@ -55,8 +55,7 @@ class StudioBlocks(gr.Blocks):
         super().__init__(**named)
         self._client_files = files
         self._session: NoSession | None = None
-        self.is_complete = False
-        """Whether all components and endpoints are there."""
+        self.is_complete = False  # Gradio describes it after each of its parts, and again when it is mounted
         self.state_session_capacity = MAX_SESSIONS
 
     def queue(self, *args: Any, **kwargs: Any) -> StudioBlocks:
@@ -65,13 +64,8 @@ class StudioBlocks(gr.Blocks):
         return self
 
     def get_config_file(self) -> BlocksConfigDict:
-        """Gradio's configuration with only the first page: for others, Gradio would show a bar with links.
-
-        Blank until the page is complete: Gradio asks after each of its parts, and again when it mounts them.
-        """
-        if not self.is_complete:
-            return cast(BlocksConfigDict, {})
-        config = super().get_config_file()
+        """Gradio's configuration with only the first page: for others, Gradio would show a bar with links."""
+        config = super().get_config_file() if self.is_complete else cast(BlocksConfigDict, {"pages": []})
         config["pages"] = config["pages"][:1]
         return config
 

@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import math
 import re
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +19,7 @@ from audio.read import Clip
 from audio.resampler import resampled
 from speechtext.errors import check_job
 from studio.errors import NotOffered, SettingsError, Unavailable
+from studio.unicode_text import shell_command
 from studio.work import WorkQueue
 
 RATE = 16_000
@@ -56,14 +58,27 @@ class Recogniser:
     """One of faster-whisper's models: https://github.com/SYSTRAN/faster-whisper. Loaded on first use."""
 
     def __init__(self, model: str) -> None:
-        """``model``: a folder or a name, as faster-whisper takes it; a name is downloaded from the hub."""
+        """``model``: a folder, or the name of a model that faster-whisper has downloaded into the hub's cache."""
         self._name = model
         self._model: Any = None
 
     def load(self) -> None:
-        """Load the model unless it is loaded. Blocking: a second. Raises OSError, RuntimeError, ValueError."""
-        if self._model is None:
-            self._model = importlib.import_module(FASTER_WHISPER).WhisperModel(self._name, compute_type="auto")
+        """Load the model unless it is loaded. Blocking: a second. It downloads nothing, as everybody's work would wait
+        for that. Raises OSError, RuntimeError, ValueError; Unavailable for a model that is not here.
+        """
+        if self._model is not None:
+            return
+        package, folder = importlib.import_module(FASTER_WHISPER), self._name
+        if not Path(folder).is_dir():
+            try:
+                folder = package.download_model(folder, local_files_only=True)
+            except FileNotFoundError as error:
+                script = f"import faster_whisper; faster_whisper.download_model({folder!r})"
+                raise Unavailable(
+                    f"the recogniser's model {folder} is not on this machine: its owner can download it with "
+                    f"{shell_command(sys.executable, '-c', script)}"
+                ) from error
+        self._model = package.WhisperModel(folder, compute_type="auto")
 
     def recognise_exactly(self, pcm: np.ndarray, language: str) -> Transcription:
         """Like `recognise`, but always with the same result for the same samples."""

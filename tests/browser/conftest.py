@@ -140,6 +140,7 @@ def recogniser(monkeypatch: pytest.MonkeyPatch) -> None:
     module = types.ModuleType("faster_whisper")
     module.__spec__ = types.SimpleNamespace(name="faster_whisper")  # type: ignore[assignment]
     module.WhisperModel = WhisperModel  # type: ignore[attr-defined]
+    module.download_model = lambda name, local_files_only: name  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "faster_whisper", module)
 
 

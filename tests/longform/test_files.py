@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import av
+import httpx
 import numpy as np
 import pytest
 
@@ -230,6 +231,32 @@ def test_missing_part_is_reported_or_omitted(spoken_project: tuple[Served, Json]
         answer = client.get(f"{PROJECTS}/{project['id']}/audio?partial=true")
     assert answer.headers["x-missing-parts"] == "1"
     assert len(samples(answer.content)) == 4 * 6 * FRAME + round(1.25 * RATE)
+
+
+def test_damaged_audio_is_refused_before_the_first_byte(spoken_project: tuple[Served, Json]) -> None:
+    served, project = spoken_project
+    library, chosen = served.app.state.studio.library, [part["chosen"] for part in parts_of(served, project)]
+    paths = [library.files.path(library.takes.get(take_id).audio) for take_id in chosen]
+    whole = [path.read_bytes() for path in paths]
+
+    def refused(client: httpx.Client, path: str, named: str) -> None:
+        answer = client.get(f"{PROJECTS}/{project['id']}/{path}")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (409, "damaged_audio"), path
+        assert named in answer.json()["error"]["message"] and str(library.home) not in answer.text
+
+    with served.client() as client:
+        paths[1].unlink()
+        refused(client, "zip?partial=true", "the audio of part 2 is missing")
+        paths[2].chmod(0o600)
+        paths[2].write_bytes(whole[2][:3000])  # the audio of the other parts of one word, too
+        for path in ("timeline", "audio", "audio?format=mp3", "chapters", "zip", "tracks", "sample", "epub"):
+            refused(client, path, "the audio of parts 1, 2, 3 and 4 is missing")
+        for take_id in chosen[1:3]:
+            refused(client, f"takes/{take_id}/audio", "audio file")
+        paths[1].write_bytes(whole[1])
+        paths[2].write_bytes(whole[2][:44] + bytes(len(whole[2]) - 44))  # noticed where the file is read anyway
+        for path in ("audio?format=m4b", "audio?format=mp3&loudness=podcast", "loudness", "epub"):
+            refused(client, path, "the audio of part 1 is missing")
 
 
 def test_subtitles_start_at_their_times_or_after_the_previous_one(steered: Steer) -> None:

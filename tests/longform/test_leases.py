@@ -34,7 +34,7 @@ from longform.library.table_updates import TableUpdate
 from manuscript.passages import NewCharacter
 from manuscript.table import read_csv
 from studio import ROOT
-from studio.library.entries import DictionaryScope, Pronunciation
+from studio.library.entries import GLOBAL, DictionaryScope, Pronunciation
 from studio.library.schema import select
 from studio.library.store import Store
 from studio.library.take import NewTake, Take
@@ -104,11 +104,15 @@ def another_studio(home: Path, voices: Path, lease: float) -> Iterator[tuple[Ser
 
 
 @pytest.mark.usefixtures("watchful")
-def test_studio_takes_over_the_parts_of_a_killed_one(steered: Steer, voices_folder: Path, tmp_path: Path) -> None:
+def test_studio_takes_over_the_parts_of_a_killed_one_and_keeps_the_finished_ones(
+    steered: Steer, voices_folder: Path, tmp_path: Path
+) -> None:
+    texts = ("One.", "Two.", "Please stop.", "Four.", "Five, stop.")
     with another_studio(tmp_path, voices_folder, lease=2.5) as (killed, process):
-        project = create_project(killed, items=[{"input": "One, stop."}, {"input": "Two, stop."}], start=True)
-        until(killed, project, speaking=2)
-        served, engine = steered(home=str(tmp_path))
+        project = create_project(killed, items=[{"input": text} for text in texts], start=True)
+        assert until(killed, project, done=3, speaking=2)["state"] == "running"
+        before = parts_of(killed, project)
+        served, engine = steered(home=str(tmp_path), max_rows=4)
         library: ProjectLibrary = served.app.state.studio.library
         for _ in range(2):  # a running studio renews its leases
             ends = leases(library)
@@ -116,7 +120,12 @@ def test_studio_takes_over_the_parts_of_a_killed_one(steered: Steer, voices_fold
         assert engine.utterances == []
         process.kill()
         until(served, project, "done")
-    assert len(engine.utterances) == 2
+    assert sorted(utterance.text for utterance in engine.utterances) == ["Five, stop.", "Please stop."]
+    parts = parts_of(served, project)
+    assert [parts[index]["chosen"] for index in (0, 1, 3)] == [before[index]["chosen"] for index in (0, 1, 3)]
+    assert all(len(part["takes"]) == 1 for part in parts)
+    with served.client() as client:
+        assert client.get(f"{PROJECTS}/{project['id']}/audio").status_code == 200
 
 
 def leases(library: ProjectLibrary) -> list[float]:
@@ -265,6 +274,7 @@ CHANGES: dict[str, Callable[[ProjectLibrary, Project, list[str]], object]] = {
     "pronunciation": lambda library, project, ids: library.pronunciations.add(
         DictionaryScope("project", project.id), Pronunciation("part", "pahrt")
     ),
+    "general entry": lambda library, project, ids: library.pronunciations.add(GLOBAL, Pronunciation("part", "pahrt")),
     "dictionary": lambda library, project, ids: library.pronunciations.merge(
         DictionaryScope("project", project.id), [Pronunciation("part", "pahrt")], True
     ),
@@ -304,6 +314,19 @@ def spoken(library: ProjectLibrary) -> tuple[Project, list[str]]:
         take = Take(name, 1.0, "anna", 1, "finished", part_id=claim.part.id, recipe=claim.recipe, work_s=1.0)
         library.part_queue.done(claim, NewTake(take, [b"sound"]))
     return project, library.projects.part_ids(project.id, None)
+
+
+def test_takes_of_earlier_versions_fit_any_general_dictionary(tmp_path: Path) -> None:
+    library = ProjectLibrary(tmp_path)
+    project, _ = spoken(library)
+    with library.store.writing() as db:
+        db.execute("update takes set recipe = substr(recipe, 1, 64)")  # without the general entries
+    library.pronunciations.add(GLOBAL, Pronunciation("part", "pahrt"))
+    counts = []
+    for speed in (1.1, 1.0):
+        counts.append(library.projects.get(project.id, None).parts["done"])
+        library.projects.edit(project.id, None, settings=replace(project.settings, speed=speed))
+    assert [*counts, library.projects.get(project.id, None).parts["done"]] == [3, 0, 3]
 
 
 @pytest.mark.parametrize("change", CHANGES)

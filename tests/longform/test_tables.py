@@ -49,6 +49,17 @@ def unzipped(served: Served, project: Json, query: str = "") -> tuple[list[str],
         return names, list(csv.DictReader(io.StringIO(archive.read("manifest.csv").decode())))
 
 
+def assert_counted_once_it_has_arrived(served: Served, project: Json) -> None:
+    """``project``: of four lines, of which a zip with the receipt "first" was sent."""
+    with served.client() as client:
+        at = f"{PROJECTS}/{project['id']}/zip"
+        assert client.post(f"{at}/other").status_code == 404
+        assert len(unzipped(served, project, "?changed=true")[0]) == 4, "sent, but nobody has said that it arrived"
+        assert client.post(f"{at}/first").json()["parts"] == 4
+        refused = client.get(f"{at}?changed=true")
+        assert (refused.status_code, refused.json()["error"]["param"]) == (400, "changed")
+
+
 def test_a_changed_line_keeps_all_names_and_is_exported_alone(steered: Callable[..., Steered]) -> None:
     served, _ = steered()
     project = import_table(served, LINES, start="true")
@@ -69,13 +80,7 @@ def test_a_changed_line_keeps_all_names_and_is_exported_alone(steered: Callable[
         ("Old Bren", "male", 2),
     ]
     files, rows = unzipped(served, project, "?receipt=first")
-    with served.client() as client:
-        at = f"{PROJECTS}/{project['id']}/zip"
-        assert client.post(f"{at}/other").status_code == 404
-        assert len(unzipped(served, project, "?changed=true")[0]) == 4, "sent, but nobody has said that it arrived"
-        assert client.post(f"{at}/first").json()["parts"] == 4
-        refused = client.get(f"{at}?changed=true")
-        assert (refused.status_code, refused.json()["error"]["param"]) == (400, "changed")
+    assert_counted_once_it_has_arrived(served, project)
     assert files == ["mira_01.wav", "bren 02.wav", "mira_03.wav", "bren_04.wav"]
     assert (rows[0]["id"], rows[0]["Notes"], rows[0]["Emotion"]) == ("mira_01", "'=1+1", "whisper")
 

@@ -62,6 +62,7 @@ class EngineModelRoutes:
 
     async def get_state(self) -> JSONResponse:
         """The loaded model, the progress of a switch and of downloads. Only for the owner."""
+        await self._models.look()
         return JSONResponse(self._state())
 
     async def download(self, name: str) -> JSONResponse:

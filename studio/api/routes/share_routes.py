@@ -16,7 +16,7 @@ from studio.api.access import SHARED
 from studio.api.body import JsonBody
 from studio.api.field_types import NO_BOOLEAN, StrictBody
 from studio.api.routes.take_routes import stored_audio
-from studio.errors import InvalidRequest, NotFound, NotOffered
+from studio.errors import DamagedAudio, InvalidRequest, NotFound, NotOffered
 from studio.i18n import page_phrases
 from studio.library import Library
 from studio.library.shares import Share
@@ -94,7 +94,7 @@ class ShareRoutes:
         language = page_phrases().language_for(request)
         try:
             take, _ = await self._history.sound(await self._take_id(token), None)
-        except NotFound:
+        except (NotFound, DamagedAudio):
             return HTMLResponse(self._gone_page[language], 404, GUARDED)
         created = datetime.fromtimestamp(take.created, UTC)
         words = " ".join(take.text.split())
@@ -114,7 +114,7 @@ class ShareRoutes:
         """The audio as stored."""
         try:
             take, path = await self._history.sound(await self._take_id(token), None)
-        except NotFound as error:
+        except (NotFound, DamagedAudio) as error:
             return Response(error.message, 404, GUARDED, "text/plain")
         return stored_audio(request, take, path, GUARDED)
 

@@ -156,6 +156,21 @@ async def test_a_studio_is_started_and_ends_with_the_command(quick_checkpoint: P
     await asyncio.to_thread(wait_until_true, is_gone)
 
 
+async def test_a_studio_that_loads_its_model_is_used(tmp_path: Path) -> None:
+    body = json.dumps({"error": {"message": "the model is being loaded", "param": None}})
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        head = f"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"
+        writer.write((head + body).encode())
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        port = str(server.sockets[0].getsockname()[1])
+        async with command(HOME=str(tmp_path), STUDIO_PORT=port) as client:
+            assert "the model is being loaded" in await refusal(client, "speak", text="Hello.")
+
+
 def test_an_address_that_is_none_and_a_missing_package_are_refused(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
+import threading
 from collections import namedtuple
 from collections.abc import Callable
 from pathlib import Path
@@ -16,8 +18,9 @@ import pytest
 
 from studio.models import hub_download
 from studio.models.catalogue import CATALOGUE, in_catalogue
+from studio.models.hub_download import DownloadStatus, HubDownload
 from studio.models.installed import installed_folder
-from tests.studio.models.conftest import AUDIO8, DOWNLOAD, LIST, Studio, downloaded, until
+from tests.studio.models.conftest import AUDIO8, DOWNLOAD, LIST, STATE, Studio, downloaded, until
 from tests.studio.models.hub import COMMIT, Hub, serve_hub
 from tests.tiny_qwen import write_qwen
 
@@ -84,10 +87,34 @@ def test_paused_download_keeps_its_files_and_a_cancelled_one_leaves_none(
         paused = client.delete(DOWNLOAD, params={"keep": True}).json()["downloads"][AUDIO8]
         assert (paused["running"], paused["error"]) == (False, None) and 0 < paused["bytes"] < paused["total"]
         assert (snapshot / f".{LARGE}.part").exists() and client.get("/v1/jobs").json()["data"] == []
+    with studio_of(model="test/model").served.client() as client:  # after a restart
+        kept = client.get(STATE).json()["downloads"][AUDIO8]
+        assert not kept["running"] and ARRIVED <= kept["bytes"] < kept["total"]
         assert client.delete(DOWNLOAD).json()["downloads"][AUDIO8]["error"] is None
         assert not list(snapshot.glob(".*")) and installed_folder(MODEL) is None
         assert client.delete(DOWNLOAD).status_code == 200  # cancelling again has no effect
         assert client.post(f"{LIST}/bundled/download").status_code == 404
+
+
+async def test_no_download_begins_while_the_files_of_a_cancelled_one_are_removed(hub: Hub, tmp_path: Path) -> None:
+    is_removing, may_end = threading.Event(), threading.Event()
+
+    def remove() -> None:
+        is_removing.set()
+        may_end.wait(60)
+
+    async def finish(commit: str, folder: Path) -> None:
+        pass
+
+    download = HubDownload(MODEL.files, lambda commit: tmp_path, finish, remove)
+    download.status = DownloadStatus(False, 1, 2)  # paused
+    cancelling = asyncio.create_task(download.cancel())
+    await asyncio.to_thread(is_removing.wait, 60)
+    download.begin()  # from another tab
+    may_end.set()
+    await cancelling
+    await download.wait()
+    assert hub.paths == [] and download.status == DownloadStatus()
 
 
 @pytest.mark.posix
@@ -134,6 +161,7 @@ def test_stalled_download_fails_and_can_be_resumed(
     with studio_of(model="test/model").served.client() as client:
         client.post(DOWNLOAD)
         assert downloaded(client)["error"] == "127.0.0.1 stopped sending; try again later"
+        monkeypatch.setattr(hub_download, "PATIENCE", 60.0)
         hub.gate.set()
         client.post(DOWNLOAD)
         assert downloaded(client)["error"] is None

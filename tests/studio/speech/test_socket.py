@@ -163,9 +163,9 @@ def test_disconnect_frees_the_row(steered: Steer) -> None:
     ],
 )
 def test_a_bad_message_is_reported_and_ends_the_session(
-    steered: Steer, message: str | bytes, param: str | None
+    untouched: Steered, message: str | bytes, param: str | None
 ) -> None:
-    served, engine = steered()
+    served, engine = untouched
     with open_socket(served) as socket:
         socket.send(message)
         event = json.loads(socket.recv(60))

@@ -324,12 +324,22 @@ def test_hanging_disk_does_not_slow_speech(steered: Steer, home: dict[str, str])
         assert client.get(f"{TAKES}/{first.headers['x-request-id']}").json()["text"] == "While the disk hangs."
 
 
-def test_missing_audio_file_is_reported(steered: Steer) -> None:
+def test_missing_or_damaged_audio_file_is_reported(steered: Steer) -> None:
     served, _ = steered()
     with served.client() as client:
         take_id = speak(client)
         take = client.get(f"{TAKES}/{take_id}").json()
-        library_of(served).files.remove(take["audio"]["sha256"])
+        path = library_of(served).files.path(take["audio"]["sha256"])
+        path.chmod(0o600)
+        whole = path.read_bytes()
+        converted, as_stored = (f"{TAKES}/{take_id}/audio?format=mp3", f"{TAKES}/export"), f"{TAKES}/{take_id}/audio"
+        for content, urls in ((whole[:30], (*converted, as_stored)), (bytes(len(whole)), converted)):
+            path.write_bytes(content)
+            for url in urls:
+                answer = client.get(url)
+                assert (answer.status_code, answer.json()["error"]["code"]) == (409, "damaged_audio"), url
+                assert str(path.parent) not in answer.text and path.name not in answer.text
+        path.unlink()
         assert client.get(f"{TAKES}/{take_id}").json()["audio"] is None
         answer = client.get(f"{TAKES}/{take_id}/audio")
         assert_envelope(answer, 404, "take_id")

@@ -76,6 +76,7 @@ def recogniser(monkeypatch: pytest.MonkeyPatch) -> type[WhisperModel]:
     module = types.ModuleType("faster_whisper")
     module.__spec__ = types.SimpleNamespace(name="faster_whisper")  # type: ignore[assignment]
     module.WhisperModel = WhisperModel  # type: ignore[attr-defined]
+    module.download_model = lambda name, local_files_only: name  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "faster_whisper", module)
     WhisperModel.heard, WhisperModel.gate = [], threading.Event()
     WhisperModel.broken = WhisperModel.silent = False
@@ -152,7 +153,12 @@ def test_real_faster_whisper_transcribes_a_clip(steered: Steer, tmp_path: Path) 
 def test_missing_model_is_named(steered: Steer, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="there is no folder /no/such"):
         steered(transcriber="faster-whisper:/no/such")
-    for name, why in ((str(tmp_path), "model.bin"), ("gigantic", "'gigantic', expected one of: tiny")):
+    reasons = {
+        str(tmp_path): "model.bin",
+        "gigantic": "'gigantic', expected one of: tiny",
+        "nobody/nothing": "owner can download it with",
+    }
+    for name, why in reasons.items():
         served, _ = steered(transcriber=f"faster-whisper:{name}")
         with served.client() as client:
             answer = client.post(TRANSCRIBE, files={"audio_sample": ("me.wav", spoken())})

@@ -15,7 +15,7 @@ import anyio
 import pytest
 
 from manuscript.passages import InvalidDocument
-from studio.errors import TooCostly
+from studio.errors import InvalidRequest, TooCostly
 from studio.work import Job, in_child
 from tests.studio.work.hanging import children, hang, hang_in_another
 
@@ -41,11 +41,14 @@ def environment_of(_: None) -> dict[str, str]:
     return dict(os.environ)
 
 
-async def test_result_and_refusal_are_returned_with_all_fields() -> None:
+async def test_result_and_refusal_are_returned_with_all_fields(caplog: pytest.LogCaptureFixture) -> None:
     assert await in_child(job(), MEMORY, (), sorted, [3, 1, 2]) == [1, 2, 3]
     with pytest.raises(InvalidDocument, match="line 3: no") as refusal:
         await in_child(job(), MEMORY, (), refuse, "line 3: no")
     assert (refusal.value.param, refusal.value.code) == ("file", "odd")
+    with pytest.raises(InvalidRequest, match=r"it is damaged \(ZeroDivisionError\)"):
+        await in_child(job(), MEMORY, (), divmod, 1, 0)
+    assert "in main" in caplog.text and "ZeroDivisionError" in caplog.text
 
 
 async def test_compromised_process_cannot_run_code_in_its_parent() -> None:
