@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from audio.loudness import amplitude
 from audio.read import Clip
@@ -128,7 +129,7 @@ def _bandwidth(pcm: np.ndarray, rate: int, is_speech: np.ndarray) -> float:
     starts = starts[starts + size <= len(pcm)][:500]
     if not len(starts):
         return rate / 2
-    frames = pcm[starts[:, None] + np.arange(size)] * np.hanning(size)
+    frames = sliding_window_view(pcm, size)[starts] * np.hanning(size).astype(np.float32)
     power = np.square(np.abs(np.fft.rfft(frames, axis=1))).mean(axis=0)
     smoothed = np.convolve(power, np.ones(9) / 9, mode="same")
     decibels = 10 * np.log10(smoothed + 1e-20)
@@ -144,12 +145,11 @@ def _hum(pcm: np.ndarray, rate: int, loud_db: float) -> int:
     if len(pcm) < 3 * size:
         return 0
     starts = np.arange(0, len(pcm) - size + 1, hop)
-    frames = pcm[starts[:, None] + np.arange(size)] * (np.hanning(size) * 2 / size * 2)
-    spectra = 20 * np.log10(np.abs(np.fft.rfft(frames, rate, axis=1)[:, :150]) + 1e-10)  # padded to one bin per hertz
+    frames = sliding_window_view(pcm, size)[starts] * (np.hanning(size) * 2 / size * 2).astype(np.float32)
+    spectra = 20 * np.log10(np.abs(np.fft.rfft(frames, axis=1)[:, :75]) + 1e-10)  # one bin for 2 Hz
     for base in (50, 60):
         for harmonic in (base, 2 * base):
-            sidebands = [harmonic - 12, harmonic - 9, harmonic + 9, harmonic + 12]
-            levels = spectra[:, [harmonic, *sidebands]]  # (frames, 5)
+            levels = spectra[:, harmonic // 2 + np.array([0, -6, -5, 5, 6])]  # (frames, 5), the sidebands last
             tone = levels[:, 0]
             is_steady = float(np.percentile(tone, 80) - np.percentile(tone, 20)) < 3
             is_prominent = float(np.median(tone - levels[:, 1:].max(axis=1))) > 10
@@ -165,7 +165,7 @@ def _voiced(pcm: np.ndarray, rate: int, is_speech: np.ndarray) -> float:
     if not len(starts):
         return 1.0
     starts = starts[np.linspace(0, len(starts) - 1, min(_PITCH_FRAMES, len(starts))).astype(int)]
-    frames = pcm[starts[:, None] + np.arange(size)]
+    frames = sliding_window_view(pcm, size)[starts]
     spectra = np.fft.rfft(frames - frames.mean(axis=1, keepdims=True), 2 * size, axis=1)
     correlation = np.fft.irfft(np.square(np.abs(spectra)), axis=1)
     lags = np.arange(rate // _HIGHEST_PITCH, rate // _LOWEST_PITCH)

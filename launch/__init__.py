@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import gc
+import importlib.util
 import io
 import os
 import sys
+import threading
+from pathlib import Path
+from types import ModuleType
 
 COLLECTIONS = gc.get_threshold()
 """How often Python collects garbage, except during the start."""
@@ -44,3 +50,47 @@ def main() -> int:
     except KeyboardInterrupt:  # perhaps while modules are imported
         sys.stderr.write("\nstudio: interrupted\n")
         return 130
+
+
+def import_torch() -> None:
+    """Import torch (2.13) in two thirds of the time.
+
+    - Another thread loads its library for processors, while this one imports what does not need torch. Not beside a
+      library for GPUs, whose dependencies torch loads in an order of its own.
+    - A quarter of the import describes operators on tensors without data, for torch's compiler. The studio never
+      compiles; a compiler that is imported later imports the descriptions first.
+    """
+    found = importlib.util.find_spec("torch")
+    if "torch" in sys.modules or not (found and found.origin):
+        return
+    folder, suffix = Path(found.origin).parent / "lib", {"linux": "so", "darwin": "dylib"}.get(sys.platform)
+    has_gpu = any((folder / f"libtorch_{kind}.{suffix}").exists() for kind in ("cuda", "hip", "xpu"))
+
+    def load() -> None:
+        with contextlib.suppress(OSError):  # the import reports it
+            ctypes.CDLL(str(folder / f"libtorch_global_deps.{suffix}"), ctypes.RTLD_GLOBAL)  # as torch does
+            ctypes.CDLL(str(folder / f"libtorch_cpu.{suffix}"))
+
+    loading = threading.Thread(target=load)
+    if suffix and not has_gpu:
+        loading.start()
+    import studio.settings  # noqa: F401  # a fifth of what is imported before the engine starts
+
+    if loading.ident:
+        loading.join()
+    sys.modules[_BeforeCompiler.NEEDS] = ModuleType(_BeforeCompiler.NEEDS)
+    import torch
+
+    del sys.modules[_BeforeCompiler.NEEDS], vars(torch)[_BeforeCompiler.NEEDS.removeprefix("torch.")]
+    sys.meta_path.insert(0, _BeforeCompiler())
+
+
+class _BeforeCompiler:
+    """Imports what torch's compiler expects to be imported."""
+
+    NEEDS = "torch._meta_registrations"
+
+    def find_spec(self, name: str, *_: object) -> None:
+        if name in ("torch._dynamo", "torch._inductor") and self in sys.meta_path:
+            sys.meta_path.remove(self)
+            importlib.import_module(self.NEEDS)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from engine import EngineError
 from studio.errors import REFUSALS, SettingsError
+from studio.library.private_files import make_private_folder
 from studio.models.catalogue import CATALOGUE, in_catalogue
 from studio.models.model_choice import is_set, starting_model, write_choice
 from studio.models.model_list import ListedModel, fitting_path, list_models, model_json
@@ -121,7 +122,7 @@ async def _download(name: str) -> int:
 
 def _use(settings: Settings, name: str) -> None:
     path = fitting_path(settings, name, 0)
-    Path(settings.home).mkdir(0o700, parents=True, exist_ok=True)
+    make_private_folder(Path(settings.home))
     write_choice(settings.home, name if in_catalogue(name) else path)
     print(f"{name} is loaded at the next start. A running studio switches under Settings on its page.")
     if is_set(settings):

@@ -27,6 +27,7 @@ from studio import __version__
 from studio.engine_host import EngineHost, Reporter, StartEngine, engine_config, trim_heap_regularly
 from studio.errors import SettingsError
 from studio.library.disk_reserve import NO_ROOM
+from studio.library.private_files import make_private_folder
 from studio.models.catalogue import check_endpoint
 from studio.models.model_choice import StartingModel, starting_model
 from studio.public_port import PublicPort
@@ -129,15 +130,13 @@ def _create_app(host: EngineHost, settings: Settings, is_bare: bool = False) -> 
     from longform import extension as longform
     from longform.library.project_repository import ProjectLibrary
     from studio.api import install_api
-    from protocols.elevenlabs import eleven_protocol
-    from protocols.fish import fish_protocol
-    from protocols import wyoming
+    from protocols import elevenlabs, fish, wyoming
     from protocols.mcp import endpoint
     from studio.services import open_studio
     from studio.supervisor import end_tasks
 
     extensions = (
-        *(longform.register, fish_protocol.register, eleven_protocol.register),
+        *(longform.register, fish.register, elevenlabs.register),
         *(wyoming.register, endpoint.register),
     )
     studio = open_studio(settings, host, extensions, ProjectLibrary)
@@ -297,7 +296,7 @@ def _check_home(settings: Settings) -> None:
     disk is full: then the studio speaks without it."""
     home = Path(settings.home)
     try:
-        home.mkdir(0o700, parents=True, exist_ok=True)
+        make_private_folder(home)
         if not os.access(home, os.R_OK | os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, "the studio's user may not write there")
     except OSError as error:

@@ -9,9 +9,13 @@ import signal
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from launch import import_torch
+
 if os.environ.get("SPACES_ZERO_GPU"):
     os.environ.setdefault("MKL_DISABLE_FAST_MM", "1")  # MKL's cached buffers can hang in a fork
     import spaces  # replaces CUDA, which works only in the thread that imports it
+else:
+    import_torch()
 
 from engine import DirectEngine, EngineError
 from studio.engine_host import Reporter, StartEngine, engine_config

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from longform.voice_proposals import Role, roles_of
@@ -13,7 +14,8 @@ from manuscript.documents import TEXTS, Document, Passage, into_parts, read_docu
 from manuscript.parts import BY_LENGTH, PartSplitting, Section, chosen_sections, sections_of
 from manuscript.passages import MAX_SKIPPED, SURE, Column, NewCharacter
 from manuscript.untrusted import Cover
-from speechtext.script import with_tags
+from speechtext.language import guess_language
+from speechtext.script import TAG, with_tags
 from speechtext.tags import manner_tags
 from studio.library.names import KnownVoices
 
@@ -25,6 +27,8 @@ MEMORY_BYTES = 2 * 1024**3
 SMALL = 64 * 1024
 """Maximum bytes of text, or characters of items, of a document that is read in a thread: that takes a few
 milliseconds, while a process takes 0.2 s to start."""
+SAMPLE_TEXTS = 20
+"""Number of paragraphs or parts by which a language is guessed."""
 MAX_SAMPLE = 240
 """Maximum characters of a line that is listed with its character, so that it is read at a glance."""
 
@@ -70,6 +74,8 @@ class DocumentImport:
         else:
             document = read_document(self.source, self.kind, self.with_notes, self.columns, self.encoding)
         document = document if self.with_cover else replace(document, cover=None)
+        language = document.language or guessed_language(passage.text for passage in document.passages)
+        document = replace(document, language=language)
         return document if self.chapters is None else chosen_sections(document, self.chapters)
 
     async def read(self, queue: WorkQueue, caller: str, is_voice: KnownVoices) -> Document:
@@ -94,6 +100,11 @@ class DocumentImport:
         if self.is_small:
             return await queue.run(caller, _roles, self)
         return await queue.run_in_child(caller, MEMORY_BYTES, (Role, NewCharacter), _roles, self)
+
+
+def guessed_language(texts: Iterable[str]) -> str:
+    """The language of a text that names none, by its first paragraphs or parts; blank if uncertain."""
+    return guess_language(TAG.sub(" ", " ".join(islice(texts, SAMPLE_TEXTS)))) or ""
 
 
 def _preview(request: DocumentImport) -> tuple[Document, tuple[Section, ...]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-import os
 import re
 import shutil
 from collections.abc import Generator, Sequence
@@ -14,6 +13,7 @@ from dataclasses import dataclass, replace
 from email.utils import formatdate
 from pathlib import Path
 
+import jinja2
 from anyio import to_thread
 
 from audio.mastering import standard_of
@@ -24,8 +24,9 @@ from longform.tags import Tags
 from longform.timed_text import xml
 from longform.timeline import Timeline
 from manuscript.untrusted import Cover
+from studio import ASSETS
 from studio.errors import REFUSALS, LibraryUnavailable, NotFound
-from studio.library.private_files import make_private_folder, open_privately, unfinished
+from studio.library.private_files import make_private_folder, whole_file
 from studio.library.shares import Shares
 from studio.supervisor import end_tasks
 from studio.work import WorkQueue
@@ -35,12 +36,10 @@ log = logging.getLogger(__name__)
 PATIENCE = 5.0
 """Seconds that a request for a feed waits for missing files. Podcast apps give up after some ten seconds, and ask again
 within hours; the files are made meanwhile."""
+MOST_MADE = 16
+"""Number of feeds that are remembered."""
 EPISODE = re.compile(r"[0-9a-f]{32}\.mp3")
 """The name of an episode's file, so that no other file is sent, whatever separates folders on the system."""
-_NAMESPACES = (
-    'xmlns:itunes="http://www.itunes.com/dtds/podcast-1.0.dtd" xmlns:atom="http://www.w3.org/2005/Atom" '
-    'xmlns:podcast="https://podcastindex.org/namespace/1.0"'
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +49,10 @@ class Episode:
     id: str
     """The id of its first part."""
     path: Path
-    audio: Timeline
+    seconds: float
     tags: Tags
+    audio: Timeline | None
+    """None once all files of the feed are made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,8 @@ class Feed:
     project: Project
     tags: Tags
     episodes: Sequence[Episode]
+    is_made: bool = False
+    """Whether all of their files exist, and no others."""
 
 
 class Feeds:
@@ -72,6 +75,8 @@ class Feeds:
         self._making: dict[str, asyncio.Task[None]] = {}
         self._unwritten = dict[str, str]()
         """The reason why files of a project could not be written at the last try."""
+        self._made = dict[str, tuple[int, Feed]]()
+        """The last feeds whose files were all made, by project, each with the version of the project."""
         self.links = Shares(self._library.store, "feeds", "project")
         self.tidy()
 
@@ -93,12 +98,13 @@ class Feeds:
         take the feed as an empty one, and the errors of `WorkQueue.run`.
         """
         feed, files = await self._exports.run(caller, self._lay_out, project_id)
-        if files != {episode.path for episode in feed.episodes}:
+        if not feed.is_made:
             if project_id not in self._making:
                 task = self._making[project_id] = asyncio.create_task(self._make(feed))
                 task.add_done_callback(lambda _: self._making.pop(project_id))
             await asyncio.wait({self._making[project_id]}, timeout=PATIENCE)
-        episodes = [episode for episode in feed.episodes if episode.path.exists()]
+            files = await self._exports.run(caller, self._files, project_id)
+        episodes = [episode for episode in feed.episodes if episode.path in files]
         if len(episodes) < len(feed.episodes) and (problem := self._unwritten.get(project_id)):
             raise LibraryUnavailable(f"the episodes of this feed cannot be written: {problem}; the log says which")
         return replace(feed, episodes=episodes)
@@ -108,16 +114,28 @@ class Feeds:
         await end_tasks(*self._making.values())
 
     def _lay_out(self, project_id: str) -> tuple[Feed, set[Path]]:
-        """All episodes of a project, and the files that it has. Raises NotFound."""
+        """All episodes of a project, and the files that it has; what is made and has not changed is laid out once.
+        Raises NotFound."""
+        version, files = self._library.projects.version(project_id), self._files(project_id)
+        known = self._made.get(project_id)
+        if known and known[0] == version and files == {episode.path for episode in known[1].episodes}:
+            return known[1], files
         project = self._library.projects.get(project_id, None)
         try:
             timeline = self._service.timeline(project_id, None, partial=True)
         except NotFinished:
             timeline = Timeline((), 44_100, 0)
         tags = self._service.tags(project_id, None, timeline)
+        feed = Feed(project, tags, list(self._episodes(project, timeline, tags)))
+        if files == {episode.path for episode in feed.episodes}:
+            feed = replace(feed, episodes=[replace(one, audio=None) for one in feed.episodes], is_made=True)
+            self._made = dict([*self._made.items(), (project_id, (version, feed))][-MOST_MADE:])
+        return feed, files
+
+    def _files(self, project_id: str) -> set[Path]:
+        """Blocking."""
         folder = self._folder / project_id
-        files = set(folder.iterdir()) if folder.is_dir() else set()
-        return Feed(project, tags, list(self._episodes(project, timeline, tags))), files
+        return set(folder.iterdir()) if folder.is_dir() else set()
 
     def _episodes(self, project: Project, timeline: Timeline, book: Tags) -> Generator[Episode, None, None]:
         standard = standard_of(project.settings.loudness)
@@ -135,7 +153,7 @@ class Feeds:
             tags = replace(book, title=title, album=book.title, track=track, chapters=())
             key = repr((audio.fingerprint, standard, project.settings.bitrate, replace(tags, cover=None), cover))
             name = f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.mp3"
-            yield Episode(chapter.id, self.path(project.id, name), audio, tags)
+            yield Episode(chapter.id, self.path(project.id, name), audio.seconds(audio.samples), tags, audio)
 
     async def _make(self, feed: Feed) -> None:
         """Create the missing files one at a time, then remove those that no episode needs any more. It ends when the
@@ -165,22 +183,16 @@ class Feeds:
     def _written(self, project: Project, episode: Episode) -> Generator[bytes, None, None]:
         """Write an episode's file unless it exists; yields after each piece. Blocking. Raises OSError."""
         yield b""
-        if episode.path.exists():
+        if episode.path.exists() or episode.audio is None:
             return
         files = self._library.files
         mastering = yield from self._masterings.find(episode.audio, files, standard_of(project.settings.loudness))
         make_private_folder(self._folder)
         make_private_folder(episode.path.parent)
-        part = unfinished(episode.path)
-        try:
-            with open(part, "xb", opener=open_privately) as file:
-                for piece in encoded(episode.audio, files, "mp3", episode.tags, mastering, project.settings.bitrate):
-                    file.write(piece)
-                    yield b""
-                os.fsync(file.fileno())
-            part.replace(episode.path)
-        finally:
-            part.unlink(missing_ok=True)
+        with whole_file(episode.path) as file:
+            for piece in encoded(episode.audio, files, "mp3", episode.tags, mastering, project.settings.bitrate):
+                file.write(piece)
+                yield b""
 
 
 def _remove_others(folder: Path, needed: set[Path]) -> None:
@@ -196,32 +208,12 @@ def cover_name(cover: Cover | None) -> str:
 
 def write_rss(feed: Feed, address: str) -> str:
     """The feed in RSS 2.0; ``address``: of its folder, with a slash at the end. Raises OSError. Blocking."""
-    tags, cover, language = feed.tags, cover_name(feed.tags.cover), xml(feed.tags.language)
-    title, author = xml(tags.title), xml(tags.author)
-    lines = [
-        f'<?xml version="1.0" encoding="utf-8"?>\n<rss version="2.0" {_NAMESPACES}>\n<channel>',
-        f"<title>{title}</title><link>{xml(address)}feed.xml</link>",
-        f"<description>{title}{f', {author}' if author else ''}</description>",
-        f"<language>{language}</language>" if language else "",
-        f"<itunes:author>{author}</itunes:author>" if author else "",
-        f'<itunes:image href="{xml(address)}{cover}"/>' if cover else "",
-        f"<image><url>{xml(address)}{cover}</url><title>{title}</title><link>{xml(address)}feed.xml</link></image>"
-        if cover
-        else "",
-        '<itunes:category text="Arts"><itunes:category text="Books"/></itunes:category>',
-        "<itunes:explicit>false</itunes:explicit><itunes:type>serial</itunes:type>",
-        "<itunes:block>Yes</itunes:block><podcast:locked>yes</podcast:locked>",  # directories must not list it
-        f'<atom:link href="{xml(address)}feed.xml" rel="self" type="application/rss+xml"/>',
-    ]
-    made = 0.0
+    made, episodes = 0.0, list[tuple[Episode, int, str, int]]()
     for episode in feed.episodes:
-        file, seconds = episode.path.stat(), episode.audio.seconds(episode.audio.samples)
+        file, seconds = episode.path.stat(), episode.seconds
         made = max(made + 1, file.st_mtime)  # apps sort by this date, so no two are the same
-        assert episode.tags.track is not None
-        lines.append(
-            f'<item><title>{xml(episode.tags.title)}</title><guid isPermaLink="false">{xml(episode.id)}</guid>'
-            f'<enclosure url="{xml(address)}{episode.path.name}" length="{file.st_size}" type="audio/mpeg"/>'
-            f"<pubDate>{formatdate(made, usegmt=True)}</pubDate><itunes:duration>{round(seconds)}</itunes:duration>"
-            f"<itunes:episode>{episode.tags.track[0]}</itunes:episode></item>"
-        )
-    return "\n".join([*filter(None, lines), "</channel>\n</rss>\n"])
+        episodes.append((episode, file.st_size, formatdate(made, usegmt=True), round(seconds)))
+    environment = jinja2.Environment(trim_blocks=True, keep_trailing_newline=True)  # noqa: S701  (the filter escapes)
+    environment.filters["xml"] = xml
+    template = environment.from_string((ASSETS / "protocols" / "podcast.xml").read_text("utf-8"))
+    return template.render(book=feed.tags, cover=cover_name(feed.tags.cover), address=address, episodes=episodes)

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 
 from longform.cast_service import MOST_PROPOSED
 from longform.credits import Credits, check_texts, texts_of
-from longform.document_import import DocumentImport
+from longform.document_import import DocumentImport, guessed_language
 from longform.import_previews import ImportPreview, ImportPreviews
 from longform.library.project_records import NewPart, Part, PartChanges, Project, ProjectSettings
 from longform.library.project_repository import PartSelection, ProjectLibrary
@@ -20,9 +20,8 @@ from longform.timeline import Timeline, damaged, lay_out
 from longform.voice_proposals import ProjectVoices, Role, proposed_voices
 from longform.worker import ProjectWorker
 from manuscript.documents import Document, Passage
+from manuscript.encodings import without_controls
 from manuscript.passages import MAX_TITLE, PAUSE_WITHIN, SCENE_PAUSE, InvalidDocument
-from speechtext.language import guess_language
-from speechtext.script import TAG
 from studio.api.queued import change, look_up
 from studio.errors import DamagedAudio, InvalidRequest
 from studio.library.names import KnownVoices
@@ -30,13 +29,15 @@ from studio.work import WorkQueue
 
 _OF_PASSAGES = {field.name for field in fields(NewPart)} & {field.name for field in fields(Passage)}
 """The fields that a part has from its passage."""
-SAMPLE_PARTS = 20
-"""Number of parts by whose text a project's language is guessed."""
 
 
-def file_title(file_name: str) -> str:
-    """A title from the name of a file; blank if there is none."""
-    return " ".join(file_name.rpartition(".")[0].split())[:MAX_TITLE]
+def usual_title(document: Document, file_name: str) -> str:
+    """The title of a project that is given none: the document's own, else its file's name, else its first line."""
+    return (
+        document.title
+        or " ".join(without_controls(file_name.rpartition(".")[0]).split())[:MAX_TITLE]
+        or document.passages[0].text.splitlines()[0][:80]
+    )
 
 
 class NotFinished(InvalidRequest, code="project_not_finished", status=409):
@@ -73,7 +74,7 @@ class ProjectService:
     ) -> Project:
         """Read a document and create a project of its parts; ``start`` queues all of them.
 
-        A blank ``title`` means the document's own title, else its file name. Cancelling the call stops the reading, and
+        A blank ``title`` means `usual_title`. Cancelling the call stops the reading, and
         no project is created. Raises InvalidDocument, InvalidRequest, TooCostly, QueueFull, TooManyRequests, and
         UnknownVoice for a voice of the settings or the cast. A part may name an unknown voice: only that part fails,
         when it is generated.
@@ -156,7 +157,7 @@ class ProjectService:
     ) -> Project:
         ids = {character.name: character.id for character in document.cast}
         parts = [_new_part(passage, ids.get(passage.speaker), settings) for passage in document.passages]
-        title = title.strip() or document.title or file_title(request.file_name) or parts[0].text.splitlines()[0][:80]
+        title = title.strip() or usual_title(document, request.file_name)
         settings = replace(
             settings,
             author=settings.author or document.author,
@@ -298,17 +299,11 @@ class ProjectService:
             author=project.settings.author,
             narrator=project.settings.narrator,
             year=project.settings.year,
-            language=project.settings.language or _guessed_language(timeline),
+            language=project.settings.language or guessed_language(placed.part.text for placed in timeline.placed),
             genre="Podcast" if project.settings.loudness == "podcast" else "Audiobook",
             cover=self._projects.cover(project_id, owner_filter),
             chapters=tuple((title, seconds(start), seconds(end)) for title, start, end in timeline.chapters),
         )
-
-
-def _guessed_language(timeline: Timeline) -> str:
-    """The language guessed from the first parts; blank if uncertain."""
-    texts = (placed.part.text for placed in timeline.placed[:SAMPLE_PARTS])
-    return guess_language(TAG.sub(" ", " ".join(texts))) or ""
 
 
 def _new_part(passage: Passage, character: str | None, settings: ProjectSettings) -> NewPart:

@@ -93,7 +93,8 @@ def proposed_voices(
                 neighbours[chosen[name]] += count
 
         def cost(voice: Voice, neighbours: Counter[str] = neighbours, gender: str = gender) -> tuple[int, int, bool]:
-            return neighbours[voice.slug], uses[voice.slug], voice.gender != gender
+            is_other = voice.gender != gender if gender else not voice.gender  # often a clone of somebody, not a role
+            return neighbours[voice.slug], uses[voice.slug], is_other
 
         best = min(candidates or pool, key=cost, default=None)
         if best is not None:

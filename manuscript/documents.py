@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any, TypeVar
 
 from manuscript.docx import read_docx
-from manuscript.encodings import NAMES, encoding_named, encoding_of
+from manuscript.encodings import NAMES, encoding_named, encoding_of, without_controls
 from manuscript.epub import read_epub
 from manuscript.headings import join_headings, read_lone_numbers
 from manuscript.note_marks import with_initials
@@ -21,6 +22,7 @@ from speechtext.language import LANGUAGE_TAG
 
 __all__ = ["KINDS", "MAX_FILE", "TEXTS", "Document", "Passage", "into_parts", "kind_of", "read_document"]
 
+T = TypeVar("T", Document, Passage)
 _ZIP = b"PK\x03\x04"
 _KINDS = {"pdf": "a PDF", "epub": "an EPUB", "docx": "a Word document"}
 _OTHERS = (
@@ -76,7 +78,8 @@ def read_document(
     check_signature(data, kind)
     is_chosen = bool(encoding.strip())
     encoding = _chosen_encoding(encoding, kind) if is_chosen else encoding_of(data) if kind in TEXTS else ""
-    document = replace(_read(_unicode(data, encoding), kind, with_notes, columns), encoding=encoding)
+    document = _clean(replace(_read(_unicode(data, encoding), kind, with_notes, columns), encoding=encoding))
+    document = replace(document, passages=tuple(map(_clean, document.passages)))
     if encoding and not is_chosen:
         note = f"The text is read as {NAMES[encoding]}; if its letters are wrong, choose its encoding."
         document = replace(document, skipped=(note, *document.skipped))
@@ -118,6 +121,13 @@ def _unicode(data: bytes, encoding: str) -> bytes:
         raise InvalidDocument(
             f"line {line} is not {NAMES.get(encoding, encoding)}; choose another encoding", "encoding"
         ) from None
+
+
+def _clean(item: T) -> T:
+    """A document, without its passages, or a passage, without control characters in its texts."""
+    texts = {field.name: value for field in fields(item) if isinstance(value := getattr(item, field.name), str)}
+    changed: dict[str, Any] = {name: without_controls(text) for name, text in texts.items() if not text.isprintable()}
+    return replace(item, **changed) if changed else item
 
 
 def _read(data: bytes, kind: str, with_notes: bool, columns: Mapping[str, str] | None) -> Document:

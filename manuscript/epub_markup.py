@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from html.parser import HTMLParser
 from pathlib import Path
 
+from manuscript.encodings import without_controls
+
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -28,7 +30,6 @@ _KNOWN = frozenset((
     "big5", "big5hkscs", "euc_kr", "cp949",
 ))  # fmt: skip
 _AS_BROWSERS = {"iso8859-1": "cp1252", "ascii": "cp1252", "iso8859-9": "cp1254", "gb2312": "gb18030"}
-_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 _WORDS = json.loads(Path(__file__).with_name("page-kinds.json").read_text("utf-8"))
 FRONT_MATTER: Mapping[str, str] = _WORDS["front_matter"]
@@ -63,8 +64,8 @@ _RIGHTS = re.compile(
 
 
 def page_text(data: bytes) -> str:
-    """Decode a page, even if it declares the wrong encoding; control characters become spaces."""
-    return _CONTROLS.sub(" ", _decoded(data))
+    """Decode a page, even if it declares the wrong encoding, without control characters."""
+    return without_controls(_decoded(data))
 
 
 def _decoded(data: bytes) -> str:

@@ -5,6 +5,7 @@ In a document it joins headings in a row, and tells numbers on their own that ar
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import unicodedata
@@ -60,19 +61,24 @@ def _words(kinds: list[str], cardinals: list[str], ordinals: list[str], articles
 
 _LANGUAGES = [_words(**language) for language in _WORDS["languages"].values()]
 _GAP = r"(?:\s*+(?=\d)|\s++)"
-_NUMBERED = re.compile(
-    "(?:"
-    + "|".join((
+
+
+@functools.cache
+def _numbered() -> re.Pattern[str]:
+    """Compiled on first use, which takes longer than all other patterns together.
+
+    Not before a colon and a figure, as in the name of a verse of the Bible.
+    """
+    choices = (
         # Words of a chapter stand beside numbers in any language, which keeps the pattern short.
         rf"(?:{_CHAPTER}){_GAP}(?:{_FIGURE}|{'|'.join(words.numbers for words in _LANGUAGES)})",
         *(rf"(?:{words.kinds}){_GAP}(?:{_FIGURE}|{words.numbers})" for words in _LANGUAGES),
         rf"\d{{1,3}}(?:\.\s+|-[^\W\d_]{{0,3}}\s*)(?:{_CHAPTER}|{'|'.join(words.kinds for words in _LANGUAGES)})",
         *(rf"{words.article}(?:{words.ordinals})\s+(?:{_CHAPTER}|{words.kinds})" for words in _LANGUAGES),
-    ))
-    + r")(?!\w|:\d)",
-    re.IGNORECASE,
-)  # fmt: skip
-"""Not before a colon and a figure, as in the name of a verse of the Bible."""
+    )
+    return re.compile(rf"(?:{'|'.join(choices)})(?!\w|:\d)", re.IGNORECASE)
+
+
 _IS_CHAPTER = re.compile(rf"(?:^|[\s-])(?:{_CHAPTER})(?=[\s\d]|$)", re.IGNORECASE)
 _STARTS_ALONE = re.compile(rf"(?:{_ALONE})(?P<end>[.:]?$|\s*[:.—–-]\s+)", re.IGNORECASE)
 _COUNTED = "一二三四五六七八九十百千零〇两兩壹贰貳叁參肆伍陆陸柒捌玖拾佰廿卅"
@@ -122,7 +128,7 @@ def is_heading(line: str) -> bool:
     folded = _folded(line)
     if alone := _STARTS_ALONE.match(folded):
         return _is_title(folded[alone.end() :], True) if alone["end"].strip() and alone.end() < len(folded) else True
-    numbered = _NUMBERED.match(folded)
+    numbered = _numbered().match(folded)
     if not numbered:
         return False
     rest = folded[numbered.end() :]
@@ -144,8 +150,8 @@ def is_bare_heading(line: str) -> bool:
     if far_east := _FAR_EAST.match(line):
         return not line[far_east.end() :].strip(" \u3000：:")
     folded = _folded(line)
-    match = _NUMBERED.match(folded)
-    while match and (following := _NUMBERED.match(rest := folded[match.end() :].lstrip(", ."))):
+    match = _numbered().match(folded)
+    while match and (following := _numbered().match(rest := folded[match.end() :].lstrip(", ."))):
         folded, match = rest, following
     return match is not None and _BARE_END.match(folded, match.end()) is not None
 
@@ -184,7 +190,7 @@ def _may_follow(rest: str, is_chapter: bool) -> bool:
     """Whether the text after a heading's number is empty, a stop, or a title that is not a sentence."""
     if _BARE_END.fullmatch(rest):
         return True
-    if match := _NUMBERED.match(rest.lstrip(", .")):  # Part 1, Chapter 2
+    if match := _numbered().match(rest.lstrip(", .")):  # Part 1, Chapter 2
         return _may_follow(rest.lstrip(", .")[match.end() :], is_chapter)
     if _IN_WHICH.match(rest):
         return is_chapter and not rest.endswith((".", ",", ";"))

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
-from math import ceil
 
 import numpy as np
 from fastapi import Request
@@ -22,6 +20,7 @@ from studio.library.checks import MAX_SAMPLES
 from studio.library.client_files import Upload
 from studio.library.names import MAX_NAME, RESERVED, fold
 from studio.services import Studio
+from studio.voices.recordings import split_recording
 from studio.work import write
 
 _REFUSED = re.compile(r"[/\\@\x00-\x1f]+")
@@ -109,15 +108,13 @@ class ClientVoices:
         Raises InvalidClip, and the errors of the queue.
         """
         engine, clips = self.studio.speech.host.engine(), self.studio.clips
-        _, seconds = await clips.levels(caller, data, self.files)
+        levels, seconds = await clips.levels(caller, data, self.files)
         if seconds > LONGEST_ALIGNED or engine.info.cannot_align:
             raise InvalidClip(_TOO_LONG, self.files)
-        count = ceil(seconds / MAX_SECONDS)
-        edges = [seconds * number / count for number in range(count + 1)]
         codes: list[np.ndarray] = []
         async with self.studio.speech.queues.encodings.turn(caller):
             try:
-                for start, end in pairwise(edges):
+                for start, end in split_recording(levels, seconds, self.files):
                     clip = await clips.decode(caller, data, replace(cut, start=start, end=end), self.files)
                     codes.append((await engine.encode_reference(clip.pcm, clip.sample_rate, text)).codes)
                 times = await engine.align(text, np.concatenate(codes, axis=1))

@@ -20,15 +20,15 @@ from studio.speech.word_times import Spoken
 
 @dataclass(frozen=True, slots=True)
 class LivePiece:
-    """Bytes of the file, and the sentence to which they belong; the file's last bytes have none."""
+    """Bytes of the file, and the sentence to which they belong; the file's last bytes have none: it is blank."""
 
     audio: bytes
-    sentence: str | None = None
+    sentence: str = ""
     number: int = 0
     start: float = 0.0
     """Where the sentence begins in the file, in seconds."""
     spoken: Spoken | None = None
-    """After the last bytes of a sentence, if times are requested: its times, from its own start."""
+    """After the last bytes of a sentence, if times are requested: its times, from its own start, without audio."""
 
 
 class LiveSpeech:
@@ -87,12 +87,8 @@ class LiveSpeech:
         if self._encoding is None:
             file = OutputFile(request.format, request.sample_rate, bit_rate=request.bit_rate)
             self._encoding = Encoding(file, self.rate)
-        remainder = b""
-        async for chunk in speech.body:
-            samples = remainder + chunk
-            size = len(samples) - len(samples) % 2
-            remainder = samples[size:]
-            if audio := await self._encoding.write(floats(samples[:size])):
+        async for samples in speech.body:
+            if audio := await self._encoding.write(floats(samples)):
                 yield audio
 
 

@@ -15,8 +15,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from asyncio import IncompleteReadError, StreamReader, StreamWriter
-from contextlib import aclosing
+from collections import Counter
+from contextlib import aclosing, closing, suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -34,6 +36,7 @@ from studio.api.body import as_model, parse_object
 from studio.api.error_responses import ApiError, describe
 from studio.api.field_types import NO_BOOLEAN, Whole
 from studio.api.middleware import SEND_SECONDS
+from studio.api.sessions import surplus
 from studio.api.text_socket import FIRST_SECONDS, IDLE_SECONDS, WrittenText
 from studio.errors import REFUSALS, InvalidRequest, TooCostly, TooManyRequests
 from studio.library import Voice
@@ -54,7 +57,8 @@ RECOGNISED = (
 )  # fmt: skip
 """Languages that Whisper's models transcribe well; a client may send others."""
 MAX_CONNECTIONS = 64
-"""Maximum clients at once, half of them from one address; each may hold a recording of 4 MiB."""
+"""Maximum clients at once, each of which may hold a recording of 4 MiB: one more ends an idle one; half of them may be
+busy from one address."""
 MAX_BLOCK = 256 * 1024
 """Maximum bytes of a line, of the data and of the audio of an event: room for the longest text with every character
 escaped, and for two seconds of audio, of which clients send less than a tenth at once."""
@@ -73,8 +77,7 @@ class WyomingServer:
 
     def __init__(self, studio: Studio, host: str, port: int) -> None:
         self._studio, self._host, self._port = studio, host, port
-        self._connections: dict[asyncio.Task[None], str] = {}
-        """The address of each client."""
+        self._connections: dict[asyncio.Task[None], WyomingConnection] = {}
         self.watch = HealthCheck("wyoming")
 
     async def serve(self) -> None:
@@ -88,19 +91,18 @@ class WyomingServer:
             await end_tasks(*self._connections)
 
     def _connected(self, reader: StreamReader, writer: StreamWriter) -> None:
-        address = str((writer.get_extra_info("peername") or ("",))[0])
-        share = MAX_CONNECTIONS // 2
-        if len(self._connections) >= MAX_CONNECTIONS:
-            problem = f"{MAX_CONNECTIONS} clients are connected; try again later"
-        elif list(self._connections.values()).count(address) >= share:
-            problem = f"{share} clients are connected from your address; close some of them"
-        else:
-            task = asyncio.create_task(WyomingConnection(self._studio, reader, writer).serve())
-            self._connections[task] = address
-            task.add_done_callback(self._connections.pop)
-            return
-        writer.write(Event("error", {"text": problem, "code": TooManyRequests.code}).as_bytes())
-        writer.close()
+        new = WyomingConnection(self._studio, reader, writer)
+        task = asyncio.create_task(new.serve())
+        self._connections[task] = new
+        task.add_done_callback(lambda _: self._connections.pop(task, None))
+        idle = [(each.caller, each.used, task) for task, each in self._connections.items() if each.is_idle]
+        ended = surplus(idle, MAX_CONNECTIONS - (len(self._connections) - len(idle)))
+        busy = Counter(each.caller for each in self._connections.values() if not each.is_idle)
+        if busy[new.caller] >= MAX_CONNECTIONS // 2 and task not in ended:
+            ended.append(task)
+        for each in ended:
+            self._connections.pop(each).end()
+            each.cancel()
 
 
 def register(studio: Studio) -> None:
@@ -117,7 +119,11 @@ class WyomingConnection:
     def __init__(self, studio: Studio, reader: StreamReader, writer: StreamWriter) -> None:
         self._studio, self._service = studio, studio.speech
         self._reader, self._writer = reader, writer
-        self._caller = f"address {(writer.get_extra_info('peername') or ('unknown',))[0]}"
+        self.caller = f"address {(writer.get_extra_info('peername') or ('unknown',))[0]}"
+        self.used = time.monotonic()
+        """When the last event came."""
+        self._is_reading = self._is_silent = True
+        """Whether the next event is awaited; whether the next text is."""
         self._texts: asyncio.Queue[tuple[LiveSpeech, bool]] = asyncio.Queue()
         """Texts to speak, each with whether it is spoken while it is written."""
         self._writing: WrittenText | None = None
@@ -127,17 +133,24 @@ class WyomingConnection:
 
     async def serve(self) -> None:
         """Run until the client leaves, is silent for too long, or makes an error."""
-        try:
+        with closing(self._writer), suppress(TimeoutError, OSError):  # once the client receives no longer
             try:
                 await first_of(self._read(), self._speak())
             except (ApiError, *REFUSALS, EngineError) as error:
                 refusal = describe(error)
                 await self._send("error", text=refusal.message, code=refusal.code or str(refusal.status))
                 await self._drain()
-        except (TimeoutError, OSError):
-            pass  # the client no longer receives
-        finally:
-            self._writer.close()
+
+    @property
+    def is_idle(self) -> bool:
+        is_waiting = self._is_reading and self._is_silent and self._texts.empty()
+        return is_waiting and self._writing is self._recording is None
+
+    def end(self) -> None:
+        """Say why an idle connection ends."""
+        problem = f"{MAX_CONNECTIONS} clients are connected, the maximum, and this one is idle; connect when it speaks"
+        self._writer.write(Event("error", {"text": problem, "code": TooManyRequests.code}).as_bytes())
+        self._writer.close()
 
     async def _drain(self) -> None:
         """Discard what the client still sends: closing at once could lose the error on its way."""
@@ -148,12 +161,13 @@ class WyomingConnection:
 
     async def _read(self) -> None:
         while True:
-            event = None
+            event, self._is_reading = None, True
             with anyio.move_on_after(self._seconds):
                 event = await read_event(self._reader)
+            self._is_reading = False
             if event is None:
                 return
-            self._seconds = IDLE_SECONDS
+            self._seconds, self.used = IDLE_SECONDS, time.monotonic()
             await self._take(event)
             await asyncio.sleep(0)  # let other tasks run even if many events have arrived
 
@@ -199,8 +213,8 @@ class WyomingConnection:
 
     async def _listed(self) -> list[Voice]:
         """The library's voices and the model's own."""
-        voices = self._service.voices.seen_by(self._caller)
-        listed = await self._service.queues.lists.run(self._caller, lambda: voices.listed)
+        voices = self._service.voices.seen_by(self.caller)
+        listed = await self._service.queues.lists.run(self.caller, lambda: voices.listed)
         return [voice for voice in listed if voice is not RANDOM_VOICE]
 
     async def _begin(self, fields: _Fields, is_written: bool) -> WrittenText:
@@ -212,7 +226,7 @@ class WyomingConnection:
         voice = fields.voice or _Voice()
         name = voice.name or await self._first_in(voice.language or "")
         if name:  # reports an unknown voice before there is text
-            await to_thread.run_sync(self._service.voices.seen_by(self._caller).find, name)
+            await to_thread.run_sync(self._service.voices.seen_by(self.caller).find, name)
         # With keys, nobody could see the takes of a caller without one.
         keeps = not self._studio.settings.api_keys
 
@@ -220,7 +234,7 @@ class WyomingConnection:
             # One rate for the whole text: clients take the first as that of all audio.
             return SpeechRequest(sentence, name or None, format="pcm", sample_rate=speech.rate, store=keeps)
 
-        speech = LiveSpeech(self._service, request_for, None, new_request_id(), self._caller, is_timed=False)
+        speech = LiveSpeech(self._service, request_for, None, new_request_id(), self.caller, is_timed=False)
         self._texts.put_nowait((speech, is_written))
         return speech.text
 
@@ -250,12 +264,14 @@ class WyomingConnection:
             clip, self._recording = self._recording.clip(), None
             heard = Transcription("", self._language)
             if clip.pcm.size:
-                heard = await transcriber.transcribe(clip, self._caller, self._language)
+                heard = await transcriber.transcribe(clip, self.caller, self._language)
             await self._send("transcript", text=heard.text, language=heard.language)
 
     async def _speak(self) -> None:
         while True:
+            self._is_silent = True
             speech, is_written = await self._texts.get()
+            self._is_silent = False
             form: dict[str, Any] = {"rate": speech.rate, "width": WIDTH, "channels": 1, "timestamp": 0}
             size = 0
             async with aclosing(speech.pieces()) as pieces:

@@ -66,8 +66,8 @@ class Phrases:
         """Markup without scripts, in every language; {{language}} becomes the language's tag."""
 
         def filled(phrases: dict[str, Phrase], language: str) -> str:
-            texts = {key: text for key, text in phrases.items() if isinstance(text, str)} | {"language": language}
-            return re.sub(_MARKED.pattern.decode(), lambda match: texts.get(match[1], match[0]), markup)
+            texts, marks = phrases | {"language": language}, _MARKED.pattern.decode()
+            return re.sub(marks, lambda mark: text if isinstance(text := texts.get(mark[1]), str) else mark[0], markup)
 
         return {language: filled(phrases, language) for language, phrases in self.texts.items()}
 

@@ -247,8 +247,8 @@ class WorkQueue:
             await run_uninterrupted(pieces.close)
 
 
-PLACE: ContextVar[tuple[WorkQueue, str] | None] = ContextVar("PLACE", default=None)
-"""The queue of writes, and the caller of the request that is being answered; None for the studio's own work."""
+PLACE: ContextVar[tuple[WorkQueues, str] | None] = ContextVar("PLACE", default=None)
+"""The queues, and the caller of the request that is answered or has begun this work; None for the studio's own work."""
 _WRITERS = RunVar[CapacityLimiter]("_WRITERS")
 _WRITERS_AT_ONCE = 4
 """Only one writes at a time; the others have their work prepared."""
@@ -476,8 +476,7 @@ async def write(function: Callable[..., Result], *values: Any, patient: bool = F
     the threads of all others free. A request's writes are in the queue of writes, unless they are ``patient``, because
     a refusal would lose earlier work. Raises QueueFull, TooManyRequests."""
     if (place := PLACE.get()) is not None and not patient:
-        async with place[0].turn(place[1]) as turn:
-            return await turn.run(function, *values)
+        return await place[0].writes.run(place[1], function, *values)
     try:
         threads = _WRITERS.get()
     except LookupError:

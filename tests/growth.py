@@ -59,7 +59,7 @@ def cost(work: Work, text: str) -> float:
 def check(work: Work, make: Callable[[int], str], size: int) -> None:
     """Makes the input larger until there is something to measure."""
     while (once := cost(work, make(size))) < LEAST and size < LARGEST:
-        size *= 4
+        size *= 2
     measurements = []
     for length in (size, 2 * size):  # a jump, as when memory no longer fits a cache, affects only one of them
         for attempt in range(TRIES):

@@ -46,6 +46,8 @@ def _socket(path: Path) -> None:
         os.chdir(here)
 
 
+NO_FILES = ("a pipe", "a folder", "a socket", "an endless device", "a link to itself")
+"""Kinds that every file is checked for in one place: each file, and each way to name one, is one or two of them."""
 KINDS: dict[str, Callable[[Path], object]] = {
     "a pipe": os.mkfifo,
     "a folder": Path.mkdir,
@@ -117,12 +119,22 @@ def _two_ggufs(folder: Path) -> Path:
     return folder
 
 
+def _kinds(number: int) -> list[str]:
+    """Those for the file of this number: a pipe, another that is no file, and all others."""
+    odd = {NO_FILES[0], NO_FILES[1 + number % (len(NO_FILES) - 1)]}
+    return [kind for kind in KINDS if kind in odd or kind not in NO_FILES]
+
+
 HEADER = struct.pack("<Q", 2**62) + b"{}"
 HOSTILE: dict[str, Hostile] = {
-    **{f"{kind} as {name}": partial(_replaced, name, kind) for name in FILES for kind in KINDS},
-    **{f"only {kind} as x.gguf": partial(_only, "x.gguf", kind) for kind in KINDS},
-    **{f"{kind} named tune.safetensors": partial(_named, "tune.safetensors", kind) for kind in KINDS},
-    **{f"{kind} named step_500.pth": partial(_named, "step_500.pth", kind) for kind in KINDS},
+    **{
+        f"{kind} as {name}": partial(_replaced, name, kind)
+        for number, name in enumerate(FILES)
+        for kind in _kinds(number)
+    },
+    **{f"only {kind} as x.gguf": partial(_only, "x.gguf", kind) for kind in _kinds(0)},
+    **{f"{kind} named tune.safetensors": partial(_named, "tune.safetensors", kind) for kind in _kinds(1)},
+    **{f"{kind} named step_500.pth": partial(_named, "step_500.pth", kind) for kind in _kinds(2)},
     **{
         f"{share:.0%} of {name}": partial(_cut, name, share)
         for name in ("config.json", "model.safetensors", "codec.pth", "tokenizer.json")

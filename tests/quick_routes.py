@@ -1,7 +1,7 @@
 """A cache for FastAPI: a test's studio has the same routes as the previous test's.
 
-The routes stay the same: parameters are read once for all closures and bound methods with the same code and defaults.
-Reading them every time would take half the time of a short test.
+The routes stay the same: each path is compiled once, and parameters are read once for all closures and bound methods
+with the same code and defaults. Reading them every time would take half the time of a short test.
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Hashable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import fastapi.routing
+import starlette.routing
 from fastapi.dependencies import models, utils
 from fastapi.dependencies.models import Dependant
 
@@ -19,25 +21,37 @@ KINDS = "_is_gen_callable_cached", "_is_async_gen_callable_cached", "_is_corouti
 LISTS = "path_params", "query_params", "header_params", "cookie_params", "body_params", "dependencies"
 
 
+class Codes:
+    """Keys of functions, equal for those with the same parameters."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, object] = {}  # objects compared by identity must not be freed
+        self._methods: dict[object, Hashable] = {}  # by function: those of routes are the same in every studio
+
+    def of(self, call: Any) -> Hashable:
+        """The key; None for anything but a function."""
+        function, is_method = getattr(call, "__func__", call), inspect.ismethod(call)
+        if not inspect.isfunction(function):
+            return None
+        if is_method and function in self._methods:
+            return self._methods[function]
+        inner = getattr(function, "__wrapped__", None)
+        if inner is not None and (inner := self.of(inner)) is None:
+            return None
+        defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+        self._kept.update((id(default), default) for default in defaults)
+        key = function.__code__, is_method, *map(id, defaults), inner
+        if is_method:
+            self._methods[function] = key
+        return key
+
+
 def hasten() -> None:
     """Cache FastAPI's analysis of functions in this process."""
     plain_dependant, plain_signature = utils.get_dependant, utils._get_signature
     dependants: dict[Hashable, Dependant] = {}
     signatures: dict[Hashable, inspect.Signature] = {}
-    kept: dict[int, object] = {}  # objects compared by identity must not be freed
-
-    def code_of(call: Any) -> Hashable:
-        """A key shared by functions with the same parameters; None for anything but a function."""
-        key: list[Hashable] = []
-        while call is not None:
-            function = getattr(call, "__func__", call)
-            if not inspect.isfunction(function):
-                return None
-            defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
-            kept.update((id(default), default) for default in defaults)
-            key += [function.__code__, inspect.ismethod(call), *map(id, defaults)]
-            call = getattr(function, "__wrapped__", None)
-        return tuple(key)
+    code_of = Codes().of
 
     def dependant(*, call: Callable[..., Any], **how: Any) -> Dependant:
         code = code_of(call)
@@ -74,5 +88,6 @@ def hasten() -> None:
 
     for name in KINDS:
         setattr(models, name, kind_by_code(getattr(models, name)))
+    starlette.routing.compile_path = fastapi.routing.compile_path = cache(starlette.routing.compile_path)
     utils.get_dependant = fastapi.routing.get_dependant = dependant
     utils._get_signature = signature

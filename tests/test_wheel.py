@@ -82,32 +82,32 @@ for arguments in ["--version"], ["--help"], ["voices", "list"]:
         runpy.run_path(command, run_name="__main__")
     except SystemExit as end:
         assert not end.code, arguments
+
+import engine, studio.settings
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from studio.api.openapi import install_docs_page
+app = FastAPI()
+install_docs_page(app, "")
+client = TestClient(app)
+print(engine.__file__, studio.settings.Settings().model)
+print([client.get(path).status_code for path in ("/docs", "/docs/icon.svg", "/docs/swagger-ui.css")])
 """
 """Separate processes would repeat the same imports."""
 
 
-def test_installed_wheel_speaks_and_has_the_command(installed: Path, tmp_path: Path) -> None:
+def test_installed_wheel_speaks_and_has_the_command_its_own_files_and_the_docs_page(
+    installed: Path, tmp_path: Path
+) -> None:
     environment = os.environ | {"PYTHONPATH": str(installed), "STUDIO_HOME": str(tmp_path / "home")}
     options = {"cwd": tmp_path, "env": environment}
     command = installed / "bin" / "fish-voice-studio"
     Library(tmp_path / "home")
-    version, _, others = run(sys.executable, "-c", COMMANDS, command, **options).partition("\n")
-    assert version == studio.__version__ and "STUDIO_HOME" in others
+    version, *others, where, statuses = run(sys.executable, "-c", COMMANDS, command, **options).splitlines()
+    assert version == studio.__version__ and "STUDIO_HOME" in "".join(others)
+    assert where.count(str(installed)) == 2 and statuses == "[200, 200, 200]"
     run(sys.executable, ROOT / "examples" / "stream_to_file.py", "Hello there.", "a.wav", **options)
     assert soundfile.info(tmp_path / "a.wav").duration > 0.5
-
-
-def test_installed_wheel_uses_its_own_files_and_serves_the_docs_page(installed: Path, tmp_path: Path) -> None:
-    program = (
-        "import engine, studio.settings as s; print(engine.__file__, s.Settings().model); "
-        "from fastapi import FastAPI; from fastapi.testclient import TestClient; "
-        "from studio.api.openapi import install_docs_page; app = FastAPI(); install_docs_page(app, ''); "
-        "client = TestClient(app); paths = '/docs', '/docs/icon.svg', '/docs/swagger-ui.css'; "
-        "print([client.get(path).status_code for path in paths])"
-    )
-    environment = os.environ | {"PYTHONPATH": str(installed)}
-    where, statuses = run(sys.executable, "-c", program, cwd=tmp_path, env=environment).splitlines()
-    assert where.count(str(installed)) == 2 and statuses == "[200, 200, 200]"
 
 
 def test_the_compose_file_has_a_service_for_a_cpu_and_one_for_nvidia() -> None:

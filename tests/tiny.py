@@ -17,6 +17,10 @@ from safetensors.torch import load_file, save_file
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from torch import Tensor
 
+from tests import quick_codec
+
+quick_codec.hasten()
+
 Nesting = Literal["plain", "generator", "state_dict", "prefix"]
 
 CONTROL_TOKENS = (

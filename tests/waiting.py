@@ -7,16 +7,17 @@ from collections.abc import Callable
 from typing import TypeVar
 
 State = TypeVar("State")
-PAUSE = 0.01
-"""Seconds between two checks: constant checking takes processor time from the awaited work."""
+PAUSE, LONGEST_PAUSE = 0.01, 0.05
+"""Seconds between two checks, which grow with the wait: checking takes processor time from the awaited work."""
 
 
 def wait_until(holds: Callable[[State], object], look: Callable[[], State], seconds: float = 60.0) -> State:
     """The state that ``look`` returns, as soon as it ``holds``; fails with the last one at the deadline."""
-    deadline = time.monotonic() + seconds
+    began = time.monotonic()
     while not holds(state := look()):
-        assert time.monotonic() < deadline, f"still {state}"
-        time.sleep(PAUSE)
+        waited = time.monotonic() - began
+        assert waited < seconds, f"still {state}"
+        time.sleep(min(max(PAUSE, waited / 10), LONGEST_PAUSE))
     return state
 
 

@@ -171,6 +171,7 @@ class Studio {
   /** Create the areas' modules; their `open` and `close` are called when an area is shown and left. */
   async #openAreas() {
     const { areas, fields } = this;
+    const voice = () => (fields.values.source === "clip" ? undefined : fields.values.voice);
     const { newVoice, voices, ownClip, keepVoice } = await openVoiceAreas(this, rendered);
     voices.addEventListener("changed", () => this.cast.refresh());
     newVoice.addEventListener("saved", () => this.cast.refresh());
@@ -181,7 +182,7 @@ class Studio {
     this.takeActions = new TakeActions(this);
     for (const list of [this.list, this.history]) this.takeActions.serve(list);
     if (this.readAlong) new SentenceRegeneration(this).serve(this.readAlong);
-    const longform = (this.longform = new LongForm(await rendered("#area-longform"), this.nowPlaying));
+    const longform = (this.longform = new LongForm(await rendered("#area-longform"), this.nowPlaying, voice));
     this.compare = new Compare(await rendered("#area-compare"), this);
     const queue = new Queue(await rendered("#area-queue"));
     const settings = new Settings(await rendered("#area-settings"), this.preferences);
@@ -197,7 +198,7 @@ class Studio {
     };
     const describing = new Describing(await rendered("#describe"), this);
     for (const place of [this.list, this.compare, describing]) place.addEventListener("keepVoice", ({ detail }) => this.errorCard.attempt(() => keepVoice(detail.take)));
-    openDictionaries(() => (fields.values.source === "clip" ? undefined : fields.values.voice), this.playButtons);
+    openDictionaries(voice, this.playButtons);
     this.#listenToCompare();
     this.#listenToHistory();
     this.#listenToApi(new Api(await rendered("#area-api"), () => this.request(fields.values)));

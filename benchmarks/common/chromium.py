@@ -18,9 +18,9 @@ class NoChromium(Exception):
     """No browser was found; the message says how to get one."""
 
 
-def find() -> str:
-    """Path of a Chromium that starts. Raises NoChromium."""
-    for name in NAMES:
+def find(*preferred: str) -> str:
+    """Path of a Chromium that starts, one of these names if there is one. Raises NoChromium."""
+    for name in (*preferred, *NAMES):
         program = shutil.which(name) or shutil.which(name, path=os.defpath)
         if program and _starts(program):
             return program

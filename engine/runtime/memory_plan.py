@@ -151,6 +151,7 @@ def prefix_cache_bytes(prefix_bytes: int | None, size: EngineSize) -> int:
     return PREFIX_CACHE_BYTES_COMPACT if size.compact else PREFIX_CACHE_BYTES
 
 
+@functools.lru_cache(maxsize=512)
 def plan_memory(
     config: ModelConfig,
     codec: CodecConfig,
@@ -161,7 +162,7 @@ def plan_memory(
     twelve_bits: TwelveBits = "none",
     on_gpu: bool = True,
 ) -> MemoryPlan:
-    """The plan of an engine of this size, on one device.
+    """The plan of an engine of this size, on one device; kept, as the list of models needs a hundred of them each time.
 
     prefix_bytes: for known voices; None: the size's default. codec_graphs: the precision of the codec's fused decoder,
     None where plain torch decodes. twelve_bits: which weights have a second copy in twelve bits.
@@ -274,6 +275,7 @@ class FrameCost:
     """Additions and multiplications of floating-point numbers."""
 
 
+@functools.lru_cache(maxsize=64)
 def frame_cost(config: ModelConfig, codec: CodecConfig, dtype: torch.dtype, weights: Weights) -> FrameCost:
     """The cost of a frame with weights in this format."""
     model, codec_model = _shapes(config, codec, weights)

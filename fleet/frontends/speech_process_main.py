@@ -33,8 +33,8 @@ from fleet.frontends.messages import (
 )
 from fleet.frontends.relay import Relay
 from fleet.frontends.reporting_register import ReportingRegister, ReportingService, WarningsToStudio
-from protocols.elevenlabs.eleven_protocol import eleven_routes_of_speech
-from protocols.fish.fish_protocol import fish_speech_routes
+from protocols.elevenlabs import eleven_routes_of_speech
+from protocols.fish import fish_speech_routes
 from speechtext.reading import normalised
 from studio.api.error_responses import below_prefix
 from studio.api.middleware import install_layers

@@ -220,8 +220,8 @@ def _prepared(db: Database, rows: Sequence[dict[str, Any]]) -> PutBack:
     computed = dict[str, Recipes]()
     for project_id, parts in _by_project(rows).items():
         computed[project_id] = recipes_of(db, row_to_restore_to(db, project_id))
-        where, ids = f"{THESE} and {AT_REST}", json.dumps([part["id"] for part in parts])
-        outcome_of(db, computed[project_id], where, [ids], table="all_parts")
+        numbers = json.dumps(sorted(part["n"] for part in parts))
+        outcome_of(db, computed[project_id], f"n {AMONG} and {AT_REST}", [numbers], table="all_parts")
     return functools.partial(put_back, computed=computed)
 
 
@@ -234,12 +234,13 @@ def put_back(db: Database, rows: Sequence[dict[str, Any]], computed: Mapping[str
         row = row_to_restore_to(db, project_id)
         if count_parts(db, project_id) + len(parts) > MAX_PARTS:
             raise _too_many()
-        ids = [part["id"] for part in parts]
+        numbers = sorted(part["n"] for part in parts)
         _check_nesting(db, {part["id"]: part["merged_into"] for part in parts})
-        mark_restored(db, project_id, ids)
-        ids += [_separate(db, part) for part in parts if part["merged_into"]]
+        mark_restored(db, project_id, json.dumps(numbers))
+        others = json.dumps([_separate(db, part) for part in parts if part["merged_into"]])
+        numbers += [n for [n] in db.execute(f"select n from all_parts where id {AMONG}", [others]).fetchall()]
         recipes = recipes_of(db, row, (computed or {}).get(project_id))
-        update_states(db, recipes, f"{THESE} and {AT_REST}", [json.dumps(ids)])
+        update_states(db, recipes, f"n {AMONG} and {AT_REST}", [json.dumps(numbers)])
         touch(db, row)
 
 

@@ -86,14 +86,14 @@ def mark_deleted(db: Database, project_id: str, part_ids: Sequence[str], deleted
     _lend_chapters(db, project_id, [*part_ids, *(part_id for [part_id] in lent)])
 
 
-def mark_restored(db: Database, project_id: str, part_ids: Sequence[str]) -> None:
-    """Undo `mark_deleted`; a chapter whose beginning stays deleted begins with the first restored part after it."""
-    ids = json.dumps(list(part_ids))
+def mark_restored(db: Database, project_id: str, numbers: str) -> None:
+    """Undo `mark_deleted`; a chapter whose beginning stays deleted begins with the first restored part after it.
+    ``numbers``: of the parts' rows, as a JSON list."""
     low, high = (
         f"(select {extreme}(place) from parts where project_id = gone.project_id and place {sign} gone.place)"
         for extreme, sign in (("max", "<"), ("min", ">"))
     )
-    gaps = db.execute(f"select distinct {low}, {high} from all_parts as gone where {THESE}", [ids]).fetchall()
+    gaps = db.execute(f"select distinct {low}, {high} from all_parts as gone where n {AMONG}", [numbers]).fetchall()
     query = "select id from all_parts where chapter != '' and project_id = ? and place > ? and place < ?"
     holders = [
         part_id
@@ -104,7 +104,7 @@ def mark_restored(db: Database, project_id: str, part_ids: Sequence[str]) -> Non
     ]
     borrowed = f"update all_parts set chapter = '', chapter_of = null where chapter_of {AMONG}"
     db.execute(borrowed, [json.dumps(holders)])
-    db.execute(f"update all_parts set deleted = null where {THESE}", [ids])
+    db.execute(f"update all_parts set deleted = null where n {AMONG}", [numbers])
     _lend_chapters(db, project_id, holders)
 
 

@@ -7,7 +7,7 @@ import secrets
 import time
 from collections.abc import Collection
 
-from longform.library.project_records import ClaimedPart
+from longform.library.project_records import ClaimedPart, is_recipe
 from longform.library.proof_records import OPEN_NOTE
 from longform.library.row_mapping import AT_REST, parts_of, recipes_of, row_of, settings_of, touch, update_states
 from studio.errors import EditConflict, NotFound
@@ -26,6 +26,12 @@ _READY = (
     "paused = 0 and deleted is null"
     " and exists (select 1 from parts where project_id = projects.id and state = 'queued')"
 )
+_NEXT = (
+    f"with ready as materialized (select n, owner, served from projects where {_READY}), owners as materialized"
+    " (select owner, max(served) as latest from projects where owner in (select owner from ready) group by owner)"
+    " select * from projects where n = (select n from ready join owners using (owner) order by latest, served, n)"
+)
+"""The project of the next part: owners take turns, and so do the projects of each."""
 _LOST = (
     "select 1 from parts where state = 'speaking' and (leased_until is null or leased_until <= ? or leased_until > ?)"
 )
@@ -74,13 +80,12 @@ class PartQueue:
             return {row[0] for row in db.execute(f"select lease from parts where {condition}", [values]).fetchall()}
 
     def claim(self) -> ClaimedPart | None:
-        """Claim the next queued part; projects take turns. None: nothing is queued."""
-        queued_query = f"select * from projects where {_READY} order by served, n limit 1"
+        """Claim the next queued part; owners take turns, then projects. None: nothing is queued."""
         with self._store.reading() as db:
-            if not db.execute(queued_query).fetchone():
+            if not db.execute(_NEXT).fetchone():
                 return None
         with self._store.writing() as db:
-            for row in select(db, queued_query):
+            for row in select(db, _NEXT):
                 condition = "project_id = ? and state = 'queued'"
                 [part] = parts_of(db, condition, [row["id"]], limit=1)
                 lease, now = secrets.token_hex(12), time.time()
@@ -90,7 +95,7 @@ class PartQueue:
                 settings = part.direction.over(settings_of(db, row))
                 recipe = settings.recipe(part.text, part.voice)
                 # The same seed would give the same take.
-                needs_new_seed = part.attempts or any(take.recipe == recipe for take in part.takes)
+                needs_new_seed = part.attempts or any(is_recipe(take.recipe, recipe) for take in part.takes)
                 seed = secrets.randbelow(2**31) if needs_new_seed else settings.seed
                 return ClaimedPart(part, row["owner"], settings, seed, lease)
         return None

@@ -61,7 +61,7 @@ from longform.library.row_mapping import (
 from longform.library.table_updates import TableUpdates, encoded_table, keep_table
 from manuscript.passages import SURE, NewCharacter
 from manuscript.untrusted import Cover
-from studio.errors import InvalidRequest, NotFound
+from studio.errors import EditConflict, InvalidRequest, NotFound
 from studio.library import Adopted, Library
 from studio.library.checks import Right, clean_sharing, readable
 from studio.library.entries import DictionaryScope
@@ -334,21 +334,19 @@ class Projects:
                 return Cover(row["image"], row["media_type"])
         return None
 
+    def version(self, project_id: str) -> int:
+        """A number that any change of the project, its cover or its parts changes. Raises NotFound. Reads all parts."""
+        with self._store.reading() as db:
+            row = row_of(db, project_id, None)
+            parts = db.execute("select * from parts where project_id = ? order by n", [project_id]).fetchall()
+        return hash((*row.values(), *parts))
+
     def recent_pace(self) -> float | None:
         """Average seconds of work per character of the newest parts of all projects; None before the first take."""
         newest = "select work_s, worked from all_parts where worked > 0 order by n desc limit 50"
         with self._store.reading() as db:
             work, characters = db.execute(f"select sum(work_s), sum(worked) from ({newest})").fetchone()
         return work / characters if characters else None
-
-    def mark_sent(self, project_id: str, owner_filter: str | None, takes: Mapping[str, str]) -> None:
-        """Note which takes a zip had, by the parts' ids; nothing without the right to edit. Raises NotFound."""
-        with self._store.reading() as db:
-            right = project_of(db, project_id, owner_filter).right
-        if right != "read":
-            with self._store.writing() as db:
-                rows = [(take, part, project_id) for part, take in takes.items()]
-                db.conn.executemany("update all_parts set sent = ? where id = ? and project_id = ?", rows)
 
     def set_cover(self, project_id: str, owner_filter: str | None, cover: Cover | None) -> Project:
         """Set or replace a project's cover; None removes it. Raises NotFound."""
@@ -373,6 +371,8 @@ class Projects:
                 values["text"] = clean_part(changes.text)
             if changes.text_before is not None and part.text != values.get("text"):  # else nothing is overwritten
                 check_unchanged(part, changes.text_before)
+            if changes.take_before is not None and part.chosen not in (changes.take_before, changes.take or ""):
+                raise EditConflict("another take of this part was chosen meanwhile; reload it", "take")
             if changes.take is not None:
                 if changes.take not in {take.id for take in part.takes}:
                     raise NotFound(f"this part has no take {changes.take[:80]!r}", "take")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from longform.library.cast_repository import character_row
@@ -35,6 +35,7 @@ from manuscript.table import of_rows, passage_of
 from speechtext.script import with_tags
 from speechtext.tags import manner_tags
 from studio.errors import InvalidRequest
+from studio.library.checks import right_of
 from studio.library.schema import Database, select
 from studio.library.store import Store
 from studio.library.trash import Trash, now
@@ -61,6 +62,8 @@ class LineChange:
     change: Literal["added", "changed", "gone"]
     columns: tuple[str, ...] = ()
     """The roles of the changed cells, or the names of columns without a role."""
+    cells: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """By these columns, what the cell said and says now."""
     before: str = ""
     after: str = ""
     """The texts."""
@@ -98,6 +101,15 @@ class TableUpdates:
     def __init__(self, store: Store, trash: Trash) -> None:
         self._store = store
         self._trash = trash
+
+    def mark_sent(self, project_id: str, owner_filter: str | None, takes: Mapping[str, str]) -> None:
+        """Note which takes a zip had, by the parts' ids; nothing without the right to edit. Raises NotFound."""
+        with self._store.reading() as db:
+            right = right_of(row_of(db, project_id, owner_filter), owner_filter)
+        if right != "read":
+            with self._store.writing() as db:
+                rows = [(take, part, project_id) for part, take in takes.items()]
+                db.conn.executemany("update all_parts set sent = ? where id = ? and project_id = ?", rows)
 
     def compare(self, project_id: str, owner_filter: str | None, document: Document) -> TableUpdate:
         """What an update would change. Raises NotFound, InvalidRequest for a project or a table without ids."""
@@ -165,7 +177,7 @@ def _compare(known: _Known, document: Document) -> TableUpdate:
         if parts is None and (before is None or differing):
             lines.append(LineChange(passage.name, "added", after=passage.text))
         elif parts and differing:
-            lines.append(LineChange(passage.name, "changed", differing, _text(parts), passage.text))
+            lines.append(LineChange(passage.name, "changed", tuple(differing), differing, _text(parts), passage.text))
     same = len(document.passages) - len(lines)
     gone = [known.lines[key] for key in known.base if key not in names and key in known.lines]
     return TableUpdate((*lines, *(LineChange(parts[0]["name"], "gone", before=_text(parts)) for parts in gone)), same)
@@ -189,8 +201,9 @@ def _text(parts: Sequence[Row]) -> str:
 
 def _differing(
     before: Mapping[str, str] | None, parts: Sequence[Row] | None, passage: Passage, columns: Mapping[str, str]
-) -> tuple[str, ...]:
-    """The columns, by role or else by name, that differ both from the row's earlier version and from the part as it is.
+) -> dict[str, tuple[str, str]]:
+    """The columns, by role or else by name, that differ both from the row's earlier version and from the part as it is;
+    with what they said and say now.
 
     A table that was exported from the project repeats the part as it is. A new column without a role does not count.
     """
@@ -206,13 +219,13 @@ def _differing(
         }
         now |= {"scene": "1" if last["scene"] else "", "text": text}
         now |= dict.fromkeys(_SPOKEN) if text.split() == passage.text.split() else {}
-    return tuple(
-        name
+    return {
+        name: (now.get(name) or (before or {}).get(name, ""), cell)
         for name, cell in _by_role(passage.cells, columns).items()
         if cell != (before or {}).get(name, now.get(name, cell))
         and name not in ("continues", "id")
         and (name not in now or now[name] not in (None, cell))
-    )
+    }
 
 
 def _by_role(cells: str, columns: Mapping[str, str]) -> dict[str, str]:
@@ -307,7 +320,7 @@ class _Plan:
             self.ids[key] = self._predecessor = self._added[-1]["id"]
             return
         self.ids[key], self._predecessor = parts[0]["id"], parts[-1]["id"]
-        columns = _differing(self.known.before(key), parts, passage, self._columns) if part else ()
+        columns = tuple(_differing(self.known.before(key), parts, passage, self._columns)) if part else ()
         for number, old in enumerate(parts[:1] if "text" in columns else parts):
             is_last = "text" in columns or number == len(parts) - 1
             values = self._new_values(old, key, part, columns, number == 0, is_last) if part else {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator, Iterable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Annotated, BinaryIO, TypeVar
 from urllib.parse import quote
@@ -30,9 +29,9 @@ from longform.zip_export import TRACK_FORMATS, Sheet, chapters_zipped, speaker_i
 from manuscript.subtitles import write_srt, write_vtt
 from studio.api.field_types import LOWER_CASE
 from studio.api.openapi import sends
-from studio.api.queued import look_up, project_router
+from studio.api.queued import change, look_up, project_router
 from studio.api.sending import file_reader, range_response, read_span, streamed, until_hangup
-from studio.errors import InvalidRequest, StudioError
+from studio.errors import InvalidRequest, NotFound, StudioError
 from studio.speech.word_times import TakeWordTimes, Unit
 from studio.takes.take_json import timestamps_json
 from studio.unicode_text import safe_file_name
@@ -43,6 +42,8 @@ Result = TypeVar("Result")
 ZIP = "application/zip"
 MEASURED_TOO = 3
 """How often each take is read for a standard: its chapter is measured before and after the adjustment, then written."""
+MAX_RECEIPTS = 32
+"""Number of zips whose receipts are remembered, each with the ids of at most 20,000 takes."""
 SUBTITLES = {"srt": "application/x-subrip", "vtt": "text/vtt"}
 
 
@@ -80,6 +81,8 @@ class ProjectFiles:
         self._library = service.library
         self._jobs = jobs
         self._masterings = Masterings()
+        self._sent: dict[tuple[str, str | None, str], dict[str, str]] = {}
+        """The takes of the last zips that were sent to their ends, by project, owner and receipt."""
 
     def router(self) -> APIRouter:
         routes = project_router()
@@ -91,6 +94,7 @@ class ProjectFiles:
         routes.get(project + "/loudness")(self.loudness)
         routes.get(project + "/chapters", **sends(ZIP))(self.chapters)
         routes.get(project + "/zip", **sends(ZIP))(self.zip)
+        routes.post(project + "/zip/{receipt}")(self.received)
         routes.get(project + "/tracks", **sends(ZIP))(self.tracks)
         routes.get(project + "/sample", **sends(*STREAMED.values()))(self.sample)
         routes.get(project + "/epub", **sends(EPUB_TYPE))(self.epub)
@@ -288,10 +292,18 @@ class ProjectFiles:
         headers = headers | {"Content-Length": str(size)}
         return StreamingResponse(in_threads(read_span(file, 0, size)), media_type=media_type, headers=headers)
 
-    async def zip(self, project_id: str, request: Request, partial: bool = False, changed: bool = False) -> Response:
+    async def zip(
+        self,
+        project_id: str,
+        request: Request,
+        partial: bool = False,
+        changed: bool = False,
+        receipt: Annotated[str, Query(max_length=64)] = "",
+    ) -> Response:
         """A zip with a WAV file for each part, and manifest.csv, from which a project can be created again; if its
         audio was checked, also proof.csv and proof.txt. The files of a table's lines have the names or ids that it
-        gives. ``changed=true``: only takes that no earlier zip had."""
+        gives. ``receipt``: a new word, with which the client says that the zip has arrived whole. ``changed=true``:
+        only takes that no zip had of which that was said."""
         owner_filter = request.state.owner_filter
 
         def read() -> tuple[Timeline, dict[str, str], ProofReport, Sheet | None]:
@@ -312,12 +324,24 @@ class ProjectFiles:
 
         def pieces() -> Generator[bytes, None, None]:
             yield from zipped(timeline, files, names, report.files, table)
-            with suppress(StudioError):  # the zip is whole; the next one of changes then has these takes again
-                self._library.projects.mark_sent(project_id, owner_filter, takes)
+            if receipt:
+                self._sent[project_id, owner_filter, receipt] = takes
+                while len(self._sent) > MAX_RECEIPTS:
+                    self._sent.pop(next(iter(self._sent)), None)
 
         headers = saved_as(f"{report.title} changed" if changed else report.title, "zip")
         headers |= {"X-Missing-Parts": str(timeline.missing), "X-Parts": str(len(takes))}
         return await self._streamed(request, self._jobs.during(job, pieces()), ZIP, headers)
+
+    async def received(self, project_id: str, receipt: str, request: Request) -> JSONResponse:
+        """Say that the zip with this receipt has arrived whole; a later one of changes leaves out its takes. 404 if it
+        was not sent to its end, or long ago."""
+        owner_filter = request.state.owner_filter
+        takes = self._sent.get((project_id, owner_filter, receipt))
+        if takes is None:
+            raise NotFound("no zip with this receipt was sent to its end; fetch it again", "receipt")
+        await until_hangup(request, change(self._library.tables.mark_sent, project_id, owner_filter, takes))
+        return JSONResponse({"object": "project.zip.received", "parts": len(takes)})
 
     async def subtitles(
         self,

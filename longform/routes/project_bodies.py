@@ -17,7 +17,16 @@ from longform.credits import check_template
 from longform.expected_length import expected_seconds
 from longform.import_previews import ImportPreview
 from longform.library.chapters import Chapter
-from longform.library.project_records import Loudness, Part, PartChanges, PartRange, Project, ProjectSettings
+from longform.library.project_records import (
+    Loudness,
+    Part,
+    PartChanges,
+    PartRange,
+    Project,
+    ProjectSettings,
+    Recipes,
+    is_recipe,
+)
 from longform.library.table_updates import TableUpdate
 from longform.timeline import Placed, Timeline
 from manuscript.cast import WINDOW
@@ -284,6 +293,10 @@ class PartBody(DirectionBody):
         description="The part's text as read before; if it has changed since, the response is 412. Absent: any.",
     )
     take: str | None = Field(None, description="The id of the take to choose.")
+    take_before: str | None = Field(
+        None,
+        description="The chosen take as read; if another was chosen since, the response is 412. Absent: any.",
+    )
     chapter: Annotated[str, Field(max_length=MAX_TITLE)] | None = Field(
         None,
         description="A new title of the chapter that begins with this part. If the part is its heading, its text "
@@ -432,12 +445,13 @@ def _kept_columns(part: Part, settings: ProjectSettings) -> dict[str, str]:
     return {name: cell for name, cell in cells.items() if name and cell.strip() and name not in settings.columns}
 
 
-def part_json(part: Part, settings: ProjectSettings) -> dict[str, Any]:
+def part_json(part: Part, recipes: Recipes) -> dict[str, Any]:
+    """``recipes``: of its project."""
     fields = asdict(part)
     for name in ("project_id", "takes", "sent", "cells"):
         del fields[name]
-    fields["columns"] = _kept_columns(part, settings)
-    recipe = part.direction.over(settings).recipe(part.text, part.voice)
+    fields["columns"] = _kept_columns(part, recipes.settings)
+    recipe = recipes.of(part.text, part.voice, part.direction)
     return fields | {
         "object": "project.part",
         "seconds": round(part.take.seconds, 3) if part.take else None,
@@ -452,7 +466,7 @@ def _take_json(take: Take, recipe: str) -> dict[str, Any]:
         "seed": take.seed,
         "seconds": round(take.seconds, 3),
         "finish_reason": take.finish_reason,
-        "stale": take.recipe != recipe,
+        "stale": not is_recipe(take.recipe, recipe),
         "created_at": int(take.created),
     }
 

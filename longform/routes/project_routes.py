@@ -14,9 +14,9 @@ from fastapi.responses import JSONResponse, Response
 from longform.cast_service import CastService
 from longform.document_import import DocumentImport
 from longform.import_previews import ImportPreview
-from longform.library.project_records import PartState, Project, ProjectSettings
+from longform.library.project_records import PartState, Project, ProjectSettings, Recipes
 from longform.library.project_repository import PartFilter
-from longform.project_service import ProjectService, file_title
+from longform.project_service import ProjectService, usual_title
 from longform.routes.project_bodies import (
     MAX_CAST,
     PartBody,
@@ -118,7 +118,7 @@ class ProjectRoutes:
         language, cover. Fields as for a new project; for half an hour its ``id`` is the ``preview`` of one."""
         source, body = await _read(request)
         preview = await until_hangup(request, self._preview(request.state.caller, source, body))
-        title = body.title or preview.document.title or file_title(preview.file_name)
+        title = body.title or usual_title(preview.document, preview.file_name)
         return JSONResponse(preview_json(preview, title))
 
     async def preview_cover(self, preview_id: str, request: Request) -> Response:
@@ -243,7 +243,8 @@ class ProjectRoutes:
         parts = self._projects.parts(project_id, owner_filter, offset, limit, part_filter)
         total = self._projects.count_parts(project_id, owner_filter, part_filter)
         more = offset + len(parts) < total
-        data = [part_json(part, project.settings) for part in parts]
+        recipes = Recipes(project.settings)
+        data = [part_json(part, recipes) for part in parts]
         return JSONResponse({"object": "list", "data": data, "total": total, "has_more": more})
 
     def list_part_ids(
@@ -264,7 +265,7 @@ class ProjectRoutes:
         changes = self._cast.tagged(body.changes(), body.tags)
         owner_filter = request.state.owner_filter
         part = self._service.edit_part(project_id, owner_filter, part_id, changes)
-        return JSONResponse(part_json(part, self._projects.get(project_id, owner_filter).settings))
+        return JSONResponse(part_json(part, Recipes(self._projects.get(project_id, owner_filter).settings)))
 
     async def _create(self, caller: str, source: _Source, body: ProjectBody) -> Project:
         """Create a project. Errors name the document's field in the request. Raises InvalidRequest, QueueFull."""

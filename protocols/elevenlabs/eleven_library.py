@@ -19,6 +19,7 @@ from audio.read import MAX_BYTES, MEDIA_TYPES
 from engine import MAX_SEED
 from protocols.client_voices import ClientVoices
 from protocols.elevenlabs.eleven_names import (
+    CONSTANTS,
     PREFIX,
     WELL_KNOWN,
     eleven_id,
@@ -41,7 +42,7 @@ from studio.api.routes.voice_routes import VoiceRoutes
 from studio.api.sending import until_hangup
 from studio.api.upload import Form, read_form
 from studio.errors import InvalidRequest
-from studio.library import NewSample, Sample, TakeFilter, Voice, VoiceFields
+from studio.library import NewSample, TakeFilter, Voice, VoiceFields
 from studio.library.checks import MAX_DESCRIPTION
 from studio.library.records import RANDOM
 from studio.library.take import Take
@@ -68,39 +69,12 @@ OWN_LABELS = ("gender", "accent", "language")
 GENDERS = {"non-binary": "neutral", "nonbinary": "neutral"}
 PLAIN = "tags"
 """The label of tags without a name."""
+LAST = 1_000_000_000
+"""The highest number of a voice in a search."""
 LATEST = 2.0**33
 """Seconds since 1970: the year 2242."""
 PREVIEWS = 3
 """Candidates for a described voice, as at ElevenLabs."""
-PREVIEW_TEXT = (
-    "Good evening, and welcome. I have been looking forward to this for a long time, and there is so much to tell: "
-    "where it all began, who was there, and why nobody would believe a word of it."
-)
-"""What the previews say if a request has no text."""
-PLENTY = 1_000_000_000
-"""Characters of the account, which are never used up."""
-_NONE = "next_character_count_reset_unix billing_period character_refresh_period next_invoice"
-_ZERO = (
-    "character_count max_character_limit_extension max_credit_limit_extension voice_slots_used voice_add_edit_counter "
-    "professional_voice_limit professional_voice_slots_used professional_voice_slots_used_in_workspace"
-)
-_NO = (
-    "can_extend_character_limit allowed_to_extend_character_limit can_extend_voice_limit has_open_invoices "
-    "can_use_professional_voice_cloning"
-)
-SUBSCRIPTION: dict[str, Any] = {
-    "tier": "free",
-    "status": "free",
-    "can_use_instant_voice_cloning": True,
-    "currency": "usd",
-    "current_overage": {"amount": "0", "currency": "usd"},
-    "open_invoices": [],
-    **dict.fromkeys(("character_limit", "voice_limit", "max_voice_add_edits"), PLENTY),
-    **dict.fromkeys(_NONE.split()),
-    **dict.fromkeys(_ZERO.split(), 0),
-    **dict.fromkeys(_NO.split(), False),
-}
-"""All fields that the SDK for Node requires."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +83,7 @@ class Search:
 
     search: str = ""
     page_size: Annotated[int, Query(ge=1, le=100)] = 10
-    next_page_token: Annotated[int, Query(ge=0, le=PLENTY)] = 0
+    next_page_token: Annotated[int, Query(ge=0, le=LAST)] = 0
     """The number of voices on the pages before."""
     sort: Literal["name", "created_at_unix"] = "name"
     sort_direction: Literal["asc", "desc"] = "asc"
@@ -251,13 +225,11 @@ class ElevenLibraryRoutes(ClientVoices):
         self, body: JsonBody[Design], request: Request, output_format: OutputFormat = None
     ) -> JSONResponse:
         """Three previews of a described voice, each a take. The loaded model must be able to make up voices."""
-        name, sample_rate, bit_rate = file_of(output_format)
-        text, service = body.text or PREVIEW_TEXT, self.studio.speech
+        text, service = body.text or CONSTANTS["preview_text"], self.studio.speech
         description = body.voice_description.strip()
         check_design(service.host.engine().info, description, "voice_description")
-        plain = SpeechRequest(
-            text, RANDOM, (), name, sample_rate, bit_rate, chunk_length=MAX_PART, instructions=description
-        )
+        file = file_of(output_format)
+        plain = SpeechRequest(text, RANDOM, chunk_length=MAX_PART, instructions=description, **file)
 
         async def preview(seed: int | None) -> dict[str, Any]:
             speech = await service.speak(replace(plain, seed=seed), Origin(caller=request.state.caller))
@@ -310,16 +282,21 @@ class ElevenLibraryRoutes(ClientVoices):
             "description": voice.description,
             "labels": labels_of(voice),
             "preview_url": f"{samples}/{voice.samples[0].id}/audio" if voice.samples else None,
-            "samples": [_sample(voice, sample) for sample in voice.samples],
+            "samples": [
+                {
+                    "sample_id": sample.id,
+                    "file_name": f"{voice.slug}.{sample.media_type.rpartition('/')[2]}",
+                    "mime_type": sample.media_type,
+                    "size_bytes": sample.size,
+                    "hash": sample.clip,
+                    "text": sample.text,
+                }
+                for sample in voice.samples
+            ],
             "settings": settings_of(voice),
-            "available_for_tiers": [],
-            "high_quality_base_model_ids": [],
-            "verified_languages": [],
             "is_owner": voice.right == "own" and not (voice.bundled or voice.speaker),
-            "is_legacy": False,
-            "is_mixed": False,
             "created_at_unix": int(voice.created),
-        }
+        } | CONSTANTS["voice"]
 
     async def history(
         self,
@@ -382,53 +359,31 @@ class ElevenLibraryRoutes(ClientVoices):
         """The loaded model, which all values of model_id mean."""
         host = self.studio.speech.host
         card = host.engine().info.card if host.status.state == "ready" else None
-        lacking = "can_be_finetuned can_do_voice_conversion can_use_style can_use_speaker_boost serves_pro_voices"
-        limits = "max_characters_request_free_user max_characters_request_subscribed_user"
         model = {
             "model_id": host.model_id,
             "name": host.model_id,
-            "description": "The model that this studio has loaded.",
-            "can_do_text_to_speech": True,
-            "requires_alpha_access": False,
             "maximum_text_length_per_request": MAX_INPUT,
-            "token_cost_factor": 1.0,
+            "max_characters_request_free_user": MAX_INPUT,
+            "max_characters_request_subscribed_user": MAX_INPUT,
             "languages": [{"language_id": code, "name": code} for code in (card.languages if card else ())],
-            "model_rates": {"character_cost_multiplier": 1.0},
-            **dict.fromkeys(lacking.split(), False),
-            **dict.fromkeys(limits.split(), MAX_INPUT),
         }
-        return JSONResponse([model])
+        return JSONResponse([model | CONSTANTS["model"]])
 
     async def user(self, request: Request) -> JSONResponse:
         """The account of the key: fixed values."""
         account = account_of(request)
-        flags = ("is_new_user", "can_use_delayed_payment_methods", "show_compliance_terms")
-        done = ("is_onboarding_completed", "is_onboarding_checklist_completed", "is_api_key_hashed")
-        fixed = {"subscription": SUBSCRIPTION, "created_at": 0, "seat_type": "workspace_admin", "first_name": None}
-        user = {"user_id": account, "workspace_id": account} | dict.fromkeys(flags, False) | dict.fromkeys(done, True)
-        return JSONResponse(user | fixed)
+        user = {"user_id": account, "workspace_id": account, "subscription": CONSTANTS["subscription"]}
+        return JSONResponse(user | CONSTANTS["user"])
 
     async def subscription(self) -> JSONResponse:
         """The subscription: fixed values."""
-        return JSONResponse(SUBSCRIPTION)
-
-
-def _sample(voice: Voice, sample: Sample) -> dict[str, Any]:
-    return {
-        "sample_id": sample.id,
-        "file_name": f"{voice.slug}.{sample.media_type.rpartition('/')[2]}",
-        "mime_type": sample.media_type,
-        "size_bytes": sample.size,
-        "hash": sample.clip,
-        "text": sample.text,
-    }
+        return JSONResponse(CONSTANTS["subscription"])
 
 
 def settings_of(voice: Voice | None) -> dict[str, Any]:
     """The settings of a voice, or the default ones. Those that do not exist here have ElevenLabs' defaults."""
     temperature = voice.defaults.get("temperature") if voice else None
-    fixed = {"similarity_boost": 0.75, "style": 0.0, "use_speaker_boost": True, "speed": 1.0}
-    return {"stability": stability_of(temperature)} | fixed
+    return {"stability": stability_of(temperature)} | CONSTANTS["voice_settings"]
 
 
 def labels_of(voice: Voice) -> dict[str, str]:
@@ -487,16 +442,8 @@ def _item(take: Take) -> dict[str, Any]:
         "request_id": take.id,
         "voice_id": eleven_id(take.voice_id or take.voice),
         "voice_name": take.voice.rpartition("@")[0] or take.voice,
-        "voice_category": None,
-        "model_id": None,
         "text": take.text,
         "date_unix": int(take.created),
-        "character_count_change_from": 0,
         "character_count_change_to": len(take.text),
         "content_type": take.media_type or "audio/wav",
-        "state": "created",
-        "settings": {},
-        "feedback": None,
-        "share_link_id": None,
-        "source": "TTS",
-    }
+    } | CONSTANTS["history_item"]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from audio.formats import SAMPLE_RATES
+from protocols import constants_of
 from studio.errors import InvalidRequest
 from studio.speech.request import DEFAULT_SAMPLING
 from studio.voices.resolver import DEFAULT
@@ -12,15 +14,8 @@ from studio.voices.resolver import DEFAULT
 PREFIX = "/elevenlabs"
 """The path below which the protocol is."""
 
-_IDS = """
-21m00Tcm4TlvDq8ikWAM 29vD33N1CtxCmqQRPOHJ 9BWtsMINqrJLrRacOk9x AZnzlk1XvdvUeBnXmlld CwhRBWXzGAHq8TQ4Fs17
-EXAVITQu4vr4xnSDxMaL ErXwobaYiN019PkySvjV FGY2WhTYpPnrIDTdsKH5 IKne3meq5aSn9XLyUdCD JBFqnCBsd6RMkjVDRZzb
-MF3mGyEYCl7XYWbV9V6O N2lVS1w4EtoT3dr4eOWO SAz9YHcvj6GT2YYXdXww TX3LPaxmHKxFdv7VOQHJ TxGEqnHWrfWFTfGW9XjX
-VR6AewLTigWG4xSOukaG XB0fDUnXU5powFXDhCwa Xb7hH8MSUJpSbSDYk0k2 XrExE9yKIg1WjnnlVkGX bIHbv24MWmeRgasZH58o
-cgSgspJ2msm6clMCkdW9 cjVigY5qzO86Huf0OWal hpp4J3VqNfWAUOO0d1Us iP95p4xoKVk53GoZ742B nPczCjzI2devNBz1zQrb
-onwK4e9ZLuTAKqWW03F9 pFZP5JQG7iQjIQuC4Bku pNInz6obpgDQGcFmaJgB pqHfZKP75CvOlQylNhV4 yoZ06aMxZJJ28mfd3POQ
-"""
-WELL_KNOWN = frozenset(_IDS.split())
+CONSTANTS = constants_of("elevenlabs")
+WELL_KNOWN = frozenset(CONSTANTS["built_in_voices"])
 """Hosted voices that programs have built in; they mean the default voice."""
 
 _MP3 = ((22_050, 32), (24_000, 48), *((44_100, kbit) for kbit in (32, 64, 96, 128, 192)))
@@ -62,13 +57,13 @@ def for_eleven_client(message: str) -> str:
     return message.replace("as Authorization: Bearer", "as the header xi-api-key")
 
 
-def file_of(output_format: str | None) -> tuple[str, int, int | None]:
-    """Format, sample rate and bit rate. Raises InvalidRequest."""
+def file_of(output_format: str | None) -> dict[str, Any]:
+    """The fields of a speech request for this format. Raises InvalidRequest."""
     name = output_format or DEFAULT_FORMAT
     if name not in FORMATS:
         allowed = ", ".join(FORMATS)
         raise InvalidRequest(f"{name[:80]!r} is not an output_format; use one of {allowed}", "output_format")
-    return FORMATS[name]
+    return dict(zip(("format", "sample_rate", "bit_rate"), FORMATS[name], strict=True))
 
 
 def temperature_of(stability: float) -> float:

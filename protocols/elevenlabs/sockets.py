@@ -24,9 +24,8 @@ from fastapi import APIRouter, WebSocket
 from pydantic import BaseModel, Field
 
 from engine import EngineError
-from protocols.elevenlabs.characters import Alignments, Character, in_milliseconds
 from protocols.elevenlabs.eleven_names import PREFIX, for_eleven_client
-from protocols.elevenlabs.eleven_speech import ElevenSpeech, with_pauses
+from protocols.elevenlabs.eleven_speech import Alignments, Character, ElevenSpeech, in_milliseconds, with_pauses
 from protocols.live_speech import LivePiece, LiveSpeech
 from speechtext.script import PART_BYTES
 from studio.api.body import as_model, parse_object
@@ -86,12 +85,11 @@ class _Context:
 
     def __init__(self, name: str, speech: LiveSpeech, seconds: float) -> None:
         self.name, self.speech, self.text, self._seconds = name, speech, speech.text, seconds
-        self._timer: asyncio.TimerHandle | None = None
-        self.keep()
+        self._timer = asyncio.get_running_loop().call_later(seconds, self.complete)
 
     def keep(self) -> None:
         if not self.text.is_complete:
-            self.release()
+            self._timer.cancel()
             self._timer = asyncio.get_running_loop().call_later(self._seconds, self.complete)
 
     def complete(self) -> None:
@@ -100,8 +98,7 @@ class _Context:
             self.release()
 
     def release(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+        self._timer.cancel()
 
 
 def eleven_sockets(service: SpeechService) -> APIRouter:
@@ -255,12 +252,12 @@ class _Session(TextSocket):
             context.release()
             del self._contexts[context.name]
         if self._is_multi:
-            await self._send_json({"isFinal": True, "contextId": context.name})
+            await self._send_json({"isFinal": True}, context.name)
 
     async def _send_piece(self, name: str, piece: LivePiece) -> None:
         written: list[Character] = []
         read: list[Character] = []
-        if piece.sentence is not None and piece.spoken is not None:
+        if piece.spoken is not None:
             alignments = Alignments(with_pauses(piece.sentence))
             written, read = alignments.add(piece.spoken)
             # The space separates the sentence from the next one.
@@ -273,12 +270,13 @@ class _Session(TextSocket):
             "alignment": in_milliseconds(written, offset),
             "normalizedAlignment": in_milliseconds(read, offset),
         }
-        await self._send_json(message | ({"contextId": name} if self._is_multi else {}))
+        await self._send_json(message, name)
 
     async def _send_error(self, error: ApiError, name: str | None) -> None:
         words = for_eleven_client(error.message)
-        message: dict[str, object] = {"message": words, "error": words, "code": 1008 if error.status < 500 else 1011}
-        await self._send_json(message | ({} if name is None or not self._is_multi else {"contextId": name}))
+        code = 1008 if error.status < 500 else 1011
+        await self._send_json({"message": words, "error": words, "code": code}, name)
 
-    async def _send_json(self, message: dict[str, Any]) -> None:
-        await self._send(json.dumps(message))
+    async def _send_json(self, message: dict[str, Any], name: str | None = None) -> None:
+        """``name``: of the context that the message is about."""
+        await self._send(json.dumps(message | ({"contextId": name} if self._is_multi and name is not None else {})))

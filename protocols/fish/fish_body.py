@@ -11,6 +11,7 @@ from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 from python_multipart.multipart import parse_options_header
 
+from protocols import constants_of
 from protocols.fish.message_pack import pack, unpack
 from studio.api.body import MAX_BODY, converted, parse_object, read_body
 from studio.api.error_responses import ApiError
@@ -36,24 +37,19 @@ _CONVERTED = re.compile(rf"{_MARK}([0-9a-f]{{24}})(@\d+)?")
 FIELDS = {"input": "text", "ref_text": "the text of a reference"}
 """Fields of the studio's API, and their names for clients of Fish Audio."""
 _VOICE_ID = re.compile(rf"(?<='){_OURS}[0-9a-f]{{24}}\b")
-_SENT = """
-933563129e564b19a115bedd57b7406a 03397b4c4be74759b72533b663fbd001 802e3bc2b27e49c2995d23ef70e6ac89
-8ef4a238714b45718ce04243307c57a7 bf322df2096a46f18c579d0baa36f41d b347db033a6549378b48d00acb0d06cd
-536d3a5e000945adb7038665781a4aca 9a9cf47702da476aa4629e2506d4a857
-"""
-SENT_UNASKED = frozenset(_SENT.split())
+CONSTANTS = constants_of("fish")
+SENT_UNASKED = frozenset(CONSTANTS["built_in_voices"])
 """Hosted voices of LiveKit, vision-agents, Dify and Fish Audio's guides, which mean the default voice."""
 
 
-async def read_fields(request: Request, limit: int = MAX_BODY) -> dict[str, Any]:
+async def read_fields(request: Request) -> dict[str, Any]:
     """The fields of a body. In a form, structured fields are JSON.
 
     Raises ApiError (400, 408, 413, 415), InvalidRequest.
     """
-    if (fields := await _read_object(request, limit)) is not None:
+    if (fields := await _read_object(request, MAX_BODY)) is not None:
         return fields
-    form = await _read_form(request, limit, "references", 1)
-    return _nested({name: values[-1] for name, values in form.lists.items()})
+    return _nested((await _read_form(request, MAX_BODY, "references", 1)).fields)
 
 
 async def read_files(request: Request, limit: int, file: str, max_files: int) -> Form:

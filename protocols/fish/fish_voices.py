@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse, Response
 
 from audio.read import MAX_BYTES
 from protocols.client_voices import ClientVoices
-from protocols.fish.fish_body import ALL_TYPES, MESSAGE_PACK, answer, fish_id, is_true, read_files, voice_of
+from protocols.fish.fish_body import ALL_TYPES, CONSTANTS, MESSAGE_PACK, answer, fish_id, is_true, read_files, voice_of
 from studio.api.access import account_of
 from studio.api.error_responses import ApiError, describe
 from studio.api.openapi import reads_form
@@ -146,12 +146,8 @@ class ModelRoutes(FishVoices):
         samples = f"{self.address_of(request)}/v1/voices/{voice.id}/samples"
         return {
             "_id": fish_id(voice.id),
-            "type": "tts",
             "title": voice.name,
             "description": voice.description,
-            "cover_image": "",
-            "train_mode": "fast",
-            "state": "trained",
             "tags": list(voice.tags),
             "samples": [
                 {
@@ -166,16 +162,10 @@ class ModelRoutes(FishVoices):
             "updated_at": _time(voice.changed),
             "languages": [voice.language.partition("-")[0]] if voice.language else [],
             "visibility": "public" if voice.bundled else "private",
-            "lock_visibility": False,
-            "like_count": 0,
-            "mark_count": 0,
-            "shared_count": 0,
-            "task_count": 0,
-            "unliked": False,
             "liked": voice.favourite,
             "marked": voice.favourite,
             "author": {"_id": account_of(request), "nickname": "Fish Voice Studio", "avatar": ""},
-        }
+        } | CONSTANTS["voice"]
 
 
 class ReferenceRoutes(FishVoices):

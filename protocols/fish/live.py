@@ -120,18 +120,10 @@ class _Session(TextSocket):
                 return
 
     async def _send_piece(self, piece: LivePiece) -> None:
-        about = self._about(piece)
-        for start in range(0, len(piece.audio), MAX_AUDIO):
-            more = start + MAX_AUDIO < len(piece.audio)
-            timed = about | {"alignment": None} if more and about else about
-            await self._send(pack({"event": "audio", "audio": piece.audio[start : start + MAX_AUDIO]} | timed))
-        if about.get("alignment") is not None and not piece.audio:
-            await self._send(pack({"event": "audio", "audio": b""} | about))
-
-    def _about(self, piece: LivePiece) -> dict[str, Any]:
-        """The facts of the piece's sentence, if times were requested."""
-        if not self._is_timed or piece.sentence is None:
-            return {}
-        alignment = alignment_of(piece.spoken.words, piece.spoken.end) if piece.spoken else None
-        offset = {"chunk_seq": piece.number, "chunk_audio_offset_sec": round(piece.start, 3)}
-        return {"content": piece.sentence, "alignment": alignment} | offset
+        about: dict[str, Any] = {"event": "audio"}
+        if self._is_timed and piece.sentence:
+            alignment = alignment_of(piece.spoken.words, piece.spoken.end) if piece.spoken else None
+            about |= {"content": piece.sentence, "alignment": alignment}
+            about |= {"chunk_seq": piece.number, "chunk_audio_offset_sec": round(piece.start, 3)}
+        for start in range(0, len(piece.audio) or 1, MAX_AUDIO):
+            await self._send(pack(about | {"audio": piece.audio[start : start + MAX_AUDIO]}))

@@ -52,7 +52,7 @@ def _client(url: str | None) -> httpx.AsyncClient:
     """
     if find_spec("mcp") is None:
         raise SettingsError(MISSING)
-    from protocols.mcp.studio_client import TIMEOUT
+    from protocols.mcp.tools import TIMEOUT
 
     address = (url or Settings.load().address).rstrip("/")
     if not address.startswith(("http://", "https://")):
@@ -65,8 +65,7 @@ def _client(url: str | None) -> httpx.AsyncClient:
 
 async def _serve(client: httpx.AsyncClient, may_start: bool) -> None:
     """Serve until the client closes standard input or a signal comes, even if nobody reads the answers any more."""
-    from protocols.mcp.studio_client import StudioClient
-    from protocols.mcp.tools import build_server
+    from protocols.mcp.tools import StudioClient, build_server
 
     ended = asyncio.Event()
     with contextlib.suppress(NotImplementedError):  # on Windows, where these end the process at once

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Coroutine
 from contextlib import nullcontext
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
@@ -19,17 +20,27 @@ from starlette.types import Message, Receive, Scope, Send
 from studio.api.body import MAX_BODY
 from studio.api.error_responses import ApiError, error_response
 from studio.api.sending import until_hangup
+from studio.api.sessions import surplus
 from studio.services import Studio
 from studio.supervisor import end_tasks
 
 PATH = "/mcp"
 MISSING = "MCP needs the package mcp: pip install 'fish-voice-studio[mcp]', then start the studio again."
 MAX_SESSIONS = 256
-"""Maximum sessions of clients of older revisions, which are few bytes each; a caller may hold half of them."""
+"""Maximum sessions of clients of older revisions, some kilobytes each; one more ends an idle one."""
 IDLE_SECONDS = 600.0  # after which a session ends; a client that returns begins another by itself
 
 SESSION = b"mcp-session-id"
-TOO_MANY = f"You have {MAX_SESSIONS // 2} open MCP sessions, the maximum; close some with DELETE, or try again later."
+
+
+@dataclass(slots=True)
+class _Session:
+    caller: str
+    used: float
+    """When its last request ended."""
+    calls: int = 0
+    """Its unanswered calls; ``requests``: the streams of other messages, too."""
+    requests: int = 0
 
 
 class McpEndpoint:
@@ -40,8 +51,7 @@ class McpEndpoint:
         self._lock = asyncio.Lock()
         self._manager: Any = None
         self._running: asyncio.Task[None] | None = None
-        self._sessions: dict[bytes, tuple[str, float]] = {}
-        """The caller of each session, and when it last used it."""
+        self._sessions: dict[bytes, _Session] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if find_spec("mcp") is None:
@@ -54,35 +64,46 @@ class McpEndpoint:
                 self._running = asyncio.create_task(self._run(manager, started))
                 await started.wait()
                 self._manager = manager
-        caller, now = scope["state"]["caller"], time.monotonic()
-        session = dict(scope["headers"]).get(SESSION)
-        self._sessions = {name: seen for name, seen in self._sessions.items() if seen[1] > now - IDLE_SECONDS}
-        if session in self._sessions:
-            self._sessions[session] = caller, now
-        elif session is None and sum(each == caller for each, _ in self._sessions.values()) >= MAX_SESSIONS // 2:
-            refusal = ApiError(429, TOO_MANY, code="rate_limit_exceeded", headers={"Retry-After": "60"})
-            await error_response(refusal, PATH)(scope, receive, send)
-            return
+        name, is_call = dict(scope["headers"]).get(SESSION), scope["method"] == "POST"
+        session = self._sessions.get(name or b"") or _Session(scope["state"]["caller"], time.monotonic())
 
         async def noting(message: Message) -> None:
-            """Remember a session that begins or ends with this answer."""
+            """Note a session that begins or ends with this answer."""
             if message["type"] == "http.response.start" and message["status"] < 300:
                 begun = dict(message["headers"]).get(SESSION)
-                if session is None and begun is not None:
-                    self._sessions[begun] = caller, now
-                elif session is not None and scope["method"] == "DELETE":
-                    self._sessions.pop(session, None)
+                if name is None and begun is not None:
+                    self._sessions[begun] = session
+                    await self._end_idle(scope, session)
+                elif name is not None and scope["method"] == "DELETE":
+                    self._sessions.pop(name, None)
             await send(message)
 
-        await self._manager.handle_request(scope, receive, noting)
+        session.calls, session.requests = session.calls + is_call, session.requests + 1
+        try:
+            await self._manager.handle_request(scope, receive, noting)
+        finally:
+            session.calls, session.requests = session.calls - is_call, session.requests - 1
+            session.used = time.monotonic()
+
+    async def _end_idle(self, scope: Scope, new: _Session) -> None:
+        """Forget expired sessions, which the package ends itself; if there are too many with the new one, end others
+        that wait for no answer."""
+        since = time.monotonic() - IDLE_SECONDS
+        self._sessions = {name: each for name, each in self._sessions.items() if each.requests or each.used > since}
+        idle = [
+            (each.caller, each.used, name) for name, each in self._sessions.items() if each is new or not each.calls
+        ]
+        for name in surplus(idle, MAX_SESSIONS - (len(self._sessions) - len(idle))):
+            del self._sessions[name]
+            ending = {**scope, "method": "DELETE", "headers": [(SESSION, name)]}
+            await self._manager.handle_request(ending, _nothing, _unheard)
 
     def _made(self) -> Any:
         from mcp.server.mcpserver import Context
         from mcp.server.mcpserver.exceptions import ToolError
         from mcp.server.transport_security import TransportSecuritySettings
 
-        from protocols.mcp.studio_client import TIMEOUT, StudioClient
-        from protocols.mcp.tools import build_server
+        from protocols.mcp.tools import TIMEOUT, StudioClient, build_server
 
         def client_of(context: Context) -> StudioClient:
             """Calls the app that received the call's request, as its sender: with its key, address and host name."""
@@ -107,7 +128,7 @@ class McpEndpoint:
             streamable_http_path=PATH,
             max_request_body_size=MAX_BODY,
             session_idle_timeout=IDLE_SECONDS,
-            max_sessions=MAX_SESSIONS,
+            max_sessions=2 * MAX_SESSIONS,  # with those whose every session waits for an answer
             # The studio's own middleware has checked host and origin.
             transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         )
@@ -122,6 +143,14 @@ class McpEndpoint:
     async def close(self) -> None:
         if self._running is not None:
             await end_tasks(self._running)
+
+
+async def _nothing() -> Message:
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+async def _unheard(message: Message) -> None:
+    """Send nothing."""
 
 
 def register(studio: Studio) -> None:

@@ -86,7 +86,7 @@ class Access:
             return
         scope.setdefault("state", {}).update(caller=caller, owner_filter=caller if self._owners else None)
         if (queues := getattr(scope["app"].state, "queues", None)) is not None:  # None until the start is complete
-            PLACE.set((queues.writes, caller))
+            PLACE.set((queues, caller))
         try:
             await self._app(scope, receive, send)
         finally:

@@ -2,38 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+from studio import ASSETS
 from studio.errors import InvalidRequest
 
-MEAN = {"speaker": "voice", "reference_id": "voice", "format": "response_format"}
+_FIELDS: dict[str, dict[str, str]] = json.loads((ASSETS / "protocols" / "openai.json").read_text("utf-8"))
+MEAN = _FIELDS["mean"]
 """Other servers' names of the studio's fields."""
+IGNORED = _FIELDS["ignored"]
+"""Known fields without effect, and the reasons; unknown fields are ignored too."""
+REFUSED = _FIELDS["refused"]
+"""Unsupported fields and alternatives; refused unless null, false, empty or 1."""
 
 NAMES = "/v1/names"
 """The base path of OpenAI's API for clients such as OpenReader that take only names as voices."""
-IGNORED = {
-    "lang_code": "the model infers it from the text",
-    "repetition_penalty": "repetition-aware sampling takes its place",
-    "latency": "speech is always streamed from its first frame",
-    "initial_codec_chunk_frames": "speech is always streamed from its first frame",
-    "non_streaming_mode": "the result is the same",
-    "use_memory_cache": "reference clips are always cached by their content",
-}
-"""Known fields without effect; unknown fields are ignored too."""
-
-REFUSED = {
-    "speaker_embedding": "send a clip as ref_audio",
-    "x_vector_only_mode": "the model needs the clip and its words",
-    "ref_audio_2": "a voice has one clip",
-    "ambient_sound": "the model generates only speech",
-    "duration_seconds": "use speed",
-    "word_timestamps": 'ask with timestamps: "word"',
-    "stage_params": "use temperature, top_p and top_k",
-    "extra_params": "send fields by their names",
-    "volume_multiplier": "scale the samples",
-    "return_download_link": "the answer is the file",
-}
-"""Unsupported fields and alternatives; refused unless null, false, empty or 1."""
 
 
 def canonical_fields(body: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from anyio import to_thread
@@ -15,12 +14,9 @@ from fastapi.responses import Response
 from fastapi.routing import APIRoute
 
 from studio.api.sending import until_hangup
-from studio.work import WorkQueue, WorkQueues
+from studio.work import PLACE, WorkQueue, WorkQueues, write
 
 Result = TypeVar("Result")
-
-_REQUEST: ContextVar[tuple[WorkQueues, str] | None] = ContextVar("request", default=None)
-"""The queues, and the caller, of the request that is answered or has begun this work; None without a request."""
 
 
 class WritingRoute(APIRoute):
@@ -28,9 +24,7 @@ class WritingRoute(APIRoute):
     wait for the lock leave the threads of all others free; one that is a coroutine uses `studio.work.write`."""
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
-        if not inspect.iscoroutinefunction(endpoint) and not _is_reading(options):
-            endpoint = _in_queue(endpoint, _write)
-        super().__init__(path, endpoint, **options)
+        super().__init__(path, endpoint if _is_reading(options) else _in_queue(endpoint, write), **options)
 
 
 class QueuedRoute(APIRoute):
@@ -55,14 +49,9 @@ def _is_reading(options: dict[str, Any]) -> bool:
 def _in_queue(endpoint: Callable[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(endpoint)
     async def wrapper(request: Request, **values: Any) -> Response:
-        work = functools.partial(endpoint, request=request, **values)
-        token = _REQUEST.set((request.app.state.queues, request.state.caller))
-        try:
-            return await (work() if inspect.iscoroutinefunction(endpoint) else until_hangup(request, run(work)))
-        finally:
-            _REQUEST.reset(token)
+        return await until_hangup(request, run(functools.partial(endpoint, request=request, **values)))
 
-    return wrapper
+    return endpoint if inspect.iscoroutinefunction(endpoint) else wrapper
 
 
 async def look_up(function: Callable[..., Result], *values: object, patient: bool = False) -> Result:
@@ -71,12 +60,12 @@ async def look_up(function: Callable[..., Result], *values: object, patient: boo
     ``patient``: wait even if the queue is full, because a refusal would lose earlier work. Raises QueueFull,
     TooManyRequests.
     """
-    return await _run(lambda queues: queues.reads, function, values, patient)
+    return await _run((place := PLACE.get()) and place[0].reads, patient, function, *values)
 
 
 async def change(function: Callable[..., Result], *values: object, patient: bool = False) -> Result:
     """Like `look_up`, for a function that changes a project."""
-    return await _run(lambda queues: queues.changes, function, values, patient)
+    return await _run((place := PLACE.get()) and place[0].changes, patient, function, *values)
 
 
 async def listed(request: Request, function: Callable[..., Result], *values: object) -> Result:
@@ -86,18 +75,8 @@ async def listed(request: Request, function: Callable[..., Result], *values: obj
     return await until_hangup(request, queues.lists.run(request.state.caller, function, *values))
 
 
-async def _write(function: Callable[..., Result], *values: object) -> Result:
-    return await _run(lambda queues: queues.writes, function, values, patient=False)
-
-
-async def _run(
-    queue_of: Callable[[WorkQueues], WorkQueue],
-    function: Callable[..., Result],
-    values: tuple[object, ...],
-    patient: bool,
-) -> Result:
-    if (request := _REQUEST.get()) is None:
+async def _run(queue: WorkQueue | None, patient: bool, function: Callable[..., Result], *values: object) -> Result:
+    if queue is None or (place := PLACE.get()) is None:  # without a request
         return await to_thread.run_sync(function, *values)
-    queues, caller = request
-    async with queue_of(queues).turn(caller, patient) as turn:
+    async with queue.turn(place[1], patient) as turn:
         return await turn.run(function, *values)

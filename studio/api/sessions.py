@@ -7,13 +7,16 @@ import hashlib
 import io
 import logging
 import secrets
-from collections.abc import Collection
+from collections.abc import Collection, Hashable, Iterable
 from pathlib import Path
+from typing import TypeVar
 
 from studio.library.private_files import make_private_folder, write_whole
 from studio.library.trash import now
 
 log = logging.getLogger(__name__)
+
+Item = TypeVar("Item")
 
 LIFETIME_SECONDS = 30 * 86_400
 MAX_SESSIONS = 1000
@@ -68,16 +71,23 @@ class Sessions:
             log.warning("a sign-out is lost, its session ends after %d days: %s", LIFETIME_SECONDS / 86_400, error)
 
     def _end_oldest(self) -> None:
-        by_key: dict[bytes, list[tuple[float, Path]]] = {}
+        held, since = list[tuple[bytes, float, Path]](), now() - LIFETIME_SECONDS
         for path in self._folder.glob(f"{'[0-9a-f]' * 64}*"):  # the folder may have other people's files, too
             with contextlib.suppress(OSError), path.open("rb") as file:  # removed by another process, or a folder
-                by_key.setdefault(file.read(64), []).append((path.stat().st_mtime, path))
-        for begun in by_key.values():
-            begun.sort(reverse=True)
-            while begun and begun[-1][0] < now() - LIFETIME_SECONDS:
-                begun.pop()[1].unlink(missing_ok=True)
-        while sum(map(len, by_key.values())) > MAX_SESSIONS:
-            max(by_key.values(), key=len).pop()[1].unlink(missing_ok=True)
+                held.append((file.read(64), path.stat().st_mtime, path))
+        expired = [path for _, begun, path in held if begun < since]
+        for path in expired + surplus((each for each in held if each[1] >= since), MAX_SESSIONS):
+            path.unlink(missing_ok=True)
+
+
+def surplus(held: Iterable[tuple[Hashable, float, Item]], most: int) -> list[Item]:
+    """What to end so that ``most`` remain: each time, the oldest of the caller who holds the most, so that nobody's
+    crowd ends what others hold. ``held``: the caller, the time of the last use, and the item itself."""
+    by_caller: dict[Hashable, list[tuple[float, Item]]] = {}
+    for caller, used, item in sorted(held, key=lambda each: each[1], reverse=True):
+        by_caller.setdefault(caller, []).append((used, item))
+    count = sum(map(len, by_caller.values())) - max(most, 0)
+    return [max(by_caller.values(), key=lambda own: (len(own), -own[-1][0])).pop()[1] for _ in range(count)]
 
 
 def _digest(token: str) -> str:

@@ -24,8 +24,8 @@ from studio.supervisor import first_of
 
 FIRST_SECONDS = 300.0
 """Seconds in which the first message must come; some clients connect before they have anything to say."""
-MAX_SILENT = 256
-"""Maximum sockets of a caller that wait for their first message: far more than connect at once for one program."""
+MAX_SOCKETS = 128
+"""Maximum open sockets of a caller: more than one program needs, as each may hold an encoder of several megabytes."""
 IDLE_SECONDS = 3600.0
 """Seconds without any message after which a socket is closed: longer than any pause of a conversation."""
 
@@ -48,23 +48,22 @@ class TextSocket(ABC):
     async def serve(self) -> None:
         """Run until all speech is sent, an error occurs, or the client disconnects or is silent for too long."""
         await self._websocket.accept()
-        self._service.silent_sockets[self._caller] += 1
         try:
             await self._run()
         except (WebSocketDisconnect, TimeoutError):
             return  # the client has disconnected
         finally:
-            self._end_silence()
+            self._service.sockets -= Counter({self._caller: 1})
 
-    def _end_silence(self) -> None:
-        if self._is_silent:
-            self._is_silent = False
-            self._service.silent_sockets -= Counter({self._caller: 1})
+    def _enter(self) -> None:
+        """Count this socket as its caller's. Raises TooManyRequests."""
+        self._service.sockets[self._caller] += 1
+        if self._service.sockets[self._caller] > MAX_SOCKETS:
+            raise TooManyRequests(f"you have {MAX_SOCKETS} open sockets, the maximum; close some of them")
 
     async def _run(self) -> None:
         try:
-            if self._service.silent_sockets[self._caller] > MAX_SILENT:
-                raise TooManyRequests(f"{MAX_SILENT} sockets wait for their first message; send one, or close some")
+            self._enter()
             await first_of(self._read(), self._speak())
             await self._finish()
         except (ApiError, *REFUSALS, EngineError) as error:
@@ -82,7 +81,7 @@ class TextSocket(ABC):
                 message = await self._websocket.receive()
             if message is None and not self._has_sent:
                 raise InvalidRequest(f"no message came within {seconds:g} s", param)
-        self._end_silence()
+        self._is_silent = False
         if message["type"] == "websocket.disconnect":
             raise WebSocketDisconnect(message.get("code") or 1005)
         if message.get(kind) is None:
@@ -90,10 +89,12 @@ class TextSocket(ABC):
         return message[kind]
 
     def _sign_in(self, key: object) -> None:
-        """Become the owner of the first message's key, unless the socket itself had one. Raises ApiError."""
+        """Become the owner of the first message's key, unless the socket had one. Raises ApiError, TooManyRequests."""
         if self._owner_of_key is not None:
-            self._caller = self._owner_of_key(key if isinstance(key, str) else "")
-            self._owner_of_key = None
+            owner, self._owner_of_key = self._owner_of_key(key if isinstance(key, str) else ""), None
+            self._service.sockets -= Counter({self._caller: 1})
+            self._caller = owner
+            self._enter()
 
     async def _send(self, message: str | bytes) -> None:
         """Raises TimeoutError if the client stops receiving, WebSocketDisconnect if it has disconnected."""

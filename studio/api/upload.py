@@ -7,10 +7,11 @@ import re
 import sys
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote_to_bytes
 
 from fastapi import Request
+from pydantic import TypeAdapter, ValidationError
 from python_multipart.multipart import parse_options_header
 from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
@@ -27,6 +28,8 @@ MAX_FIELDS = 64
 MAX_FILES = 4
 PIECE = 16 * 1024
 """Bytes parsed at a time; between pieces, other tasks run."""
+Value = TypeVar("Value", float, int, bool)
+_KINDS: dict[type, str] = {float: "a number", int: "a whole number", bool: "true or false"}
 _EXTENDED_NAME = re.compile(rb";\s*filename\*\s*=\s*\"?(utf-8|iso-8859-1)'[^';\"]*'([^;\"\s]*)", re.IGNORECASE)
 """A file name as RFC 5987 encodes it: charset, language and percent-encoded bytes."""
 
@@ -67,27 +70,13 @@ class Form:
             raise InvalidRequest(f"{name} must be a text", name)
         return values
 
-    def number(self, name: str) -> float | None:
-        """Raises InvalidRequest if the field is not a number."""
-        text = self.text(name)
+    def value(self, name: str, kind: type[Value]) -> Value | None:
+        """A number, a whole number, or true or false; None if the field is blank. Raises InvalidRequest."""
+        text = self.text(name).strip()
         try:
-            return float(text) if text else None
-        except ValueError:
-            raise InvalidRequest(f"{name} must be a number, not {text[:40]!r}", name) from None
-
-    def whole(self, name: str) -> int | None:
-        """Raises InvalidRequest if the field is not a whole number."""
-        number = self.number(name)
-        if number is not None and not number.is_integer():
-            raise InvalidRequest(f"{name} must be a whole number", name)
-        return None if number is None else int(number)
-
-    def flag(self, name: str) -> bool:
-        """Raises InvalidRequest if the field is neither true nor false."""
-        text = self.text(name).strip().lower()
-        if text not in ("", "true", "false"):
-            raise InvalidRequest(f"{name} must be true or false, not {text[:40]!r}", name)
-        return text == "true"
+            return TypeAdapter(kind).validate_python(text) if text else None
+        except ValidationError:
+            raise InvalidRequest(f"{name} must be {_KINDS[kind]}, not {text[:40]!r}", name) from None
 
     def file(self, *names: str) -> bytes:
         """The first of these files that was sent. Raises InvalidRequest."""

@@ -84,7 +84,7 @@ class Backup:
         Call it before the library is opened. Raises OSError when the folder cannot be read, or is a library's: a
         snapshot removes the audio that no snapshot names.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder(self.folder)
         if self.folder.samefile(self._database.parent) or (self.folder / self._database.name).exists():
             raise OSError("it is a library's own folder; choose another one")
         if self._has_content():

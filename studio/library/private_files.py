@@ -46,7 +46,14 @@ def unfinished(path: Path) -> Path:
 
 
 def write_whole(path: Path, content: BinaryIO, is_private: bool = True) -> None:
-    """Write a file atomically: complete under its name, or not at all. Of several writers the last one wins.
+    """Write a file atomically, as `whole_file` does. Raises OSError."""
+    with whole_file(path, is_private) as file:
+        shutil.copyfileobj(content, file, 1 << 20)
+
+
+@contextlib.contextmanager
+def whole_file(path: Path, is_private: bool = True) -> Iterator[BinaryIO]:
+    """A file to be written: complete under its name, or not at all. Of several writers the last one wins.
 
     ``is_private``: only its owner may read it; otherwise the umask applies. Also removes what a crash during an earlier
     write has left. Raises OSError.
@@ -58,7 +65,7 @@ def write_whole(path: Path, content: BinaryIO, is_private: bool = True) -> None:
     part = unfinished(path)
     try:
         with open(part, "xb", opener=open_privately if is_private else None) as file:
-            shutil.copyfileobj(content, file, 1 << 20)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
@@ -82,6 +89,9 @@ def make_private_folder(folder: Path) -> None:
         folder.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
         reason = "a folder is needed here, but this name or one above it is a file; move that file away"
+        for link in (folder, *folder.parents):
+            if link.is_symlink() and not link.exists():
+                reason = f"{link} is a link to {os.readlink(link)}, which is missing; is its disk connected?"
         raise NotADirectoryError(errno.ENOTDIR, reason, str(folder)) from error
 
 

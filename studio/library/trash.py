@@ -173,30 +173,34 @@ class Trash:
         put_back = {kind: kept.put_back for kind, kept in self.kinds.items()}
         values = {"owner_filter": owner_filter, "since": self.since, "project": project_id or ""}
 
-        def found(db: Database, kind: TrashKind) -> tuple[dict[int, str], list[Row]]:
-            """The ids of these items of a kind, by their rowids, and their rows."""
+        def found(db: Database, kind: TrashKind) -> list[tuple[int, str, float]]:
+            """The rowids, ids and times of these items of a kind."""
             ids = json.dumps([item_id for item_kind, item_id in items if item_kind == kind])
-            if ids == "[]":
-                return {}, []
             where = "kind = :kind and id in (select value from json_each(:ids)) and :project in ('', project_id)"
-            query = f"select place, id {self._mine()} and {where} order by deleted desc, place desc"
-            deleted = dict(db.execute(query, values | {"kind": kind, "ids": ids}).fetchall())
-            query = f"select items.* from json_each(?) cross join {self.kinds[kind].table} as items"
-            return deleted, list(select(db, f"{query} on items.rowid = value order by key", [json.dumps([*deleted])]))
+            query = f"select place, id, deleted {self._mine()} and {where} order by deleted desc, place desc"
+            return db.execute(query, values | {"kind": kind, "ids": ids}).fetchall() if ids != "[]" else []
 
+        def rows_of(db: Database, kind: TrashKind, deleted: list[tuple[int, str, float]]) -> list[Row]:
+            query = f"select items.* from json_each(?) cross join {self.kinds[kind].table} as items"
+            numbers = json.dumps([place for place, _, _ in deleted])
+            return list(select(db, f"{query} on items.rowid = value order by key", [numbers]))
+
+        before: dict[TrashKind, tuple[list[tuple[int, str, float]], list[Row]]] = {}
         with self._store.reading() as db:
             for kind, kept in self.kinds.items():
-                if kept.prepare and (rows := found(db, kind)[1]):
-                    put_back[kind] = kept.prepare(db, rows)
+                if kept.prepare and (deleted := found(db, kind)):
+                    before[kind] = deleted, rows_of(db, kind, deleted)
+                    put_back[kind] = kept.prepare(db, before[kind][1])
         restored: list[tuple[TrashKind, str]] = []
         with self._store.writing() as db:
             for kind, kept in self.kinds.items():
-                deleted, rows = found(db, kind)
-                if rows and (put := put_back[kind]):
-                    put(db, rows)
+                deleted, (known, rows) = found(db, kind), before.get(kind, ([], []))
+                if deleted and (put := put_back[kind]):  # nothing in the trash changes but by leaving it
+                    put(db, rows if deleted == known else rows_of(db, kind, deleted))
                 rest = "deleted is not null and rowid in (select value from json_each(?))"  # most kinds put back all
-                db.execute(f"update {kept.table} set deleted = null where {rest}", [json.dumps([*deleted])])
-                restored += [(kind, item_id) for item_id in deleted.values()]
+                places = json.dumps([place for place, _, _ in deleted])
+                db.execute(f"update {kept.table} set deleted = null where {rest}", [places])
+                restored += [(kind, item_id) for _, item_id, _ in deleted]
         return restored
 
     def restore_one(

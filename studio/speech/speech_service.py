@@ -82,8 +82,8 @@ class SpeechService:
         self.recorder = Recorder(voices.library, retention, self.register.record_outcome) if retention else None
         if self.recorder:
             self.background.append(self.recorder.watch)
-        self.silent_sockets: Counter[str] = Counter()
-        """Sockets of this process that wait for their first message, by caller."""
+        self.sockets: Counter[str] = Counter()
+        """The open sockets of this process, by caller."""
         self._begun = 0  # requests of `in_turn`
         self.queues = WorkQueues(host.max_waiting)
         self.planner = Planner(voices, self.queues.texts)

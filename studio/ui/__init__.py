@@ -32,7 +32,7 @@ def import_gradio() -> None:
       has no switch, but classes without a file, as in a notebook, get no stub.
     - The package mcp, for tools made of Gradio's functions: Gradio does without if it is not installed.
     - pandas, for tables; descriptions of events, whose few templates are compiled for each event of each class; apps of
-      unfinished pages, because mounting or launching a page creates another.
+      unfinished pages, because mounting a page creates another; its command line; pages of models on Hugging Face.
     - Proxies, certificates and the environment, for clients of other sites, which the page never asks. A proxy that
       httpx cannot use, such as ALL_PROXY=socks://127.0.0.1:7890, or a missing SSL_CERT_FILE would stop the import.
     """
@@ -51,7 +51,8 @@ def import_gradio() -> None:
 
         return made
 
-    modules = {"mcp": None, "pandas": _Later("pandas")}
+    modules: dict[str, Any] = {"mcp": None, "pandas": _Later("pandas"), "gradio.cli": SimpleNamespace(deploy=None)}
+    modules["gradio.external"] = SimpleNamespace(load=None, load_chat=None, load_openapi=None)
     added = {name: module for name, module in modules.items() if name not in sys.modules}
     replaced: list[tuple[Any, str, Any]] = [
         (inspect, "getfile", no_file_of_gradio),
@@ -63,7 +64,7 @@ def import_gradio() -> None:
     originals = [(owner, name, getattr(owner, name)) for owner, name, _ in replaced]
     for owner, name, replacement in replaced:
         setattr(owner, name, replacement)
-    sys.modules.update(added)  # type: ignore[arg-type]
+    sys.modules.update(added)
     try:
         import gradio.blocks
 

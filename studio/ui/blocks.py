@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from enum import Enum
-from typing import Any
+from typing import Any, cast
 
 import gradio as gr
 from anyio import to_thread
@@ -55,6 +55,7 @@ class StudioBlocks(gr.Blocks):
         super().__init__(**named)
         self._client_files = files
         self._session: NoSession | None = None
+        self.is_complete = False  # Gradio describes it after each of its parts, and again when it is mounted
         self.state_session_capacity = MAX_SESSIONS
 
     def queue(self, *args: Any, **kwargs: Any) -> StudioBlocks:
@@ -64,7 +65,7 @@ class StudioBlocks(gr.Blocks):
 
     def get_config_file(self) -> BlocksConfigDict:
         """Gradio's configuration with only the first page: for others, Gradio would show a bar with links."""
-        config = super().get_config_file()
+        config = super().get_config_file() if self.is_complete else cast(BlocksConfigDict, {"pages": []})
         config["pages"] = config["pages"][:1]
         return config
 

@@ -14,6 +14,7 @@ from gradio.queueing import Event, Queue
 from gradio.server_messages import EventMessage, ProcessCompletedMessage
 
 from studio.supervisor import end_tasks
+from studio.work import PLACE
 
 MAX_CALLS = 1500
 """Concurrent calls of all callers; the engine and the library have their own queues. Gradio keeps 2,000 sessions."""
@@ -73,6 +74,7 @@ class CallQueue(Queue):
     async def push(self, body: Any, request: Any, username: str | None) -> Any:
         """Add a call, as in Gradio. Returns whether it was accepted, its id or the reason, and the kind of refusal."""
         caller, owner = request.state.caller, request.state.owner_filter
+        request.state.place = PLACE.get()
         if body.session_hash is not None and not SESSION.fullmatch(body.session_hash):
             return False, "session_hash may have 1 to 128 letters, digits, _ and -", "error"
         if self.is_foreign(owner, body.session_hash):
@@ -88,6 +90,12 @@ class CallQueue(Queue):
             self._calls[event._id] = _Call(caller, owner, size, event)
             self._schedule_check()
         return answer
+
+    async def process_events(self, events: list[Event], *values: Any) -> None:
+        """Run a call, as in Gradio, in the name of its sender, for the studio's queues."""
+        if events[0].request is not None:  # it was not cancelled
+            PLACE.set(events[0].request.state.place)
+        await super().process_events(events, *values)
 
     def is_foreign(self, owner: str | None, session: str | None) -> bool:
         """Whether a session has calls of another owner."""

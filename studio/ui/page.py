@@ -163,6 +163,7 @@ def build_page(studio: Studio) -> StudioBlocks:
             TakeEndpoints(studio.history, studio.client_files, studio.speech.queues.exports),
             *(made() for made in studio.additions.gradio_endpoints),
         )
+    page.is_complete = True
     return page
 
 

@@ -20,6 +20,7 @@ from studio.voices.editing import sample_at
 from studio.voices.intake import Intake
 from studio.voices.pack import export_voice, import_pack
 from studio.voices.resolver import voice_json
+from studio.work import write
 
 Json = dict[str, Any]
 
@@ -63,9 +64,9 @@ class VoiceEndpoints:
         )
         recorded = NewConsent(name, language, consent) if consent.strip() else None
         create = partial(self._library_of(caller).voices.create, fields, [intake.sample(text)], consent=recorded)
-        return voice_json(await self._speech.save_voice(to_thread.run_sync(create)))
+        return voice_json(await self._speech.save_voice(write(create)))
 
-    def voice_update(
+    async def voice_update(
         self,
         caller: gr.Request,
         *,
@@ -92,11 +93,11 @@ class VoiceEndpoints:
         }
         fields = VoiceFields(**{field: value for field, value in changes.items() if value is not None})
         voices = self._library_of(caller).voices
-        return voice_json(voices.edit(voices.get(voice).id, fields))
+        return voice_json(await write(lambda: voices.edit(voices.get(voice).id, fields)))
 
-    def voice_delete(self, caller: gr.Request, *, voice: str = "") -> Json:
+    async def voice_delete(self, caller: gr.Request, *, voice: str = "") -> Json:
         """Delete a voice; for undo_seconds it can be restored by its id over HTTP."""
-        deleted = self._library_of(caller).voices.delete(voice)
+        deleted = await write(self._library_of(caller).voices.delete, voice)
         return {"id": deleted.id, "deleted": True, "undo_seconds": self._library.trash.seconds}
 
     async def voice_export(self, caller: gr.Request, *, voice: str = "") -> ClientFile:

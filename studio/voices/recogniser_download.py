@@ -55,7 +55,7 @@ class RecogniserDownload:
                 modified = max(path.stat().st_mtime for path in (leftover, *leftover.iterdir()))
                 if modified < time.time() - _ABANDONED:
                     shutil.rmtree(leftover, ignore_errors=True)
-        if not transcriber.is_there and is_installed() and self._folder.is_dir():
+        if not transcriber.is_there and self._folder.is_dir() and is_installed():
             transcriber.use(self._name)
 
     @property

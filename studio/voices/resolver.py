@@ -92,11 +92,12 @@ class VoiceResolver:
 
     @property
     def listed(self) -> tuple[Voice, ...]:
-        """The voices in a picker: favourites, then all others by name, then the model's own, then the random one.
-
-        Before a library's voices are the model's own if it cannot speak in others.
+        """The voices in a picker: favourites, then the others by name, then the model's own, then the random one; at
+        most a page of the others, as no picker shows thousands. Before a library's voices are the model's own if it
+        cannot speak in others.
         """
-        voices, info = sorted(self.library.voices.page(), key=lambda voice: not voice.favourite), self.loaded()
+        page, info = self.library.voices.page, self.loaded()
+        voices = (*page(favourite=True), *(voice for voice in page() if not voice.favourite))
         own = (*self.own, RANDOM_VOICE)
         return (*voices, *own) if info is None or info.clones else (*own, *voices)
 

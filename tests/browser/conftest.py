@@ -7,13 +7,14 @@ import socket
 import sys
 import types
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
 from benchmarks.common.chromium import NoChromium, find
 from engine import Engine, EngineConfig
@@ -24,8 +25,9 @@ from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve
 from tests.studio.sounds import tone, wav
 
-WITHOUT = "WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "SpareRendererForSitePerProcess"
-"""Address bar suggestions, which are pages that cost more than the studio's, and spare renderer processes."""
+WITHOUT = "WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "SpareRendererForSitePerProcess", "ScriptStreaming"
+"""Address bar suggestions, which are pages that cost more than the studio's, spare renderer processes, and parsing of
+scripts while they arrive, even of those that are compiled already."""
 WITHOUT_IN_PLAYWRIGHT = (
     *("AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades", "LensOverlay"),
     *("HttpsFirstBalancedModeAutoEnable", "MediaRouter", "PaintHolding", "ThirdPartyStoragePartitioning"),
@@ -146,7 +148,7 @@ def recogniser(monkeypatch: pytest.MonkeyPatch) -> None:
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """A Chromium whose microphone records a repeated three-second 440 Hz tone."""
     try:
-        program = find()
+        program = find("chromium-headless-shell")  # draws no windows around the pages: a third less CPU
     except NoChromium as missing:
         pytest.fail(str(missing), pytrace=False)
     recording = tmp_path_factory.mktemp("microphone") / "tone.wav"
@@ -176,6 +178,12 @@ class Visits:
         self._seen: list[Page] = []  # including closed ones
         self.context.on("page", lambda page: self._seen.append(page))
 
+    def new_page(self) -> Page:
+        """An empty page in the renderer process of the others; otherwise each page would start one and leave it."""
+        with self.context.expect_page() as opened:
+            self._own.evaluate("void open('about:blank')")
+        return opened.value
+
     def end(self) -> None:
         """Close all pages and clear their stored data and permissions."""
         origins = {"/".join(page.url.split("/")[:3]) for page in self._seen if page.url.startswith("http")}
@@ -195,53 +203,47 @@ class Visits:
 
 @pytest.fixture(scope="session")
 def visits(chromium: Browser) -> Callable[..., Visits]:
-    """Returns the Visits for a screen with these differences from a desktop's."""
+    """Returns the Visits for a screen with these differences from a desktop's, by number: visitors at the same time."""
     by_screen: dict[str, Visits] = {}
 
-    def of(**screen: object) -> Visits:
-        kind = repr(sorted(screen.items()))
+    def of(number: int, **screen: object) -> Visits:
+        kind = f"{number} {sorted(screen.items())}"
         return by_screen.get(kind) or by_screen.setdefault(kind, Visits(chromium, screen))
 
     return of
 
 
 @pytest.fixture
-def new_page(chromium: Browser, visits: Callable[..., Visits]) -> Iterator[Callable[..., Page]]:
+def new_page(visits: Callable[..., Visits]) -> Iterator[Callable[..., Page]]:
     """Opens an empty page for a new visitor, with further arguments for the context.
 
     Errors of the page fail the test.
     """
     present: list[Visits] = []
-    contexts: list[BrowserContext] = []
     problems: list[str] = []
-
-    def context_of(screen: dict[str, Any]) -> BrowserContext:
-        if (usual := visits(**screen)) not in present:
-            present.append(usual)
-            return usual.context
-        contexts.append(chromium.new_context(**DESK | screen))  # for a second, simultaneous visitor
-        return contexts[-1]
 
     def make(
         permissions: list[str] | None = None,
         color_scheme: Literal["light", "dark"] | None = None,
         reduced_motion: Literal["reduce"] | None = None,
+        viewport: ViewportSize | None = None,
         **screen: object,
     ) -> Page:
-        context = context_of(screen)
-        context.set_default_timeout(PATIENCE_MS)
+        visitor = next(one for one in (visits(number, **screen) for number in count()) if one not in present)
+        present.append(visitor)
+        page = visitor.new_page()
+        page.context.set_default_timeout(PATIENCE_MS)
         if permissions:
-            context.grant_permissions(permissions)
-        page = context.new_page()
+            page.context.grant_permissions(permissions)
+        if viewport:  # not the context's: the page then shares its process, and what is compiled there
+            page.set_viewport_size(viewport)
         page.emulate_media(color_scheme=color_scheme, reduced_motion=reduced_motion)
         page.on("pageerror", lambda error: problems.append(str(error)))
         return page
 
     yield make
-    for visits_of_screen in present:
-        visits_of_screen.end()
-    for context in contexts:
-        context.close()
+    for visitor in present:
+        visitor.end()
     assert not problems, f"errors on the page: {problems}"
 
 

@@ -75,6 +75,7 @@ def test_clone_notice_appears_when_creating_a_voice_and_once_at_its_first_take(
         fields = {"name": "Cleo", "ref_text": "A steady tone."}
         client.post("/v1/audio/voices", data=fields, files={"audio_sample": wav(tone(6))}).raise_for_status()
     screen = open_page(studio).ready()
+    screen.script.fill("Two words")
     go(screen.page, "New voice")
     expect(screen.page.get_by_role("region", name="New voice")).to_contain_text("The demo model cannot copy a voice")
     go(screen.page, "Studio")
@@ -139,6 +140,7 @@ def test_real_model_shows_no_demo_notice(steered: Steer, open_page: Open, tmp_pa
         "window.studio.fields.fill({ voice: window.studio.fields.voices.find(({ name }) => name === 'Cleo').id })"
     )
     expect(screen.page.locator("#voice input")).to_have_value("Cleo")
+    screen.script.fill("Two words")
     screen.speak.click()
     screen.until_over()
     expect(screen.takes.first).to_contain_text("Cleo")

@@ -1,7 +1,9 @@
-"""SDKs of OpenAI, Fish Audio and ElevenLabs for Node, unmodified except for the address; installed from npm once."""
+"""SDKs of OpenAI, Fish Audio and ElevenLabs for Node, unmodified except for the address; installed from npm once, into
+pytest's cache."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -130,9 +132,18 @@ console.log(JSON.stringify(seen));
 """
 
 
+def cached(config: pytest.Config, packages: object) -> tuple[Path, bool]:
+    """A folder for these packages that outlasts the run, and whether they are in it: its clip is written last."""
+    assert config.cache is not None
+    folder = config.cache.mkdir(f"sdks-{hashlib.sha256(repr(packages).encode()).hexdigest()[:12]}")
+    return folder, (folder / "clip.wav").exists()
+
+
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("node")
+def project(pytestconfig: pytest.Config) -> Path:
+    folder, is_installed = cached(pytestconfig, PACKAGES)
+    if is_installed:
+        return folder
     (folder / "package.json").write_text('{"type": "module"}')
     subprocess.run(
         [NPM, "install", "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error", *PACKAGES],

@@ -1,5 +1,5 @@
 """Versions of Python SDKs that others pin: OpenAI's previous major one, and two of Fish Audio's, of which Home
-Assistant has one. Installed once, outside the environment."""
+Assistant has one. Installed once, outside the environment, into pytest's cache."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.clients.test_node import cached
 from tests.environment import PROXIES
 from tests.studio.clips import WORDS, spoken
 from tests.studio.conftest import Steered
@@ -82,10 +83,12 @@ print(json.dumps(seen))
 
 
 @pytest.fixture(scope="module")
-def sdks(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("sdks")
+def sdks(pytestconfig: pytest.Config) -> Path:
+    folder, is_installed = cached(pytestconfig, (sys.version_info[:2], PACKAGES))
+    if is_installed:
+        return folder
     how = ["--quiet", "--disable-pip-version-check", "--no-deps", "--no-compile"]
-    pip = [sys.executable, "-m", "pip", "install", *how]
+    pip = [sys.executable, "-m", "pip", "install", "--upgrade", *how]
     environment = os.environ | PROXIES
     for name, packages in PACKAGES.items():
         command = [*pip, "--target", str(folder / name), *packages]

@@ -184,7 +184,7 @@ async def test_takes_in_a_batch_equal_the_same_takes_alone(engine: Engine) -> No
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 async def test_reproducible_takes_do_not_depend_on_their_batch(tiny_checkpoint: Path, dtype: str) -> None:
     """In bfloat16, rounding changes draws within a few frames if torch computes several rows at once."""
-    utterances = [seeded("Hello there. " * (6 * number + 1), number, 20) for number in range(4)]
+    utterances = [seeded("Hello there. " * (3 * number + 1), number, 12) for number in range(4)]
     with running_engine(tiny_checkpoint, max_rows=4, threads=1, reproducible=True, dtype=dtype) as engine:
         alone = [await hear(engine, utterance) for utterance in utterances]
         together = await asyncio.gather(*(hear(engine, utterance) for utterance in utterances))

@@ -229,7 +229,7 @@ def test_invalid_frames_so_far_are_refused(so_far: object, message: str) -> None
     ],
 )
 async def test_frames_so_far_of_another_codec_are_refused(
-    engine: Engine, make: Callable[[], np.ndarray], message: str
+    plain_engine: Engine, make: Callable[[], np.ndarray], message: str
 ) -> None:
     with pytest.raises(InvalidUtterance, match=message):
-        await hear(engine, greedy(so_far=make()))
+        await hear(plain_engine, greedy(so_far=make()))

@@ -244,6 +244,7 @@ def test_edit_of_an_outdated_text_is_refused(steered: Steer) -> None:
     assert (now["text"], now["voice"]) == ("Two.", None)
     assert change(served, project, part, text="Two.", text_before="One.").json()["text"] == "Two."  # sent twice
     assert_envelope(change(served, project, part, take="take_x", text_before="One."), 412, "text")
+    assert_envelope(change(served, project, part, text="Four.", take_before="take_x"), 412, "take")
     assert change(served, project, part, text="Three.").json()["text"] == "Three."
 
 

@@ -112,8 +112,8 @@ def test_credits_that_were_split_say_nothing_twice(steered: Steer) -> None:
 
 
 @pytest.mark.parametrize("template", ["{titel}.", "{", "By {author", "{title}}", "x" * 1001])
-def test_invalid_template_is_refused(steered: Steer, template: str) -> None:
-    served, _ = steered()
+def test_invalid_template_is_refused(untouched: Steered, template: str) -> None:
+    served, _ = untouched
     project = create_project(served, items=[{"input": "Hello."}])
     with served.client() as client:
         url = f"{PROJECTS}/{project['id']}"

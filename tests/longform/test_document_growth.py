@@ -43,8 +43,22 @@ HARD = {name: PIECES[name] for name in ("lines", "letters", "blanks", "blank lin
 }
 
 
-@pytest.mark.parametrize("kind", HARD)
-@pytest.mark.parametrize("format_name", DOCUMENTS)
+MARKED_UP = {
+    "emphasis",
+    "links",
+    "code",
+    "opened markup",
+    "closed markup",
+    "comments",
+    "entities",
+    "paragraphs",
+    "notes",
+}
+"""Nothing but letters to the other formats."""
+READ = [(name, kind) for name in DOCUMENTS for kind in HARD if name.startswith(("md", "epub")) or kind not in MARKED_UP]
+
+
+@pytest.mark.parametrize(("format_name", "kind"), READ)
 def test_documents_are_read_in_linear_time(format_name: str, kind: str) -> None:
     def read(text: str) -> object:
         document = read_document(DOCUMENTS[format_name](text), format_name.partition(",")[0])
@@ -184,17 +198,17 @@ def test_document_beyond_a_limit_is_refused_without_reading_it(name: str, kind: 
     assert cost(read, piece * 300_000) < 2 * cost(read, piece * 60_000)
 
 
-def test_the_longest_book_is_read_in_seconds() -> None:
+def test_a_long_book_is_read_in_seconds() -> None:
     sentence = "<p>It was a dark and stormy night, and nobody of them said “No” to that. So it went on.</p>"
-    pages = {f"{number}.xhtml": page(f"<h1>Chapter {number}</h1>{sentence * 580}") for number in range(100)}
+    pages = {f"{number}.xhtml": page(f"<h1>Chapter {number}</h1>{sentence * 580}") for number in range(30)}
 
     def read(book: bytes) -> None:
-        assert len(into_parts(read_document(book, "epub"))) > 10_000
+        assert len(into_parts(read_document(book, "epub"))) > 3_000
 
     book = epub(pages)
     started = time.thread_time()
     read(book)
-    assert time.thread_time() - started < 15  # about two on a core of today
+    assert time.thread_time() - started < 5  # about half of one on a core of today
 
 
 def test_wrapped_paragraph_is_joined_in_linear_time() -> None:

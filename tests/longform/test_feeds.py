@@ -57,7 +57,7 @@ def enclosure(item: ElementTree.Element) -> dict[str, str]:
 
 
 def test_podcast_app_gets_a_feed_with_a_playable_file_for_each_chapter(
-    shared: tuple[Served, Json, Json], tmp_path: Path
+    shared: tuple[Served, Json, Json], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served, project, link = shared
     assert link["expires"] - link["created"] == 7 * 86_400 and link["project"] == project["id"]
@@ -93,6 +93,10 @@ def test_podcast_app_gets_a_feed_with_a_playable_file_for_each_chapter(
         times = [path.stat().st_mtime_ns for path in made]
         assert len(made) == 2 and len(items_of(client, link)) == 2
         assert [path.stat().st_mtime_ns for path in made] == times  # made once
+        monkeypatch.setattr(Feeds, "_episodes", lambda *_: [])
+        assert len(items_of(client, link)) == 2, "nothing has changed"
+        change(served, project, parts_of(served, project)[0], pause=2)
+        assert items_of(client, link) == []
 
 
 def test_feed_follows_its_project(shared: tuple[Served, Json, Json], tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from longform.library.table_updates import TableUpdate
 from manuscript.passages import NewCharacter
 from manuscript.table import read_csv
 from studio import ROOT
-from studio.library.entries import DictionaryScope, Pronunciation
+from studio.library.entries import GLOBAL, DictionaryScope, Pronunciation
 from studio.library.schema import select
 from studio.library.store import Store
 from studio.library.take import NewTake, Take
@@ -104,11 +104,15 @@ def another_studio(home: Path, voices: Path, lease: float) -> Iterator[tuple[Ser
 
 
 @pytest.mark.usefixtures("watchful")
-def test_studio_takes_over_the_parts_of_a_killed_one(steered: Steer, voices_folder: Path, tmp_path: Path) -> None:
+def test_studio_takes_over_the_parts_of_a_killed_one_and_keeps_the_finished_ones(
+    steered: Steer, voices_folder: Path, tmp_path: Path
+) -> None:
+    texts = ("One.", "Two.", "Please stop.", "Four.", "Five, stop.")
     with another_studio(tmp_path, voices_folder, lease=2.5) as (killed, process):
-        project = create_project(killed, items=[{"input": "One, stop."}, {"input": "Two, stop."}], start=True)
-        until(killed, project, speaking=2)
-        served, engine = steered(home=str(tmp_path))
+        project = create_project(killed, items=[{"input": text} for text in texts], start=True)
+        assert until(killed, project, done=3, speaking=2)["state"] == "running"
+        before = parts_of(killed, project)
+        served, engine = steered(home=str(tmp_path), max_rows=4)
         library: ProjectLibrary = served.app.state.studio.library
         for _ in range(2):  # a running studio renews its leases
             ends = leases(library)
@@ -116,7 +120,12 @@ def test_studio_takes_over_the_parts_of_a_killed_one(steered: Steer, voices_fold
         assert engine.utterances == []
         process.kill()
         until(served, project, "done")
-    assert len(engine.utterances) == 2
+    assert sorted(utterance.text for utterance in engine.utterances) == ["Five, stop.", "Please stop."]
+    parts = parts_of(served, project)
+    assert [parts[index]["chosen"] for index in (0, 1, 3)] == [before[index]["chosen"] for index in (0, 1, 3)]
+    assert all(len(part["takes"]) == 1 for part in parts)
+    with served.client() as client:
+        assert client.get(f"{PROJECTS}/{project['id']}/audio").status_code == 200
 
 
 def leases(library: ProjectLibrary) -> list[float]:
@@ -186,6 +195,20 @@ def test_part_is_reassigned_after_its_lease_expires_and_its_late_worker_is_ignor
     assert library.projects.get(project.id, None).parts["queued"] == 1
 
 
+def test_owners_take_turns_however_many_projects_each_has(tmp_path: Path, clock: list[float]) -> None:
+    library = ProjectLibrary(tmp_path)
+    for owner, number in (("anne", 1), ("anne", 2), ("anne", 3), ("bob", 1)):
+        parts = [NewPart(f"{number} {word}.") for word in ("one", "two")]
+        project = library.projects.create(owner, "Book", "txt", parts, ProjectSettings())
+        library.projects.queue_parts(project.id, None, "all")
+    spoken = []
+    while (claim := library.part_queue.claim()) is not None:
+        spoken.append(f"{claim.owner} {claim.part.text}")
+        clock[0] += 1
+    turns = ["anne 1 one.", "bob 1 one.", "anne 2 one.", "bob 1 two."]
+    assert spoken == [*turns, "anne 3 one.", "anne 1 two.", "anne 2 two.", "anne 3 two."]
+
+
 def test_clock_set_back_does_not_lock_parts(tmp_path: Path, clock: list[float]) -> None:
     library = ProjectLibrary(tmp_path)
     claim_part(library)
@@ -251,6 +274,7 @@ CHANGES: dict[str, Callable[[ProjectLibrary, Project, list[str]], object]] = {
     "pronunciation": lambda library, project, ids: library.pronunciations.add(
         DictionaryScope("project", project.id), Pronunciation("part", "pahrt")
     ),
+    "general entry": lambda library, project, ids: library.pronunciations.add(GLOBAL, Pronunciation("part", "pahrt")),
     "dictionary": lambda library, project, ids: library.pronunciations.merge(
         DictionaryScope("project", project.id), [Pronunciation("part", "pahrt")], True
     ),
@@ -290,6 +314,19 @@ def spoken(library: ProjectLibrary) -> tuple[Project, list[str]]:
         take = Take(name, 1.0, "anna", 1, "finished", part_id=claim.part.id, recipe=claim.recipe, work_s=1.0)
         library.part_queue.done(claim, NewTake(take, [b"sound"]))
     return project, library.projects.part_ids(project.id, None)
+
+
+def test_takes_of_earlier_versions_fit_any_general_dictionary(tmp_path: Path) -> None:
+    library = ProjectLibrary(tmp_path)
+    project, _ = spoken(library)
+    with library.store.writing() as db:
+        db.execute("update takes set recipe = substr(recipe, 1, 64)")  # without the general entries
+    library.pronunciations.add(GLOBAL, Pronunciation("part", "pahrt"))
+    counts = []
+    for speed in (1.1, 1.0):
+        counts.append(library.projects.get(project.id, None).parts["done"])
+        library.projects.edit(project.id, None, settings=replace(project.settings, speed=speed))
+    assert [*counts, library.projects.get(project.id, None).parts["done"]] == [3, 0, 3]
 
 
 @pytest.mark.parametrize("change", CHANGES)

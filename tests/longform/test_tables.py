@@ -49,6 +49,17 @@ def unzipped(served: Served, project: Json, query: str = "") -> tuple[list[str],
         return names, list(csv.DictReader(io.StringIO(archive.read("manifest.csv").decode())))
 
 
+def assert_counted_once_it_has_arrived(served: Served, project: Json) -> None:
+    """``project``: of four lines, of which a zip with the receipt "first" was sent."""
+    with served.client() as client:
+        at = f"{PROJECTS}/{project['id']}/zip"
+        assert client.post(f"{at}/other").status_code == 404
+        assert len(unzipped(served, project, "?changed=true")[0]) == 4, "sent, but nobody has said that it arrived"
+        assert client.post(f"{at}/first").json()["parts"] == 4
+        refused = client.get(f"{at}?changed=true")
+        assert (refused.status_code, refused.json()["error"]["param"]) == (400, "changed")
+
+
 def test_a_changed_line_keeps_all_names_and_is_exported_alone(steered: Callable[..., Steered]) -> None:
     served, _ = steered()
     project = import_table(served, LINES, start="true")
@@ -68,7 +79,8 @@ def test_a_changed_line_keeps_all_names_and_is_exported_alone(steered: Callable[
         ("Mira", "female", 2),
         ("Old Bren", "male", 2),
     ]
-    files, rows = unzipped(served, project)
+    files, rows = unzipped(served, project, "?receipt=first")
+    assert_counted_once_it_has_arrived(served, project)
     assert files == ["mira_01.wav", "bren 02.wav", "mira_03.wav", "bren_04.wav"]
     assert (rows[0]["id"], rows[0]["Notes"], rows[0]["Emotion"]) == ("mira_01", "'=1+1", "whisper")
 
@@ -98,9 +110,6 @@ def test_a_changed_line_keeps_all_names_and_is_exported_alone(steered: Callable[
     files, rows = unzipped(served, project, "?changed=true")
     assert files == ["new_00.wav", "mira_03.wav", "mira_01.wav"]
     assert [row["file"] for row in rows] == [*files, ""]
-    with served.client() as client:
-        refused = client.get(f"{PROJECTS}/{project['id']}/zip?changed=true")
-        assert (refused.status_code, refused.json()["error"]["param"]) == (400, "changed")
     # An exported manifest, edited in a spreadsheet, is a new version of the table too.
     with served.client() as client:
         answer = client.get(f"{PROJECTS}/{project['id']}/zip")
@@ -232,8 +241,10 @@ def test_titles_voices_pauses_and_texts_given_here_survive_other_cells(steered: 
     send(served, "PATCH", project, f"parts/{a}", pause=5, voice="bert")
     new = TABLE.replace("two.,Anna,,1,,,", "two.,Ben,,1,1,,").replace("one.,Anna,,,,,", "one.,Anna,,,,whisper,")
     new = new.replace("\na,", "\nz,Zeta.,,,,,,One\na,") + "e,Epsilon.,,,,,,Two\n"
-    columns = {line["name"]: line["columns"] for line in update(served, project, new, apply=True)["lines"]}
+    lines = {line["name"]: line for line in update(served, project, new, apply=True)["lines"]}
+    columns = {name: line["columns"] for name, line in lines.items()}
     assert columns == {"z": [], "a": ["character", "scene"], "c": ["direction"], "e": []}
+    assert lines["a"]["cells"] == {"character": ["Anna", "Ben"], "scene": ["", "1"]}
     parts = {part["name"] or part["id"]: part for part in parts_of(served, project)}
     assert [*parts] == [opening, "z", "a", "b", "c", "d", "e"]
     assert [(part["chapter"]) for part in parts.values()][1:] == ["One", "", "", "Zwei", "", ""]

@@ -6,6 +6,7 @@ import test from "node:test";
 globalThis.document = /** @type {any} */ ({ querySelector: () => null });
 globalThis.window = /** @type {any} */ ({ location: { origin: "http://studio", href: "http://studio/" } });
 const { NowPlaying } = await import("../../assets/page/player/now-playing.js");
+const { CHAPTER_END } = await import("../../assets/page/player/listening.js");
 const { offerMediaKeys } = await import("../../assets/page/player/media-keys.js");
 
 /** Resolves after all promises that are due. */
@@ -24,8 +25,9 @@ function playing() {
     follow: async () => (done.push("follow"), sound((opened += 1))),
   });
   const nothing = () => {};
+  const shown = {}; // how the listener listens
   const bar = Object.assign(new EventTarget(), {
-    state: "empty", say: (state) => (bar.state = state), listen: nothing, begin: nothing, offer: nothing, show: nothing, offerSteps: nothing,
+    state: "empty", say: (state) => (bar.state = state), listen: (listening) => Object.assign(shown, listening), begin: nothing, offer: nothing, show: nothing, offerSteps: nothing,
     offerChapters: nothing, figures: nothing, level: nothing,
   });
   Object.defineProperty(bar, "isPlaying", { get: () => bar.state === "playing" || bar.state === "waiting" });
@@ -39,7 +41,8 @@ function playing() {
   const tracks = ["one", "two", "three"].map(track);
   const nowPlaying = new NowPlaying(player, bar, preferences);
   const heard = (state, position) => player.dispatchEvent(new CustomEvent("heard", { detail: { position: position * 100, rendered: 1, underruns: 0, state, loudest: 0 } }));
-  return { done, player, bar, tracks, nowPlaying, heard, play: async (at) => (await nowPlaying.play(tracks[at], 0, { tracks, isPlayedOn: true }), settled()) };
+  const chapters = [0, 2].map((at) => ({ words: "", at }));
+  return { done, player, bar, shown, tracks, nowPlaying, heard, play: async (at) => (await nowPlaying.play(tracks[at], 0, { tracks, isPlayedOn: true, chapters }), settled()) };
 }
 
 test("the next track begins by itself, and only the tracks that are needed stay loaded", async () => {
@@ -76,9 +79,30 @@ test("a repeated track is not followed until repeating ends", async () => {
   assert.deepEqual(done, ["end", "follow"]);
 });
 
-test("the sleep timer pauses, unless it is stopped", async (t) => {
-  t.mock.timers.enable({ apis: ["setTimeout"] });
-  const { bar, play } = playing();
+test("a track that was missing is taken up when its turn comes, also at the end of the row", async () => {
+  const { player, nowPlaying, tracks, done, heard } = playing();
+  const parts = tracks.map((track, position) => Object.assign(track, { of: { position } }));
+  const rows = [[parts[0], parts[1], parts[2]], [parts[0], parts[1], parts[2]]];
+  const renew = async () => ({ tracks: rows.pop() ?? [], isPlayedOn: true, renew });
+  await nowPlaying.play(parts[0], 0, { tracks: [parts[0], parts[2]], isPlayedOn: true, renew });
+  await settled();
+  assert.ok(!done.includes("follow")); // the second may be there in time
+  heard("over", 10);
+  await settled();
+  assert.equal(nowPlaying.current, parts[1]);
+  assert.ok(done.includes("follow"));
+  player.dispatchEvent(new Event("followed"));
+  await settled();
+  const fourth = Object.assign({ ...parts[2] }, { of: { position: 3 } });
+  rows.push([...parts, fourth]);
+  heard("over", 10);
+  await settled();
+  assert.equal(nowPlaying.current, fourth);
+});
+
+test("the sleep timer pauses and says how long it still runs, unless it is stopped", async (t) => {
+  t.mock.timers.enable({ apis: ["setInterval"] });
+  const { bar, shown, play } = playing();
   await play(0);
   const sleep = (minutes) => bar.dispatchEvent(new CustomEvent("sleep", { detail: { minutes } }));
   sleep(15);
@@ -86,8 +110,24 @@ test("the sleep timer pauses, unless it is stopped", async (t) => {
   t.mock.timers.tick(15 * 60_000);
   assert.equal(bar.state, "waiting");
   sleep(30);
-  t.mock.timers.tick(30 * 60_000);
-  assert.equal(bar.state, "paused");
+  t.mock.timers.tick(60_000);
+  assert.deepEqual([shown.sleep, shown.left], [30, 29]);
+  t.mock.timers.tick(29 * 60_000);
+  assert.deepEqual([bar.state, shown.sleep], ["paused", 0]);
+});
+
+test("playback stops at the end of the chapter, where it goes on after a press", async () => {
+  const { player, bar, shown, nowPlaying, play, done, heard } = playing();
+  const sleep = (minutes) => bar.dispatchEvent(new CustomEvent("sleep", { detail: { minutes } }));
+  await play(0);
+  sleep(CHAPTER_END);
+  assert.deepEqual([done.includes("end"), shown.sleep], [false, CHAPTER_END]); // the chapter has another part
+  player.dispatchEvent(new Event("followed"));
+  await settled();
+  assert.deepEqual(done.filter((what) => what === "follow"), ["follow"]); // the next chapter does not begin by itself
+  heard("over", 10);
+  await settled();
+  assert.deepEqual([nowPlaying.current.name, bar.state, shown.sleep], ["three", "paused", 0]);
 });
 
 test("media keys pause, skip and change the track, and the lock screen shows the position", async () => {

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { marksOf, paragraphsOf } from "../../assets/page/longform/prose.js";
+import { marksOf } from "../../assets/page/cast/people.js";
+import { paragraphsOf } from "../../assets/page/longform/prose.js";
 
 const part = (text, more = {}) => ({ text, chapter: "", continues: null, ...more });
 const texts = (parts) => paragraphsOf(parts).map(({ pieces }) => pieces.map(({ text }) => text));

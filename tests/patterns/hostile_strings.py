@@ -29,6 +29,7 @@ class Hostile:
         self._bytes = isinstance(pattern.pattern, bytes)
         self._tree = _parser.parse(pattern.pattern, pattern.flags & ~(0 if self._bytes else re.UNICODE))
         self._accepted: dict[int, str] = {}
+        self._alike: dict[str, str] = {}
 
     def runs(self, count: int) -> Iterator[Make]:
         """The first of them, which follow the pattern from its start."""
@@ -56,10 +57,12 @@ class Hostile:
         """One character for each set of atoms that accept it; those that runs accept come first."""
         runs = {id(node) for repeat in _nodes(self._tree) if _is_run(repeat) for node in _nodes(repeat[1][2])}
         atoms = [node for node in _nodes(self._tree) if _is_atom(node)]
+        accepted = [frozenset(self._of(node)) for node in atoms]
+        weights = [100 if id(node) in runs else 1 for node in atoms]
         by_atoms = dict[tuple[int, ...], tuple[int, str]]()
         for letter in self._characters:
-            accepting = tuple(at for at, node in enumerate(atoms) if letter in self._of(node))
-            weight = sum(100 if id(atoms[at]) in runs else 1 for at in accepting)
+            accepting = tuple(at for at, letters in enumerate(accepted) if letter in letters)
+            weight = sum(weights[at] for at in accepting)
             by_atoms.setdefault(accepting, (-weight, letter))
         return "".join(letter for _, letter in sorted(by_atoms.values(), key=lambda pair: pair[0])[:KINDS])
 
@@ -125,10 +128,12 @@ class Hostile:
 
     def _of(self, node: Node) -> str:
         """The characters that this atom accepts."""
-        if id(node) not in self._accepted:
+        if id(node) not in self._accepted and (key := repr(node)) in self._alike:
+            self._accepted[id(node)] = self._alike[key]
+        elif id(node) not in self._accepted:
             atom = _compiler.compile(_parser.SubPattern(self._tree.state, [node]), self._tree.state.flags)
             letters = self._characters
-            self._accepted[id(node)] = "".join(
+            self._accepted[id(node)] = self._alike[key] = "".join(
                 letter
                 for letter in letters
                 if (not self._bytes or ord(letter) < 256)

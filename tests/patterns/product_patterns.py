@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from longform.library.replacements import TextReplacement
-from manuscript import attribution
+from manuscript import attribution, headings
 from manuscript import documents as file_signatures
 from manuscript.characters import PersonPatterns
 from manuscript.han import HanNames
@@ -39,6 +39,7 @@ BUILT: dict[str, Callable[[], object]] = {
     "TextReplacement.pattern": lambda: TextReplacement("A B", whole_words=True).pattern(),
     "PersonPatterns.__init__": lambda: PersonPatterns({"tall man"}),
     "HanNames.__init__": lambda: HanNames([("宝钗因笑道：", "花白鬍子的人說。")], ["宝钗因笑道："]),
+    "_numbered": headings._numbered,
     "_places": lambda: attribution._places(["Anna", "Mrs. Reed"]),
     "check_signature": lambda: [re.compile(pattern, re.DOTALL) for pattern, _ in file_signatures._OTHERS],
     "rule": lambda: None,  # its results are in tables of modules, which are searched

@@ -1,5 +1,5 @@
 """The studio's fixtures, for tests of the protocols."""
 
-from tests.studio.conftest import steered, studio, voices_folder
+from tests.studio.conftest import steered, studio, untouched, voices_folder
 
-__all__ = ["steered", "studio", "voices_folder"]
+__all__ = ["steered", "studio", "untouched", "voices_folder"]

@@ -181,18 +181,37 @@ async def test_bad_input_is_answered_by_an_error_and_the_end(steered: Steer) -> 
     assert not faults
 
 
-async def test_one_address_holds_half_of_the_connections(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("protocols.wyoming.MAX_CONNECTIONS", 2)
-    _, port = served_at(steered)
+async def test_one_more_connection_ends_the_oldest_idle_one_of_the_address_with_the_most(
+    steered: Steer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("protocols.wyoming.MAX_CONNECTIONS", 4)
+    (served, engine), port = served_at(steered)
+    engine.first_frame_gate.clear()
+    made: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
 
-    async def answer(address: str) -> tuple[str, asyncio.StreamWriter]:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(address, 0))
-        writer.write(b'{"type": "ping"}\n')
-        return json.loads(await reader.readline())["type"], writer
+    async def answer(number: int, sent: str = "ping") -> str:
+        """The answer to a new client, whose address ends with this number."""
+        made.append(await asyncio.open_connection("127.0.0.1", port, local_addr=(f"127.0.0.{number}", 0)))
+        return await heard(-1, sent)
+
+    async def heard(client: int, sent: str = "ping") -> str:
+        reader, writer = made[client]
+        writer.write(f'{{"type": "{sent}", "data": {{"text": "Hello."}}}}\n'.encode())
+        if sent != "ping":
+            return ""
+        head = json.loads(await reader.readline())
+        await reader.readexactly(head["data_length"])
+        return str(head["type"])
 
     async with asyncio.timeout(60):
-        made = [await answer(f"127.0.0.{number}") for number in (2, 2, 3)]
-    assert [kind for kind, _ in made] == ["pong", "error", "pong"]
+        await answer(2, "synthesize")  # busy
+        await asyncio.to_thread(served.until, running=1)
+        assert [await answer(number) for number in (2, 2, 3, 4)] == ["pong"] * 4
+        assert await heard(1) == "error" and [await heard(client) for client in (2, 3, 4)] == ["pong"] * 3
+        await answer(2, "synthesize")
+        await asyncio.to_thread(served.until, running=2)
+        assert await answer(2) == "error", "half of all are busy for this address"
+        assert await answer(5) == "pong"
     for _, writer in made:
         writer.close()
 

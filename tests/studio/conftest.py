@@ -41,24 +41,33 @@ def studio(quick_checkpoint: Path, voices_folder: Path, tmp_path_factory: pytest
         yield served
 
 
+@contextlib.contextmanager
+def _steered(voices: Path, project_rows: int | None = None, **settings: Any) -> Iterator[Steered]:
+    """A studio whose engine the test controls; ``project_rows`` is passed to `ProjectWorker`."""
+    engines: list[FakeEngine] = []
+
+    def start(config: EngineConfig, progress: Callable[[str, float], None]) -> FakeEngine:
+        engines.append(FakeEngine.start(config, progress))
+        return engines[0]
+
+    options = {"model": "test/model", "voices": str(voices)} | settings
+    assert options.keys() <= Settings.model_fields.keys()
+    with contextlib.ExitStack() as stack:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("longform.extension.ProjectWorker", partial(ProjectWorker, rows=project_rows))
+            served = stack.enter_context(serve(Settings(**options), start))
+        yield served, engines[0]
+
+
 @pytest.fixture
 def steered(voices_folder: Path) -> Iterator[Callable[..., Steered]]:
-    """Makes a studio whose engine the test controls: ``steered(max_rows=1, …)`` accepts settings; ``project_rows`` is
-    passed to `ProjectWorker`."""
+    """Makes a studio whose engine the test controls: ``steered(max_rows=1, …)`` accepts what `_steered` does."""
     with contextlib.ExitStack() as stack:
+        yield lambda **settings: stack.enter_context(_steered(voices_folder, **settings))
 
-        def make(project_rows: int | None = None, **settings: Any) -> Steered:
-            engines: list[FakeEngine] = []
 
-            def start(config: EngineConfig, progress: Callable[[str, float], None]) -> FakeEngine:
-                engines.append(FakeEngine.start(config, progress))
-                return engines[0]
-
-            options = {"model": "test/model", "voices": str(voices_folder)} | settings
-            assert options.keys() <= Settings.model_fields.keys()
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr("longform.extension.ProjectWorker", partial(ProjectWorker, rows=project_rows))
-                served = stack.enter_context(serve(Settings(**options), start))
-            return served, engines[0]
-
-        yield make
+@pytest.fixture(scope="module")
+def untouched(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Steered]:
+    """One studio for all tests of a file whose requests it refuses, or that leave nothing which others could find."""
+    with _steered(voices_folder, home=str(tmp_path_factory.mktemp("home"))) as steered:
+        yield steered

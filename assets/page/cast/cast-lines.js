@@ -59,6 +59,14 @@ export class CastLines extends EventTarget {
     this.#go(0); // so that the keys work at once
   }
 
+  /** Show the cast as it is by now. @param {any[]} characters */
+  follow(characters) {
+    const names = (people) => JSON.stringify(people.map(({ id, name }) => [id, name]));
+    const isOther = names(characters) !== names(this.#characters);
+    this.#characters = characters;
+    if (isOther) for (const line of this.#lines) this.#redraw(line);
+  }
+
   close() {
     this.#looks.end();
     this.element.hidden = true;
@@ -124,8 +132,9 @@ export class CastLines extends EventTarget {
     offerUndo(phrase("cast.likely.done", { count: ids.length }), ids.length ? () => set(false) : null);
   }
 
-  /** Return the characters in the order of their keys: first those who speak near the line. */
+  /** Return the characters in the order of their keys: those of a small cast keep theirs; else first those who speak near the line. */
   #ordered({ people }) {
+    if (this.#characters.length <= KEYS) return this.#characters;
     const near = people.map((id) => this.#characters.find((one) => one.id === id)).filter(Boolean);
     return [...near, ...this.#characters.filter((one) => !near.includes(one))];
   }

@@ -3,7 +3,7 @@
 import { addCharacter, changeCharacter, changeProject, deleteCharacter, mergeCharacter, readCast, recast } from "../client/projects.js";
 import { Refusal } from "../client/refusal.js";
 import { restore } from "../client/trash.js";
-import { element, setChildren } from "../lib/elements.js";
+import { element, redrawWhenLeft, setChildren } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
@@ -11,9 +11,13 @@ import { askWhileTyping } from "../lib/typing.js";
 import { offerUndo } from "../trash/undo-toast.js";
 import { CastLines } from "./cast-lines.js";
 import { CharacterRow } from "./character-row.js";
+import { markOf, marksOf } from "./people.js";
+
+const JUST = 1000; // ms after a change made here, which is not read twice
 
 class CastPanel {
   #looks = new Latest();
+  #lookedAt = 0;
   /** @type {Map<string | null, CharacterRow>} */
   #rows = new Map();
   /** @type {{ characters: any[], assistant: string | null }} */
@@ -38,6 +42,7 @@ class CastPanel {
       this.#do(() => this.#add());
     });
     askWhileTyping(container, project.signal);
+    this.refresh = redrawWhenLeft(this.list, () => performance.now() - this.#lookedAt > JUST && this.#refresh(), project.signal);
     container.classList.add("cast-panel");
     container.append(element("div", { className: "cast-bar" }, [this.unsure, this.recast, add]), this.note, this.list, this.lines.element);
   }
@@ -61,14 +66,25 @@ class CastPanel {
     }
   }
 
+  /** Read the cast again, which somebody else may have changed; a failure is told by the project. */
+  async #refresh() {
+    try {
+      await this.#look();
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem;
+    }
+  }
+
   async #look() {
+    this.#lookedAt = performance.now();
     const isLatest = this.#looks.begin();
     const { narrator, data, unsure, assistant } = await readCast(this.project.id);
     if (!isLatest() || this.project.signal.aborted) return;
     this.#cast = { characters: data, assistant };
-    const members = [narrator, ...data];
+    this.lines.follow(data);
+    const [members, marks] = [[narrator, ...data], marksOf(data)];
     this.#rows = new Map(members.map((member) => [member.id, this.#rows.get(member.id) ?? this.#row()]));
-    for (const member of members) this.#rows.get(member.id)?.show(member, data.filter(({ id }) => id !== member.id));
+    for (const member of members) this.#rows.get(member.id)?.show(member, data.filter(({ id }) => id !== member.id), markOf(marks, member.id));
     setChildren(this.list, [...this.#rows.values()].map((row) => row.element));
     this.unsure.textContent = phrase("cast.unsure", { count: unsure });
     this.unsure.hidden = !unsure;

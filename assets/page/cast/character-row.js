@@ -5,6 +5,7 @@ import { element, icon, labelled } from "../lib/elements.js";
 import { MORE, PLAY } from "../lib/icons.js";
 import { phrase } from "../lib/phrases.js";
 import { initialOf } from "../voices/initial.js";
+import { foldedName } from "./people.js";
 
 const GENDERS = ["", "female", "male", "neutral"];
 const KIND = "application/x-studio-character";
@@ -97,8 +98,8 @@ export class CharacterRow extends EventTarget {
     this.into.replaceChildren(element("option", { value: "", textContent: phrase("cast.merge.choose") }), ...names);
   }
 
-  /** Show a character, except in a field being edited. others: the characters to merge with. */
-  show(member, others) {
+  /** Show a character, except in a field being edited. others: the characters to merge with; mark: as in the reading view. */
+  show(member, others, mark) {
     const isNarrator = member.id === null;
     const name = isNarrator ? phrase("cast.narrator") : member.name;
     this.member = member;
@@ -106,13 +107,14 @@ export class CharacterRow extends EventTarget {
     const fill = (/** @type {any} */ field, /** @type {string} */ value) => {
       if (document.activeElement !== field) field.value = value;
     };
-    if (this.face.dataset.name !== name) this.face.replaceChildren(initialOf({ name }));
-    this.face.dataset.name = name;
+    const face = `${mark} ${name}`;
+    if (this.face.dataset.shown !== face) this.face.replaceChildren(initialOf({ name }, mark));
+    this.face.dataset.shown = face;
     this.face.draggable = !isNarrator;
     fill(this.name, name);
     this.name.readOnly = isNarrator;
     this.name.setAttribute("aria-label", phrase("cast.name", { name }));
-    this.aliases.textContent = member.aliases.join(", ");
+    this.aliases.textContent = member.aliases.filter((alias) => foldedName(alias) !== foldedName(name)).join(", ");
     this.line.textContent = member.sample?.text ?? "";
     this.figures.textContent = [phrase("cast.lines", { count: member.lines }), ...(member.words === undefined ? [] : [phrase("cast.words", { count: member.words })])].join(" · ");
     this.figures.hidden = !Number.isFinite(member.lines);

@@ -8,7 +8,7 @@ import { once } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
 import { offerUndo, withdrawUndo } from "../trash/undo-toast.js";
 import { CharacterRow } from "./character-row.js";
-import { asSent, changed, foldedName, fromEarlier, merged, split } from "./people.js";
+import { asSent, changed, foldedName, fromEarlier, markOf, marksOf, merged, split } from "./people.js";
 
 const MOST = 1000; // people per request
 const SHOWN = 60; // cards at first; most books have fewer people who speak more than once
@@ -144,9 +144,9 @@ export class PeopleList {
   }
 
   #draw() {
-    const shown = this.#people.slice(0, this.#shown);
+    const [shown, marks] = [this.#people.slice(0, this.#shown), marksOf(this.#people)];
     this.#rows = new Map(shown.map(({ id }) => [id, this.#rows.get(id) ?? this.#row()]));
-    for (const person of shown) this.#rows.get(person.id)?.show(person, this.#people);
+    for (const person of shown) this.#rows.get(person.id)?.show(person, this.#people, markOf(marks, person.id));
     setChildren(this.list, [...this.#rows.values()].map((row) => row.element));
     const rest = this.#people.length - shown.length;
     this.more.hidden = !rest;

@@ -1,4 +1,6 @@
-// The people found in a document, edited before the project is created: merged, split, renamed, given genders and voices. No user interface.
+// The people found in a document, edited before the project is created: merged, split, renamed, given genders and voices; and their marks. No user interface.
+
+const MARKED = 10; // characters with a mark of their own, a colour and a kind of line
 
 /**
  * @typedef {{ id: string, name: string, aliases: string[], gender: string, voice: string | null, narrator: boolean, lines?: number, sample?: { text: string } | null, isEdited?: boolean }} Person
@@ -86,6 +88,25 @@ export function fromEarlier(people, earlier, voiceOf) {
   });
   return { people: known, count };
 }
+
+/**
+ * Return the number of each character's mark, the most frequent first; those without one share the last.
+ *
+ * @param {any[]} characters as returned by the server
+ * @returns {Map<string, number>}
+ */
+export function marksOf(characters) {
+  const speaking = characters.filter(({ lines }) => lines).sort((one, other) => other.lines - one.lines);
+  return new Map(speaking.map(({ id }, i) => [id, Math.min(i, MARKED)]));
+}
+
+/**
+ * Return a character's mark as an attribute's value; blank for the narrator.
+ *
+ * @param {Map<string, number>} marks
+ * @param {string | null} id
+ */
+export const markOf = (marks, id) => String(id === null ? "" : (marks.get(id) ?? MARKED));
 
 /**
  * Return the people in the form that the API expects.

@@ -51,7 +51,7 @@ const lasting = (changes) => ({ ...json("PATCH", changes), keepalive: true });
 export const changeProject = (id, changes) => ask(at(id), lasting(changes));
 /** Returns {undo_seconds}, for which it can be restored. */
 export const deleteProject = (id) => ask(at(id), { method: "DELETE" });
-/** changes.text_before: the text that the change is based on; a different text is not overwritten. */
+/** changes.text_before, changes.take_before: the text or chosen take that the change is based on; a different one is not overwritten. */
 export const changePart = (id, part, changes) => ask(partAt(id, part), lasting(changes));
 
 /** Change many parts at once; changes: voice, speed and more, as for one part, without text and take. */
@@ -93,6 +93,9 @@ const readBlob = (path) => fetched(path, {}, async (response) => ({
 
 /** Returns a file as {blob, name, parts}; path: as for fileAddress. Throws Refusal. */
 export const readFile = (id, path) => readBlob(filePath(id, path));
+
+/** Say that a zip has arrived whole, so that the next one of changes leaves out its takes; receipt: as in its path. Throws Refusal. */
+export const confirmZip = (id, receipt) => ask(at(id, `/zip/${receipt}`), { method: "POST" });
 
 /** Returns a sample as {blob, name}, with its file name; first, last: ids of parts, or null. Throws Refusal. */
 export function readSample(id, first, last) {

@@ -7,17 +7,18 @@ export const connection = new EventTarget();
 
 /**
  * A refused request or a broken connection; `what`, `why` and `advice` are sentences for the error card.
- * status, code: as sent by the server. retryAfter: in seconds. isLost: no response, or the connection broke.
+ * status, code, param: as sent by the server. retryAfter: in seconds. isLost: no response, or the connection broke.
  */
 export class Refusal extends Error {
-  /** @param {{ what: string, why: string, advice: string, status?: number, code?: string, retryAfter?: number | null, isLost?: boolean, field?: string }} facts field: selects the one to fill in */
-  constructor({ what, why, advice, status = 0, code = "", retryAfter = null, isLost = false, field = "" }) {
+  /** @param {{ what: string, why: string, advice: string, status?: number, code?: string, param?: string, retryAfter?: number | null, isLost?: boolean, field?: string }} facts field: selects the one to fill in */
+  constructor({ what, why, advice, status = 0, code = "", param = "", retryAfter = null, isLost = false, field = "" }) {
     super(why);
     this.what = what;
     this.why = why;
     this.advice = advice;
     this.status = status;
     this.code = code;
+    this.param = param;
     this.retryAfter = retryAfter;
     this.isLost = isLost;
     this.field = field;
@@ -27,6 +28,11 @@ export class Refusal extends Error {
   /** Whether the request was based on data that has changed since. */
   get isOutdated() {
     return this.status === 412;
+  }
+
+  /** Whether a project has no such part any more. */
+  get isOfPart() {
+    return this.status === 404 && this.param === "part";
   }
 
   /** Whether the request is at fault rather than the studio: another script, voice or setting may work. */
@@ -79,6 +85,7 @@ export async function refusalOf(response) {
     advice: ADVICE_BY_FIELD[error.param] ?? advice,
     status: response.status,
     code: error.code,
+    param: error.param ?? "",
     retryAfter: Number(response.headers.get("retry-after")) || null,
   });
 }

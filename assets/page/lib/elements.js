@@ -76,8 +76,29 @@ export function publishHeight(measured, variable, signal) {
  */
 export function setChildren(parent, children) {
   const kept = new Set(children);
+  const focused = /** @type {HTMLElement | null} */ (document.activeElement);
   for (const child of [...parent.children]) if (!kept.has(child)) child.remove();
   for (const [i, child] of children.entries()) if (parent.children[i] !== child) parent.insertBefore(child, parent.children[i] ?? null);
+  if (focused !== document.activeElement && focused?.isConnected) focused.focus({ preventScroll: true }); // it was moved
+}
+
+/**
+ * Return a function that redraws a list after a change that was not made here; while the pointer is over the list or its text is
+ * being typed in, once that ends.
+ *
+ * @param {HTMLElement} list
+ * @param {() => unknown} redraw
+ * @param {AbortSignal} signal
+ */
+export function redrawWhenLeft(list, redraw, signal) {
+  let isDue = false;
+  const attempt = () => {
+    isDue = list.matches(":hover") || (list.contains(document.activeElement) && Boolean(document.activeElement?.matches("input:not([type=checkbox]), textarea")));
+    if (!isDue) redraw();
+  };
+  list.addEventListener("pointerleave", () => isDue && attempt(), { signal });
+  list.addEventListener("focusout", ({ relatedTarget }) => isDue && !(relatedTarget instanceof Node && list.contains(relatedTarget)) && attempt(), { signal });
+  return attempt;
 }
 
 /** A list's elements by the ids of their items. An item keeps its element while listed, so that no press on it is lost. */

@@ -1,6 +1,6 @@
 // The menu of a project's files, with the size and time to expect, and the progress of the one that is being made.
 
-import { fileAddress, readFile, readProject } from "../client/projects.js";
+import { confirmZip, fileAddress, readFile, readProject } from "../client/projects.js";
 import { Refusal } from "../client/refusal.js";
 import { jobs } from "../client/system.js";
 import { element } from "../lib/elements.js";
@@ -99,6 +99,8 @@ export class FileMenu {
       const parts = total > count ? phrase("project.making.part", { count, total }) : "";
       if (isWanted()) this.part("making").textContent = [phrase(key, { file: words }), parts, progress].filter(Boolean).join(" ");
     };
+    const receipt = path.startsWith("zip") ? Date.now().toString(36) : "";
+    if (receipt) path += `${path.includes("?") ? "&" : "?"}receipt=${receipt}`;
     const isFetched = rate === undefined || this.#bytes(rate) < FETCHED;
     const fetched = isFetched ? readFile(this.id, path) : null;
     if (!isFetched) element("a", { href: fileAddress(this.id, path), download: "" }).click();
@@ -112,6 +114,7 @@ export class FileMenu {
       })].filter(Boolean));
       if (file) {
         saveFile(file);
+        if (receipt) await confirmZip(this.id, receipt);
         say("project.made", file.parts ?? done);
         break;
       }
@@ -123,6 +126,7 @@ export class FileMenu {
       if (job) took = (performance.now() - began) / 1000;
       if (job) say("project.making", done, jobProgress(job));
     }
+    if (!fetched && receipt) await confirmZip(this.id, receipt); // refused unless the browser has taken all of it
     if (!fetched) say("project.made", done);
     if (took > LEARNT) keep(STORE, { ...kept(STORE, PACE), [name]: seconds / took });
   }

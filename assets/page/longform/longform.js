@@ -45,9 +45,10 @@ export class LongForm extends EventTarget {
   #voices = [];
   #rows = new Keyed();
 
-  /** nowPlaying: the player. */
-  constructor(root, nowPlaying) {
+  /** nowPlaying: the player; usualVoice: returns the id of the voice that was last used, if any. */
+  constructor(root, nowPlaying, usualVoice) {
     super();
+    this.usualVoice = usualVoice;
     this.part = partsOf(root);
     this.nowPlaying = nowPlaying;
     followListening(nowPlaying);
@@ -148,9 +149,9 @@ export class LongForm extends EventTarget {
 
   #offer(listed) {
     const select = this.part("voice");
-    const chosen = select.value;
-    select.replaceChildren(...listed.map((voice) => element("option", { value: voice.id, textContent: labelOf(voice), defaultSelected: voice.isFirstChoice })));
-    if (listed.some(({ id }) => id === chosen)) select.value = chosen;
+    const wanted = this.preview.isOpen ? select.value : this.usualVoice();
+    const isKnown = listed.some(({ id }) => id === wanted);
+    select.replaceChildren(...listed.map((voice) => element("option", { value: voice.id, textContent: labelOf(voice), defaultSelected: isKnown ? voice.id === wanted : voice.isFirstChoice })));
   }
 
   #takeDrops(zone) {
@@ -172,6 +173,7 @@ export class LongForm extends EventTarget {
     this.part("file").value = "";
     return this.#do(async () => {
       this.#voices = await voices(); // perhaps not loaded yet by `open`
+      if (!this.preview.isOpen) this.#offer(this.#voices);
       await this.preview.open(source, this.#voices);
     });
   }
@@ -186,6 +188,7 @@ export class LongForm extends EventTarget {
       this.#reveal(this.preview.isOpen ? "import" : "shelf");
       return this.#list();
     }
+    this.#say(""); // perhaps that this project was gone
     const present = listed ?? (await voices());
     if (!this.#isOpen || !isLatest()) return;
     const project = (this.#project = new Project(this.part, { id, voices: present, nowPlaying: this.nowPlaying }));
@@ -205,6 +208,7 @@ export class LongForm extends EventTarget {
   }
 
   #reveal(name) {
+    if (this.part(name).hidden) scrollTo(0, 0); // another view begins at its top
     for (const view of ["shelf", "import", "project"]) this.part(view).hidden = view !== name;
   }
 

@@ -9,7 +9,7 @@ import { mountProse } from "./prose.js";
 /**
  * A panel from another folder. `mount` is called when the panel is first shown for a project, with an empty element and the
  * project's context; `open` and `close` of the object that it returns are called when the panel is shown and left, `follow` to
- * show the playing part.
+ * show the playing part, and `refresh` while it is shown when the project has changed, perhaps by somebody else.
  *
  * @typedef {object} ProjectContext
  * @property {string} id of the project
@@ -22,11 +22,13 @@ import { mountProse } from "./prose.js";
  * @property {() => void} marked to call once the playing part is marked
  * @property {() => any} project the project as last returned by the API, or null
  *
+ * @typedef {{ open?: () => unknown, close?: () => unknown, follow?: () => Promise<unknown>, refresh?: () => unknown } | void} Mounted
+ *
  * @typedef {object} Panel
  * @property {string} key
  * @property {string} words the label of its button
  * @property {boolean} [atOnce] mount it with the project, because it handles keys everywhere
- * @property {(container: HTMLElement, project: ProjectContext) => ({ open?: () => unknown, close?: () => unknown, follow?: () => Promise<unknown> } | void)} mount
+ * @property {(container: HTMLElement, project: ProjectContext) => Mounted} mount
  */
 
 /** Panels of other folders, in order: each a line `{ key: "cast", words: phrase("…"), mount: mountCast }`. @type {Panel[]} */
@@ -37,9 +39,11 @@ const PANELS = [
 ];
 
 export class Panels {
-  /** @type {Map<string, { open?: () => unknown, close?: () => unknown, follow?: () => Promise<unknown> } | void>} */
+  /** @type {Map<string, Mounted>} */
   #mounted = new Map();
   #shown = "";
+  #seen = ["", ""]; // what the last two reads of the project showed
+  #right = "";
 
   /**
    * root: contains an element with data-panel for each built-in panel.
@@ -71,6 +75,17 @@ export class Panels {
   /** Show the playing part in the panel shown; undefined if that has no parts, or shows them elsewhere. */
   follow() {
     return this.#mounted.get(this.#shown)?.follow?.();
+  }
+
+  /** Refresh the panel shown if the project has changed; twice, as its time of change has only seconds. */
+  refresh({ parts, changed_at: changed, characters, right }) {
+    const now = JSON.stringify([parts, changed, characters, right]);
+    const [before, last] = this.#seen;
+    this.#seen = [last, now];
+    const panel = this.#mounted.get(this.#shown);
+    if (this.#right && right !== this.#right) panel?.open?.(); // without why something was refused
+    else if (last && (now !== last || now !== before)) panel?.refresh?.();
+    this.#right = right;
   }
 
   show(key) {

@@ -13,6 +13,7 @@ export class Playback {
 
   /** id: of the project; changed(): called when a part's sentences were regenerated. */
   constructor(id, nowPlaying, changed) {
+    this.isReadOnly = false;
     this.id = id;
     this.nowPlaying = nowPlaying;
     this.changed = changed;
@@ -27,25 +28,33 @@ export class Playback {
     if (isIt && (isPlayedOn ? this.isPlayingAll : this.heard)) return this.nowPlaying.playOrPause();
     this.nowPlaying.player.wake();
     const isLatest = this.#plays.begin();
-    const [{ parts }, outline] = await Promise.all([readTimeline(this.id), isPlayedOn ? readOutline(this.id) : []]);
+    const whole = isPlayedOn && (await this.#rowOfAll(project));
+    const placed = whole ? [] : inARow((await readTimeline(this.id)).parts);
     if (!isLatest()) return;
-    const track = (placed) => this.track(placed, project);
-    const placed = inARow(parts);
-    const at = placed.findIndex(({ take }) => take === part?.chosen);
-    if (!part || (isPlayedOn && at >= 0)) return this.#playAll(placed, placed.map(track), outline, part ? { part: part.id, seconds: 0 } : stoppedAt(this.id));
-    const one = track({ part: part.id, position: part.position, take: part.chosen });
-    const row = at < 0 ? [one] : placed.map((other) => track({ ...other, pause: 0 })); // outdated audio is not in the timeline
+    if (whole && (!part || whole.tracks.some(({ of }) => of.take === part.chosen))) return this.#playAll(whole, part ? { part: part.id, seconds: 0 } : stoppedAt(this.id));
+    const at = placed.findIndex(({ take }) => take === part.chosen);
+    const one = this.track({ part: part.id, position: part.position, take: part.chosen }, project);
+    const row = at < 0 ? [one] : placed.map((other) => this.track({ ...other, pause: 0 }, project)); // outdated audio is not in the timeline
     return this.nowPlaying.playRow(row, Math.max(at, 0), false);
   }
 
   /** Play all parts from a place in them, or else from the first. Throws Refusal. */
-  #playAll(placed, tracks, outline, from) {
-    const at = placed.findIndex(({ part }) => part === from?.part);
+  #playAll(row, from) {
+    const at = row.tracks.findIndex(({ of }) => of.part === from?.part);
+    const next = at < 0 && from ? row.tracks.findIndex(({ of }) => of.position >= from.position) : at; // that part has no audio now
+    return this.nowPlaying.play(row.tracks[Math.max(0, next)], at < 0 ? 0 : from.seconds, row);
+  }
+
+  /** Return the tracks of all parts with audio as a row that plays on, with a track that is playing already. Throws Refusal. */
+  async #rowOfAll(project, playing = /** @type {any} */ (null)) {
+    const [{ parts }, outline] = await Promise.all([readTimeline(this.id), readOutline(this.id)]);
+    const tracks = inARow(parts).map((placed) => (placed.part === playing?.of.part ? playing : this.track(placed, project)));
+    if (playing && !tracks.includes(playing)) tracks.splice(tracks.filter(({ of }) => of.position < playing.of.position).length, 0, playing);
     const chapters = outline.flatMap(({ title, position, parts: { total } }) => {
-      const first = placed.findIndex((one) => one.position >= position && one.position < position + total);
+      const first = tracks.findIndex(({ of }) => of.position >= position && of.position < position + total);
       return first < 0 ? [] : [{ words: title || phrase("project.chapter.none"), at: first }];
     });
-    return this.nowPlaying.play(tracks[Math.max(0, at)], at < 0 ? 0 : from.seconds, { tracks, isPlayedOn: true, chapters });
+    return { tracks, isPlayedOn: true, chapters, renew: (track) => this.#rowOfAll(project, track) };
   }
 
   /** Play a voice's sample. Throws Refusal. */
@@ -86,11 +95,12 @@ export class Playback {
   track(placed, project = null) {
     const { part, position, take, pause = 0 } = placed;
     const of = { project: this.id, part, position, take, whole: project };
-    return new Recorded({ name: () => nameOf(of), source: partSound(this.id, take), pause, of, times: partTimes(this.id, take), regenerate: (span) => this.#regenerate({ ...of, pause }, of.whole, span) });
+    return new Recorded({ name: () => nameOf(of), source: partSound(this.id, take), pause, of, times: partTimes(this.id, take), mayRegenerate: () => !this.isReadOnly, regenerate: (span) => this.#regenerate({ ...of, pause }, of.whole, span) });
   }
 
-  /** Renumber the player's tracks after parts were added, deleted or moved. Throws Refusal. */
+  /** Renumber the player's tracks after parts were added, deleted or moved, and learn whether the project may be edited. Throws Refusal. */
   async follow(project) {
+    this.isReadOnly = project.right === "read";
     if (!this.#isOurs) return;
     const { part, position } = this.nowPlaying.current.of;
     const [there] = await readPartIds(this.id, "", position, 1);
@@ -111,7 +121,7 @@ export class Playback {
     const changed = await regeneratePart(this.id, part, text, span.start, span.end, span.replacement);
     this.changed();
     const undo = async () => {
-      await changePart(this.id, part, { text, take, text_before: changed.text }); // never what somebody else has written
+      await changePart(this.id, part, { text, take, text_before: changed.text, take_before: changed.chosen }); // never what somebody else has written
       this.changed();
     };
     return { next: this.track({ ...placed, take: changed.chosen }, project), undo };

@@ -1,5 +1,6 @@
 // An open project: its progress, settings and panels, and the actions on it.
 
+import { needsKey } from "../client/host.js";
 import { Refusal } from "../client/refusal.js";
 import { labelOf } from "../client/voices.js";
 import { element, showPlaying } from "../lib/elements.js";
@@ -82,17 +83,24 @@ export class Project extends EventTarget {
       this.#project = project;
       this.#showProject(project);
       this.parts.show(project);
+      this.panels.refresh(project);
       this.playback.follow(project).catch((problem) => this.#tell(problem));
-      this.unsaved.resend();
+      this.unsaved.resend(project.right !== "read", (key) => this.parts.list.indexOf(key) >= 0);
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
       if (!isLatest()) return;
-      if (problem.status === 404) return this.dispatchEvent(new CustomEvent("gone", { detail: { words: phrase("project.gone") } }));
+      if (problem.status === 404) return this.dispatchEvent(new CustomEvent("gone", { detail: { words: this.#goneWords } }));
       this.part("told").textContent = this.#unread = problem.why;
     }
     if (!isLatest()) return;
     const wait = this.#project?.state === "running" ? BUSY : IDLE;
     this.#timer = setTimeout(() => this.look(), wait);
+  }
+
+  /** Why the project cannot be read any more: the studio does not tell whether somebody else's was deleted. */
+  get #goneWords() {
+    const isMine = !needsKey || this.#project?.right === "own";
+    return [phrase(isMine ? "project.gone" : "project.unshared"), this.unsaved.size ? phrase("project.gone.kept") : ""].filter(Boolean).join(" ");
   }
 
   #listen() {
@@ -153,8 +161,8 @@ export class Project extends EventTarget {
         if (!this.#leave.signal.aborted) await this.look();
       }, false);
     });
-    this.unsaved.addEventListener("gone", ({ detail: { changes } }) => {
-      if ("text" in changes) this.part("told").textContent = phrase("part.unsaved.gone", { text: changes.text });
+    this.unsaved.addEventListener("gone", ({ detail: { key, position } }) => {
+      if (!this.parts.list.row(key)) this.part("told").textContent = phrase("part.gone.kept", { number: position + 1 });
     });
   }
 
@@ -177,13 +185,16 @@ export class Project extends EventTarget {
 
   #tell(problem) {
     if (!(problem instanceof Refusal)) throw problem;
-    if (!this.#leave.signal.aborted) this.part("told").textContent = problem.why;
+    if (this.#leave.signal.aborted) return;
+    this.part("told").textContent = problem.why;
+    this.part("told").toggleAttribute("data-bad", true);
   }
 
   /** Run work and show its result, or the reason for a failure. */
   async #do(work) {
     try {
       this.part("told").textContent = "";
+      this.part("told").removeAttribute("data-bad");
       await work();
     } catch (problem) {
       this.#tell(problem);
@@ -205,6 +216,10 @@ export class Project extends EventTarget {
   #showProject(project) {
     const { kind, state, parts } = project;
     const { title, ...settings } = { title: project.title, ...project.settings, ...this.unsaved.of("")?.changes };
+    if (this.part("project").dataset.right !== project.right) { // what was refused before may be allowed now
+      this.part("told").textContent = "";
+      for (const row of this.parts.list.rows) row.tools.say("");
+    }
     this.part("project").dataset.right = project.right;
     this.part("title").readOnly = project.right === "read";
     this.part("shared").textContent = project.right === "read" ? phrase("sharing.toRead", { by: sharingWords(project) }) : sharingWords(project);

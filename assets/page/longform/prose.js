@@ -1,5 +1,6 @@
 // The reading view of a project: a chapter as continuous prose, with each character's words marked.
 
+import { markOf, marksOf } from "../cast/people.js";
 import { readCast, readOutline, readParts } from "../client/projects.js";
 import { Refusal } from "../client/refusal.js";
 import { element } from "../lib/elements.js";
@@ -9,7 +10,6 @@ import { isScrolling } from "../shell/opened.js";
 
 const AT_ONCE = 200; // parts per request
 const SEEN = 0.7; // share of the window in which the playing part is read on without scrolling; the player is below
-const MARKED = 10; // characters with a mark of their own: five lines under the words, each in two colours
 
 /**
  * Group parts into paragraphs of pieces of text. A part begins a paragraph unless it continues the one before it, and may have several.
@@ -27,17 +27,6 @@ export function paragraphsOf(parts) {
     }
   }
   return all;
-}
-
-/**
- * Return the number of each character's mark, the most frequent first; those without one share the last.
- *
- * @param {any[]} characters as returned by the server
- * @returns {Map<string, number>}
- */
-export function marksOf(characters) {
-  const speaking = characters.filter(({ lines }) => lines).sort((one, other) => other.lines - one.lines);
-  return new Map(speaking.map(({ id }, i) => [id, Math.min(i, MARKED)]));
 }
 
 export class Prose {
@@ -130,22 +119,21 @@ export class Prose {
 
   #draw(parts) {
     const marks = marksOf(this.characters);
-    const mark = (character) => String(character === null ? "" : (marks.get(character) ?? MARKED));
     const name = (character) => this.characters.find(({ id }) => id === character)?.name ?? phrase("cast.narrator");
     this.#pieces = [];
     this.text.replaceChildren(...paragraphsOf(parts).map(({ isTitle, pieces }) => element(isTitle ? "h2" : "p", {}, pieces.flatMap(({ part, text }) => {
       const piece = element("span", { textContent: text, title: name(part.character), tabIndex: this.#pieces.length ? -1 : 0, of: part });
       piece.setAttribute("role", "button");
       piece.setAttribute("aria-disabled", String(!part.chosen));
-      piece.dataset.mark = mark(part.character);
+      piece.dataset.mark = markOf(marks, part.character);
       piece.dataset.id = part.id;
       this.#pieces.push(piece);
       return [piece, " "];
     }))));
-    const here = [...new Set(parts.map(({ character }) => character).filter(Boolean))].sort((one, other) => (marks.get(one) ?? MARKED) - (marks.get(other) ?? MARKED));
+    const here = [...new Set(parts.map(({ character }) => character).filter(Boolean))].sort((one, other) => Number(markOf(marks, one)) - Number(markOf(marks, other)));
     this.legend.replaceChildren(...here.map((character) => {
       const sample = element("span", { textContent: name(character) });
-      sample.dataset.mark = mark(character);
+      sample.dataset.mark = markOf(marks, character);
       return element("li", {}, [sample]);
     }));
     this.#mark();

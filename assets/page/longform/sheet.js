@@ -69,12 +69,15 @@ const sumOf = ({ changed, added, gone, same }) => phrase("sheet.sum", { changed:
 
 /** @returns {Promise<boolean>} */
 function agreed(plan, name) {
-  const row = ({ name: line, change, columns, before, after }) => element("tr", {}, [
+  const wordOf = (/** @type {any} */ column) => (ROLES.includes(column) ? phrase(/** @type {import("../lib/phrases.js").Key} */ (`sheet.role.${column}`)) : column);
+  const fromTo = (before, after) => [before && element("del", { textContent: before }), " ", after && element("ins", { textContent: after })].filter(Boolean);
+  const row = ({ name: line, change, cells, before, after }) => element("tr", {}, [
     element("td", { textContent: line, dir: "auto" }),
     element("td", { textContent: phrase(/** @type {import("../lib/phrases.js").Key} */ (`sheet.${change}`)) }),
-    element("td", { dir: "auto" }, before === after
-      ? [columns.map((column) => (ROLES.includes(column) ? phrase(/** @type {import("../lib/phrases.js").Key} */ (`sheet.role.${column}`)) : column)).join(", ")]
-      : [before && element("del", { textContent: before }), " ", after && element("ins", { textContent: after })].filter(Boolean)),
+    element("td", {}, [
+      ...(before === after ? [] : [element("div", { dir: "auto" }, fromTo(before, after))]),
+      ...Object.entries(cells).filter(([column]) => column !== "text").map(([column, pair]) => element("div", {}, [element("span", { className: "quiet", textContent: `${wordOf(column)}: ` }), element("bdi", {}, fromTo(...pair))])),
+    ]),
   ]);
   const heads = ["sheet.role.id", "sheet.change", "sheet.what"].map((key) => element("th", { scope: "col", textContent: phrase(/** @type {import("../lib/phrases.js").Key} */ (key)) }));
   const button = (value, words, className) => element("button", { value, textContent: words, className });

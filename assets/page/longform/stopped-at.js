@@ -6,7 +6,7 @@ const NAME = "listened-1";
 const MOST = 100; // projects
 const EVERY = 5; // seconds of sound between two notes
 
-/** @typedef {{ part: string, seconds: number }} Place */
+/** position: of the part. @typedef {{ part: string, seconds: number, position?: number }} Place */
 
 /** @param {string} project @returns {Place | null} */
 export const stoppedAt = (project) => kept(NAME, {})[project] ?? null;
@@ -24,14 +24,14 @@ export function noteStop(project, place) {
 
 /** Note where projects that play on are heard. @param {import("../player/now-playing.js").NowPlaying} nowPlaying */
 export function followListening(nowPlaying) {
-  let last = { part: "", seconds: 0 };
+  let last = { part: "", seconds: 0, position: 0 };
   const note = ({ detail: { take, state } }) => {
     if (!take?.of?.project || !nowPlaying.isPlayedOn) return;
-    const { project, part } = take.of;
-    const { position } = nowPlaying;
+    const { project, part, position } = take.of;
+    const { position: seconds } = nowPlaying;
     const isEnd = state === "over" && take === nowPlaying.tracks.at(-1);
-    if (state === "playing" && part === last.part && Math.abs(position - last.seconds) < EVERY) return;
-    last = { part, seconds: position };
+    if (state === "playing" && part === last.part && Math.abs(seconds - last.seconds) < EVERY) return;
+    last = { part, seconds, position };
     noteStop(project, isEnd ? null : last);
   };
   nowPlaying.addEventListener("moved", note);

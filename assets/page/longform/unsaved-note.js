@@ -11,7 +11,7 @@ export class UnsavedNote extends EventTarget {
     this.words.setAttribute("role", "status");
     this.other = element("q", { dir: "auto", hidden: true });
     const button = (textContent, isMine) => element("button", { type: "button", className: "plain", textContent, onclick: () => this.dispatchEvent(new CustomEvent("settle", { detail: { isMine } })) });
-    this.mine = button(phrase("part.unsaved.mine"), true);
+    this.mine = button("", true);
     this.theirs = button("", false);
     this.choice = element("div", { className: "long-bar" }, [this.mine, this.theirs]);
     this.element = element("div", { className: "long-unsaved", hidden: true }, [element("p", {}, [this.words, " ", this.other]), this.choice]);
@@ -20,16 +20,19 @@ export class UnsavedNote extends EventTarget {
   /**
    * @param {import("./unsaved.js").Entry | undefined} entry
    * @param {string} text the part's text in the studio
+   * @param {number} gone the number that the part had; 0: it is still there
    */
-  show(entry, text) {
+  show(entry, text, gone) {
     const problem = entry?.problem;
-    const isChanged = problem?.isOutdated;
-    this.element.hidden = !problem;
-    const words = !problem ? "" : isChanged ? phrase("part.unsaved.changed") : problem.isLost ? phrase("part.unsaved.lost") : phrase("part.unsaved.why", { why: problem.why });
+    const isChanged = !gone && problem?.isOutdated;
+    this.element.hidden = !problem && !gone;
+    const words = gone ? phrase("part.gone", { number: gone }) : !problem ? "" : isChanged ? phrase("part.unsaved.changed") : problem.isLost ? phrase("part.unsaved.lost") : phrase("part.unsaved.why", { why: problem.why });
     if (this.words.textContent !== words) this.words.textContent = words;
     this.other.textContent = isChanged ? text : "";
-    this.mine.hidden = this.other.hidden = !isChanged;
-    this.choice.hidden = !problem?.isOfRequest;
-    this.theirs.textContent = phrase(isChanged ? "part.unsaved.theirs" : "part.unsaved.discard");
+    this.other.hidden = !isChanged;
+    this.mine.hidden = !isChanged && !gone;
+    this.choice.hidden = gone ? !entry : !problem?.isOfRequest;
+    this.mine.textContent = phrase(gone ? "part.gone.back" : "part.unsaved.mine");
+    this.theirs.textContent = phrase(gone ? "part.gone.discard" : isChanged ? "part.unsaved.theirs" : "part.unsaved.discard");
   }
 }

@@ -4,18 +4,19 @@ import { changePart, changeProject } from "../client/projects.js";
 import { Refusal } from "../client/refusal.js";
 import { keep, kept } from "../lib/storage.js";
 
-const STORE = "unsaved-1"; // by project and key: changes and previous values
+const STORE = "unsaved-1"; // by project and key: changes, previous values, and the part's position
 
 /**
  * before: the values that the changes replace; isDue: to be sent again once the studio responds; problem: why they were not
- * saved, or null if not tried yet.
+ * saved, or null if not tried yet; position: of the part when it was changed.
  *
- * @typedef {{ changes: Record<string, any>, before: Record<string, any>, isDue: boolean, isSending: boolean, problem: Refusal | null }} Entry
+ * @typedef {{ changes: Record<string, any>, before: Record<string, any>, position: number, isDue: boolean, isSending: boolean, problem: Refusal | null }} Entry
  */
 
 /**
  * Each key is the id of a part, or blank for the project itself. Fires "show" with {key} when its unsaved changes change, "saved"
- * with {key, saved, changes, before} (saved: as returned by the API), and "gone" with {changes} of a part that no longer exists.
+ * with {key, saved, changes, before} (saved: as returned by the API), and "gone" with {key, position} of a part that no longer
+ * exists, before "show"; its text is kept.
  */
 export class Unsaved extends EventTarget {
   /** @type {Map<string, Entry>} */
@@ -34,8 +35,8 @@ export class Unsaved extends EventTarget {
   constructor(id, { root, fields, signal }) {
     super();
     this.id = id;
-    for (const [key, { changes, before }] of Object.entries(kept(STORE, {})[id] ?? {})) {
-      this.#entries.set(key, { changes, before, isDue: true, isSending: false, problem: null });
+    for (const [key, { changes, before, position = 0 }] of Object.entries(kept(STORE, {})[id] ?? {})) {
+      this.#entries.set(key, { changes, before, position, isDue: true, isSending: false, problem: null });
     }
     root.addEventListener("input", ({ target }) => {
       if (target instanceof HTMLElement && fields.includes(target.dataset.part ?? "")) this.#typed = target;
@@ -54,15 +55,21 @@ export class Unsaved extends EventTarget {
     return this.#entries.get(key);
   }
 
+  /** Number of parts with unsaved changes, and one for the project's own. */
+  get size() {
+    return this.#entries.size;
+  }
+
   /**
    * Record changes to be saved later.
    *
    * @param {string} key
    * @param {Record<string, any>} changes
    * @param {Record<string, any>} before
+   * @param {number} [position] of the part
    */
-  note(key, changes, before) {
-    const entry = this.#entries.get(key) ?? { changes: {}, before: {}, isDue: false, isSending: false, problem: null };
+  note(key, changes, before, position = 0) {
+    const entry = this.#entries.get(key) ?? { changes: {}, before: {}, position, isDue: false, isSending: false, problem: null };
     for (const [name, value] of Object.entries(changes)) {
       const isPending = name in entry.changes;
       if (!isPending) entry.before[name] = before[name];
@@ -93,15 +100,23 @@ export class Unsaved extends EventTarget {
     return work;
   }
 
-  /** Send changes again that the studio could not save before. */
-  async resend() {
-    for (const [key, { isDue }] of [...this.#entries]) if (isDue) await this.#attempt(key);
+  /**
+   * Send changes again that the studio could not save before. mayEdit: whether the project may be edited; has(key): whether the
+   * part exists, which may have been restored.
+   *
+   * @param {boolean} mayEdit
+   * @param {(key: string) => boolean} has
+   */
+  async resend(mayEdit, has) {
+    for (const [key, { isDue, problem }] of [...this.#entries]) {
+      if (isDue || (problem?.status === 403 && mayEdit) || (problem?.isOfPart && has(key))) await this.#attempt(key);
+    }
   }
 
   /** Send everything before the page is hidden or left, including pending input. */
   leave() {
     this.#typed?.dispatchEvent(new Event("change", { bubbles: true }));
-    for (const [key, { problem }] of this.#entries) if (!problem?.isOutdated) this.#attempt(key);
+    for (const [key, { problem }] of this.#entries) if (!problem?.isOutdated && !problem?.isOfPart) this.#attempt(key);
   }
 
   /** Save changes; a refusal is shown with the entry. @param {string} key */
@@ -144,12 +159,10 @@ export class Unsaved extends EventTarget {
 
   /** @param {string} key @param {Entry} entry @param {Refusal} problem */
   #fail(key, entry, problem) {
-    const isGone = key && problem.status === 404;
-    if (isGone || (!key && problem.isOfRequest)) { // a rejected setting is reported, and reverts
-      this.forget(key);
-      if (isGone) this.dispatchEvent(new CustomEvent("gone", { detail: { changes: entry.changes } }));
-      return;
-    }
+    if (this.#entries.get(key) !== entry) return; // discarded meanwhile
+    const isRejected = key ? problem.isOfPart && !("text" in entry.changes) : problem.isOfRequest && problem.param !== "project";
+    if (isRejected) return this.forget(key); // reported, and reverts
+    if (problem.isOfPart && !entry.problem?.isOfPart) this.dispatchEvent(new CustomEvent("gone", { detail: { key, position: entry.position } }));
     entry.problem = problem;
     entry.isDue = !problem.isOfRequest;
     this.#put(key, entry);
@@ -167,7 +180,7 @@ export class Unsaved extends EventTarget {
     const all = kept(STORE, {});
     const { [key]: _, ...others } = all[this.id] ?? {};
     const entry = this.#entries.get(key);
-    all[this.id] = entry ? { ...others, [key]: { changes: entry.changes, before: entry.before } } : others;
+    all[this.id] = entry ? { ...others, [key]: { changes: entry.changes, before: entry.before, position: entry.position } } : others;
     if (!Object.keys(all[this.id]).length) delete all[this.id];
     keep(STORE, all);
     this.dispatchEvent(new CustomEvent("show", { detail: { key } }));

@@ -1,19 +1,28 @@
 // How a listener listens: volume, speed, and the timer that stops playback.
 
+/** In place of the minutes of the sleep timer: playback stops where the chapter ends. */
+export const CHAPTER_END = -1;
+
 /** Let the bar change the preferences, which the player and the bar follow; pause: stops playback. */
 export function followPreferences(player, bar, preferences, pause) {
   let sleeping = 0; // timer
-  bar.addEventListener("rate", ({ detail }) => preferences.set(detail));
-  bar.addEventListener("volume", ({ detail }) => preferences.set({ volume: detail.value }));
-  bar.addEventListener("sleep", ({ detail: { minutes } }) => {
-    clearTimeout(sleeping);
-    bar.listen({ sleep: minutes });
-    if (!minutes) return;
-    sleeping = setTimeout(() => {
-      bar.listen({ sleep: 0 });
+  /** Stop after these minutes; 0, or at the end of a chapter: at no time. @param {number} minutes */
+  const sleepIn = (minutes) => {
+    let left = minutes;
+    clearInterval(sleeping);
+    bar.listen({ sleep: minutes, left });
+    if (minutes <= 0) return;
+    sleeping = setInterval(() => {
+      left -= 1;
+      if (left) return bar.listen({ left });
+      sleepIn(0);
       pause();
-    }, minutes * 60_000);
-  });
+    }, 60_000);
+  };
+  bar.addEventListener("rate", ({ detail }) => preferences.set(detail));
+  bar.addEventListener("repeat", ({ detail }) => bar.listen(detail));
+  bar.addEventListener("volume", ({ detail }) => preferences.set({ volume: detail.value }));
+  bar.addEventListener("sleep", ({ detail: { minutes } }) => sleepIn(minutes));
   const follow = () => {
     bar.volume = player.volume = preferences.values.volume;
     player.rate = preferences.values.rate;

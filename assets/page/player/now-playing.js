@@ -2,13 +2,12 @@
 
 import { Refusal } from "../client/refusal.js";
 import { Latest } from "../lib/latest.js";
-import { followPreferences } from "./listening.js";
-import { NextTrack } from "./next-track.js";
+import { CHAPTER_END, followPreferences } from "./listening.js";
+import { beside, endsChapter, hasGap, NextTrack, NO_ROW, renewed } from "./next-track.js";
+import { said } from "./track.js";
 import { floats } from "../lib/wav.js";
 import { phrase } from "../lib/phrases.js";
 
-/** Tracks in a row; isPlayedOn: the next one plays automatically; chapters: each with the number of its first track. @type {{ tracks: import("./track.js").Track[], isPlayedOn: boolean, chapters?: { words: string, at: number }[] }} */
-const NO_ROW = { tracks: [], isPlayedOn: false };
 const NOTICED = 2; // seconds of silence that a listener would wonder about
 
 /**
@@ -26,6 +25,7 @@ export class NowPlaying extends EventTarget {
   #row = NO_ROW;
   #asked = new Latest(); // of requests to show or play a track
   #isRepeated = false;
+  #isChapterLast = false; // playback stops at the end of the chapter
   #next;
   #isPaused = false; // ignore states reported before the player has paused
 
@@ -39,7 +39,8 @@ export class NowPlaying extends EventTarget {
     bar.addEventListener("press", () => this.playOrPause());
     bar.addEventListener("seek", ({ detail }) => this.seek(detail.seconds));
     bar.addEventListener("skip", ({ detail }) => this.skip(detail.by));
-    bar.addEventListener("repeat", ({ detail }) => this.#repeat(detail.isRepeated));
+    bar.addEventListener("repeat", ({ detail }) => this.#switch(() => (this.#isRepeated = detail.isRepeated)));
+    bar.addEventListener("sleep", ({ detail }) => this.#switch(() => (this.#isChapterLast = detail.minutes === CHAPTER_END)));
     bar.addEventListener("step", ({ detail }) => this.step(detail.by));
     bar.addEventListener("chapter", ({ detail }) => this.#open(this.#row.tracks[detail.at]));
     bar.addEventListener("save", ({ detail }) => this.#tell("save", detail));
@@ -118,7 +119,7 @@ export class NowPlaying extends EventTarget {
   /** Go forward or back by seconds, in a row also into the track beside. Throws Refusal. */
   async skip(by) {
     const to = this.position + by;
-    const other = to < 0 ? this.#beside(-1) : this.current && to > this.current.seconds ? this.#beside(1) : null;
+    const other = to < 0 ? beside(this.#row, this.current, -1) : this.current && to > this.current.seconds ? beside(this.#row, this.current, 1) : null;
     if (!other) return this.seek(Math.max(0, to));
     const from = to < 0 ? to : to - this.current.seconds;
     await other.load();
@@ -141,7 +142,7 @@ export class NowPlaying extends EventTarget {
     this.bar.begin();
     this.bar.offer(take.url ? take.formats : []);
     this.bar.show({ bars: take.waveform?.bars ?? [], seconds: take.seconds, expected: take.expectedSeconds, position: 0 });
-    this.bar.offerSteps(row.tracks.length > 1 ? { back: this.#beside(-1), on: this.#beside(1) } : null);
+    this.bar.offerSteps(row.tracks.length > 1 ? { back: beside(this.#row, this.current, -1), on: beside(this.#row, this.current, 1) } : null);
     this.bar.offerChapters(row.isPlayedOn ? (row.chapters ?? []) : [], row.tracks.indexOf(take));
     this.showFigures(take);
     this.say("waiting", take.file ? phrase("player.playing", { name: take.name }) : undefined);
@@ -155,8 +156,7 @@ export class NowPlaying extends EventTarget {
     if (!isAsked()) return; // another was requested
     take.pressedAt = null;
     this.show(take, row);
-    const isShown = this.#asked.join();
-    const sound = await this.player.open(take.sampleRate);
+    const [isShown, sound] = [this.#asked.join(), await this.player.open(take.sampleRate)];
     if (!isShown()) return;
     sound.pause();
     if (take.file) {
@@ -174,10 +174,22 @@ export class NowPlaying extends EventTarget {
     this.#prepareNext();
   }
 
+  /** Whether the next track of the row begins by itself. */
+  get #goesOn() {
+    return this.#row.isPlayedOn && !this.#isRepeated && !(this.#isChapterLast && endsChapter(this.#row, this.current));
+  }
+
   #prepareNext() {
-    const next = this.#row.isPlayedOn && !this.#isRepeated ? this.#beside(1) : null;
-    const isShown = this.#asked.join();
-    if (next) this.#next.prepare(this.current, next, () => isShown() && !this.#isRepeated);
+    const [next, isShown] = [this.#goesOn && !hasGap(this.#row, this.current) ? beside(this.#row, this.current, 1) : null, this.#asked.join()];
+    if (next) this.#next.prepare(this.current, next, () => isShown() && this.#goesOn);
+  }
+
+  /** Change whether the next track begins by itself. */
+  #switch(change) {
+    const before = this.#goesOn;
+    change();
+    if (before && !this.#goesOn) this.#next.end();
+    if (!before && this.#goesOn) this.#prepareNext();
   }
 
   /** Show the track that has begun by itself. */
@@ -192,13 +204,6 @@ export class NowPlaying extends EventTarget {
     this.#prepareNext();
   }
 
-  #repeat(isRepeated) {
-    this.#isRepeated = isRepeated;
-    this.bar.listen({ isRepeated });
-    if (isRepeated) this.#next.end();
-    else this.#prepareNext();
-  }
-
   /** Play one of several tracks in a row; isPlayedOn: then the rest. Throws Refusal. */
   playRow(tracks, at, isPlayedOn) {
     return this.play(tracks[at], 0, { tracks, isPlayedOn });
@@ -211,20 +216,17 @@ export class NowPlaying extends EventTarget {
     return this.play(track, from, { ...this.#row, tracks });
   }
 
-  #beside(by) {
-    return this.#row.tracks[this.#row.tracks.indexOf(this.current) + by] ?? null;
+  /** Play the next (1) or previous (-1) track of the row, which may have more tracks by now. */
+  async step(by) {
+    const [isAsked, row] = [this.#asked.join(), await renewed(this.#row, this.current)];
+    if (isAsked()) await this.#open(beside(row, this.current, by), row);
   }
 
-  /** Play the next (1) or previous (-1) track of the row. */
-  step(by) {
-    return this.#open(this.#beside(by));
-  }
-
-  /** Play a track of the row, and show why it fails. @param {import("./track.js").Track | null} next */
-  async #open(next) {
+  /** Play a track of a row, and show why it fails. @param {import("./track.js").Track | undefined} next */
+  async #open(next, row = this.#row) {
     if (!next) return;
     try {
-      await this.play(next, 0, this.#row);
+      await this.play(next, 0, row);
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
       this.say("over", phrase("player.failed", { name: next.name, why: problem.why }));
@@ -254,10 +256,8 @@ export class NowPlaying extends EventTarget {
   /** Update the current take once it is complete or its name is revealed. */
   settle(take) {
     if (this.current !== take) return;
-    if (take.file) {
-      this.#sound?.complete();
-      this.bar.show({ expected: 0 });
-    }
+    if (take.file) this.#sound?.complete();
+    if (take.file) this.bar.show({ expected: 0 });
     this.bar.offer(take.url ? take.formats : []);
     this.showFigures(take);
   }
@@ -278,17 +278,20 @@ export class NowPlaying extends EventTarget {
     if (firstSampleAt !== undefined && take.pressedAt !== null) take.heardMs ??= firstSampleAt - take.pressedAt;
     if (firstSampleAt !== undefined || more) this.showFigures(take);
     this.bar.show({ position: Math.min(this.position, take.seconds) });
-    const words = {
-      playing: take.file ? phrase("player.playing", { name: take.name }) : phrase("player.speaking"),
-      waiting: take.file ? undefined : phrase("player.waiting"),
-      over: take.ending === "length" ? take.endingWords : [take.name, take.endingWords.toLowerCase()].filter(Boolean).join(": "),
-    };
     const isLate = this.#isPaused && (state === "playing" || state === "waiting");
     const isRepeated = state === "over" && this.#isRepeated && !this.#isPaused;
-    if (!isLate && !isRepeated) this.say(state, words[state]); // a repeated track is never over: a key pressed then must pause it
+    if (!isLate && !isRepeated) this.say(state, said(take, state)); // a repeated track is never over: a key pressed then must pause it
     this.#tell("moved", { position: this.position, state });
     if (isRepeated) this.#sound.play();
-    else if (state === "over" && this.#row.isPlayedOn) this.step(1);
+    else if (state === "over" && this.#row.isPlayedOn) this.#finish();
+  }
+
+  /** Play the next track, or stop at its beginning. */
+  async #finish() {
+    const isStopped = !this.#goesOn && !this.#isRepeated; // with its chapter
+    if (isStopped) this.bar.dispatchEvent(new CustomEvent("sleep", { detail: { minutes: 0 } }));
+    await this.step(1);
+    if (isStopped) this.pause();
   }
 
   #tell(type, more = {}) {

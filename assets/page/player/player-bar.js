@@ -1,9 +1,10 @@
 // The player bar: waveform, position, time, figures. Only displays values and reports clicks.
 
-import { partsOf } from "../lib/elements.js";
+import { icon, labelled, partsOf } from "../lib/elements.js";
 import { offerMenu } from "../lib/menu.js";
 import { offerFormats } from "./download.js";
 import { clock } from "../lib/time.js";
+import { CHAPTER_END } from "./listening.js";
 import { closeOnEscape } from "../lib/typing.js";
 import { BARS_PER_SECOND } from "./waveform.js";
 import { LOCALE, phrase } from "../lib/phrases.js";
@@ -12,16 +13,19 @@ const STEPS = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp:
 const SKIP = 10; // seconds
 const RATES = [0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.5, 3];
 const SLEEPS = [15, 30, 60]; // minutes
+const MOON = '<path d="M19.500 14.600A8 8 0 0 1 9.400 4.500a8 8 0 1 0 10.100 10.100Z"/>';
 const FORMAT = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 2 });
 
-/** Fires "press" (play or pause), "seek" and "skip" {seconds; by}, "rate" {rate}, "repeat" {isRepeated}, "sleep" {minutes}, "step" {by} (1: next, -1: previous track), "chapter" {at}, "volume" {value}, "save" {format}, "close". */
+const sleepWords = (/** @type {number} */ minutes) => (minutes === CHAPTER_END ? phrase("player.sleep.chapter") : phrase("player.sleep", { count: minutes }));
+
+/** Fires "press" (play or pause), "seek" and "skip" {seconds; by}, "rate" {rate}, "repeat" {isRepeated}, "sleep" {minutes; or CHAPTER_END}, "step" {by} (1: next, -1: previous track), "chapter" {at}, "volume" {value}, "save" {format}, "close". */
 export class PlayerBar extends EventTarget {
   #drawing = false;
   /** @type {string[]} */
   #formats = [];
   /** The area the track belongs to. @type {string | undefined} */
   #owner = document.body.dataset.area;
-  #listening = { rate: 1, isRepeated: false, sleep: 0 };
+  #listening = { rate: 1, isRepeated: false, sleep: 0, left: 0 };
   /** @type {{ chapters: { words: string, at: number }[], at: number }} */
   #row = { chapters: [], at: 0 };
   #view = { bars: [], seconds: 0, expected: 0, position: 0 };
@@ -56,7 +60,8 @@ export class PlayerBar extends EventTarget {
   #choices(tell) {
     const speeds = RATES.map((rate) => ({ words: phrase("player.rate.times", { rate: FORMAT.format(rate) }), isChecked: rate === this.#listening.rate, run: () => tell("rate", { rate }) }));
     const { isRepeated, sleep } = this.#listening;
-    const sleeps = SLEEPS.map((minutes) => ({ words: phrase("player.sleep", { minutes }), isChecked: minutes === sleep, run: () => tell("sleep", { minutes: minutes === sleep ? 0 : minutes }) }));
+    const offered = this.#row.chapters.length > 1 ? [...SLEEPS, CHAPTER_END] : SLEEPS;
+    const sleeps = offered.map((minutes) => ({ words: sleepWords(minutes), isChecked: minutes === sleep, run: () => tell("sleep", { minutes: minutes === sleep ? 0 : minutes }) }));
     return [...speeds, { words: phrase("player.repeat"), isChecked: isRepeated, run: () => tell("repeat", { isRepeated: !isRepeated }) }, ...sleeps];
   }
 
@@ -73,12 +78,17 @@ export class PlayerBar extends EventTarget {
     return chapters.map((chapter) => ({ words: chapter.words, isChecked: chapter === current, run: () => tell("chapter", { at: chapter.at }) }));
   }
 
-  /** How the listener listens: any of rate, isRepeated, and sleep, the minutes until playback stops (0: it does not). */
+  /**
+   * How the listener listens: any of rate, isRepeated, sleep, the minutes chosen until playback stops (0: it does not; or
+   * CHAPTER_END), and left, what is left of them.
+   */
   listen(listening) {
-    const { rate, isRepeated, sleep } = Object.assign(this.#listening, listening);
-    this.parts.rate.textContent = phrase("player.rate.times", { rate: FORMAT.format(rate) });
-    this.parts.rate.setAttribute("aria-label", `${phrase("player.rate")}: ${this.parts.rate.textContent}`);
-    this.parts.rate.toggleAttribute("data-set", rate !== 1 || isRepeated || sleep > 0);
+    const { rate, isRepeated, sleep, left } = Object.assign(this.#listening, listening);
+    const speed = phrase("player.rate.times", { rate: FORMAT.format(rate) });
+    const label = [`${phrase("player.rate")}: ${speed}`, ...(sleep ? [sleepWords(left)] : [])].join(". ");
+    this.parts.rate.replaceChildren(speed, ...(sleep ? [icon(MOON), left > 0 ? phrase("player.sleep.left", { minutes: left }) : ""] : []));
+    labelled(this.parts.rate, label);
+    this.parts.rate.toggleAttribute("data-set", rate !== 1 || isRepeated || sleep !== 0);
   }
 
   /** End the page above the bar, so that everything can be scrolled into view. */

@@ -12,6 +12,7 @@ const LINGERS = 0.4; // seconds that a word stays highlighted if none follows
 const AWAITED = 0.03; // seconds that words are highlighted early, as drawing lags behind audio
 /** The text of a take without word times: no text and no sentences. @type {{ text: string, sentences: import("./words.js").Piece[][] }} */
 const NOTHING = { text: "", sentences: [] };
+const AWAITING = { ...NOTHING }; // while it is being fetched; the text keeps its room, so that the page does not jump from track to track
 
 /**
  * At the top of the player bar. Fetches times only while shown. Fires "mend" with {take, text, start, end, from}: a span
@@ -26,7 +27,7 @@ export class ReadAlong extends EventTarget {
   #lit = null;
   /** Marked sentences. @type {HTMLElement[]} */
   #marked = [];
-  #known = new WeakMap(); // by track, its text; NOTHING while it is being fetched
+  #known = new WeakMap(); // by track, its text
   #wasEdited = false; // the editor was closed: the next text gets the focus
   #edited = { at: 0, text: "", from: 0, key: "" }; // the sentence being edited, and its start in seconds
   /** Words typed into sentences of which the editor was closed by something else, by the sentence's key. @type {Map<string, string>} */
@@ -76,7 +77,7 @@ export class ReadAlong extends EventTarget {
   async #follow(track) {
     this.#show(track);
     if (!this.#isShown || !track?.timesSource || this.#known.has(track)) return;
-    this.#known.set(track, NOTHING);
+    this.#known.set(track, AWAITING);
     const times = await this.#ask(track).catch(() => NOTHING); // a lost connection is reported elsewhere
     this.#known.set(track, times);
     if (this.nowPlaying.current === track) this.#show(track, true);
@@ -90,9 +91,11 @@ export class ReadAlong extends EventTarget {
   }
 
   #show(track, isNews = false) {
-    const { sentences } = (track && this.#known.get(track)) ?? NOTHING;
-    this.element.hidden = !track?.timesSource || (this.#known.has(track) && !sentences.length);
-    this.text.hidden = !this.#isShown || !sentences.length;
+    const known = (track && this.#known.get(track)) ?? NOTHING;
+    const { sentences } = known;
+    const isEmpty = !sentences.length && known !== AWAITING;
+    this.element.hidden = !track?.timesSource || (this.#known.has(track) && isEmpty);
+    this.text.hidden = !this.#isShown || isEmpty;
     this.toggle.ariaExpanded = String(this.#isShown);
     const isOther = track !== this.#track || isNews;
     if (this.editor.isOpen && (isOther || this.text.hidden)) {

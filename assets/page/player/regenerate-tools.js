@@ -29,7 +29,7 @@ export class RegenerateTools extends EventTarget {
     this.before.hidden = !take?.regeneratedFrom;
     if (take === this.#take) return;
     this.#take = take;
-    this.say("");
+    this.say(take?.ending === "stopped" ? phrase("player.edit.stopped") : "");
   }
 
   say(words, isLost = false) {

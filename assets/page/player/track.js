@@ -3,6 +3,7 @@
 import { lostConnection, notConnected, refusalOf } from "../client/refusal.js";
 import { send } from "../client/requests.js";
 import { soundOf } from "../client/sound.js";
+import { phrase } from "../lib/phrases.js";
 import { floats, WAV_HEADER_BYTES, wavFile } from "../lib/wav.js";
 import { Waveform } from "./waveform.js";
 
@@ -10,6 +11,19 @@ async function soundAt(source) {
   const response = await send(source, { cache: "no-cache" }).catch(() => Promise.reject(notConnected()));
   if (!response.ok) throw await refusalOf(response);
   return response;
+}
+
+/**
+ * What the player says of a track in a state; undefined: what it said before.
+ *
+ * @param {any} track
+ * @param {string} state
+ * @returns {string | undefined}
+ */
+export function said({ file, name, ending, endingWords }, state) {
+  if (state === "playing") return file ? phrase("player.playing", { name }) : phrase("player.speaking");
+  if (state === "waiting") return file ? undefined : phrase("player.waiting");
+  return ending === "length" ? endingWords : [name, endingWords.toLowerCase()].filter(Boolean).join(": ");
 }
 
 /** Holds pieces until the track is closed, then file is a WAV blob. */
@@ -164,10 +178,10 @@ export class Recorded extends Track {
   /**
    * source: address of its WAV; ask: generates it, for a WAV response; neither if its pieces are added. pause:
    * seconds of silence that belong to it. of: its {project, part, position}, which may change. times: the address of its
-   * word times. regenerate: returns the next track, with new sentences, and its undo.
+   * word times. regenerate: returns the next track, with new sentences, and its undo; mayRegenerate: whether the caller may.
    *
    * @param {{ name: string | (() => string), source?: string | null, ask?: () => Promise<Response>, fileName?: string, pause?: number, of?: any, times?: string,
-   *   regenerate?: (span: { text: string, start: number, end: number, replacement?: string }) => Promise<{ next: Track, undo: () => unknown }> }} facts
+   *   mayRegenerate?: () => boolean, regenerate?: (span: { text: string, start: number, end: number, replacement?: string }) => Promise<{ next: Track, undo: () => unknown }> }} facts
    */
   constructor(facts) {
     super();
@@ -207,7 +221,7 @@ export class Recorded extends Track {
 
   /** Whether its sentences can be regenerated; the server's error says why one cannot. */
   get canRegenerate() {
-    return this.timesSource !== null && this.regenerate !== undefined;
+    return this.timesSource !== null && this.regenerate !== undefined && this.#facts.mayRegenerate?.() !== false;
   }
 
   get regenerate() {

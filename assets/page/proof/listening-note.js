@@ -56,8 +56,10 @@ export class ListeningNote extends EventTarget {
   }
 
   #key(event) {
-    if (event.key.toLowerCase() !== "m" || !isSingleKey(event) || !this.mark.checkVisibility()) return;
+    const isHere = this.nowPlaying.current?.of?.project === this.id && this.nowPlaying.bar.parts.time.checkVisibility();
+    if (event.key.toLowerCase() !== "m" || !isSingleKey(event) || !isHere) return;
     event.preventDefault();
+    if (this.project()?.right === "read") return void offerUndo(phrase("proof.mark.reader"), null, false);
     this.#open();
   }
 

@@ -2,7 +2,7 @@
 
 import { acceptSpot, cancelProof, changePart, improvePart, readProof, readSpots, reportAddress, startProof } from "../client/projects.js";
 import { Refusal } from "../client/refusal.js";
-import { element, setChildren } from "../lib/elements.js";
+import { element, redrawWhenLeft, setChildren } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
 import { numeral, phrase } from "../lib/phrases.js";
@@ -29,7 +29,7 @@ export function mountProof(container, project) {
   proof.addEventListener("changed", () => project.changed());
   new ListeningNote(project).addEventListener("saved", () => proof.look());
   container.replaceChildren(proof.element);
-  return { open: () => proof.open(), close: () => proof.close() };
+  return { open: () => proof.open(), close: () => proof.close(), refresh: redrawWhenLeft(proof.list, () => proof.look(), project.signal) };
 }
 
 /** Add `element` to the page. Fires "changed" when a part has another take. */
@@ -212,9 +212,9 @@ export class Proof extends EventTarget {
     row.isUnderWay = true;
     try {
       const { part, take, position } = row.spot;
-      const { replaced, tries } = await improvePart(this.id, part);
+      const { replaced, tries, part: { chosen } } = await improvePart(this.id, part);
       row.say(phrase(replaced ? "proof.replaced" : "proof.kept", { count: tries }));
-      if (replaced) offerUndo(phrase("part.regenerated", { number: position + 1 }), () => changePart(this.id, part, { take }).then(() => this.#changed()), false);
+      if (replaced) offerUndo(phrase("part.regenerated", { number: position + 1 }), () => changePart(this.id, part, { take, take_before: chosen }).then(() => this.#changed()), false);
       await this.#changed();
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;

@@ -7,16 +7,17 @@ const isSeen = (control) => control.isConnected && control.checkVisibility({ vis
 const isUsable = (control) => isSeen(control) && !control.matches(":disabled") && control.tabIndex >= 0;
 const isOfWords = ({ type, addedNodes, removedNodes }) =>
   type === "childList" && [...addedNodes, ...removedNodes].every((node) => !(node instanceof Element)); // hides no control: a running clock
+const isTypedInto = (control) => control.matches("textarea, input:not([type=checkbox], [type=radio], [type=range], [type=button]), [contenteditable]");
 const nameOf = (control) => `${control.tagName} ${control.dataset.key ?? control.getAttribute("aria-label") ?? control.textContent}`;
 
 /** After pointer input only the replacement gets the focus: another control might open a phone's keyboard. */
 export function keepFocus() {
-  let usesKeys = false;
+  let [usesKeys, isTyping] = [false, false];
   /** The last focused control and its ancestors, which are unknown once it is removed. @type {any} */
   let last = null;
   let isLooking = false;
 
-  document.addEventListener("keydown", () => (usesKeys = true), true);
+  document.addEventListener("keydown", ({ key }) => ([usesKeys, isTyping] = [true, !["Enter", "Escape"].includes(key)]), true); // these close a field
   document.addEventListener("pointerdown", () => ([usesKeys, last] = [false, null]), true); // given up outside all controls
   document.addEventListener("focusin", ({ target }) => {
     if (!(target instanceof Element)) return;
@@ -33,7 +34,7 @@ export function keepFocus() {
     isLooking = false;
     const { activeElement } = document;
     if (!last || (activeElement !== document.body && activeElement !== last.control)) return;
-    if (!isSeen(last.control)) heir(last, usesKeys)?.focus();
+    if (!isSeen(last.control)) heir(last, usesKeys, isTyping)?.focus();
     else if (last.control.matches(":disabled")) last.isWaiting = true;
     else if (last.isWaiting) last.control.focus();
   };
@@ -44,8 +45,12 @@ export function keepFocus() {
   }).observe(document.body, { subtree: true, childList: true, attributeFilter: SHOWS });
 }
 
-/** The control of the same name, else the nearest one before or after it, in the smallest ancestor that has one. */
-function heir({ control, holders, order }, orNearest) {
+/**
+ * The control of the same name, else the nearest one before or after it, in the smallest ancestor that has one. A field that was
+ * being typed in has none: what is typed on would go there, or press it.
+ */
+function heir({ control, holders, order }, orNearest, isTyping) {
+  if (isTyping && isTypedInto(control)) return orNearest ? document.querySelector("#areas [aria-current]") : null;
   const [at, name] = [order.indexOf(control), nameOf(control)];
   const near = orNearest ? [...order.slice(0, at).reverse(), ...order.slice(at + 1)] : [];
   for (const holder of holders.filter(isSeen)) {

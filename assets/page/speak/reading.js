@@ -3,7 +3,7 @@
 import { isThroughGradio } from "../client/host.js";
 import { dictionaryAge } from "../client/pronunciations.js";
 import { readingOf } from "../client/speech.js";
-import { partsOf } from "../lib/elements.js";
+import { element, partsOf } from "../lib/elements.js";
 import { keep, kept } from "../lib/storage.js";
 import { typeInto } from "../lib/typing.js";
 import { readingLine } from "./reading-line.js";
@@ -77,11 +77,11 @@ export class Reading extends EventTarget {
   }
 
   #show() {
-    const line = readingLine(this.#answer, this.#asWritten);
+    const line = readingLine(this.area.value, this.#answer, this.#asWritten);
     this.root.hidden = !line;
     if (!line) return;
     this.part("lead").textContent = line.lead;
-    this.part("words").textContent = line.words;
+    this.part("words").replaceChildren(...line.pieces.map(({ text, isNew }) => (isNew ? element("strong", { textContent: text }) : text)));
     this.part("switch").textContent = line.other;
     this.part("edit").hidden = this.#asWritten;
   }

@@ -11,7 +11,7 @@ export function offerPreview(buttons, { fields, playButtons, errorCard }) {
   const usual = about?.textContent ?? "";
   fields.addEventListener("change", ({ detail }) => {
     const chosen = fields.voices.find(({ id }) => id === detail.values.voice);
-    if (about) about.textContent = (chosen && descriptionOf(chosen)) || usual;
+    if (about) about.textContent = chosen ? descriptionOf(chosen) : usual;
   });
   const play = (button) => {
     const { voice } = fields.values;

@@ -20,12 +20,14 @@ export function inkOn(colour) {
   return luminance > 0.183 ? DARK : "#ffffff";
 }
 
-/** The first letters of the first and last words of a voice's name, in its colour. Hidden from screen readers: show the name beside it. */
-export function initialOf(voice) {
+/** The first letters of the first and last words of a voice's name, in its colour, or that of a character's mark. Hidden from screen readers: show the name beside it. */
+export function initialOf(voice, mark = null) {
   const words = voice.name.trim().split(/\s+/);
   const letters = [...new Set([words[0], words.at(-1)])].map((word) => [...new Intl.Segmenter().segment(word)][0]?.segment ?? "");
   const badge = element("span", { className: "voice-initial", textContent: letters.join("").toLocaleUpperCase() });
   badge.setAttribute("aria-hidden", "true");
+  if (mark !== null) badge.dataset.mark = mark;
+  if (mark !== null) return badge;
   const colour = colourOf(voice);
   badge.style.background = colour;
   badge.style.color = inkOn(colour);

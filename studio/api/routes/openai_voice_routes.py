@@ -79,7 +79,7 @@ class OpenAIVoiceRoutes:
             if given := [name for name in (*SAMPLE, "file", "transcript") if form.text(name) or name in form.files]:
                 told = f"send take_id or {given[0]}, not both: the take has its own audio and text"
                 raise InvalidRequest(told, given[0])
-            take_id, speaker = form.text("take_id"), form.whole("speaker") or 0
+            take_id, speaker = form.text("take_id"), form.value("speaker", int) or 0
             sample = await sample_of_take(self._history, self._clips, take_id, request, speaker)
         else:
             sample = await sample_of(form, self._clips, request.state.caller)
@@ -111,28 +111,14 @@ class OpenAIVoiceRoutes:
         if legacy:
             return JSONResponse({"voices": [voice.slug for voice in available], "uploaded_voices": uploaded})
         data = [
-            {
-                "id": voice.slug,
-                "object": "audio.voice",
-                "text": voice.text,
-                "bundled": voice.bundled,
-                "created_at": int(voice.created),
-            }
+            {"id": voice.slug, "object": "audio.voice", "text": voice.text, "created_at": int(voice.created)}
             | voice.details()
-            | {"language": voice.language or None}
+            | {"bundled": voice.bundled, "language": voice.language or None}
             for voice in available
         ]
-        return JSONResponse(
-            {
-                "object": "list",
-                "voices": data,
-                "data": data,
-                "aliases": voices.aliases,
-                "first_choice": voices.first_choice(available),
-                "uploaded_voices": uploaded,
-                "has_more": False,
-            }
-        )
+        page = {"object": "list", "voices": data, "data": data, "uploaded_voices": uploaded, "has_more": False}
+        choices = {"aliases": voices.aliases, "first_choice": voices.first_choice(available)}
+        return JSONResponse(page | choices)
 
     def get_voice(self, voice_id: str, request: Request) -> JSONResponse:
         """One voice, by its id or name."""
@@ -143,16 +129,8 @@ class OpenAIVoiceRoutes:
         library = self._voices_of(request).library
         voice = library.voices.get(voice_id)
         library.voices.delete(voice.id, expected_version(request, voice.id))
-        return JSONResponse(
-            {
-                "id": voice_id,
-                "object": "audio.voice.deleted",
-                "deleted": True,
-                "success": True,
-                "voice_id": voice.id,
-                "undo_seconds": library.trash.seconds,
-            }
-        )
+        deleted = {"id": voice_id, "object": "audio.voice.deleted", "deleted": True, "success": True}
+        return JSONResponse(deleted | {"voice_id": voice.id, "undo_seconds": library.trash.seconds})
 
     async def create_consent(self, request: Request) -> JSONResponse:
         """Record a consent: multipart with name, language and optionally the recording of the statement."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
@@ -15,7 +14,7 @@ from studio.api.upload import read_form
 from studio.errors import InvalidRequest
 from studio.voices.clip_service import ClipService
 from studio.voices.recogniser import Word
-from studio.voices.recordings import FORM_LIMIT, Recording, transcribed
+from studio.voices.recordings import FORM_LIMIT, transcribed
 
 FORMATS = ("json", "text", "srt", "verbose_json", "vtt")
 RECORDING = reads_form("file", "model", "language", "response_format", "prompt", "temperature", required=("file",))
@@ -39,36 +38,25 @@ def transcription_routes(clips: ClipService) -> APIRouter:
             raise InvalidRequest(f"response_format must be one of {', '.join(FORMATS)}", "response_format")
         work = transcribed(clips, request.state.caller, form.file("file"), form.text("language"), "file")
         recording = await until_hangup(request, work)
-        text = recording.transcription.text
+        heard = recording.transcription
         if kind == "json":
-            return JSONResponse({"text": text})
-        if kind == "verbose_json":
-            return JSONResponse(_verbose(recording))
+            return JSONResponse({"text": heard.text})
         if kind == "text":
-            return PlainTextResponse(f"{text}\n")
-        cues = [(start, end, words, "") for start, end, words in _segments(recording.transcription.words)]
+            return PlainTextResponse(f"{heard.text}\n")
+        cues = [(start, end, text, "") for start, end, text in _segments(heard.words)]
         if kind == "srt":
             return PlainTextResponse("".join(write_srt(cues)))
-        return PlainTextResponse("".join(write_vtt(cues)), media_type="text/vtt")
+        if kind == "vtt":
+            return PlainTextResponse("".join(write_vtt(cues)), media_type="text/vtt")
+        segments = [
+            {"id": number, "start": round(start, 3), "end": round(end, 3), "text": text}
+            for number, (start, end, text, _) in enumerate(cues)
+        ]
+        words = [{"word": word.word, "start": round(word.start, 3), "end": round(word.end, 3)} for word in heard.words]
+        facts = {"task": "transcribe", "language": heard.language, "duration": round(recording.seconds, 3)}
+        return JSONResponse(facts | {"text": heard.text, "segments": segments, "words": words})
 
     return routes
-
-
-def _verbose(recording: Recording) -> dict[str, Any]:
-    heard = recording.transcription
-    segments = [
-        {"id": number, "start": round(start, 3), "end": round(end, 3), "text": text}
-        for number, (start, end, text) in enumerate(_segments(heard.words))
-    ]
-    words = [{"word": word.word, "start": round(word.start, 3), "end": round(word.end, 3)} for word in heard.words]
-    return {
-        "task": "transcribe",
-        "language": heard.language,
-        "duration": round(recording.seconds, 3),
-        "text": heard.text,
-        "segments": segments,
-        "words": words,
-    }
 
 
 def _segments(words: Iterable[Word]) -> Iterator[tuple[float, float, str]]:

@@ -28,7 +28,8 @@ _NO_WORDS = (
 
 def cut_of(form: Form) -> Cut:
     """The cut of a form's clip. Raises InvalidRequest."""
-    return Cut(form.number("start") or 0.0, form.number("end"), form.number("gain_db") or 0.0, form.whole("channel"))
+    start, end, gain = (form.value(name, float) for name in ("start", "end", "gain_db"))
+    return Cut(start or 0.0, end, gain or 0.0, form.value("channel", int))
 
 
 async def sample_of(form: Form, clips: ClipService, caller: str) -> NewSample:
@@ -40,8 +41,8 @@ async def sample_of(form: Form, clips: ClipService, caller: str) -> NewSample:
     if form.text("speaker_embedding"):
         raise InvalidRequest("speaker_embedding is not supported by this model", "speaker_embedding")
     data, text = form.file("audio_sample", "file"), form.text("ref_text", "transcript")
-    cut, speaker = cut_of(form), form.whole("speaker") or 0
-    if form.flag("denoise"):
+    cut, speaker = cut_of(form), form.value("speaker", int) or 0
+    if form.value("denoise", bool):
         clip = await clips.decode(caller, data, cut, "audio_sample")
         data, cut = await clips.clean(caller, clip), Cut()
     if not text:

@@ -312,7 +312,9 @@ class VoiceRoutes:
     async def _judge(self, form: Form, text: str, caller: str) -> Intake:
         """The clip of a form, rated as it will be stored: without noise if requested."""
         data = form.file("audio_sample", "file")
-        return await self._clips.suggest(caller, data, text, cut_of(form), "audio_sample", form.flag("denoise"))
+        return await self._clips.suggest(
+            caller, data, text, cut_of(form), "audio_sample", form.value("denoise", bool) or False
+        )
 
     async def _marks(self, request: Request, text: str, heard: str) -> list[dict[str, Any]]:
         return [asdict(mark) for mark in await self._run(self._queues.texts, request, compare, text, heard)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,6 +21,7 @@ from studio.ui import call_queue
 from tests.browser.hosting.intruder import called, parameters_of, result
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve
+from tests.waiting import wait_until_true
 
 KEYS = {"ann": "key-of-ann", "bob": "key-of-bob"}
 API_KEYS = read_keys(",".join(KEYS.values()))
@@ -63,6 +65,32 @@ def client(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 def call(client: httpx.Client, name: str, data: list[Any], **more: object) -> httpx.Response:
     return client.post(f"/gradio_api/call{name}", json={"data": data} | more)
+
+
+def test_changes_wait_for_the_library_in_the_queues_of_changes(served: Served, ann: httpx.Client) -> None:
+    library = served.app.state.studio.library.store.path
+    with contextlib.closing(sqlite3.connect(library, isolation_level=None)) as other:
+        other.execute("begin immediate")
+        change = {"voice": "anna", "description": "Calm."}
+        events = [keyed(ann, "/voice_update", change) for _ in range(3)] + [
+            keyed(ann, "/voice_delete", {"voice": "bert"})
+        ]
+        events.append(keyed(ann, "/batch_submit", {"texts": ["One."], "voice": "anna"}))
+        wait_until_true(lambda: [in_queue(ann, name) for name in ("writes", "changes")] == [4, 1])
+        other.execute("rollback")
+    for name, event in events:
+        assert "event: complete" in ann.get(f"/gradio_api/call{name}/{event}").text
+
+
+def keyed(client: httpx.Client, name: str, fields: dict[str, Any]) -> tuple[str, str]:
+    """The name and the id of a call with these fields."""
+    answer = client.post(f"/gradio_api/call/v2{name}", json=fields)
+    return name, answer.json()["event_id"]
+
+
+def in_queue(client: httpx.Client, name: str) -> int:
+    figures = client.get("/health").json()["work"][name]
+    return int(figures["running"] + figures["waiting"])
 
 
 def test_only_the_caller_with_too_many_unread_responses_is_refused(

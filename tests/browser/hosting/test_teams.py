@@ -89,9 +89,47 @@ def test_shared_voice_and_project_show_their_owner_to_the_other_key(served: Serv
     expect(text).not_to_be_editable()
     expect(projects.locator("[data-part=speak]")).to_be_hidden()
     assert serious_violations(bob) == []
+    expect(page.locator("#dock").get_by_role("button", name="Speak sentence again")).to_be_hidden()
+    text.blur()
+    page.keyboard.press("m")
+    expect(page.locator("#undo-toast")).to_contain_text("so you cannot mark this spot")
+    expect(page.get_by_role("textbox", name="Note for part 1")).to_be_hidden()
+    typed_text_outlives_the_right_to_edit(served, page, project)
+
+
+def typed_text_outlives_the_right_to_edit(served: Served, page: Page, project: str) -> None:
+    projects = page.locator("#area-longform")
+    text, row = projects.get_by_label("Text of part 1"), projects.locator(".long-parts > li").first
     with client_of(served, "first") as client:
-        client.patch(f"/v1/projects/{project}", json={"sharing": "private"}).raise_for_status()
-    expect(projects).to_contain_text("This project no longer exists")
+
+        def share(sharing: str) -> None:
+            client.patch(f"/v1/projects/{project}", json={"sharing": sharing}).raise_for_status()
+            page.evaluate("() => window.studio.longform.back()")
+
+        def stored() -> str:
+            return client.get(f"/v1/projects/{project}/parts").json()["data"][0]["text"]
+
+        share("edit")
+        expect(projects.locator("[data-part=speak]")).to_be_hidden()
+        expect(text).to_be_editable()
+        text.press("End")
+        page.keyboard.type(" Three.")
+        share("private")
+        expect(projects).to_contain_text("This project is no longer shared with you, or was deleted. What you typed")
+        share("edit")
+        projects.get_by_role("button", name="A book").click()
+        expect(text).to_have_value("Two words. Three.")
+        expect(projects).not_to_contain_text("no longer shared")
+        expect(row.locator(".long-word")).not_to_have_text("Not saved")
+        assert stored() == "Two words. Three."
+        text.press("End")
+        page.keyboard.type(" Four.")
+        share("read")
+        text.blur()
+        expect(row).to_contain_text("Not saved: ")
+        share("edit")
+        expect(row).not_to_contain_text("Not saved")
+        assert stored() == "Two words. Three. Four."
 
 
 def test_revoked_key_is_requested_again_and_refused_actions_are_repeated(served: Served, new_page: NewPage) -> None:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.projects.test_longform import area_of, import_file, import_it, table
@@ -74,35 +73,33 @@ def undo_all(area: Locator, studio: Served) -> None:
     assert "two." not in trash, "the undo of a split leaves nothing behind"
 
 
-@pytest.mark.parametrize(
-    ("press", "texts"), [("Merge with next", ["One and Two."]), ("Replace all", ["Nine and", "Two."])]
-)
-def test_pending_edits_are_saved_before_the_next_action(
-    studio: Served, open_page: Open, press: str, texts: list[str]
-) -> None:
+def test_pending_edits_are_saved_before_the_next_action(studio: Served, open_page: Open) -> None:
     screen = open_page(studio).ready()
     area, page = area_of(screen), screen.page
-    paste_sentences(area, "One. Two.")
-    row = area.locator(".long-parts > li").first
-    area.get_by_role("button", name="Replace", exact=True).click()
-    area.get_by_label("Find", exact=True).fill("One")
-    area.get_by_label("Replace with").fill("Nine")
-    expect(area.get_by_role("button", name="Replace all")).to_be_enabled()
     written: list[str] = []
     page.on("request", lambda request: written.append(request.url) if request.method in ("PATCH", "POST") else None)
-    words = Held(page, "**/v1/projects/*/parts/*")
-    row.get_by_label("Text of part 1").fill("One and")
-    if press == "Merge with next":
-        row.get_by_role("button", name="Arrange part 1", exact=True).click()
-        page.get_by_role("menuitem", name=press).click()
-    else:
-        area.get_by_role("button", name=press).click()
-    words.wait_for(1)
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-    assert len(written) == 1
-    words.answer(0)
-    page.unroute_all()
-    show(area, *texts)
+    for press, texts in (("Merge with next", ["One and Two."]), ("Replace all", ["Nine and", "Two."])):
+        paste_sentences(area, "One. Two.")
+        row = area.locator(".long-parts > li").first
+        area.get_by_role("button", name="Replace", exact=True).click()
+        area.get_by_label("Find", exact=True).fill("One")
+        area.get_by_label("Replace with").fill("Nine")
+        expect(area.get_by_role("button", name="Replace all")).to_be_enabled()
+        written.clear()
+        words = Held(page, "**/v1/projects/*/parts/*")
+        row.get_by_label("Text of part 1").fill("One and")
+        if press == "Merge with next":
+            row.get_by_role("button", name="Arrange part 1", exact=True).click()
+            page.get_by_role("menuitem", name=press).click()
+        else:
+            area.get_by_role("button", name=press).click()
+        words.wait_for(1)
+        page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        assert len(written) == 1
+        words.answer(0)
+        page.unroute_all()
+        show(area, *texts)
+        area.get_by_role("button", name="All projects").click()
 
 
 def test_parts_are_arranged_and_words_replaced(studio: Served, open_page: Open) -> None:

@@ -45,6 +45,8 @@ def import_novel(studio: Served, open_page: Open, **size: int) -> tuple[Screen, 
 
 def read_as_prose(screen: Screen, area: Locator) -> None:
     """The reading view: paragraphs, marked speakers, keys, and words selected to direct their parts."""
+    faces = area.locator(".cast-face [data-mark]").all()[1:]  # without the narrator
+    colours = [face.evaluate("(it) => getComputedStyle(it).backgroundColor") for face in faces]
     area.get_by_role("button", name="Read", exact=True).click()
     paragraphs = area.locator(".prose-text p")
     expect(paragraphs.nth(0)).to_have_text("“Come in,” said Eleanor. “She is waiting.”")
@@ -56,6 +58,7 @@ def read_as_prose(screen: Screen, area: Locator) -> None:
     samples = area.locator(".prose-legend [data-mark]").all()
     lines = [sample.evaluate("(it) => getComputedStyle(it).textDecorationStyle") for sample in samples]
     assert lines == ["solid", "dashed"], "characters differ in more than the colour of their lines"
+    assert colours == [sample.evaluate("(it) => getComputedStyle(it).textDecorationColor") for sample in samples]
     pieces.first.press("ArrowRight")
     expect(pieces.nth(1)).to_be_focused()
     assert serious_violations(screen) == []
@@ -193,6 +196,21 @@ def test_unsure_lines_are_decided_by_single_keys(studio: Served, open_page: Open
     expect(lines.nth(1)).to_contain_text("Decided:")
     expect(area.locator(".cast-bar button").first).to_be_hidden()
     assert serious_violations(screen) == []
+    lines.first.focus()
+    with studio.client() as client:  # as somebody else does
+        project = f"/v1/projects/{screen.page.url.rpartition('/')[2]}"
+        one, other = (member["id"] for member in client.get(f"{project}/cast").json()["data"])
+        assert client.patch(f"{project}/cast/{one}", json={"name": "Nell", "voice": "anna"}).is_success
+        expect(area.get_by_label("Voice of Nell")).to_have_value("anna")
+        name = area.get_by_label("Name of Nell")
+        name.fill("Nelly")
+        assert client.post(f"{project}/cast/{other}/merge", json={"into": one}).is_success
+        screen.page.evaluate("() => window.studio.longform.back()")
+        expect(name).to_be_focused()
+        expect(name).to_have_value("Nelly")
+        name.press("Enter")
+    expect(area.locator(".cast-list > li")).to_have_count(2)
+    expect(area.get_by_label("Name of Nelly")).to_have_value("Nelly")
 
 
 def test_proposals_of_a_chat_endpoint_are_shown_and_accepted_or_rejected(steered: Any, open_page: Open) -> None:

@@ -84,6 +84,33 @@ def test_doubtful_spots_are_played_regenerated_and_accepted_with_keys(
     expect(spots).to_have_count(1)
     expect(spots).to_contain_text("Note: Too happy · on take 1, which is not chosen")
     expect(spots).to_be_focused()
+    another_tab_chooses_a_take_and_accepts_a_spot(page, spots)
+
+
+def another_tab_chooses_a_take_and_accepts_a_spot(page: Page, spots: Locator) -> None:
+    """The undo of a regeneration keeps a later take, and the list follows."""
+    read = """async () => {
+        const [{ id }] = (await (await fetch("/v1/projects?limit=1")).json()).data;
+        const part = (await (await fetch(`/v1/projects/${id}/parts`)).json()).data[1];
+        const [spot] = (await (await fetch(`/v1/projects/${id}/proof/spots`)).json()).data;
+        return { id, part, spot };
+    }"""
+    send = """([path, method, body]) => fetch(path, {
+        method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
+    }).then((answer) => answer.status)"""
+    found = page.evaluate(read)
+    project, part = f"/v1/projects/{found['id']}", found["part"]
+    assert page.evaluate(send, [f"{project}/speak", "POST", {"parts": [part["id"]]}]) < 300
+    page.wait_for_function(
+        f"async () => (await ({read})()).part.state === 'done' && (await ({read})()).part.chosen !== '{part['chosen']}'"
+    )
+    chosen = page.evaluate(read)["part"]["chosen"]
+    page.keyboard.press("Control+z")
+    expect(page.locator("#undo-toast")).to_contain_text("This can no longer be undone")
+    assert page.evaluate(read)["part"]["chosen"] == chosen
+    page.mouse.move(0, 0)  # a list under the pointer stays as it is
+    assert page.evaluate(send, [f"{project}/proof/spots/{found['spot']['id']}", "PATCH", {"accepted": True}]) == 200
+    expect(spots).to_have_count(0)
 
 
 def note_while_listening(page: Page, spots: Locator) -> None:

@@ -24,6 +24,19 @@ CHANGE_PART = """async ({ number, text }) => {
     await fetch(`/v1/projects/${id}/parts/${part.id}`, { method: "PATCH", headers, body: JSON.stringify({ text }) });
 }"""
 """As another tab does."""
+ARRANGE = """async (verb) => {
+    const [{ id }] = (await (await fetch("/v1/projects?limit=1")).json()).data;
+    const [first, second] = (await (await fetch(`/v1/projects/${id}/parts`)).json()).data;
+    const [path, body] = {
+        delete: ["delete", { ids: [first.id] }],
+        merge: [`${first.id}/merge`, { following: second?.id }],
+        split: [`${first.id}/split`, { text: first.text, at: 4 }],
+    }[verb];
+    const headers = { "Content-Type": "application/json" };
+    await fetch(`/v1/projects/${id}/parts/${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+    window.studio.longform.back();
+}"""
+"""Delete the first part, merge it with the next one, or split it, as another tab does; the page looks at once."""
 
 
 def open_project(studio: Served, open_page: Open) -> tuple[Screen, Page, Locator]:
@@ -93,6 +106,54 @@ def test_hidden_page_saves_automatically_and_typing_continues(studio: Served, op
     text.blur()
     until_stored(page, "One and only.", "Two.")
     expect(area.get_by_text("Not saved")).to_have_count(0)
+    typing_continues_in_a_part_that_another_tab_removes(page, area)
+
+
+def typing_continues_in_a_part_that_another_tab_removes(page: Page, area: Locator) -> None:
+    gone = area.locator(".long-parts > [data-gone]")
+
+    def type_while(verb: str, number: int) -> Locator:
+        text = text_of(area, number)
+        text.press("End")
+        page.keyboard.type(" Then")
+        page.evaluate(ARRANGE, verb)
+        expect(gone).to_contain_text(f"Part {number} was deleted or merged with another part, by somebody else")
+        page.keyboard.type(" more.")
+        kept = area.get_by_label(f"Your text of part {number}, which is gone")
+        expect(kept).to_be_focused()
+        return kept
+
+    expect(type_while("delete", 1)).to_have_value("One and only. Then more.")
+    expect(text_of(area, 1)).to_have_value("Two.")
+    assert stored_texts(page) == ["Two."]
+    gone.get_by_role("button", name="Put the part back with my text").click()
+    until_stored(page, "One and only. Then more.", "Two.")
+    expect(gone).to_have_count(0)
+    expect(text_of(area, 1)).to_be_focused()
+
+    expect(type_while("merge", 2)).to_have_value("Two. Then more.")
+    page.evaluate("document.activeElement.blur()")
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.reload()
+    page.wait_for_selector("body[data-studio=ready]")
+    expect(area.locator("[data-part=told]")).to_contain_text("Part 2 was deleted or merged elsewhere")
+    expect(gone.get_by_role("textbox")).to_have_value("Two. Then more.")
+    gone.get_by_role("button", name="Put the part back with my text").click()
+    until_stored(page, "One and only. Then more.", "Two. Then more.")
+    show(area, "One and only. Then more.", "Two. Then more.")
+
+    type_while("delete", 1)
+    gone.get_by_role("button", name="Discard my text").click()
+    expect(gone).to_have_count(0)
+    expect(area.get_by_role("button", name="Arrange part 1")).to_be_focused()
+    until_stored(page, "Two. Then more.")
+    text_of(area, 1).press("End")
+    page.keyboard.type(" So")
+    page.evaluate(ARRANGE, "split")
+    show(area, "Two. Then more. So", "Then more.")
+    expect(text_of(area, 1)).to_be_focused()
+    text_of(area, 1).blur()
+    expect(area.locator(".long-parts > li").first).to_contain_text("It is now: Two.")
 
 
 def test_text_typed_offline_is_marked_kept_and_sent_after_reconnecting(studio: Served, open_page: Open) -> None:

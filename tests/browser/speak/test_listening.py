@@ -55,7 +55,7 @@ def test_listener_sets_the_speed_skips_repeats_and_lets_it_stop(served: Served, 
 
     choose("2×")
     choose("Stop in 15 minutes")
-    expect(dock.locator("[data-part=rate]")).to_have_text("2×")
+    expect(dock.locator("[data-part=rate]")).to_have_text("2×15 min")  # how long the timer still runs
     page.locator("#takes").get_by_role("button", name="Play").first.click()
     page.wait_for_function(
         """(whole) => document.querySelector("#dock").dataset.state === "over"

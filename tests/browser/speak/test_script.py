@@ -185,6 +185,7 @@ def test_readings_tags_and_languages_of_the_model_are_shown_before_speaking(stee
     line = screen.page.locator("#reading")
     screen.script.fill("Meet me at 5 pm.")
     expect(line).to_contain_text("Will be read as: Meet me at five PM.")
+    expect(line.locator("strong")).to_have_text(" five PM.")
     screen.script.fill("Meet me.")
     expect(line).to_be_hidden()
     screen.script.fill("Meet me at 6 pm.")

@@ -9,8 +9,6 @@ import os
 import pickle
 import shutil
 import struct
-import subprocess
-import sys
 import tempfile
 import zipfile
 from collections.abc import Callable
@@ -25,8 +23,8 @@ from huggingface_hub.errors import LocalEntryNotFoundError
 from engine import CheckpointError, EngineConfig, check_files, survey_model
 from engine.checkpoint import find, load, open_source
 from engine.files import open_regular
-from studio import ROOT
 from tests.engine.checkpoint.layouts import AUDIO8, write_dual_ar, write_flat
+from tests.environment import unprivileged
 from tests.tiny import FEW_LAYERS, TinyCodec, write_checkpoint
 
 CPU = torch.device("cpu")
@@ -250,46 +248,20 @@ def test_impossible_codec_sizes_are_refused_before_building_it(folder: Path, key
     assert "value of the wrong kind" in survey_refusal(folder)
 
 
-WITHOUT_PERMISSION = """
-import os, sys
-from pathlib import Path
-from engine import CheckpointError, EngineConfig, survey_model
-from engine.checkpoint import load
-import torch
-
-folder, cpu = Path(sys.argv[1]), torch.device("cpu")
-if os.getuid() == 0:  # root may read everything
-    os.setuid(65534)
-for name in sys.argv[2:]:
-    (folder / name).touch()
-    mode = (folder / name).stat().st_mode
-    (folder / name).chmod(0)
-    try:
-        survey_model(EngineConfig(str(folder), "cpu"))
-        load(folder, cpu, cpu, torch.float32)
-    except CheckpointError as error:
-        print(error)
-    (folder / name).chmod(mode)
-"""
-
-
 @pytest.mark.posix
 def test_file_without_read_permission_is_named(merged: Path) -> None:
-    names = ["config.json", "codec.pth", "model.pth", "tokenizer.json", "README.md"]
     with tempfile.TemporaryDirectory() as parent:
         folder = shutil.copytree(merged, Path(parent) / "merged")
         for path in (Path(parent), folder, *folder.iterdir()):
-            path.chmod(0o777)
-            if os.getuid() == 0:
-                os.chown(path, 65534, 65534)
-        done = subprocess.run(
-            [sys.executable, "-c", WITHOUT_PERMISSION, str(folder), *names],
-            cwd=ROOT, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-    messages = done.stdout.splitlines()
-    assert len(messages) == len(names), done.stderr
-    for name, message in zip(names, messages, strict=True):
-        assert str(folder / name) in message and "cannot be read" in message
+            path.chmod(0o755)
+        for name in ("config.json", "codec.pth", "model.pth", "tokenizer.json", "README.md"):
+            (folder / name).touch(0o644)
+            (folder / name).chmod(0)
+            with unprivileged(), pytest.raises(CheckpointError, match="cannot be read") as caught:
+                survey_model(EngineConfig(str(folder), "cpu"))
+                load(folder, CPU, CPU, torch.float32)
+            assert str(folder / name) in str(caught.value)
+            (folder / name).chmod(0o644)
 
 
 def test_control_characters_are_removed_from_the_licence(folder: Path) -> None:

@@ -231,9 +231,16 @@ def test_prompts_in_a_batch_attend_as_each_does_alone(heads: int, kv_heads: int,
 
 
 @pytest.mark.parametrize(
-    ("kind", "columns", "least"), [(RepetitionAware, 41, -1), (Penalised, 41, 0), (Penalised, 300, 0)]
+    ("kind", "columns", "least", "stops"),
+    [  # the last column is the main token's stop: most likely, in between, least likely
+        (RepetitionAware, 41, -1, (9.0, 2.0, 0.0, -9.0)),
+        (Penalised, 41, 0, (9.0, 2.0, 0.0, -9.0)),
+        (Penalised, 300, 0, (0.0,)),
+    ],
 )
-def test_sampled_tokens_equal_the_plain_ones(kind: type[RepetitionAware | Penalised], columns: int, least: int) -> None:
+def test_sampled_tokens_equal_the_plain_ones(
+    kind: type[RepetitionAware | Penalised], columns: int, least: int, stops: tuple[float, ...]
+) -> None:
     rows, rule = 8, kind(columns - 1)
     temperature = torch.tensor([0.0, 0.7, 1.0, 0.8, 1.5, 0.3, 0.0, 2.0], device=DEVICE)
     top_p = torch.tensor([0.9, 0.5, 1.0, 0.95, 1.0, 0.9, 0.0, 0.99], device=DEVICE)
@@ -241,8 +248,7 @@ def test_sampled_tokens_equal_the_plain_ones(kind: type[RepetitionAware | Penali
     generator = torch.Generator().manual_seed(0)
     slots = torch.randperm(rows, generator=generator).to(DEVICE)
     table = random(columns, 70)
-    # The last column is the main token's stop: most likely, in between, least likely.
-    for trial, stop in enumerate((9.0, 2.0, 0.0, -9.0)):
+    for trial, stop in enumerate(stops):
         logits = random(rows, columns, scale=3.0, seed=trial)
         logits[:, 7] = logits[:, 5]  # ties are ordered by column
         logits[:, -1] = stop

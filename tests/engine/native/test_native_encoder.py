@@ -74,6 +74,7 @@ def test_the_bundled_voices_have_torchs_codes() -> None:
     for name in ("Clara", "Boris"):
         sound, rate = soundfile.read(ROOT / f"assets/fry/voices/{name}.wav", dtype="float32")
         audio = resample(torch.from_numpy(np.atleast_2d(sound.T)[0]), rate, codec.config.sample_rate)
+        audio = audio[: 4 * codec.config.sample_rate]
         assert torch.equal(native(audio[None, None]), codec.encode(audio[None, None]))
 
 

@@ -238,7 +238,7 @@ async def test_a_dead_engine_answers_every_waiting_and_later_caller(
 
 async def test_callers_racing_with_a_stop_are_all_answered(folder: Path) -> None:
     """Many threads submit while the engine stops: each take ends or is refused; none waits forever."""
-    for _ in range(10):
+    for _ in range(5):
         with running_engine(folder, max_rows=1) as engine:
             ends: list[str] = []
 

@@ -17,6 +17,8 @@ from engine.runtime.memory import drop_file_pages, free_memory
 
 ROOT = Path(__file__).parents[3]
 ENCODE = """
+from launch import import_torch
+import_torch()
 import asyncio
 import gc
 import sys
@@ -38,7 +40,8 @@ asyncio.run(encode())
 engine.stop()
 looked_at = len(gc.get_objects())
 freeze_heap()
-print(before, resident(), looked_at, len(gc.get_objects()), int("torch._dynamo" in sys.modules))
+print(before, resident(), looked_at, len(gc.get_objects()), int("torch._decomp" in sys.modules))
+import torch._dynamo
 """
 
 
@@ -48,7 +51,7 @@ def test_clip_encoding_releases_memory_and_freeze_heap_leaves_gc_little_to_scan(
     before, after, scanned, still_scanned, compiler = map(int, done.stdout.split())
     assert after < before + 150
     assert still_scanned < scanned / 100
-    assert not compiler, "torch's compiler was imported: 140 MiB and seconds of an engine's start"
+    assert not compiler, "what torch's compiler needs was imported: seconds of an engine's start"
 
 
 def resident() -> int:

@@ -119,8 +119,8 @@ def test_sentences_of_a_speaker_keep_its_voice(steered: Steer) -> None:
 
 
 @pytest.mark.parametrize("audio_format", ["wav", "mp3", "opus", "pcm", "flac"])
-def test_audio_messages_are_below_64_kib_in_every_format(steered: Steer, audio_format: str) -> None:
-    served, _ = steered()
+def test_audio_messages_are_below_64_kib_in_every_format(untouched: Steered, audio_format: str) -> None:
+    served, _ = untouched
     with open_live(served) as socket:  # accepts messages of up to 64 KiB
         start(socket, text="word " * 60, format=audio_format)
         send(socket, "stop")
@@ -166,9 +166,9 @@ def test_sentences_have_word_times(steered: Steer) -> None:
     ],
 )
 def test_error_is_reported_in_a_finish_event_and_closes_the_socket(
-    steered: Steer, messages: list[bytes | str], words: str
+    untouched: Steered, messages: list[bytes | str], words: str
 ) -> None:
-    served, _ = steered()
+    served, _ = untouched
     with open_live(served) as socket:
         for data in messages:
             socket.send(data)

@@ -294,9 +294,9 @@ def test_list_of_clips_for_each_speaker_forms_one_prompt(steered: Steer) -> None
     ],
 )
 def test_bad_fields_are_refused_in_fish_audios_form(
-    steered: Steer, fields: dict[str, Any], status: int, words: str
+    untouched: Steered, fields: dict[str, Any], status: int, words: str
 ) -> None:
-    served, _ = steered()
+    served, _ = untouched
     answer = speak(served, **fields)
     assert answer.status_code == 200 if status == 200 else words in message(answer, status)
 

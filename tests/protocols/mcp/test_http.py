@@ -11,7 +11,6 @@ from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
 import httpx2
 import pytest
 from mcp import Client
@@ -138,24 +137,40 @@ def test_a_client_that_hangs_up_frees_the_row(steered: Steer, caplog: pytest.Log
     assert "unexpected" not in caplog.text
 
 
-def test_a_caller_holds_half_of_the_sessions(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_more_session_ends_the_oldest_idle_one_of_the_caller_with_the_most(
+    steered: Steer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("protocols.mcp.endpoint.MAX_SESSIONS", 4)
-    served, _ = steered(api_keys=read_keys(f"anna={KEY},bert=another-long-key-of-bert"))
+    served, engine = steered(api_keys=read_keys(f"anna={KEY},bert=another-long-key-of-bert,cleo=the-long-key-of-cleo"))
     facts = {"protocolVersion": "2025-06-18", "clientInfo": {"name": "x", "version": "1"}, "capabilities": {}}
     begin = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": facts}
+    call = {"name": "speak", "arguments": {"text": "Hello there."}}
+    speak = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}
 
-    def begun(key: str) -> httpx.Response:
-        accepts = {"Accept": "application/json, text/event-stream", "Authorization": f"Bearer {key}"}
-        return http.post("/mcp", json=begin, headers=accepts)
+    def begun(key: str) -> dict[str, str]:
+        """The headers of a new session."""
+        headers = {"Accept": "application/json, text/event-stream", "Authorization": f"Bearer {key}"}
+        answer = http.post("/mcp", json=begin, headers=headers)
+        assert answer.status_code == 200, answer.text
+        session = headers | {"mcp-session-id": answer.headers["mcp-session-id"]}
+        http.post("/mcp", json={"jsonrpc": "2.0", "method": "notifications/initialized"}, headers=session)
+        return session
+
+    def listed(session: dict[str, str]) -> int:
+        tools = {"jsonrpc": "2.0", "id": 3, "method": "tools/list", "params": {}}
+        return http.post("/mcp", json=tools, headers=session).status_code
 
     with served.client() as http:
-        sessions = [begun(KEY) for _ in range(3)]
-        assert [answer.status_code for answer in sessions] == [200, 200, 429]
-        assert "DELETE" in sessions[-1].json()["error"]["message"] and "retry-after" in sessions[-1].headers
-        assert begun("another-long-key-of-bert").status_code == 200
-        ended = {"mcp-session-id": sessions[0].headers["mcp-session-id"], "Authorization": f"Bearer {KEY}"}
-        assert http.delete("/mcp", headers=ended).status_code == 200
-        assert begun(KEY).status_code == 200
+        engine.first_frame_gate.clear()
+        busy = begun(KEY)
+        with http.stream("POST", "/mcp", json=speak, headers=busy):
+            served.until(running=1)
+            annas = [begun(KEY) for _ in range(2)]
+            bert, cleo = begun("another-long-key-of-bert"), begun("the-long-key-of-cleo")
+            assert [listed(session) for session in (*annas, bert, cleo, busy)] == [404, 200, 200, 200, 200]
+            annas.append(begun(KEY))
+            assert [listed(session) for session in (*annas, bert, cleo)] == [404, 404, 200, 200, 200]
+        served.until(running=0)
 
 
 def test_a_client_that_never_reads_holds_nothing_once_it_has_left(steered: Steer) -> None:

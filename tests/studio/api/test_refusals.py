@@ -67,9 +67,9 @@ BAD_BODIES: dict[str, tuple[object, int, str | None]] = {
 
 
 @pytest.mark.parametrize("name", BAD_BODIES)
-def test_invalid_field_is_refused_by_name_without_calling_the_engine(steered: Steer, name: str) -> None:
+def test_invalid_field_is_refused_by_name_without_calling_the_engine(untouched: Steered, name: str) -> None:
     body, status, param = BAD_BODIES[name]
-    served, engine = steered()
+    served, engine = untouched
     with served.client() as client:
         answer = client.post(SPEECH, json=body)
     assert_envelope(answer, status, param)
@@ -91,16 +91,16 @@ BAD_JSON = {
 
 
 @pytest.mark.parametrize("name", BAD_JSON)
-def test_invalid_json_bytes_are_refused(steered: Steer, name: str) -> None:
-    served, engine = steered()
+def test_invalid_json_bytes_are_refused(untouched: Steered, name: str) -> None:
+    served, engine = untouched
     with served.client() as client:
         answer = client.post(SPEECH, content=BAD_JSON[name], headers={"Content-Type": "application/json"})
     assert_envelope(answer, 400)
     assert not engine.utterances
 
 
-def test_wrong_addresses_methods_types_and_sizes_return_the_error_envelope(steered: Steer) -> None:
-    served, _ = steered()
+def test_wrong_addresses_methods_types_and_sizes_return_the_error_envelope(untouched: Steered) -> None:
+    served, _ = untouched
     with served.client() as client:
         assert_envelope(client.get("/v1/"), 404)
         assert_envelope(client.post("/v1/nothing/here"), 404)
@@ -130,9 +130,9 @@ def test_invalid_query_and_path_values_are_refused_by_name(steered: Steer) -> No
 
 
 @pytest.mark.parametrize("charset", ["undefined", "punycode", "utf-16", "none"])
-def test_form_in_an_unsupported_charset_is_refused_before_decoding(steered: Steer, charset: str) -> None:
+def test_form_in_an_unsupported_charset_is_refused_before_decoding(untouched: Steered, charset: str) -> None:
     """Some charsets take quadratic time to decode, and fields are decoded in the event loop."""
-    served, _ = steered()
+    served, _ = untouched
     body = b'--x\r\nContent-Disposition: form-data; name="name"\r\n\r\n' + b"a" * 60_000 + b"\r\n--x--\r\n"
     with served.client() as client:
         for encoding, status in ((charset, 415), ("utf-8", 400)):
@@ -150,8 +150,8 @@ def posting(served: Served, length: str) -> Iterator[socket.socket]:
         yield connection
 
 
-def test_body_without_a_length_is_refused_at_the_limit(steered: Steer) -> None:
-    served, _ = steered()
+def test_body_without_a_length_is_refused_at_the_limit(untouched: Steered) -> None:
+    served, _ = untouched
     with posting(served, "Transfer-Encoding: chunked") as connection:
         for data in (b'{"input": "', b"a" * MAX_BODY):  # and no end
             connection.sendall(b"%x\r\n%s\r\n" % (len(data), data))

@@ -68,6 +68,7 @@ def known_ids(client: httpx.Client) -> dict[str, str]:
         "part_id": part["id"],
         "preview_id": client.post("/v1/projects/preview", json={"input": WORDS}).json()["id"],
         "name": "unknown",
+        "receipt": "unknown",
         "spot_id": client.post(f"/v1/projects/{project['id']}/proof/notes", json=note).json()["id"],
         "request_id": take,
         "character_id": client.post(f"/v1/projects/{project['id']}/cast", json={"name": "Ann"}).json()["id"],

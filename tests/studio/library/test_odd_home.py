@@ -24,3 +24,13 @@ def test_file_in_place_of_the_audio_folder_is_named(tmp_path: Path) -> None:
     (tmp_path / "audio").write_bytes(b"")
     with pytest.raises(OSError, match=r"folder is needed here.*move that file away: '.*audio'"):
         Library(tmp_path)
+
+
+@pytest.mark.posix
+def test_link_to_a_disk_that_is_not_connected_is_named(tmp_path: Path) -> None:
+    (tmp_path / "disk").symlink_to(tmp_path / "unmounted")
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "audio").symlink_to(tmp_path / "unmounted" / "audio")
+    for home in ("home", "disk", "disk/below"):
+        with pytest.raises(OSError, match=r"(audio|disk) is a link to .*unmounted.*, which is missing"):
+            Library(tmp_path / home)

@@ -161,6 +161,7 @@ def test_stalled_download_fails_and_can_be_resumed(
     with studio_of(model="test/model").served.client() as client:
         client.post(DOWNLOAD)
         assert downloaded(client)["error"] == "127.0.0.1 stopped sending; try again later"
+        monkeypatch.setattr(hub_download, "PATIENCE", 60.0)
         hub.gate.set()
         client.post(DOWNLOAD)
         assert downloaded(client)["error"] is None

@@ -85,9 +85,9 @@ def test_audio_that_finds_no_room_on_the_disk_is_the_error_of_its_item(
     ],
 )
 def test_null_fields_of_an_item_are_ignored_and_aliases_accepted(
-    steered: Steer, shared: dict[str, object], item: dict[str, object], voice: str, media_type: str
+    untouched: Steered, shared: dict[str, object], item: dict[str, object], voice: str, media_type: str
 ) -> None:
-    served, _ = steered()
+    served, _ = untouched
     with served.client() as client:
         (result,) = client.post(BATCH, json=shared | {"items": [{"input": "a"} | item]}).json()["results"]
     assert result["status"] == "success", result

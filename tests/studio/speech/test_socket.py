@@ -163,9 +163,9 @@ def test_disconnect_frees_the_row(steered: Steer) -> None:
     ],
 )
 def test_a_bad_message_is_reported_and_ends_the_session(
-    steered: Steer, message: str | bytes, param: str | None
+    untouched: Steered, message: str | bytes, param: str | None
 ) -> None:
-    served, engine = steered()
+    served, engine = untouched
     with open_socket(served) as socket:
         socket.send(message)
         event = json.loads(socket.recv(60))
@@ -230,9 +230,16 @@ def test_only_known_keys_and_origins_are_admitted(steered: Steer) -> None:
             assert json.loads(socket.recv(60)) == {"type": "session.done", "total_sentences": 0}
 
 
-@pytest.mark.parametrize("path", ["/v1/audio/speech/stream", "/v1/tts/live"])
-def test_silent_sockets_are_limited_in_number_and_time(
-    steered: Steer, monkeypatch: pytest.MonkeyPatch, path: str
+@pytest.mark.parametrize(
+    ("path", "first_message"),
+    [
+        ("/v1/audio/speech/stream", '{"type": "input.text", "text": "One"}'),
+        ("/v1/tts/live", b"\x82\xa5event\xa5start\xa7request\x81\xa4text\xa0"),
+        ("/elevenlabs/v1/text-to-speech/anna/stream-input", '{"text": " "}'),
+    ],
+)
+def test_sockets_are_limited_in_number_and_silence(
+    steered: Steer, monkeypatch: pytest.MonkeyPatch, path: str, first_message: str | bytes
 ) -> None:
     def closing_words(socket: ClientConnection) -> str:
         words = str(socket.recv(60))
@@ -241,15 +248,16 @@ def test_silent_sockets_are_limited_in_number_and_time(
         assert closed.value.rcvd and closed.value.rcvd.code == 1008
         return words
 
-    monkeypatch.setattr("studio.api.text_socket.MAX_SILENT", 2)
+    monkeypatch.setattr("studio.api.text_socket.MAX_SOCKETS", 2)
     served, _ = steered()
     url = served.url.replace("http://", "ws://") + path
     speech = served.app.state.studio.speech
-    with connect(url, proxy=None), connect(url, proxy=None):
-        wait_until_true(lambda: speech.silent_sockets.total() == 2)
+    with connect(url, proxy=None) as first, connect(url, proxy=None):
+        first.send(first_message)  # one that speaks counts as one that waits does
+        wait_until_true(lambda: speech.sockets.total() == 2)
         with connect(url, proxy=None) as third:
-            assert "2 sockets wait for their first message" in closing_words(third)
-    wait_until_true(lambda: not speech.silent_sockets)
+            assert "you have 2 open sockets" in closing_words(third)
+    wait_until_true(lambda: not speech.sockets)
     monkeypatch.setattr("studio.api.text_socket.FIRST_SECONDS", 0.01)
     with connect(url, proxy=None) as late:
         assert "no message came within 0.01 s" in closing_words(late)

@@ -88,8 +88,8 @@ def test_reference_clip_changes_the_speech(studio: Served) -> None:
     [("anna", "anna"), ("BERT ", "bert"), ("default", "anna"), (None, "anna"), ("", "anna"), ("random", "random"),
      ("alloy", "anna"), ("ash", "anna"), ("marin", "bert"), ({"id": "bert"}, "bert")],
 )  # fmt: skip
-def test_voice_is_found_by_id_or_alias_in_any_case(steered: Steer, voice: object, spoken: str) -> None:
-    served, engine = steered()
+def test_voice_is_found_by_id_or_alias_in_any_case(untouched: Steered, voice: object, spoken: str) -> None:
+    served, engine = untouched
     with served.client() as client:
         answer = client.post(SPEECH, json={"input": "Hi.", "voice": voice})
     assert answer.headers["x-voice"] == spoken

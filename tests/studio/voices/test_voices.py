@@ -205,7 +205,9 @@ def test_a_change_with_a_bad_field_is_refused(client: httpx.Client, body: dict[s
     assert client.get("/v1/voices/anna").json() == before
 
 
-def test_voices_are_listed_in_pages_searched_and_restored(client: httpx.Client) -> None:
+def test_voices_are_listed_in_pages_searched_and_restored(
+    client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     create(client, "Eve", language="en")
     names = [voice["name"] for voice in client.get("/v1/voices").json()["data"]]
     assert names == ["Anna", "Bert", "Eve"]
@@ -214,6 +216,10 @@ def test_voices_are_listed_in_pages_searched_and_restored(client: httpx.Client) 
     rest = client.get("/v1/voices", params={"limit": 2, "after": page["last_id"]}).json()
     assert [voice["name"] for voice in rest["data"]] == ["Eve"] and not rest["has_more"]
     assert [voice["name"] for voice in client.get("/v1/voices", params={"q": "EV"}).json()["data"]] == ["Eve"]
+    assert client.patch("/v1/voices/eve", json={"favourite": True}).json()["favourite"]
+    with monkeypatch.context() as small:
+        small.setattr("studio.library.voices.MAX_PAGE", 1)  # a favourite behind the first page is still in the picker
+        assert [voice["id"] for voice in client.get(VOICES).json()["voices"]] == ["eve", "anna", "random"]
     voice_id = client.delete("/v1/voices/eve").json()["id"]
     assert [voice["id"] for voice in client.get("/v1/voices?deleted=true").json()["data"]] == [voice_id]
     assert client.post(f"/v1/voices/{voice_id}/restore").json()["slug"] == "eve"

@@ -1,6 +1,6 @@
 // Edits and arranges a project's parts as requested by their rows, and offers to undo each step.
 
-import { changePart, changeParts, deleteParts, insertPart, regeneratePart, mergeParts, movePart, readParts, restoreParts, splitPart } from "../../client/projects.js";
+import { changePart, changeParts, deleteParts, insertPart, regeneratePart, mergeParts, movePart, readPartIds, readParts, restoreParts, splitPart } from "../../client/projects.js";
 import { Refusal } from "../../client/refusal.js";
 import { phrase } from "../../lib/phrases.js";
 import { offerUndo } from "../../trash/undo-toast.js";
@@ -42,19 +42,19 @@ export class Arranging {
     if (verb === "split" || verb === "merge") await this.unsaved.save(part.id); // typed but not yet sent
     if (verb === "split") return row.reword(words, await this.#split(part, words, cursor));
     if (verb === "merge") return row.reword(words, await this.#merge(part, following?.id ?? (await this.#after(part))));
-    if (verb === "insert") return this.#insert(row, part, text);
+    if (verb === "insert") return this.#insert(part.id, text).then(() => row.tools.written());
     return this.move(part, part.position + (verb === "up" ? -1 : 1));
   }
 
   /** Choose a take; words: the message. Throws Refusal. */
   async choose(part, take, words) {
     await changePart(this.id, part.id, { take });
-    this.offer(words, () => changePart(this.id, part.id, valuesOf(part, ["take"])));
+    this.offer(words, () => changePart(this.id, part.id, { ...valuesOf(part, ["take"]), take_before: take }));
   }
 
   /** Offer to undo changes to a part; before: previous values, as the API expects them. */
   changedPart(part, before) {
-    const undo = "text" in before ? { ...before, text_before: part.text } : before; // keep later text by someone else
+    const undo = { ...before, ...("text" in before && { text_before: part.text }), ...("take" in before && { take_before: part.chosen }) }; // keep later text and choices by someone else
     this.offer(phrase("part.changed", { number: part.position + 1 }), () => changePart(this.id, part.id, undo));
   }
 
@@ -103,6 +103,7 @@ export class Arranging {
    */
   async delete(ids, title = "") {
     const { undo_seconds: seconds } = await deleteParts(this.id, ids);
+    for (const id of ids) this.unsaved.forget(id);
     const undo = async () => {
       await restoreParts(this.id, ids);
       this.changed();
@@ -139,10 +140,22 @@ export class Arranging {
     return merged;
   }
 
-  async #insert(row, part, text) {
-    const { id } = await insertPart(this.id, part.id, text);
-    row.tools.written();
-    this.offer(phrase("part.inserted", { number: part.position + 2 }), () => deleteParts(this.id, [id]));
+  async #insert(after, text) {
+    const { id, position } = await insertPart(this.id, after, text);
+    this.offer(phrase("part.inserted", { number: position + 1 }), () => deleteParts(this.id, [id]));
+    return id;
+  }
+
+  /** Restore a part that was deleted or merged elsewhere; if it is not in the trash, insert a part with this text there. Returns the part's id. Throws Refusal. */
+  async putBack({ id, position }, text) {
+    try {
+      await restoreParts(this.id, [id]);
+      return id;
+    } catch (problem) {
+      if (!(problem instanceof Refusal) || problem.param !== "ids") throw problem;
+    }
+    const before = position ? await readPartIds(this.id, "", 0, position) : [];
+    return this.#insert(before.at(-1) ?? null, text);
   }
 
   /** Read the id of the next part. Throws Refusal. */

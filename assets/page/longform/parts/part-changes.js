@@ -14,9 +14,12 @@ export class PartChanges {
    */
   constructor(unsaved, { list, mark, arranging, signal }) {
     this.unsaved = unsaved;
-    unsaved.addEventListener("show", ({ detail }) => {
-      const row = list.row(detail.key);
-      if (row) mark(row);
+    this.arranging = arranging;
+    this.list = list;
+    unsaved.addEventListener("show", ({ detail: { key } }) => {
+      const [row, entry] = [list.row(key), unsaved.of(key)];
+      if (entry?.problem?.isOfPart) list.showGone(key, entry.position);
+      else if (row) mark(row);
     });
     unsaved.addEventListener("saved", ({ detail: { key, saved, before } }) => {
       if (!key || signal.aborted) return;
@@ -30,23 +33,33 @@ export class PartChanges {
   /** Record changes to be saved once the field is left. */
   note(row, changes) {
     const before = valuesOf(row.part, Object.keys(changes));
-    this.unsaved.note(row.part.id, changes, "text" in changes ? { ...before, text: row.base } : before);
+    this.unsaved.note(row.part.id, changes, "text" in changes ? { ...before, text: row.base } : before, row.part.position);
   }
 
   /** Save changes; a failure is shown below the part. Throws Refusal if the part is gone. */
   async save(row, changes) {
     const { id } = row.part;
     this.note(row, changes);
-    const work = this.#underWay.add(this.after(() => this.unsaved.save(id)));
-    await work.catch((problem) => {
+    await this.#underWay.add(this.after(() => this.#send(id)));
+  }
+
+  async #send(id) {
+    await this.unsaved.save(id).catch((problem) => {
       if (!this.unsaved.of(id)) throw problem;
     });
   }
 
-  /** Save changes anyway, or discard them and show the stored text. Throws Refusal. */
-  async settle(part, isMine) {
-    if (isMine) await this.unsaved.overwrite(part.id, part.text);
+  /** Save changes anyway, or discard them and show the stored text; a part that is gone is put back, or its row leaves. Throws Refusal. */
+  async settle({ part, element }, isMine) {
+    const isGone = element.hasAttribute("data-gone");
+    if (isGone && !isMine) (element.nextElementSibling ?? element.previousElementSibling)?.querySelector(".long-more")?.focus();
+    if (!isMine) return this.unsaved.forget(part.id);
+    if (!isGone) return this.unsaved.overwrite(part.id, part.text);
+    const id = await this.arranging.putBack(part, this.unsaved.of(part.id)?.changes.text);
+    if (id === part.id) await this.#send(id);
     else this.unsaved.forget(part.id);
+    await this.list.look();
+    this.list.row(id)?.text.focus();
   }
 
   /** Resolves when all saves begun so far have ended. */

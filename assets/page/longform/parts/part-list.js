@@ -1,10 +1,13 @@
 // The parts of a project as one long list: parts near the window are fetched and drawn, the others only counted.
 
-import { readParts } from "../../client/projects.js";
+import { readPartIds, readParts } from "../../client/projects.js";
 import { VirtualList } from "./virtual-list.js";
 import { PartRow } from "./part-row.js";
 
 const [LEAST, MOST] = [40, 200]; // parts per request
+const MOST_PARTS = 20_000; // of a project
+/** What is shown of a part that is gone, beside its text. */
+const GONE = { state: "new", text: "", chapter: "", name: "", columns: {}, start: null, end: null, takes: [], chosen: null, seconds: null, voice: null, character: null, speed: null, temperature: null, top_p: null, top_k: null, pause: null };
 
 /** Fires "fail" with {problem} when parts cannot be fetched during scrolling. */
 export class PartList extends EventTarget {
@@ -23,15 +26,15 @@ export class PartList extends EventTarget {
   #asked = new Map();
 
   /**
-   * dress: adds listeners to a new row; mark: shows whether a row is selected and playing; total: number of all parts.
+   * dress: adds listeners to a new row; mark: shows whether a row is selected and playing; total: number of all parts; isUnsaved: whether a part has unsaved changes.
    *
    * @param {HTMLElement} box
-   * @param {{ id: string, voices: any[], signal: AbortSignal, dress: (row: PartRow) => void, mark: (row: PartRow) => void, total: () => number }} project
+   * @param {{ id: string, voices: any[], signal: AbortSignal, dress: (row: PartRow) => void, mark: (row: PartRow) => void, total: () => number, isUnsaved: (id: string) => boolean }} project
    */
   constructor(box, project) {
     super();
     this.project = project;
-    this.list = new VirtualList(box, { draw: (first, last) => this.#draw(first, last), release: (row) => this.#release(row) }, project.signal);
+    this.list = new VirtualList(box, { draw: (first, last) => this.#draw(first, last), release: (row) => this.#release(row), keeps: (row, isExtra) => this.#keeps(row, isExtra) }, project.signal);
   }
 
   get filter() {
@@ -73,6 +76,32 @@ export class PartList extends EventTarget {
     this.#put(first, data, total);
     if (!data.length && total) this.#shown = [Math.max(0, total - LEAST), total];
     this.list.draw();
+    await this.#findMissing();
+  }
+
+  /** Mark the rows that were kept although their part is not listed there any more, if it is gone. Throws Refusal. */
+  async #findMissing() {
+    const missing = this.list.extras.flatMap(([element]) => this.rows.filter((row) => row.element === element && row.isGone === null));
+    if (!missing.length) return;
+    const ids = new Set(await readPartIds(this.project.id, "", 0, MOST_PARTS));
+    for (const row of missing) {
+      row.isGone = !ids.has(row.part.id);
+      this.project.mark(row);
+    }
+  }
+
+  /** Show a part that is gone, for its unsaved text, unless it is shown. @param {string} id @param {number} position where it was */
+  showGone(id, position) {
+    const row = this.row(id) ?? this.#newRow({ ...GONE, id, position });
+    row.isGone = true;
+    this.project.mark(row);
+    if (!row.element.isConnected) this.list.add(row.element, position);
+  }
+
+  /** Whether a row stays that is not listed in its place any more: while it has the focus, or text that is saved nowhere else. */
+  #keeps(element, isExtra) {
+    const { dataset } = element;
+    return element.contains(document.activeElement) || (isExtra && this.project.isUnsaved(dataset.part ?? ""));
   }
 
   /** Show a part that was just saved; ignore pending responses, which are older. */
@@ -127,14 +156,18 @@ export class PartList extends EventTarget {
   }
 
   #rowOf(part) {
-    let row = this.#rows.get(part.id);
-    if (!row) {
-      row = this.#spare.pop() ?? new PartRow(this.project.voices);
-      if (!row.part) this.project.dress(row);
-      this.#rows.set(part.id, row);
-    }
+    const row = this.#rows.get(part.id) ?? this.#newRow(part);
+    row.isGone = null;
     row.show(part, this.project.total());
     this.project.mark(row);
+    return row;
+  }
+
+  #newRow(part) {
+    const row = this.#spare.pop() ?? new PartRow(this.project.voices);
+    if (!row.part) this.project.dress(row);
+    this.#rows.set(part.id, row);
+    row.show(part, this.project.total());
     return row;
   }
 

@@ -25,6 +25,8 @@ export class PartRow extends EventTarget {
   hasCursor = false;
   /** The stored text from which editing started. */
   base = "";
+  /** Whether the part was deleted or merged elsewhere; null: not known, as it is listed. @type {boolean | null} */
+  isGone = null;
   /** @type {import("../unsaved.js").Entry | undefined} */
   #unsaved;
   /** @type {RegExp | null} */
@@ -63,7 +65,7 @@ export class PartRow extends EventTarget {
     this.note = new UnsavedNote();
     this.note.addEventListener("settle", ({ detail }) => {
       tell("settle", detail);
-      this.text.focus(); // as the buttons go; the text is shown by now
+      if (!this.element.hasAttribute("data-gone")) this.text.focus(); // as the buttons go; the text is shown by now
     });
     this.tools = new PartTools();
     this.tools.addEventListener("arrange", ({ detail }) => tell("arrange", detail));
@@ -123,6 +125,7 @@ export class PartRow extends EventTarget {
     this.tools.clear();
     this.hasCursor = false;
     this.#unsaved = undefined;
+    this.isGone = null;
     this.element.removeAttribute("aria-current");
     this.element.removeAttribute("data-found");
   }
@@ -134,6 +137,10 @@ export class PartRow extends EventTarget {
 
   #enter() {
     this.hasCursor = true;
+    this.#lock();
+  }
+
+  #lock() {
     this.text.readOnly = Boolean(this.element.closest("[data-right=read]"));
   }
 
@@ -157,7 +164,6 @@ export class PartRow extends EventTarget {
     this.chapter.hidden = !this.chapter.textContent;
     this.cue.textContent = part.start === null ? "" : phrase("part.cue", { from: clock(part.start), to: clock(part.end ?? part.start) });
     this.cue.hidden = part.start === null;
-    this.text.setAttribute("aria-label", phrase("part.text", { number }));
     this.line.textContent = [part.name, ...Object.entries(part.columns).map(([name, cell]) => `${name}: ${cell}`)].filter(Boolean).join(" · ");
     this.line.hidden = !this.line.textContent;
     this.#fillText();
@@ -180,7 +186,12 @@ export class PartRow extends EventTarget {
   /** Show the unsaved changes, if any. @param {import("../unsaved.js").Entry | undefined} entry */
   showUnsaved(entry) {
     this.#unsaved = entry;
-    this.note.show(entry, this.part.text);
+    const number = this.part.position + 1;
+    const isGone = Boolean(this.isGone || entry?.problem?.isOfPart);
+    this.element.toggleAttribute("data-gone", isGone);
+    this.text.setAttribute("aria-label", phrase(isGone ? "part.gone.text" : "part.text", { number }));
+    this.note.show(entry, this.part.text, isGone ? number : 0);
+    if (this.text.readOnly) this.#lock(); // perhaps no longer
     this.#showState();
     this.#fillText();
     if (document.activeElement !== this.voice) this.#chooseVoice();

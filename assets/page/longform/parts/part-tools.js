@@ -76,6 +76,7 @@ export class PartTools extends EventTarget {
       if (text.value.trim()) this.#tell({ verb: "insert", text: text.value });
       else text.focus();
     });
+    form.addEventListener("keydown", (event) => event.key === "Escape" && !text.value.trim() && leave());
     this.element.append(form);
     text.focus();
   }

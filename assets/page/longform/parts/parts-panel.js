@@ -47,7 +47,7 @@ export class PartsPanel {
     this.selection = new Selection(part, { signal, idsBetween: (first, last) => readPartIds(id, this.list.filter, first, last - first + 1) });
     this.direction = new Direction(part, { signal, voices, attempt: (work) => this.#attempt(work) });
     this.list = new PartList(part("rows"), {
-      id, voices, signal, dress: (row) => this.#dress(row), mark: (row) => this.#markRow(row), total: () => of.project()?.parts.total ?? 0,
+      id, voices, signal, dress: (row) => this.#dress(row), mark: (row) => this.#markRow(row), total: () => of.project()?.parts.total ?? 0, isUnsaved: (key) => Boolean(of.unsaved.of(key)),
     });
     this.changes = new PartChanges(of.unsaved, { list: this.list, mark: (row) => this.#markRow(row), arranging: this.arranging, signal });
     this.chapters = new Chapters(part("map"), part("chapters"), signal);
@@ -155,7 +155,7 @@ export class PartsPanel {
     const on = (type, work) => row.addEventListener(type, ({ detail }) => this.of.run(() => work(row.part, detail)));
     row.addEventListener("type", ({ detail }) => this.changes.note(row, detail));
     on("change", (part, changes) => this.changes.save(row, changes));
-    on("settle", (part, { isMine }) => this.changes.settle(part, isMine));
+    on("settle", (part, { isMine }) => this.changes.settle(row, isMine));
     on("again", (part) => this.changes.after(() => speakParts(this.of.id, [part.id])));
     row.addEventListener("compare", () => this.comparison.begin(row.part));
     on("play", (part) => this.of.playback.play(this.of.project(), part, this.of.playback.isPlayingAll));
@@ -205,7 +205,7 @@ export class PartsPanel {
     if (this.list.filter) await this.#filter("");
     if (!(await this.list.reveal(position, this.#head))) return;
     for (const row of this.list.rows) {
-      const isIt = row.part.position === position;
+      const isIt = row.part.position === position && !row.isGone;
       row.element.toggleAttribute("data-found", isFound && isIt);
       if (isEntered && isIt) row.enter();
     }

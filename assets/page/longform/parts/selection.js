@@ -94,6 +94,7 @@ export class Selection extends EventTarget {
 
   #show() {
     const count = this.#ids.size;
+    if (!count) this.part("selection").scrollLeft = 0; // a narrow bar begins with its first button again
     this.part("selection").hidden = !count;
     this.part("selected").textContent = phrase("project.speak.count", { count });
     this.part("delete-selected").textContent = phrase("project.delete.count", { count });

@@ -5,11 +5,14 @@ const USUAL = 110; // px; assumed row height until one is measured
 
 /**
  * The owner supplies the rows: `draw(first, last)` returns the available rows for these indexes, by index; `release(row)` is
- * called for each row that leaves the page. A row with the focus stays in the page wherever it is.
+ * called for each row that leaves the page. `keeps(row, isExtra)`: whether a row stays that was not returned; isExtra: its place
+ * has another row by now, above which it is shown, not counted.
  */
 export class VirtualList {
   /** @type {Map<number, HTMLElement>} */
   #rows = new Map();
+  /** Rows that were kept, with the indexes of those that they are above. @type {Map<HTMLElement, number>} */
+  #extras = new Map();
   /** Heights by index, NaN where unknown. @type {Float64Array} */
   #heights = new Float64Array(0);
   /** @type {Float64Array | null} */
@@ -24,7 +27,7 @@ export class VirtualList {
 
   /**
    * @param {HTMLElement} box
-   * @param {{ draw: (first: number, last: number) => Map<number, HTMLElement>, release: (row: HTMLElement) => void }} owner
+   * @param {{ draw: (first: number, last: number) => Map<number, HTMLElement>, release: (row: HTMLElement) => void, keeps: (row: HTMLElement, isExtra: boolean) => boolean }} owner
    * @param {AbortSignal} signal
    */
   constructor(box, owner, signal) {
@@ -35,6 +38,7 @@ export class VirtualList {
     const later = () => this.redraw();
     addEventListener("scroll", () => this.#scrolled(), { passive: true, signal });
     addEventListener("resize", later, { signal });
+    box.addEventListener("focusout", () => this.#extras.size && later(), { signal });
     const seen = new ResizeObserver(later); // the list may have been hidden
     seen.observe(/** @type {Element} */ (box.parentElement));
     signal.addEventListener("abort", () => [this.#observer, seen].forEach((observer) => observer.disconnect()));
@@ -82,13 +86,30 @@ export class VirtualList {
     const first = this.#indexAt(-top - MARGIN);
     const last = Math.min(this.count, this.#indexAt(innerHeight - top + MARGIN) + 1);
     const rows = this.owner.draw(first, last);
-    for (const [index, row] of this.#rows) {
-      if (rows.get(index) === row || [...rows.values()].includes(row)) continue;
-      if (row.contains(document.activeElement) && index < this.count && !rows.has(index)) rows.set(index, row);
-      else this.#drop(row);
+    const drawn = new Set(rows.values());
+    const before = [...this.#rows].map(([index, row]) => /** @type {const} */ ([row, index, index >= this.count || rows.has(index)]));
+    const extras = new Map();
+    for (const [row, index, isExtra] of [...before, ...[...this.#extras].map(([one, at]) => /** @type {const} */ ([one, at, true]))]) {
+      if (drawn.has(row)) continue;
+      if (!this.owner.keeps(row, isExtra)) this.#drop(row);
+      else if (isExtra) extras.set(row, Math.min(index, this.count));
+      else rows.set(index, row);
     }
+    if (extras.size || this.#extras.size) this.#tops = null;
+    this.#extras = extras;
     this.#rows = new Map([...rows].sort(([a], [b]) => a - b));
     this.#place();
+  }
+
+  /** Show a row that is not counted, for as long as the owner keeps it. @param {HTMLElement} row @param {number} index of the row below it */
+  add(row, index) {
+    this.#extras.set(row, index);
+    this.redraw();
+  }
+
+  /** The rows that are not counted, with the indexes of those below them. */
+  get extras() {
+    return [...this.#extras];
   }
 
   /** Scroll so that a row is `offset` px below the top of the window. @param {number} index @param {number} offset */
@@ -131,7 +152,12 @@ export class VirtualList {
     this.box.style.height = `${tops[this.count]}px`;
     /** @type {Element | null} */
     let before = null;
-    for (const [index, row] of this.#rows) {
+    const extras = this.extras.map(([row, index], i, all) => {
+      const rest = all.slice(i).reduce((sum, [other, at]) => sum + (at === index ? this.#heightOf(other) : 0), 0); // of those at its index
+      return /** @type {const} */ ([index - 0.5, row, tops[index] - rest]);
+    });
+    const rows = [...this.#rows].map(([index, row]) => /** @type {const} */ ([index, row, tops[index]]));
+    for (const [index, row, top] of [...rows, ...extras].sort(([a], [b]) => a - b)) {
       if (!row.isConnected) {
         this.#observer.observe(row);
         this.box.append(row);
@@ -140,9 +166,11 @@ export class VirtualList {
       const next = before ? before.nextElementSibling : this.box.firstElementChild;
       if (next !== row) this.#move(row, next);
       before = row;
-      row.style.transform = `translateY(${tops[index]}px)`;
-      row.ariaPosInSet = String(index + 1);
-      row.ariaSetSize = String(this.count);
+      row.style.transform = `translateY(${top}px)`;
+      const isCounted = Number.isInteger(index);
+      row.ariaPosInSet = isCounted ? String(index + 1) : null;
+      row.ariaSetSize = isCounted ? String(this.count) : null;
+      if (!isCounted) continue;
       const known = this.#measured.get(row);
       if (known !== undefined && known !== this.#heights[index]) this.#learn(index, known);
     }
@@ -168,6 +196,7 @@ export class VirtualList {
     const before = this.#offsets[anchor] ?? 0;
     for (const { target, borderBoxSize } of entries) {
       if (target.isConnected) this.#measured.set(target, borderBoxSize[0].blockSize);
+      if (this.#extras.has(/** @type {HTMLElement} */ (target))) this.#tops = null;
     }
     for (const [index, row] of this.#rows) {
       const height = this.#measured.get(row);
@@ -186,8 +215,16 @@ export class VirtualList {
   get #offsets() {
     if (this.#tops) return this.#tops;
     const tops = new Float64Array(this.count + 1);
-    for (let i = 0; i < this.count; i += 1) tops[i + 1] = tops[i] + (Number.isNaN(this.#heights[i]) ? this.#average : this.#heights[i]);
+    const added = new Map();
+    for (const [row, index] of this.#extras) added.set(index, (added.get(index) ?? 0) + this.#heightOf(row));
+    tops[0] = added.get(0) ?? 0;
+    for (let i = 0; i < this.count; i += 1) tops[i + 1] = tops[i] + (Number.isNaN(this.#heights[i]) ? this.#average : this.#heights[i]) + (added.get(i + 1) ?? 0);
     return (this.#tops = tops);
+  }
+
+  /** @param {HTMLElement} row not counted */
+  #heightOf(row) {
+    return this.#measured.get(row) ?? this.#average;
   }
 
   /** Return the index of the row `y` px below the top of the list. @param {number} y */
