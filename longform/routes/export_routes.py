@@ -31,7 +31,7 @@ from studio.api.field_types import LOWER_CASE
 from studio.api.openapi import sends
 from studio.api.queued import change, look_up, project_router
 from studio.api.sending import file_reader, range_response, read_span, streamed, until_hangup
-from studio.errors import InvalidRequest, NotFound, StudioError
+from studio.errors import InvalidRequest, NotFound
 from studio.speech.word_times import TakeWordTimes, Unit
 from studio.takes.take_json import timestamps_json
 from studio.unicode_text import safe_file_name
