@@ -573,11 +573,12 @@ def main() -> None:
     except REFUSALS as error:
         answer = False, error
     except Exception as error:
-        if isinstance(error, MemoryError):
-            raise
-        failure = InvalidRequest(f"this file cannot be read: it is damaged ({type(error).__name__})")
-        failure.add_note(traceback.format_exc())
-        answer = False, failure
+        if not isinstance(error, MemoryError):
+            failure = InvalidRequest(f"this file cannot be read: it is damaged ({type(error).__name__})")
+            failure.add_note(traceback.format_exc())
+            with answers:
+                answers.write(pickle.dumps((False, failure)))
+        raise
     answers.write(pickle.dumps(answer))
     answers.flush()
 
