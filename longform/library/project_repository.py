@@ -373,10 +373,9 @@ class Projects:
                 check_unchanged(part, changes.text_before)
             if changes.take_before is not None and part.chosen not in (changes.take_before, changes.take or ""):
                 raise EditConflict("another take of this part was chosen meanwhile; reload it", "take")
-            if changes.take is not None:
-                if changes.take not in {take.id for take in part.takes}:
-                    raise NotFound(f"this part has no take {changes.take[:80]!r}", "take")
-                values["chosen"] = changes.take
+            if changes.take is not None and changes.take not in {take.id for take in part.takes}:
+                raise NotFound(f"this part has no take {changes.take[:80]!r}", "take")
+            values |= {} if changes.take is None else {"chosen": changes.take}
             if values:
                 write_part(db, part_id, values)
             where = [project_id, json.dumps(_selected(db, project_id, [part_id]))]

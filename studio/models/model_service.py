@@ -49,11 +49,8 @@ class ModelDownload(HubDownload):
 
     def _bytes_left(self) -> int:
         """Blocking."""
-        unfinished = (folder for folder in self._snapshots() if any(folder.rglob(".*.part")))
-        return max(
-            (sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) for folder in unfinished),
-            default=0,
-        )
+        unfinished = [folder for folder in self._snapshots() if any(folder.rglob(".*.part"))]
+        return sum(file.stat().st_size for folder in unfinished for file in folder.rglob("*") if file.is_file())
 
     def _snapshots(self) -> list[Path]:
         """The folders of all commits of which files have been downloaded. Blocking."""

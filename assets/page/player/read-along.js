@@ -6,6 +6,7 @@ import { RegenerateTools } from "./regenerate-tools.js";
 import { SentenceEditor } from "./sentence-editor.js";
 import { bySentence, placed, replaced, wordsOf } from "./words.js";
 import { phrase } from "../lib/phrases.js";
+import { askBeforeLeaving } from "../lib/typing.js";
 
 const LINGERS = 0.4; // seconds that a word stays highlighted if none follows
 const AWAITED = 0.03; // seconds that words are highlighted early, as drawing lags behind audio
@@ -28,7 +29,9 @@ export class ReadAlong extends EventTarget {
   #marked = [];
   #known = new WeakMap(); // by track, its text
   #wasEdited = false; // the editor was closed: the next text gets the focus
-  #edited = { at: 0, text: "", from: 0 }; // the sentence being edited, and its start in seconds
+  #edited = { at: 0, text: "", from: 0, key: "" }; // the sentence being edited, and its start in seconds
+  /** Words typed into sentences of which the editor was closed by something else, by the sentence's key. @type {Map<string, string>} */
+  #typed = new Map();
 
   constructor(dock, nowPlaying, preferences) {
     super();
@@ -58,6 +61,7 @@ export class ReadAlong extends EventTarget {
     });
     preferences.addEventListener("change", () => this.#follow(this.#track));
     document.addEventListener("selectionchange", () => this.#mark());
+    askBeforeLeaving(() => this.editor.typed !== null || this.#typed.size > 0);
   }
 
   /** While a sentence is generated. */
@@ -71,9 +75,10 @@ export class ReadAlong extends EventTarget {
 
   /** Show the text of a track once it is complete: its word times are available then. */
   async #follow(track) {
+    const isUnknown = this.#isShown && track?.timesSource && !this.#known.has(track);
+    if (isUnknown) this.#known.set(track, AWAITING);
     this.#show(track);
-    if (!this.#isShown || !track?.timesSource || this.#known.has(track)) return;
-    this.#known.set(track, AWAITING);
+    if (!isUnknown) return;
     const times = await this.#ask(track).catch(() => NOTHING); // a lost connection is reported elsewhere
     this.#known.set(track, times);
     if (this.nowPlaying.current === track) this.#show(track, true);
@@ -95,7 +100,7 @@ export class ReadAlong extends EventTarget {
     this.toggle.ariaExpanded = String(this.#isShown);
     const isOther = track !== this.#track || isNews;
     if (this.editor.isOpen && (isOther || this.text.hidden)) {
-      this.editor.close();
+      this.#setAside();
       this.#wasEdited = true;
     }
     this.tools.show(this.text.hidden || this.editor.isOpen ? null : track);
@@ -158,11 +163,22 @@ export class ReadAlong extends EventTarget {
     const place = [...this.text.children].indexOf(sentence);
     if (!this.#track?.canRegenerate || place < 0) return;
     this.nowPlaying.pause();
-    this.#edited = { ...wordsOf(this.#known.get(this.#track).sentences[place]), from: this.#words.find(({ element: { parentElement } }) => parentElement === sentence)?.start ?? 0 };
-    this.editor.open(sentence, this.#edited.text);
+    this.#setAside();
+    const words = wordsOf(this.#known.get(this.#track).sentences[place]);
+    const from = this.#words.find(({ element: { parentElement } }) => parentElement === sentence)?.start ?? 0;
+    this.#edited = { ...words, from, key: `${this.#track.timesSource} ${words.at}` };
+    this.editor.open(sentence, words.text, this.#typed.get(this.#edited.key));
+    this.#typed.delete(this.#edited.key);
     this.tools.show(null);
     this.tools.say(phrase("player.edit.keys"));
     this.#mark();
+  }
+
+  /** Close the editor; typed words are in it again when this sentence is edited next. */
+  #setAside() {
+    const { typed } = this.editor;
+    if (typed !== null) this.#typed.set(this.#edited.key, typed);
+    this.editor.close();
   }
 
   #reword({ before, words }) {

@@ -37,13 +37,19 @@ export class SentenceEditor extends EventTarget {
     return this.#sentence !== null;
   }
 
-  /** Edit a sentence's element, which begins with this text. */
-  open(sentence, text) {
+  /** Words that were typed and are not being generated; null without any. */
+  get typed() {
+    const words = this.field.textContent;
+    return this.isOpen && !this.#isBusy && words.trim() !== this.#words.trim() ? words : null;
+  }
+
+  /** Edit a sentence's element, which begins with this text; the field begins with `typed`. */
+  open(sentence, text, typed = text) {
     this.leave();
     this.#sentence = sentence;
     this.#words = text;
     this.#shown = [...sentence.childNodes];
-    this.field.textContent = text;
+    this.field.textContent = typed;
     const whole = sentence.textContent;
     sentence.replaceChildren(this.field, whole.slice(text.length));
     for (const button of this.buttons) button.hidden = false;

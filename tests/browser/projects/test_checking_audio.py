@@ -82,13 +82,13 @@ def test_doubtful_spots_are_played_regenerated_and_accepted_with_keys(
     script.texts = ["the end is near"]
     spots.nth(1).get_by_role("button", name="Regenerate").press("Enter")
     expect(spots).to_have_count(1)
-    expect(spots).to_contain_text("Note: Too happy · on take 1, which is not chosen")
-    expect(spots).to_be_focused()
     another_tab_chooses_a_take_and_accepts_a_spot(page, spots)
 
 
 def another_tab_chooses_a_take_and_accepts_a_spot(page: Page, spots: Locator) -> None:
     """The undo of a regeneration keeps a later take, and the list follows."""
+    expect(spots).to_contain_text("Note: Too happy · on take 1, which is not chosen")
+    expect(spots).to_be_focused()
     read = """async () => {
         const [{ id }] = (await (await fetch("/v1/projects?limit=1")).json()).data;
         const part = (await (await fetch(`/v1/projects/${id}/parts`)).json()).data[1];

@@ -148,6 +148,12 @@ def test_sentence_is_edited_in_place_and_undone(steered: Steer, open_page: Open)
     expect(field).to_have_text("[whisper] “Three four. hundred”")
     expect(field).to_be_focused()
     page.unroute_all()
+    text.locator(".word").first.dblclick()  # another sentence: what was typed is kept, and asked for
+    expect(field).to_have_text("One two.")
+    assert page.evaluate("dispatchEvent(new Event('beforeunload', { cancelable: true }))") is False
+    page.keyboard.press("Escape")
+    text.locator(".word").nth(3).dblclick()
+    expect(field).to_have_text("[whisper] “Three four. hundred”")
     page.keyboard.press("Control+a")
     page.keyboard.type("[whisper] “Three hundred.”")
     with page.expect_request(re.compile("/regenerate$")) as mending:
@@ -158,6 +164,7 @@ def test_sentence_is_edited_in_place_and_undone(steered: Steer, open_page: Open)
     expect(screen.status).to_contain_text("Take 2")
     expect(page.locator("#undo-toast")).to_contain_text("Take 2: sentence changed.")
     expect(text).to_be_focused()
+    assert page.evaluate("dispatchEvent(new Event('beforeunload', { cancelable: true }))") is True
     page.keyboard.press("Control+z")
     expect(page.locator("#undo-toast")).to_contain_text("Undone: Take 2: sentence changed.")
     expect(screen.takes).to_have_count(1)
