@@ -79,7 +79,7 @@ def test_pending_edits_are_saved_before_the_next_action(studio: Served, open_pag
     written: list[str] = []
     page.on("request", lambda request: written.append(request.url) if request.method in ("PATCH", "POST") else None)
     for press, texts in (("Merge with next", ["One and Two."]), ("Replace all", ["Nine and", "Two."])):
-        paste_sentences(area, "One. Two.")
+        import_file(area, table("text\nOne.\nTwo.\n"))
         row = area.locator(".long-parts > li").first
         area.get_by_role("button", name="Replace", exact=True).click()
         area.get_by_label("Find", exact=True).fill("One")
