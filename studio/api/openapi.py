@@ -126,20 +126,11 @@ def _document(app: FastAPI, needs_key: bool) -> dict[str, Any]:
                 operation["security"] = []
             if is_api(path):
                 protocol = protocol_of(path)
-                refusal = (
-                    _refusal(protocol.name, protocol.description)
-                    if protocol
-                    else _refusal("Error", "OpenAI's envelope.")
-                )
+                name, text = (protocol.name, protocol.description) if protocol else ("Error", "OpenAI's envelope.")
+                content = {"application/json": {"schema": {"$ref": REFERENCE.format(model=name)}}}
+                refusal = {"description": text, "content": content}
                 operation["responses"] |= {"4XX": refusal, "5XX": refusal}
     return document
-
-
-def _refusal(schema: str, description: str) -> dict[str, Any]:
-    return {
-        "description": description,
-        "content": {"application/json": {"schema": {"$ref": REFERENCE.format(model=schema)}}},
-    }
 
 
 def _field_table() -> str:

@@ -50,9 +50,8 @@ def codes_of(row: dict[str, Any]) -> TakeCodes:
     flat, offset, parts = np.frombuffer(row["codes"], "<i2").astype(np.int16), 0, []
     for seed, frames, is_whole, *text_and_end in json.loads(row["parts"]):
         size = row["codebooks"] * frames
-        parts.append(
-            SpokenPart(seed, flat[offset : offset + size].reshape(row["codebooks"], frames), is_whole, *text_and_end)
-        )
+        codes = flat[offset : offset + size].reshape(row["codebooks"], frames)
+        parts.append(SpokenPart(seed, codes, is_whole, *text_and_end))
         offset += size
     return TakeCodes(row["made_by"], tuple(parts))
 

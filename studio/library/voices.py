@@ -195,8 +195,10 @@ class Voices:
             changed = row | columns_of(changes, only_set=True)
             if changed["folded"] != row["folded"]:
                 self._claim(db, changed)
-            if changes.slug:
-                changed["slug"] = self._free_slug(db, changes.slug, row["id"])
+            if slug := changes.slug:
+                if _is_taken(db, slug, row["id"]):
+                    raise NameTaken(f"another voice already has the API name {slug!r}; choose another", "slug")
+                changed["slug"] = slug
             if changed["consent_id"] != row["consent_id"]:
                 check_consent(db, changed["consent_id"], self._viewer)
             self._touch(db, changed)
@@ -359,12 +361,6 @@ class Voices:
         numbered = (f"{base}-{number}" for number in count(2))
         row["slug"] = base if base not in slugs else next(slug for slug in numbered if slug not in slugs)
         row["haystack"] = haystack(row)
-
-    def _free_slug(self, db: Database, slug: str, voice_id: str) -> str:
-        """Raises NameTaken."""
-        if _is_taken(db, slug, voice_id):
-            raise NameTaken(f"another voice already has the API name {slug!r}; choose another", "slug")
-        return slug
 
     def _set_favourite(self, db: Database, row: Row, is_favourite: bool) -> None:
         """Set it for the viewer; without a viewer, removing it removes the favourites of all."""

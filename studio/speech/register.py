@@ -71,17 +71,13 @@ class Limits:
     def _state(self, caller: str) -> _Caller:
         state = self._callers.get(caller)
         if state is None:
+            idle = (name for name, known in self._callers.items() if not known.open)
+            if len(self._callers) >= REMEMBERED and (oldest := next(idle, None)) is not None:
+                del self._callers[oldest]
             state = _Caller(tokens=float(self._max_per_minute or 0), refilled_at=self._clock())
             self._callers[caller] = state
-            self._forget()
         self._callers.move_to_end(caller)
         return state
-
-    def _forget(self) -> None:
-        if len(self._callers) > REMEMBERED:
-            idle_caller = next((name for name, state in self._callers.items() if not state.open), None)
-            if idle_caller is not None:
-                del self._callers[idle_caller]
 
 
 class OpenRequest(Protocol):
