@@ -57,11 +57,10 @@ def codes_of(row: dict[str, Any]) -> TakeCodes:
 
 
 def _codes_row(codes: TakeCodes) -> dict[str, Any]:
+    parts = [[part.seed, part.codes.shape[1], part.is_whole, part.text, part.end] for part in codes.parts]
     return {
         "made_by": codes.made_by,
         "codebooks": codes.parts[0].codes.shape[0],
-        "parts": json.dumps(
-            [[part.seed, part.codes.shape[1], part.is_whole, part.text, part.end] for part in codes.parts]
-        ),
+        "parts": json.dumps(parts),
         "codes": b"".join(np.ascontiguousarray(part.codes, "<i2").tobytes() for part in codes.parts),
     }

@@ -437,9 +437,8 @@ def _remove_oldest(db: Database, row: Row) -> None:
         return
     numbers = json.dumps(unused)
     where = "voice_id = ?1 and {} in (select value from json_each(?2))"
-    cuts = [
-        [cut] for [cut] in db.execute(f"select cut from samples where {where.format('revision')}", [row["id"], numbers])
-    ]
+    query = f"select cut from samples where {where.format('revision')}"
+    cuts = [[cut] for [cut] in db.execute(query, [row["id"], numbers])]
     for table, column in (("samples", "revision"), ("revisions", "number")):
         db.execute(f"delete from {table} where {where.format(column)}", [row["id"], numbers])
     db.conn.executemany("delete from codes where cut = ?1 and not exists (select 1 from samples where cut = ?1)", cuts)

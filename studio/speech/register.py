@@ -55,10 +55,8 @@ class Limits:
             state.tokens = min(self._max_per_minute, state.tokens + (now - state.refilled_at) * rate)
             state.refilled_at = now
             if state.tokens < 1:
-                wait = math.ceil((1 - state.tokens) / rate)
-                raise TooManyRequests(
-                    f"at most {self._max_per_minute} requests a minute are allowed", min(max(wait, 1), 30)
-                )
+                wait = min(max(math.ceil((1 - state.tokens) / rate), 1), 30)
+                raise TooManyRequests(f"at most {self._max_per_minute} requests a minute are allowed", wait)
             state.tokens -= 1
         state.open += 1
 

@@ -210,9 +210,8 @@ def _read_manifest(text: bytes) -> _Manifest:
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise InvalidPack(f"the pack's format is not {FORMAT}", "file")
     try:
-        fields = {
-            name: manifest[name] for name in VoiceFields.model_fields.keys() - OF_THIS_LIBRARY if name in manifest
-        }
+        names = (VoiceFields.model_fields.keys() - OF_THIS_LIBRARY) & manifest.keys()
+        fields = {name: manifest[name] for name in names}
         return _Manifest.model_validate(manifest | {"fields": VoiceFields.model_validate(fields)})
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
