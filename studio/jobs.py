@@ -71,9 +71,8 @@ class DownloadJobs:
     async def jobs(self, caller: JobCaller) -> list[JobEntry]:
         if not caller.is_owner:
             return []
-        entries = [
-            _download(name, "model", status) for name, status in self._models.downloads.items() if status.is_running
-        ]
+        downloads = self._models.downloads.items()
+        entries = [_download(name, "model", status) for name, status in downloads if status.is_running]
         if self._recogniser.status.is_running:
             entries.append(_download(MODEL, "recogniser", self._recogniser.status))
         return entries

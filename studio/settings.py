@@ -9,7 +9,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
@@ -35,8 +35,8 @@ SPACE_DATA = Path("/data")
 TAKE_BYTES = 4 * 2**20  # default room for each kept take: the FLAC of a minute and a half
 MIN_TAKE_BYTES = 4 * 2**30
 ALL_GPUS = 0
-MAX_TRASH_DAYS = 3650
 """STUDIO_ENGINES=all: one engine for each GPU."""
+MAX_TRASH_DAYS = 3650
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9._\[\]:-]+(/[A-Za-z0-9._~/-]*)?")
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -135,12 +135,15 @@ def _matches(pattern: str, allowed: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _engines(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    if value.lower() == "all":
+def _from_text(parse: Callable[[str], object]) -> BeforeValidator:
+    """Parses a variable; a value that is no text, given in Python, stays as it is."""
+    return BeforeValidator(lambda value: parse(value) if isinstance(value, str) else value)
+
+
+def _engines(text: str) -> object:
+    if text.lower() == "all":
         return ALL_GPUS
-    minimum, dash, maximum = value.partition("-")
+    minimum, dash, maximum = text.partition("-")
     numbers = [int(part) for part in (minimum, maximum if dash else minimum) if re.fullmatch("[1-9][0-9]{0,3}", part)]
     if len(numbers) != 2 or (dash and numbers[0] >= numbers[1]):
         raise ValueError("it must be a number of engines, all, or a range such as 2-8")
@@ -161,10 +164,8 @@ def _writable(text: str) -> str:
     return str(folder)
 
 
-def _ref_sources(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    sources = [_ref_source(part) for part in _split(value)]
+def _ref_sources(text: str) -> object:
+    sources = [_ref_source(part) for part in _split(text)]
     if sum(isinstance(source, Path) for source in sources) > 1:
         raise ValueError("it may have one folder at most")
     return sources
@@ -192,10 +193,6 @@ def _hosts(parts: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name if name == "*" else _host(name).lower() for name in parts)
 
 
-def _listed(value: object) -> object:
-    return _split(value) if isinstance(value, str) else value
-
-
 def _split(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
@@ -212,10 +209,6 @@ def _chat(value: object) -> object:
     return tuple(parts)
 
 
-def _keys(value: object) -> object:
-    return read_keys(value) if isinstance(value, str) else value
-
-
 def _wyoming(text: str) -> str:
     match = re.fullmatch(r"tcp://(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})", text)
     if match is None or not 1 <= int(match[1]) <= 65535:
@@ -223,13 +216,8 @@ def _wyoming(text: str) -> str:
     return text
 
 
-def _lower(value: object) -> object:
-    return value.lower() if isinstance(value, str) else value
-
-
-def _weights(value: object) -> object:
-    text = _lower(value)
-    return {"auto": None, "bf16": "bfloat16", "fp32": "float32"}.get(text, text) if isinstance(text, str) else text
+def _weights(text: str) -> object:
+    return {"auto": None, "bf16": "bfloat16", "fp32": "float32"}.get(text.lower(), text.lower())
 
 
 def _with_and_without_prefix(name: str) -> AliasChoices:
@@ -247,7 +235,7 @@ RayAddress = Annotated[
 RootPath = Annotated[
     str, _matches(r"((/[A-Za-z0-9._~-]+)+)?/?", "a path such as /studio"), AfterValidator(lambda path: path.rstrip("/"))
 ]
-LogLevel = Annotated[Literal["critical", "error", "warning", "info", "debug"], BeforeValidator(_lower)]
+LogLevel = Annotated[Literal["critical", "error", "warning", "info", "debug"], _from_text(str.lower)]
 Folder = Annotated[str, AfterValidator(_folder)]
 WritableFolder = Annotated[str, AfterValidator(_writable)]
 
@@ -277,7 +265,7 @@ class Settings(BaseSettings):
     """The library's folder."""
     backup_dir: WritableFolder | None = Field(default_factory=_default_backup)
     """Folder for backups of the library."""
-    ref_sources: Annotated[tuple[Path | Network, ...], NoDecode, BeforeValidator(_ref_sources)] = ()
+    ref_sources: Annotated[tuple[Path | Network, ...], NoDecode, _from_text(_ref_sources)] = ()
     """Allowed sources of ref_audio besides public addresses: a folder (file:), private networks (http:)."""
     transcriber: str | None = None
     """For example faster-whisper:base, or faster-whisper: and a folder."""
@@ -296,11 +284,11 @@ class Settings(BaseSettings):
 
     device: Device | None = None
     codec_device: Device | None = None
-    weights: Annotated[Literal["float32", "bfloat16", "int8", "int6"] | None, BeforeValidator(_weights)] = None
+    weights: Annotated[Literal["float32", "bfloat16", "int8", "int6"] | None, _from_text(_weights)] = None
     """None: float32 on a CPU; bfloat16, int8 or int6 on a GPU, depending on its free memory."""
     memory_budget: float | None = Field(default=None, ge=1, le=100_000)
     """GiB."""
-    engines: Annotated[int | tuple[int, int] | None, NoDecode, BeforeValidator(_engines)] = None
+    engines: Annotated[int | tuple[int, int] | None, NoDecode, _from_text(_engines)] = None
     """Number of engine processes under Ray, or a range that follows the load. None: one engine, in this process."""
     ray_address: RayAddress | None = None
     """Address of the cluster that runs the engines."""
@@ -311,7 +299,7 @@ class Settings(BaseSettings):
     """Maximum positions of a request, prompt and speech together; None: depends on model and memory."""
     threads: int | None = Field(default=None, ge=1, le=1024)
     """Threads of an operation on the CPU; None: half of the cores."""
-    fish_kvcache_attn: Annotated[Literal["1", "0", "required"], BeforeValidator(_lower)] = Field(
+    fish_kvcache_attn: Annotated[Literal["1", "0", "required"], _from_text(str.lower)] = Field(
         default="1", validation_alias=_with_and_without_prefix("FISH_KVCACHE_ATTN")
     )
     reproducible: bool = False
@@ -320,12 +308,12 @@ class Settings(BaseSettings):
     log_level: LogLevel = "warning"
     root_path: RootPath = ""
     """Path of the studio behind a proxy, without a trailing slash."""
-    cors_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed), AfterValidator(_origins)] = ()
+    cors_origins: Annotated[tuple[str, ...], NoDecode, _from_text(_split), AfterValidator(_origins)] = ()
     """Origins of pages that may call the API; * for all, but a sign-in is valid only for named origins."""
-    allowed_hosts: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed), AfterValidator(_hosts)] = ()
+    allowed_hosts: Annotated[tuple[str, ...], NoDecode, _from_text(_split), AfterValidator(_hosts)] = ()
     """Allowed host names besides localhost and host; * for any. Empty: any, but on a loopback address without keys
     only those two."""
-    api_keys: Annotated[tuple[ApiKey, ...], NoDecode, BeforeValidator(_keys)] = Field(default=(), repr=False)
+    api_keys: Annotated[tuple[ApiKey, ...], NoDecode, _from_text(read_keys)] = Field(default=(), repr=False)
     public_listing: bool = False
     """Whether models and voices may be listed without a key, as Open WebUI does."""
     max_per_caller: int | None = Field(default=None, ge=1, le=100_000)

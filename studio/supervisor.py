@@ -54,9 +54,8 @@ class HealthCheck:
             self.status = WorkStatus(message, self.status.failures + 1)
         if is_new:
             has_stack = error is not None and not isinstance(error, EXPECTED)
-            log.log(
-                logging.ERROR if has_stack else logging.WARNING, "%s", message, exc_info=error if has_stack else None
-            )
+            level = logging.ERROR if has_stack else logging.WARNING
+            log.log(level, "%s", message, exc_info=error if has_stack else None)
 
     @contextlib.contextmanager
     def guarded(self, failure: str) -> Iterator[None]:

@@ -23,7 +23,7 @@ from collections import Counter, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator
 from contextlib import aclosing, asynccontextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from anyio import CancelScope, CapacityLimiter, to_thread
@@ -39,7 +39,6 @@ log = logging.getLogger(__name__)
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
-Outcome = TypeVar("Outcome")
 
 LENGTH = struct.Struct("<Q")
 """Precedes a call to a child process: its size in bytes."""
@@ -275,19 +274,12 @@ WRITES = QueueKind("writes", "the entry", "entries", "changed", 4, 252, 300, "ch
 LISTS = QueueKind("lists", "the list", "lists", "read", 2, 254, 60, "request shorter pages")
 TEXTS = QueueKind("texts", "the text", "texts", "prepared", 2, 254, 60, "send a shorter text")
 
-
-def downloads(waiting: int) -> QueueKind:
-    """The queue of clips that speech requests give by address."""
-    remedy = "send the clip itself in the request, or an address that answers faster"
-    return QueueKind("downloads", "the clip", "requests with a clip's address", "downloaded", 8, waiting, 30, remedy)
-
-
-def encodings(waiting: int) -> QueueKind:
-    """The queue of clips of speech requests, decoded and encoded before the requests get a place in the engine's queue.
-
-    It runs as many at once as the engine encodes together.
-    """
-    return QueueKind("encodings", "the clip", "requests with a clip", "encoded", 8, waiting, 30, CLIPS.remedy)
+# As many of these wait as `WorkQueues` is told: as requests in the engine's queue.
+_BY_ADDRESS = "send the clip itself in the request, or an address that answers faster"
+DOWNLOADS = QueueKind("downloads", "the clip", "requests with a clip's address", "downloaded", 8, 0, 30, _BY_ADDRESS)
+ENCODINGS = QueueKind("encodings", "the clip", "requests with a clip", "encoded", 8, 0, 30, CLIPS.remedy)
+"""Clips of speech requests, decoded and encoded before these get a place in the engine's queue: as many at once as it
+encodes together."""
 
 
 class WorkQueues:
@@ -311,8 +303,8 @@ class WorkQueues:
         self.lists = WorkQueue(LISTS)
         """Lists of all voices, which takes tenths of a second of thousands."""
         self.texts = WorkQueue(TEXTS)
-        self.downloads = WorkQueue(downloads(encodings_waiting))
-        self.encodings = WorkQueue(encodings(encodings_waiting))
+        self.downloads = WorkQueue(replace(DOWNLOADS, waiting=encodings_waiting))
+        self.encodings = WorkQueue(replace(ENCODINGS, waiting=encodings_waiting))
         self._all: list[WorkQueue] = [*vars(self).values()]
 
     def add(self, kind: QueueKind) -> WorkQueue:
@@ -438,7 +430,7 @@ class Job:
         """End the job at its next check, because its caller has left."""
         self.is_abandoned = True
 
-    def run(self, function: Callable[..., Outcome], *values: object) -> Outcome:
+    def run(self, function: Callable[..., Result], *values: object) -> Result:
         """Run the function, or its next step, within the remaining time. Blocking.
 
         Raises TooCostly, Cancelled, and the errors of the function.

@@ -77,9 +77,8 @@ async def read_json(request: Request, convert: Callable[[dict[str, Any]], Any] =
     """
     content_type = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if content_type != "application/json" and not content_type.endswith("+json"):
-        raise ApiError(
-            415, "Send the request as JSON with Content-Type: application/json.", code="unsupported_media_type"
-        )
+        message = "Send the request as JSON with Content-Type: application/json."
+        raise ApiError(415, message, code="unsupported_media_type")
     return await converted(request, await read_body(request), lambda body: convert(parse_object(body)))
 
 

@@ -37,17 +37,9 @@ SEND_SECONDS = 60.0
 """A listener that receives nothing for this long is disconnected."""
 
 EXPOSED = (
-    "etag",
-    "x-request-id",
-    "retry-after",
-    "x-seed",
-    "x-voice",
-    "x-voice-revision",
-    "x-queue-ms",
-    "x-first-audio-ms",
-    "x-sample-rate",
-    "x-model",
-)
+    "etag", "x-request-id", "retry-after", "x-seed", "x-voice",
+    "x-voice-revision", "x-queue-ms", "x-first-audio-ms", "x-sample-rate", "x-model",
+)  # fmt: skip
 """Response headers that scripts of other origins may read."""
 MAX_CALL = 4 * 1024 * 1024
 """Bytes of a Gradio call, which stays in memory until it has run; files are uploaded separately."""
@@ -56,7 +48,14 @@ HUB_PAGES = ("https://huggingface.co", "https://*.hf.space")
 """Sites that show Spaces in frames."""
 
 
-class ResponseHeaders:
+class Layer:
+    """ASGI middleware around an app."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+
+class ResponseHeaders(Layer):
     """ASGI middleware: adds a request id, also in scope["state"], prevents caching of API answers, and restricts the
     sites that may show a page in a frame.
 
@@ -64,7 +63,7 @@ class ResponseHeaders:
     """
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
-        self._app = app
+        super().__init__(app)
         # Not "*", which lets any page call the API with a key, but not use the visitor's sign-in.
         origins = [origin for origin in settings.cors_origins if origin != "*"]
         hub = HUB_PAGES if on_space() else ()
@@ -92,24 +91,18 @@ class ResponseHeaders:
         await self._app(scope, receive, send_with_headers)
 
 
-class Prefixes:
+class Prefixes(Layer):
     """ASGI middleware: moves requests at the root that can only mean another protocol below its prefix."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._app(scope if scope["type"] == "lifespan" else below_prefix(scope), receive, send)
 
 
-class SendTimeout:
+class SendTimeout(Layer):
     """ASGI middleware: cancels an answer whose client receives nothing for SEND_SECONDS.
 
     Otherwise it would keep its place, its file and its row indefinitely.
     """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":  # the socket has its own
@@ -128,14 +121,11 @@ class SendTimeout:
             log.warning("request %s was cancelled: the client stopped receiving", scope["state"]["request_id"])
 
 
-class CleanAddresses:
+class CleanAddresses(Layer):
     """ASGI middleware: refuses a path or query with NUL; other bytes that are not text are replaced.
 
     It drops a malformed X-Forwarded-Host, and X-Gradio-Server, which could make answers point to another server.
     """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -156,14 +146,11 @@ def _is_clean(name: bytes, value: bytes) -> bool:
     return name != b"x-gradio-server"
 
 
-class HeadAsGet:
+class HeadAsGet(Layer):
     """ASGI middleware: answers HEAD like GET, without the body, which players and download managers request first.
 
     What GET would send piece by piece is cancelled after its headers.
     """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] != "HEAD":
@@ -181,14 +168,11 @@ class HeadAsGet:
             await self._app({**scope, "method": "GET"}, receive, send_headers)
 
 
-class BoundedBodies:
+class BoundedBodies(Layer):
     """ASGI middleware: reads and checks bodies for Gradio, which would parse any length in the event loop.
 
     The studio's own routes and uploads limit their bodies themselves.
     """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] in ("GET", "HEAD", "OPTIONS") or _bounds_itself(scope["path"]):

@@ -64,9 +64,8 @@ def reads_form(
 
 def answers(*media_types: str) -> dict[str, Any]:
     """The openapi_extra of a route whose answer has one of these types."""
-    return {
-        "responses": {"200": {"description": "In the requested format.", "content": {name: {} for name in media_types}}}
-    }
+    answer = {"description": "In the requested format.", "content": {name: {} for name in media_types}}
+    return {"responses": {"200": answer}}
 
 
 def sends(*media_types: str) -> dict[str, Any]:
@@ -109,9 +108,8 @@ def _document(app: FastAPI, needs_key: bool) -> dict[str, Any]:
                         document["paths"][route.path_format][method.lower()] |= reads(dependency.call.model)
     _, definitions = models_json_schema([(model, "validation") for model in _BODIES.values()], ref_template=REFERENCE)
     components = document.setdefault("components", {})
-    components["securitySchemes"] = {
-        "key": {"type": "http", "scheme": "bearer", "description": "One of STUDIO_API_KEYS."}
-    }
+    key = {"type": "http", "scheme": "bearer", "description": "One of STUDIO_API_KEYS."}
+    components["securitySchemes"] = {"key": key}
     if needs_key:
         document["security"] = [{"key": []}]
     schemas = components.setdefault("schemas", {})
@@ -126,20 +124,11 @@ def _document(app: FastAPI, needs_key: bool) -> dict[str, Any]:
                 operation["security"] = []
             if is_api(path):
                 protocol = protocol_of(path)
-                refusal = (
-                    _refusal(protocol.name, protocol.description)
-                    if protocol
-                    else _refusal("Error", "OpenAI's envelope.")
-                )
+                name, text = (protocol.name, protocol.description) if protocol else ("Error", "OpenAI's envelope.")
+                content = {"application/json": {"schema": {"$ref": REFERENCE.format(model=name)}}}
+                refusal = {"description": text, "content": content}
                 operation["responses"] |= {"4XX": refusal, "5XX": refusal}
     return document
-
-
-def _refusal(schema: str, description: str) -> dict[str, Any]:
-    return {
-        "description": description,
-        "content": {"application/json": {"schema": {"$ref": REFERENCE.format(model=schema)}}},
-    }
 
 
 def _field_table() -> str:

@@ -8,7 +8,8 @@ from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 
 from studio.errors import InvalidRequest
-from studio.library import Consent, Voice
+from studio.library import Voice
+from studio.library.records import Consent
 from studio.voices.resolver import voice_json
 
 

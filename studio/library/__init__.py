@@ -12,28 +12,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from studio.library.backup import Backup
     from studio.library.library import Adopted, Library
-    from studio.library.records import AuditEntry, Consent, NewConsent, NewSample, Sample
+    from studio.library.records import NewConsent, NewSample, Sample
     from studio.library.take import TakeFilter
     from studio.library.voice import Voice, VoiceFields
 
-__all__ = [
-    "Adopted",
-    "AuditEntry",
-    "Backup",
-    "Consent",
-    "Library",
-    "NewConsent",
-    "NewSample",
-    "Sample",
-    "TakeFilter",
-    "Voice",
-    "VoiceFields",
-]
+__all__ = ["Adopted", "Backup", "Library", "NewConsent", "NewSample", "Sample", "TakeFilter", "Voice", "VoiceFields"]
 
 _MODULES = {
     "backup": ("Backup",),
     "library": ("Adopted", "Library"),
-    "records": ("AuditEntry", "Consent", "NewConsent", "NewSample", "Sample"),
+    "records": ("NewConsent", "NewSample", "Sample"),
     "take": ("TakeFilter",),
     "voice": ("Voice", "VoiceFields"),
 }

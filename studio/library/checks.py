@@ -56,9 +56,8 @@ def clean_text(field: str, text: str, limit: int) -> str:
         text = normalize("NFC", text)
     if len(text) > limit:
         raise InvalidRequest(f"{field} has {len(text)} characters; at most {limit} are allowed", field)
-    if not text.isprintable() and any(
-        unicodedata.category(char) in ("Cc", "Cs") and char not in "\n\t\r" for char in text
-    ):
+    controls = (unicodedata.category(char) in ("Cc", "Cs") and char not in "\n\t\r" for char in text)
+    if not text.isprintable() and any(controls):
         raise InvalidRequest(f"{field} has control characters or is not valid Unicode", field)
     return text
 

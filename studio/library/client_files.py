@@ -159,9 +159,8 @@ class ClientFiles:
         the most bytes. ``new_file`` stays."""
         while self._exceeds_limits(caller, size):
             caller_files = (file for file in self._files.values() if file.caller == caller and file is not new_file)
-            if (
-                oldest := next((file for file in caller_files if file.is_spare and file.identity is not None), None)
-            ) is None:
+            oldest = next((file for file in caller_files if file.is_spare and file.identity is not None), None)
+            if oldest is None:
                 break
             self.remove(oldest)
         while sum(file.size for file in self._files.values()) + size > MAX_BYTES:

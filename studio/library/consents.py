@@ -46,9 +46,8 @@ class Consents:
         with self._store.reading() as db:
             before = 2**62 if after is None else _row(db, after, self._viewer)["n"]
             page_size = min(max(limit, 1), MAX_PAGE + 1)
-            rows = db.table("consents").rows_where(
-                f"n < ?1 and {_READABLE}", [before, self._viewer], order_by="n desc", limit=page_size
-            )
+            where, values = f"n < ?1 and {_READABLE}", [before, self._viewer]
+            rows = db.table("consents").rows_where(where, values, order_by="n desc", limit=page_size)
             return [_consent(row) for row in rows]
 
     def rename(self, consent_id: str, name: str) -> Consent:

@@ -112,6 +112,5 @@ def offered(db: Database, viewer: str | None) -> dict[str, list[str]]:
         without_case = f"{column} collate nocase"
         where = f"where {visible} and {column} != '' group by {without_case} order by {without_case}"
         queries[f"{column}s"] = f"select min({column}) from voices {where}"
-    return {
-        name: [row[0] for row in db.execute(query, {"viewer": viewer}).fetchall()] for name, query in queries.items()
-    }
+    values = {"viewer": viewer}
+    return {name: [row[0] for row in db.execute(query, values).fetchall()] for name, query in queries.items()}

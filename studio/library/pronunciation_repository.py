@@ -211,9 +211,8 @@ def entries_of(db: Database, *dictionaries: DictionaryScope) -> list[Pronunciati
     condition = " or ".join(["scope = ? and subject = ?"] * len(dictionaries)) or "false"
     query = f"select * from pronunciations where {condition} order by phrase collate nocase, key"
     positions = {dictionary: position for position, dictionary in enumerate(dictionaries)}
-    rows = list(
-        select(db, query, [value for dictionary in dictionaries for value in (dictionary.scope, dictionary.subject)])
-    )
+    values = [value for dictionary in dictionaries for value in (dictionary.scope, dictionary.subject)]
+    rows = list(select(db, query, values))
     rows.sort(key=lambda row: positions[DictionaryScope(row["scope"], row["subject"])])
     return [entry_of(row) for row in rows]
 

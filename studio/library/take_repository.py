@@ -125,9 +125,8 @@ class Takes:
                 raise InvalidRequest(
                     f"{MAX_STARRED} takes are starred, which is the limit; unstar or delete one first", "starred"
                 )
-            if not db.execute(
-                f"update takes set starred = ?1 where {condition}", [int(starred), take_id, caller]
-            ).rowcount:
+            update = f"update takes set starred = ?1 where {condition}"
+            if not db.execute(update, [int(starred), take_id, caller]).rowcount:
                 raise _unknown(take_id)
         return self.get(take_id, caller)
 

@@ -50,19 +50,17 @@ def codes_of(row: dict[str, Any]) -> TakeCodes:
     flat, offset, parts = np.frombuffer(row["codes"], "<i2").astype(np.int16), 0, []
     for seed, frames, is_whole, *text_and_end in json.loads(row["parts"]):
         size = row["codebooks"] * frames
-        parts.append(
-            SpokenPart(seed, flat[offset : offset + size].reshape(row["codebooks"], frames), is_whole, *text_and_end)
-        )
+        codes = flat[offset : offset + size].reshape(row["codebooks"], frames)
+        parts.append(SpokenPart(seed, codes, is_whole, *text_and_end))
         offset += size
     return TakeCodes(row["made_by"], tuple(parts))
 
 
 def _codes_row(codes: TakeCodes) -> dict[str, Any]:
+    parts = [[part.seed, part.codes.shape[1], part.is_whole, part.text, part.end] for part in codes.parts]
     return {
         "made_by": codes.made_by,
         "codebooks": codes.parts[0].codes.shape[0],
-        "parts": json.dumps(
-            [[part.seed, part.codes.shape[1], part.is_whole, part.text, part.end] for part in codes.parts]
-        ),
+        "parts": json.dumps(parts),
         "codes": b"".join(np.ascontiguousarray(part.codes, "<i2").tobytes() for part in codes.parts),
     }

@@ -125,9 +125,8 @@ class Trash:
 
     def _mine(self, shared: bool = True) -> str:
         """The end of a query of items: own ones, and with ``shared`` those deleted in projects shared for editing."""
-        every = " union all ".join(
-            f"select '{kind}' as kind, * from ({items.listed})" for kind, items in self.kinds.items()
-        )
+        queries = (f"select '{kind}' as kind, * from ({items.listed})" for kind, items in self.kinds.items())
+        every = " union all ".join(queries)
         owned = "owner = :owner_filter" + (" or sharing = 'edit'" if shared else "")
         return f"from ({every}) where deleted > :since and (:owner_filter is null or {owned})"
 

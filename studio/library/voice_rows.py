@@ -48,16 +48,14 @@ def voices_of(
     for start in range(0, len(shown), 200):
         batch = shown[start : start + 200]
         placeholders = ",".join("(?,?)" for _ in batch)
-        query = (
-            f"select * from samples where (voice_id, revision) in (values {placeholders}) order by voice_id, position"
-        )
+        where = f"(voice_id, revision) in (values {placeholders})"
+        query = f"select * from samples where {where} order by voice_id, position"
         for row in select(db, query, [value for pair in batch for value in pair]):
             samples[row["voice_id"], row["revision"]].append(sample_of(row))
     query = f"select id from voices where id in (select value from json_each(?2)) and {is_favourite('?1')}"
     favourites = {row[0] for row in db.execute(query, [viewer, json.dumps([row["id"] for row in rows])]).fetchall()}
-    return [
-        _voice(row, key[1], samples[key], row["id"] in favourites, viewer) for row, key in zip(rows, shown, strict=True)
-    ]
+    pairs = zip(rows, shown, strict=True)
+    return [_voice(row, key[1], samples[key], row["id"] in favourites, viewer) for row, key in pairs]
 
 
 def sample_of(row: Row) -> Sample:
@@ -67,10 +65,9 @@ def sample_of(row: Row) -> Sample:
 
 def as_sample(new_sample: NewSample, sample_id: str, clip: str) -> Sample:
     """A new sample in the form in which it is read; ``clip``: the digest of its file."""
-    fields = {
-        field.name: getattr(new_sample, field.name) for field in dataclasses.fields(NewSample) if field.name != "data"
-    }
-    return Sample(id=sample_id, clip=clip, size=len(new_sample.data), **fields)
+    names = {field.name for field in dataclasses.fields(NewSample)} - {"data"}
+    facts = {name: getattr(new_sample, name) for name in names}
+    return Sample(id=sample_id, clip=clip, size=len(new_sample.data), **facts)
 
 
 def write_samples(db: Database, voice_id: str, revision: int, samples: Sequence[Sample]) -> None:

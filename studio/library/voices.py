@@ -195,8 +195,10 @@ class Voices:
             changed = row | columns_of(changes, only_set=True)
             if changed["folded"] != row["folded"]:
                 self._claim(db, changed)
-            if changes.slug:
-                changed["slug"] = self._free_slug(db, changes.slug, row["id"])
+            if slug := changes.slug:
+                if _is_taken(db, slug, row["id"]):
+                    raise NameTaken(f"another voice already has the API name {slug!r}; choose another", "slug")
+                changed["slug"] = slug
             if changed["consent_id"] != row["consent_id"]:
                 check_consent(db, changed["consent_id"], self._viewer)
             self._touch(db, changed)
@@ -360,12 +362,6 @@ class Voices:
         row["slug"] = base if base not in slugs else next(slug for slug in numbered if slug not in slugs)
         row["haystack"] = haystack(row)
 
-    def _free_slug(self, db: Database, slug: str, voice_id: str) -> str:
-        """Raises NameTaken."""
-        if _is_taken(db, slug, voice_id):
-            raise NameTaken(f"another voice already has the API name {slug!r}; choose another", "slug")
-        return slug
-
     def _set_favourite(self, db: Database, row: Row, is_favourite: bool) -> None:
         """Set it for the viewer; without a viewer, removing it removes the favourites of all."""
         if is_favourite:
@@ -441,9 +437,8 @@ def _remove_oldest(db: Database, row: Row) -> None:
         return
     numbers = json.dumps(unused)
     where = "voice_id = ?1 and {} in (select value from json_each(?2))"
-    cuts = [
-        [cut] for [cut] in db.execute(f"select cut from samples where {where.format('revision')}", [row["id"], numbers])
-    ]
+    query = f"select cut from samples where {where.format('revision')}"
+    cuts = [[cut] for [cut] in db.execute(query, [row["id"], numbers])]
     for table, column in (("samples", "revision"), ("revisions", "number")):
         db.execute(f"delete from {table} where {where.format(column)}", [row["id"], numbers])
     db.conn.executemany("delete from codes where cut = ?1 and not exists (select 1 from samples where cut = ?1)", cuts)

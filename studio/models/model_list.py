@@ -41,9 +41,8 @@ def list_models(settings: Settings, loaded: str, path: str | None = None, held_b
         check_job()
         folder = installed_folder(model)
         models.append(_listed(settings, loaded, model.name, model, None if folder is None else str(folder), held_bytes))
-    identities = {_identity(model.path or model.name) for model in models} | {
-        repo for model in CATALOGUE for repo in model.repos
-    }
+    identities = {_identity(model.path or model.name) for model in models}
+    identities |= {repo for model in CATALOGUE for repo in model.repos}
     for other in (loaded, path):
         if other and in_catalogue(other) is None and (identity := _identity(other)) not in identities:
             identities.add(identity)
@@ -97,9 +96,8 @@ def _listed(
     repo = model.repo if model else None
     is_loaded = loaded in (model.repos if model else ()) or (path is not None and _identity(loaded) == _identity(path))
     try:
-        survey = survey_model(
-            engine_config(settings, path or repo), None if path or model is None else model.tree, held_bytes
-        )
+        tree = None if path or model is None else model.tree
+        survey = survey_model(engine_config(settings, path or repo), tree, held_bytes)
     except (EngineError, OSError) as error:
         return ListedModel(name, model, path, is_loaded, None, str(error))
     return ListedModel(name, model, path, is_loaded, survey)

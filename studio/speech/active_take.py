@@ -170,9 +170,8 @@ class ActiveTake(CancelToken):
             seconds=size / 2 / self._sample_rate,
             can_continue=self._is_unfinished and bool(self._parts) and take.state == "finished" and is_resumable,
         )
-        return NewTake(
-            take, [wav_header(self._sample_rate, size // 2), *self._sound], self.codes if self._parts else None
-        )
+        audio = [wav_header(self._sample_rate, size // 2), *self._sound]
+        return NewTake(take, audio, self.codes if self._parts else None)
 
     def _drop_sound(self, recorder: Recorder) -> None:
         recorder.release(sum(map(len, self._sound)))

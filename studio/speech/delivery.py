@@ -208,9 +208,8 @@ class Speech:
         """While the listener has a piece, the take is not awaited anywhere; raises Cancelled if it was cancelled."""
         loop, active = asyncio.get_running_loop(), self._active
         began = loop.time()
-        timer = loop.call_later(
-            max(0.0, BEHIND_SECONDS + active.seconds_of_file - self._listened), active.cancel, TOO_SLOW
-        )
+        patience = max(0.0, BEHIND_SECONDS + active.seconds_of_file - self._listened)
+        timer = loop.call_later(patience, active.cancel, TOO_SLOW)
         self._is_with_listener = True
         try:
             yield

@@ -95,9 +95,8 @@ class _BackgroundFigures(Collector):
 
     def collect(self) -> Iterator[Metric]:
         healthy = GaugeMetricFamily("studio_background_ok", "1 if this background task is healthy.", labels=["work"])
-        failures = CounterMetricFamily(
-            "studio_background_failures", "Failures of this background task.", labels=["work"]
-        )
+        help_text = "Failures of this background task."
+        failures = CounterMetricFamily("studio_background_failures", help_text, labels=["work"])
         for check in self._background:
             healthy.add_metric([check.name], float(check.status.error is None))
             failures.add_metric([check.name], check.status.failures)

@@ -55,10 +55,8 @@ class Limits:
             state.tokens = min(self._max_per_minute, state.tokens + (now - state.refilled_at) * rate)
             state.refilled_at = now
             if state.tokens < 1:
-                wait = math.ceil((1 - state.tokens) / rate)
-                raise TooManyRequests(
-                    f"at most {self._max_per_minute} requests a minute are allowed", min(max(wait, 1), 30)
-                )
+                wait = min(max(math.ceil((1 - state.tokens) / rate), 1), 30)
+                raise TooManyRequests(f"at most {self._max_per_minute} requests a minute are allowed", wait)
             state.tokens -= 1
         state.open += 1
 
@@ -71,17 +69,13 @@ class Limits:
     def _state(self, caller: str) -> _Caller:
         state = self._callers.get(caller)
         if state is None:
+            idle = (name for name, known in self._callers.items() if not known.open)
+            if len(self._callers) >= REMEMBERED and (oldest := next(idle, None)) is not None:
+                del self._callers[oldest]
             state = _Caller(tokens=float(self._max_per_minute or 0), refilled_at=self._clock())
             self._callers[caller] = state
-            self._forget()
         self._callers.move_to_end(caller)
         return state
-
-    def _forget(self) -> None:
-        if len(self._callers) > REMEMBERED:
-            idle_caller = next((name for name, state in self._callers.items() if not state.open), None)
-            if idle_caller is not None:
-                del self._callers[idle_caller]
 
 
 class OpenRequest(Protocol):

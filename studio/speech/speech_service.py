@@ -176,10 +176,8 @@ class SpeechService:
 
     async def reading(self, request: SpeechRequest, caller: str) -> str:
         """The request's text as it would be read. Raises InvalidRequest, QueueFull, NotReady, Unavailable."""
-        card = self.host.engine().info.card
-        return (
-            await self.queues.texts.run(caller, reading_of, request, self.voices.seen_by(caller), card) or request.text
-        )
+        voices, card = self.voices.seen_by(caller), self.host.engine().info.card
+        return await self.queues.texts.run(caller, reading_of, request, voices, card) or request.text
 
     def check_alignment(self) -> None:
         """Raises CannotAlign if the engine cannot compute word times, NotReady, Unavailable."""

@@ -47,9 +47,8 @@ class History:
         if self._recorder is None:
             return None
         retention = self._recorder.retention
-        removed_next = await to_thread.run_sync(
-            self._library.takes.removed_next, retention.takes, retention.bytes, retention.owner(caller)
-        )
+        limits = retention.takes, retention.bytes, retention.owner(caller)
+        removed_next = await to_thread.run_sync(self._library.takes.removed_next, *limits)
         counts: TakeJson = {outcome: self._register.outcomes[outcome] for outcome in NOT_WHOLE}
         return counts | {
             "takes": retention.takes,

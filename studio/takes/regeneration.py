@@ -303,9 +303,8 @@ def _replace_sentences(
         *_words_later(times[lead_words:], (low + result.inserted_by) / rate),
         *_words_later(words[selection.last :], shift),
     ]
-    return _Replacement(
-        wav_header(rate, len(pcm) // 2) + pcm, len(pcm) // 2, new_times, words[selection.first].start, shift
-    )
+    samples, start = len(pcm) // 2, words[selection.first].start
+    return _Replacement(wav_header(rate, samples) + pcm, samples, new_times, start, shift)
 
 
 def _piece(words: Sequence[Timed], first: int, last: int, rate: int) -> Piece:

@@ -96,7 +96,7 @@ def _sound(sound: Path | bytes, rate: int) -> Generator[np.ndarray, None, None]:
         resampler = av.AudioResampler(format="flt", layout="mono", rate=rate)
         for frame in source.decode(source.streams.audio[0]):
             for part in resampler.resample(frame):
-                yield _floats(part)
+                yield part.to_ndarray().reshape(-1).astype(np.float32, copy=False)
 
 
 def zipped(
@@ -121,10 +121,6 @@ def zipped(
             yield sink.take()
         archive.writestr("manifest.json", json.dumps(manifest, indent=2, ensure_ascii=False))
     yield sink.take()
-
-
-def _floats(frame: av.AudioFrame) -> np.ndarray:
-    return frame.to_ndarray().reshape(-1).astype(np.float32, copy=False)
 
 
 def _unique(name: str, names: dict[str, int]) -> str:

@@ -58,9 +58,8 @@ def import_gradio() -> None:
         (inspect, "getfile", no_file_of_gradio),
         (jinja2, "Template", functools.cache(jinja2.Template)),
     ]
-    replaced += [
-        (kind, "__init__", without_environment(kind.__init__)) for kind in (httpx.Client, httpx.AsyncHTTPTransport)
-    ]
+    clients = (httpx.Client, httpx.AsyncHTTPTransport)
+    replaced += [(kind, "__init__", without_environment(kind.__init__)) for kind in clients]
     originals = [(owner, name, getattr(owner, name)) for owner, name, _ in replaced]
     for owner, name, replacement in replaced:
         setattr(owner, name, replacement)

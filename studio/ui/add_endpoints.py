@@ -76,11 +76,9 @@ def _field(label: str, kind: Any, default: Any) -> Component:
         return gr.Textbox(default, label=label)
     if int in kinds:
         return gr.Number(default, label=label, precision=0)
-    return (
-        gr.Number(default, label=label)
-        if float in kinds
-        else gr.JSON([*default] if default == () else default, label=label)
-    )
+    if float in kinds:
+        return gr.Number(default, label=label)
+    return gr.JSON([*default] if default == () else default, label=label)
 
 
 def _answer(kind: Any) -> Component:

@@ -75,9 +75,8 @@ def mount_page(app: FastAPI, studio: Studio) -> None:
     page = build_page(studio)
     # Enables Gradio's check that files in arguments were uploaded. No field relies on it now; a later one might.
     page.has_launched = True
-    gr.mount_gradio_app(
-        app, page, path="/", app_kwargs=app_options(page.calls), **gradio_options(studio.settings, files)
-    )
+    options = gradio_options(studio.settings, files)
+    gr.mount_gradio_app(app, page, path="/", app_kwargs=app_options(page.calls), **options)
 
 
 def serve_files(app: FastAPI, studio: Studio) -> PageFiles:

@@ -129,9 +129,8 @@ class SpeechEndpoints:
         async with aclosing(speech):
             wav = b"".join([piece async for piece in speech.body])
         pieces = [whole_wav(wav, speech.sample_rate)]
-        return await self._files.add_result("take.wav", pieces, caller.state.owner_filter, caller.state.caller), _facts(
-            speech
-        )
+        file = await self._files.add_result("take.wav", pieces, caller.state.owner_filter, caller.state.caller)
+        return file, _facts(speech)
 
     async def _speak(self, request: SpeechRequest, caller: gr.Request) -> Speech:
         return await self._service.speak(request, Origin(caller=caller.state.caller))

@@ -102,10 +102,9 @@ class VoiceEndpoints:
 
     async def voice_export(self, caller: gr.Request, *, voice: str = "") -> ClientFile:
         """A voice as one .fishvoice file."""
-        library_voice = await to_thread.run_sync(self._library_of(caller).voices.get, voice)
-        pack = await self._queues.packs.run(
-            caller.state.caller, export_voice, self._library_of(caller), library_voice.address
-        )
+        library = self._library_of(caller)
+        library_voice = await to_thread.run_sync(library.voices.get, voice)
+        pack = await self._queues.packs.run(caller.state.caller, export_voice, library, library_voice.address)
         name = f"{library_voice.slug}.fishvoice"
         return await self._files.add_result(name, [pack], caller.state.owner_filter, caller.state.caller)
 
@@ -119,15 +118,13 @@ class VoiceEndpoints:
 
     async def voice_preview(self, caller: gr.Request, *, voice: str = "default", sample: float = 0) -> ClientFile:
         """A sample of a voice as the model gets it, with cut and gain applied: a WAV file."""
-        library_voice = await to_thread.run_sync(
-            lambda: self._library_of(caller).voices.get(self._resolve(caller, voice))
-        )
+        voices = self._library_of(caller).voices
+        library_voice = await to_thread.run_sync(lambda: voices.get(self._resolve(caller, voice)))
         chosen = sample_at(library_voice, int(sample))
         data = await to_thread.run_sync(self._library.voices.clip, chosen)
         wav = await self._clips.preview(caller.state.caller, data, chosen.cut)
-        return await self._files.add_result(
-            f"{library_voice.slug}.wav", [wav], caller.state.owner_filter, caller.state.caller
-        )
+        name = f"{library_voice.slug}.wav"
+        return await self._files.add_result(name, [wav], caller.state.owner_filter, caller.state.caller)
 
     async def analyze_reference(
         self,

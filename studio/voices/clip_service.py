@@ -73,9 +73,4 @@ class ClipService:
 
     async def preview(self, caller: str, data: bytes, cut: Cut) -> bytes:
         """The cut as the model gets it, as a WAV file."""
-        return await self._queue.run(caller, _preview, data, cut)
-
-
-def _preview(data: bytes, cut: Cut) -> bytes:
-    """Blocking."""
-    return wav_of(sound_of(data, cut))
+        return await self._queue.run(caller, lambda: wav_of(sound_of(data, cut)))

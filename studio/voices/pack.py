@@ -12,9 +12,10 @@ import io
 import json
 import zipfile
 from dataclasses import dataclass
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError
+from pydantic_core import from_json
 
 from audio import Cut
 from audio.read import MAX_BYTES, MEDIA_TYPES, container_of
@@ -203,24 +204,19 @@ def _read_manifest(text: bytes) -> _Manifest:
     if not text or len(text) > _MAX_MANIFEST:
         raise InvalidPack("the pack has no manifest.json, or one that is too large", "file")
     try:
-        manifest = json.loads(text, parse_constant=_no_number)
-    except (ValueError, RecursionError) as error:
+        manifest = from_json(text, allow_inf_nan=False)
+    except ValueError as error:
         raise InvalidPack("the pack's manifest.json is not valid JSON", "file") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise InvalidPack(f"the pack's format is not {FORMAT}", "file")
     try:
-        fields = {
-            name: manifest[name] for name in VoiceFields.model_fields.keys() - OF_THIS_LIBRARY if name in manifest
-        }
+        names = (VoiceFields.model_fields.keys() - OF_THIS_LIBRARY) & manifest.keys()
+        fields = {name: manifest[name] for name in names}
         return _Manifest.model_validate(manifest | {"fields": VoiceFields.model_validate(fields)})
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         field = ".".join(str(step) for step in first["loc"])[:80]
         raise InvalidPack(f"the pack's manifest is wrong at {field}: {first['msg']}", "file") from error
-
-
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _entries(data: bytes) -> dict[str, bytes]:

@@ -88,9 +88,8 @@ def import_folder(library: Library, folder: Path) -> ImportedReferences:
         with open_regular(path) as file:
             return file.read(limit + 1)
 
-    return import_references(
-        library, {path.relative_to(folder.parent).as_posix(): partial(read, path) for path in paths}
-    )
+    files = {path.relative_to(folder.parent).as_posix(): partial(read, path) for path in paths}
+    return import_references(library, files)
 
 
 def import_references(library: Library, files: Files) -> ImportedReferences:

@@ -57,9 +57,7 @@ def gradio_file_routes(files: ClientFiles) -> APIRouter:
             yield from read_span(file.open(), start, stop)
 
         name = f"attachment; filename*=UTF-8''{quote(file.name, safe='')}"
-        headers = _GUARDED | {"Content-Disposition": name}
-        return range_response(
-            request, file.size, file.reference.partition("/")[0], read, "application/octet-stream", headers
-        )
+        headers, tag = _GUARDED | {"Content-Disposition": name}, file.reference.partition("/")[0]
+        return range_response(request, file.size, tag, read, "application/octet-stream", headers)
 
     return routes

@@ -84,9 +84,8 @@ class PronunciationRoutes:
         """The dictionary as CSV, which can be imported again."""
         dictionary = self._dictionary(request, voice, project)
         headers = {"Content-Disposition": 'attachment; filename="pronunciations.csv"'}
-        return Response(
-            write_dictionary(self._repository(request).show(dictionary)), media_type=CSV_TYPE, headers=headers
-        )
+        table = write_dictionary(self._repository(request).show(dictionary))
+        return Response(table, media_type=CSV_TYPE, headers=headers)
 
     async def import_entries(
         self, request: Request, voice: str | None = None, project: str | None = None, replace: bool = False

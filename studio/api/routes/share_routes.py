@@ -54,10 +54,8 @@ class NewShare(StrictBody):
 class ShareRoutes:
     def __init__(self, history: History, library: Library, settings: Settings) -> None:
         self._history, self._shares, self._settings = history, library.shares, settings
-        translations = page_phrases().translations
-        self._page, self._gone_page = (
-            translations((_PAGE / name).read_text("utf-8")) for name in ("take.html", "gone.html")
-        )
+        pages = ((_PAGE / name).read_text("utf-8") for name in ("take.html", "gone.html"))
+        self._page, self._gone_page = map(page_phrases().translations, pages)
 
     def router(self) -> APIRouter:
         routes = APIRouter(tags=["takes"])

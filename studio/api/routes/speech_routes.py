@@ -112,9 +112,8 @@ async def _captions(speech: Speech, is_streamed: bool) -> AsyncGenerator[bytes, 
             size = len(rest) - len(rest) % 3  # so that the pieces can be joined
             yield base64.b64encode(rest[:size])
             rest = rest[size:]
-    words = [
-        {"word": word, "start_time": start, "end_time": end} for word, start, end in await speech.timestamps("word")
-    ]
+    times = await speech.timestamps("word")
+    words = [{"word": word, "start_time": start, "end_time": end} for word, start, end in times]
     yield (head if is_streamed else b"") + base64.b64encode(rest) + tail + json.dumps(words).encode() + b"}\n"
 
 

@@ -239,9 +239,8 @@ class TakeRoutes:
 
     async def restore_takes(self, body: JsonBody[Ids], request: Request) -> JSONResponse:
         """Restore deleted takes: {"ids": [...]}, as returned by the deletion."""
-        return JSONResponse(
-            {"object": "list", "ids": await self._history.restore(body.ids, request.state.owner_filter)}
-        )
+        ids = await self._history.restore(body.ids, request.state.owner_filter)
+        return JSONResponse({"object": "list", "ids": ids})
 
     async def export(
         self, request: Request, query: Wanted, format: Annotated[str, LOWER_CASE] = STORED

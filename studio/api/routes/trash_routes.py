@@ -49,9 +49,8 @@ class TrashRoutes:
     ) -> JSONResponse:
         """Deleted items that can be restored, newest first: takes, voices, projects and parts; and, as a
         ``replacement``, the texts of parts before a find and replace."""
-        return JSONResponse(
-            list_page(self._trash.page(request.state.owner_filter, limit + 1, after), limit, self._json)
-        )
+        items = self._trash.page(request.state.owner_filter, limit + 1, after)
+        return JSONResponse(list_page(items, limit, self._json))
 
     def restore(self, body: JsonBody[RestoreTrashBody], request: Request) -> JSONResponse:
         """Restore items that are in the trash: {"items": [{"kind": "take", "id": "…"}]}. If one of them cannot be
@@ -73,9 +72,8 @@ class TrashRoutes:
         named = None if ids is None else [part.strip() for part in ids.split(",") if part.strip()]
         if named is not None and len(named) > MAX_ITEMS:
             raise InvalidRequest(f"ids has {len(named)}; at most {MAX_ITEMS} are allowed", "ids")
-        return JSONResponse(
-            {"object": "trash.emptied", "count": self._trash.empty(request.state.owner_filter, kind, named)}
-        )
+        count = self._trash.empty(request.state.owner_filter, kind, named)
+        return JSONResponse({"object": "trash.emptied", "count": count})
 
     def _json(self, item: TrashItem) -> dict[str, Any]:
         return {"object": "trash.item", **asdict(item), "expires": item.deleted + self._trash.seconds}

@@ -264,10 +264,8 @@ class VoiceRoutes:
         text, caller = form.text("ref_text", "transcript"), request.state.caller
 
         async def hear() -> tuple[float, Transcription]:
-            clip = (await self._judge(form, text, caller)).clip
-            transcription = await self._clips.transcriber.transcribe(
-                clip, caller, clean_language(form.text("language"))
-            )
+            clip, language = (await self._judge(form, text, caller)).clip, clean_language(form.text("language"))
+            transcription = await self._clips.transcriber.transcribe(clip, caller, language)
             return clip.seconds, transcription
 
         seconds, transcription = await until_hangup(request, hear())
@@ -295,26 +293,22 @@ class VoiceRoutes:
         their paths in it: then the response lists the voices."""
         form = await read_form(request, PACK_LIMIT, "file", MAX_FILES)
         name, replaces = form.text("name") or None, form.text("replaces") or None
-        data, uploads = form.file("file", "pack"), form.uploads.get("file", [])
+        data, uploads, library = form.file("file", "pack"), form.uploads.get("file", []), self._library_of(request)
         if len(uploads) > 1 or await self._run(self._queues.packs, request, is_reference_archive, data):
             if name or replaces:
                 field = "name" if name else "replaces"
                 raise InvalidRequest(
                     f"{field} is for voice packs; the voices of a folder have the names of its subfolders", field
                 )
-            work = partial(_import_references, self._library_of(request), uploads, data)
+            work = partial(_import_references, library, uploads, data)
             return _imported(await self._run(self._queues.packs, request, work))
-        save = self._queues.packs.run(
-            request.state.caller, import_pack, self._library_of(request), data, name, replaces
-        )
+        save = self._queues.packs.run(request.state.caller, import_pack, library, data, name, replaces)
         return voice_response(request, await until_hangup(request, self._speech.save_voice(save)))
 
     async def _judge(self, form: Form, text: str, caller: str) -> Intake:
         """The clip of a form, rated as it will be stored: without noise if requested."""
-        data = form.file("audio_sample", "file")
-        return await self._clips.suggest(
-            caller, data, text, cut_of(form), "audio_sample", form.value("denoise", bool) or False
-        )
+        data, without_noise = form.file("audio_sample", "file"), form.value("denoise", bool) or False
+        return await self._clips.suggest(caller, data, text, cut_of(form), "audio_sample", without_noise)
 
     async def _marks(self, request: Request, text: str, heard: str) -> list[dict[str, Any]]:
         return [asdict(mark) for mark in await self._run(self._queues.texts, request, compare, text, heard)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -13,7 +13,7 @@ from engine import Reference, SpeechEngine
 from studio.errors import QueueFull
 from studio.voices.clip_fetcher import ClipFetcher
 from studio.voices.references import References
-from studio.work import WorkQueue, downloads, encodings
+from studio.work import DOWNLOADS, ENCODINGS, WorkQueue
 from tests.studio.sounds import tone, wav
 
 CLIP = wav(tone(1.5))
@@ -60,8 +60,8 @@ def new_references(
     waiting: int = 8, limit: int = 256, fetcher: ClipFetcher | None = None
 ) -> tuple[References, SpeechEngine, Any]:
     encoder = Encoder()
-    queues = WorkQueue(downloads(waiting)), WorkQueue(encodings(waiting))
-    references = References(*queues, fetcher or ClipFetcher(), limit)
+    downloads, encodings = (WorkQueue(replace(kind, waiting=waiting)) for kind in (DOWNLOADS, ENCODINGS))
+    references = References(downloads, encodings, fetcher or ClipFetcher(), limit)
     return references, cast(SpeechEngine, encoder), encoder
 
 
