@@ -42,7 +42,7 @@ def studio(quick_checkpoint: Path, voices_folder: Path, tmp_path_factory: pytest
 
 
 @contextlib.contextmanager
-def _steered(voices: Path, project_rows: int | None = None, **settings: Any) -> Iterator[Steered]:
+def _steered(bundled: Path, project_rows: int | None = None, **settings: Any) -> Iterator[Steered]:
     """A studio whose engine the test controls; ``project_rows`` is passed to `ProjectWorker`."""
     engines: list[FakeEngine] = []
 
@@ -50,7 +50,7 @@ def _steered(voices: Path, project_rows: int | None = None, **settings: Any) -> 
         engines.append(FakeEngine.start(config, progress))
         return engines[0]
 
-    options = {"model": "test/model", "voices": str(voices)} | settings
+    options = {"model": "test/model", "voices": str(bundled)} | settings
     assert options.keys() <= Settings.model_fields.keys()
     with contextlib.ExitStack() as stack:
         with pytest.MonkeyPatch.context() as patch:
