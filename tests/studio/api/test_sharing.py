@@ -159,6 +159,7 @@ ELSEWHERE = {
     ("post", f"{PROJECT}/feeds"),  # needs STUDIO_SHARE_DAYS
     ("delete", f"{PROJECT}/feeds/{{token}}"),
     ("post", f"{PROJECT}/restore"),  # from the trash, which has its own tests
+    ("post", f"{PROJECT}/zip/{{receipt}}"),  # only the caller to whom the zip was sent has its receipt
     ("post", f"{VOICE}/restore"),
     *(("post", f"{ELEVEN_SPEECH}{end}") for end in ("", "/stream", "/with-timestamps", "/stream/with-timestamps")),
 }
