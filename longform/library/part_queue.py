@@ -7,7 +7,7 @@ import secrets
 import time
 from collections.abc import Collection
 
-from longform.library.project_records import ClaimedPart, is_recipe
+from longform.library.project_records import ClaimedPart
 from longform.library.proof_records import OPEN_NOTE
 from longform.library.row_mapping import AT_REST, parts_of, recipes_of, row_of, settings_of, touch, update_states
 from studio.errors import EditConflict, NotFound
@@ -95,7 +95,7 @@ class PartQueue:
                 settings = part.direction.over(settings_of(db, row))
                 recipe = settings.recipe(part.text, part.voice)
                 # The same seed would give the same take.
-                needs_new_seed = part.attempts or any(is_recipe(take.recipe, recipe) for take in part.takes)
+                needs_new_seed = part.attempts or any(take.recipe == recipe for take in part.takes)
                 seed = secrets.randbelow(2**31) if needs_new_seed else settings.seed
                 return ClaimedPart(part, row["owner"], settings, seed, lease)
         return None

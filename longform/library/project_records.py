@@ -75,13 +75,11 @@ class ProjectSettings:
     """The roles of the columns of the table from which the project was made, by their names."""
     pronunciations: tuple[Pronunciation, ...] = ()
     """The entries of its own dictionary, which is stored separately."""
-    general: tuple[Pronunciation, ...] = ()
-    """The entries of the general dictionary, which applies to all projects."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The settings without the dictionaries."""
-        settings = asdict(replace(self, pronunciations=(), general=()))
-        del settings["pronunciations"], settings["general"]
+        """The settings without the dictionary."""
+        settings = asdict(self)
+        del settings["pronunciations"]
         return settings
 
     def onto(self, current: ProjectSettings, before: ProjectSettings) -> ProjectSettings:
@@ -151,8 +149,7 @@ class Recipes:
 
     def __init__(self, settings: ProjectSettings) -> None:
         self.settings = settings
-        self._phrases, own = EntryIndex(settings.pronunciations), {entry.key for entry in settings.pronunciations}
-        self._general = EntryIndex(entry for entry in settings.general if entry.key not in own)
+        self._phrases = EntryIndex(settings.pronunciations)
         self._recipes: dict[tuple[str, str | None, Direction], str] = {}
         self.outcome: tuple[Any, Any] | None = None
         """The last outcome that was worked out with them, after what it follows from: see `outcome_of`."""
@@ -174,23 +171,8 @@ class Recipes:
             settings.speed,
         ]
         values += [] if settings.normalize is None else [settings.normalize]  # so that older takes still match
-        values += _as_values(self._phrases.in_text(text))
-        general = _as_values(self._general.in_text(text))
-        return f"{_digest(values)}:{_digest(general)[:16] if general else ''}"
-
-
-def _as_values(entries: Iterable[Pronunciation]) -> list[object]:
-    return [[entry.phrase, entry.said, entry.match_case] for entry in entries]
-
-
-def _digest(values: list[object]) -> str:
-    return hashlib.sha256(json.dumps(values).encode()).hexdigest()
-
-
-def is_recipe(recipe: str | None, wanted: str) -> bool:
-    """Whether a take's recipe is the wanted one. Those of older takes lack what follows the colon: the entries of the
-    general dictionary, which are then taken to be the same."""
-    return recipe in (wanted, wanted.partition(":")[0])
+        values += [[entry.phrase, entry.said, entry.match_case] for entry in self._phrases.in_text(text)]
+        return hashlib.sha256(json.dumps(values).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

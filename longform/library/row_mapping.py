@@ -21,13 +21,11 @@ from longform.library.project_records import (
     Project,
     ProjectSettings,
     Recipes,
-    is_recipe,
 )
 from manuscript.passages import MAX_PART_TEXT, MAX_PAUSE, MAX_TITLE
-from speechtext.errors import check_job
 from studio.errors import EditConflict, InvalidRequest, NotFound
 from studio.library.checks import Right, check_right, clean_text, readable, right_of
-from studio.library.entries import GLOBAL, DictionaryScope, Pronunciation
+from studio.library.entries import DictionaryScope, Pronunciation
 from studio.library.pronunciation_repository import entries_of, entries_of_all
 from studio.library.schema import Database, select
 from studio.library.take import Take
@@ -134,8 +132,8 @@ def _outcome(
             recipe = None
             if number in known:
                 recipe = recipes.of(new_text, changed.get("voice", voice), directed(*direction))
-            new_state = "new" if recipe is None else "done" if is_recipe(known[number], recipe) else "stale"
-            if recipe is not None and new_state == "stale":
+            new_state = "new" if recipe is None else "done" if recipe == known[number] else "stale"
+            if recipe is not None and recipe != known[number]:
                 outdated[part_id] = recipe
         new_state = None if new_state == old_state else new_state
         if new_text != text:
@@ -180,7 +178,7 @@ def _choose_matching(db: Database, recipes: str) -> None:
     """Choose the newest take of each part that has this recipe, if there is one; ``recipes``: JSON, by the parts'
     ids."""
     recipes_query = "select key as part, value as recipe from json_each(?)"
-    condition = "part_id = wanted.part and takes.recipe in (wanted.recipe, substr(wanted.recipe, 1, 64))"
+    condition = "part_id = wanted.part and takes.recipe = wanted.recipe"
     query = f"select part_id, id from ({recipes_query}) as wanted cross join takes on {condition} order by n"
     newest = dict(db.execute(query, [recipes]).fetchall())
     rows = [(take_id, part_id) for part_id, take_id in newest.items()]
@@ -233,7 +231,7 @@ def write_part(db: Database, part_id: str, values: dict[str, Any]) -> None:
 
 
 def settings_of(db: Database, row: dict[str, Any]) -> ProjectSettings:
-    return _settings(row, entries_of(db, DictionaryScope("project", row["id"])), entries_of(db, GLOBAL))
+    return _settings(row, entries_of(db, DictionaryScope("project", row["id"])))
 
 
 def recipes_of(db: Database, row: dict[str, Any], computed: Recipes | None = None) -> Recipes:
@@ -263,49 +261,33 @@ def recipes_for(
 def prepare_respelling(
     db: Database, dictionary: DictionaryScope, removed: Sequence[Pronunciation], added: Sequence[Pronunciation]
 ) -> Callable[[Database], None]:
-    """Work out which parts become stale when a project's dictionary, or the general one, loses and gets these entries:
-    seconds for the longest project. Returns what writes it, once the dictionary is changed. Raises NotFound."""
-    if dictionary.scope == "voice":  # whose entries belong to no recipe
+    """Work out which parts of a project become stale when its dictionary loses and gets these entries: seconds for the
+    longest project. Returns what writes it, once the dictionary is changed. Raises NotFound."""
+    if dictionary.scope != "project":  # which affects no project
         return lambda db: None
+    project_id = dictionary.subject
     before, after = ({(one.phrase, one.said, one.match_case): one for one in some} for some in (removed, added))
     changed = EntryIndex([(before | after)[key] for key in before.keys() ^ after.keys()])
+    settings = settings_of(db, row_of(db, project_id, None))
     gone = {entry.id for entry in removed}
-    entries = [*(entry for entry in entries_of(db, dictionary) if entry.id not in gone), *added]
+    entries = [*(entry for entry in settings.pronunciations if entry.id not in gone), *added]
     entries.sort(key=lambda entry: (entry.phrase.encode().lower(), entry.key))  # as the library returns them
-    where, values = "", list[str]()
-    if dictionary.scope == "project":
-        row_of(db, dictionary.subject, None)
-        where, values = "where project_id = ?", [dictionary.subject]
-    numbers = dict[str, list[int]]()
-    for project_id, number, text in db.execute(f"select project_id, n, text from all_parts {where}", values):
-        check_job()
-        if changed.in_text(text):
-            numbers.setdefault(project_id, []).append(number)
-    computed, among = dict[str, Recipes](), f"n {AMONG} and {AT_REST}"
-    for row in select(db, f"select * from projects where id {AMONG}", [json.dumps([*numbers])]):
-        settings, new = settings_of(db, row), tuple(entries)
-        is_own = dictionary.scope == "project"
-        settings = replace(settings, pronunciations=new) if is_own else replace(settings, general=new)
-        computed[row["id"]] = Recipes(settings)
-        outcome_of(db, computed[row["id"]], among, [json.dumps(numbers[row["id"]])], table="all_parts")
+    recipes, where = Recipes(replace(settings, pronunciations=tuple(entries))), f"project_id = ? and {AT_REST}"
+    outcome_of(db, recipes, where, [project_id], phrases=changed)
 
     def write(db: Database) -> None:
-        for row in list(select(db, f"select * from projects where id {AMONG}", [json.dumps([*numbers])])):
-            current = recipes_of(db, row, computed.get(row["id"]))
-            outcome = outcome_of(db, current, among, [json.dumps(numbers[row["id"]])], table="all_parts")
-            write_outcome(db, outcome, {})
+        current = recipes_of(db, row_of(db, project_id, None), recipes)
+        update_states(db, current, where, [project_id], changed)
 
     return write
 
 
-def _settings(
-    row: dict[str, Any], entries: Iterable[Pronunciation], general: Iterable[Pronunciation]
-) -> ProjectSettings:
+def _settings(row: dict[str, Any], entries: Iterable[Pronunciation]) -> ProjectSettings:
     names = {field.name for field in fields(ProjectSettings)}
     values: dict[str, Any] = {name: value for name, value in json.loads(row["settings"]).items() if name in names}
     if values.get("voice"):
         values["voice"] = repair_surrogates(values["voice"])
-    return ProjectSettings(**values | {"pronunciations": tuple(entries), "general": tuple(general)})
+    return ProjectSettings(**values | {"pronunciations": tuple(entries)})
 
 
 def ids_of(db: Database, project_id: str, part_ids: Sequence[str]) -> list[str]:
@@ -404,11 +386,11 @@ def projects_of(db: Database, rows: Sequence[dict[str, Any]], owner_filter: str 
     )
     ends_by_project = dict(db.execute(query, [ids]).fetchall())
     covers = dict(db.execute(f"select project_id, digest from covers where project_id {condition}", [ids]).fetchall())
-    entries, general = entries_of_all(db, "project", [row["id"] for row in rows]), entries_of(db, GLOBAL)
+    entries = entries_of_all(db, "project", [row["id"] for row in rows])
     return [
         _project(
             row,
-            _settings(row, entries.get(row["id"], ()), general),
+            _settings(row, entries.get(row["id"], ())),
             sums[row["id"]],
             ends_by_project.get(row["id"]),
             covers,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
-from longform.library.project_records import Part, Recipes
+from longform.library.project_records import Part
 from longform.part_regeneration import PartRegeneration
 from longform.project_service import ProjectService
 from longform.routes.arrangement_bodies import (
@@ -127,5 +127,4 @@ class ArrangementRoutes:
 
     def _as_json(self, request: Request, *parts: Part) -> list[dict[str, object]]:
         project = self._projects.get(parts[0].project_id, request.state.owner_filter)
-        recipes = Recipes(project.settings)
-        return [part_json(part, recipes) for part in parts]
+        return [part_json(part, project.settings) for part in parts]

@@ -17,16 +17,7 @@ from longform.credits import check_template
 from longform.expected_length import expected_seconds
 from longform.import_previews import ImportPreview
 from longform.library.chapters import Chapter
-from longform.library.project_records import (
-    Loudness,
-    Part,
-    PartChanges,
-    PartRange,
-    Project,
-    ProjectSettings,
-    Recipes,
-    is_recipe,
-)
+from longform.library.project_records import Loudness, Part, PartChanges, PartRange, Project, ProjectSettings
 from longform.library.table_updates import TableUpdate
 from longform.timeline import Placed, Timeline
 from manuscript.cast import WINDOW
@@ -445,13 +436,12 @@ def _kept_columns(part: Part, settings: ProjectSettings) -> dict[str, str]:
     return {name: cell for name, cell in cells.items() if name and cell.strip() and name not in settings.columns}
 
 
-def part_json(part: Part, recipes: Recipes) -> dict[str, Any]:
-    """``recipes``: of its project."""
+def part_json(part: Part, settings: ProjectSettings) -> dict[str, Any]:
     fields = asdict(part)
     for name in ("project_id", "takes", "sent", "cells"):
         del fields[name]
-    fields["columns"] = _kept_columns(part, recipes.settings)
-    recipe = recipes.of(part.text, part.voice, part.direction)
+    fields["columns"] = _kept_columns(part, settings)
+    recipe = part.direction.over(settings).recipe(part.text, part.voice)
     return fields | {
         "object": "project.part",
         "seconds": round(part.take.seconds, 3) if part.take else None,
@@ -466,7 +456,7 @@ def _take_json(take: Take, recipe: str) -> dict[str, Any]:
         "seed": take.seed,
         "seconds": round(take.seconds, 3),
         "finish_reason": take.finish_reason,
-        "stale": not is_recipe(take.recipe, recipe),
+        "stale": take.recipe != recipe,
         "created_at": int(take.created),
     }
 

@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse, Response
 from longform.cast_service import CastService
 from longform.document_import import DocumentImport
 from longform.import_previews import ImportPreview
-from longform.library.project_records import PartState, Project, ProjectSettings, Recipes
+from longform.library.project_records import PartState, Project, ProjectSettings
 from longform.library.project_repository import PartFilter
 from longform.project_service import ProjectService, usual_title
 from longform.routes.project_bodies import (
@@ -243,8 +243,7 @@ class ProjectRoutes:
         parts = self._projects.parts(project_id, owner_filter, offset, limit, part_filter)
         total = self._projects.count_parts(project_id, owner_filter, part_filter)
         more = offset + len(parts) < total
-        recipes = Recipes(project.settings)
-        data = [part_json(part, recipes) for part in parts]
+        data = [part_json(part, project.settings) for part in parts]
         return JSONResponse({"object": "list", "data": data, "total": total, "has_more": more})
 
     def list_part_ids(
@@ -265,7 +264,7 @@ class ProjectRoutes:
         changes = self._cast.tagged(body.changes(), body.tags)
         owner_filter = request.state.owner_filter
         part = self._service.edit_part(project_id, owner_filter, part_id, changes)
-        return JSONResponse(part_json(part, Recipes(self._projects.get(project_id, owner_filter).settings)))
+        return JSONResponse(part_json(part, self._projects.get(project_id, owner_filter).settings))
 
     async def _create(self, caller: str, source: _Source, body: ProjectBody) -> Project:
         """Create a project. Errors name the document's field in the request. Raises InvalidRequest, QueueFull."""

@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, Response
 
-from longform.library.project_records import Recipes
 from longform.library.project_repository import ProjectLibrary
 from longform.library.proof_records import Kind
 from longform.proof.part_check import VERSION
@@ -111,7 +110,7 @@ class ProofRoutes:
             request, look_up(self._library.projects.get, project_id, owner_filter, patient=True)
         )
         figures = {"tries": improved.tries, "weight_before": improved.before, "weight": improved.after}
-        part = part_json(improved.part, Recipes(project.settings))
+        part = part_json(improved.part, project.settings)
         return JSONResponse(
             {"object": "project.proof.regeneration", "replaced": improved.is_replaced, **figures, "part": part}
         )

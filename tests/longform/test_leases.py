@@ -34,7 +34,7 @@ from longform.library.table_updates import TableUpdate
 from manuscript.passages import NewCharacter
 from manuscript.table import read_csv
 from studio import ROOT
-from studio.library.entries import GLOBAL, DictionaryScope, Pronunciation
+from studio.library.entries import DictionaryScope, Pronunciation
 from studio.library.schema import select
 from studio.library.store import Store
 from studio.library.take import NewTake, Take
@@ -274,7 +274,6 @@ CHANGES: dict[str, Callable[[ProjectLibrary, Project, list[str]], object]] = {
     "pronunciation": lambda library, project, ids: library.pronunciations.add(
         DictionaryScope("project", project.id), Pronunciation("part", "pahrt")
     ),
-    "general entry": lambda library, project, ids: library.pronunciations.add(GLOBAL, Pronunciation("part", "pahrt")),
     "dictionary": lambda library, project, ids: library.pronunciations.merge(
         DictionaryScope("project", project.id), [Pronunciation("part", "pahrt")], True
     ),
@@ -314,19 +313,6 @@ def spoken(library: ProjectLibrary) -> tuple[Project, list[str]]:
         take = Take(name, 1.0, "anna", 1, "finished", part_id=claim.part.id, recipe=claim.recipe, work_s=1.0)
         library.part_queue.done(claim, NewTake(take, [b"sound"]))
     return project, library.projects.part_ids(project.id, None)
-
-
-def test_takes_of_earlier_versions_fit_any_general_dictionary(tmp_path: Path) -> None:
-    library = ProjectLibrary(tmp_path)
-    project, _ = spoken(library)
-    with library.store.writing() as db:
-        db.execute("update takes set recipe = substr(recipe, 1, 64)")  # without the general entries
-    library.pronunciations.add(GLOBAL, Pronunciation("part", "pahrt"))
-    counts = []
-    for speed in (1.1, 1.0):
-        counts.append(library.projects.get(project.id, None).parts["done"])
-        library.projects.edit(project.id, None, settings=replace(project.settings, speed=speed))
-    assert [*counts, library.projects.get(project.id, None).parts["done"]] == [3, 0, 3]
 
 
 @pytest.mark.parametrize("change", CHANGES)
