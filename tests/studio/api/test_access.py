@@ -122,7 +122,7 @@ def test_refused_and_abandoned_requests_release_their_slot(steered: Steer) -> No
         assert client.post(SPEECH, json={"input": "a"}).status_code == 200
 
 
-def test_rate_limit_refills_over_the_minute() -> None:
+def test_rate_limit_refills_over_the_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     limits = Limits(None, 2, clock=lambda: now[0])
     limits.enter("a")
@@ -135,6 +135,8 @@ def test_rate_limit_refills_over_the_minute() -> None:
     limits.enter("a")
     with pytest.raises(TooManyRequests):
         limits.enter("a")
+    monkeypatch.setattr("studio.speech.register.REMEMBERED", 2)
+    limits.enter("c")  # also while nobody can be forgotten, because all have open requests
 
 
 def test_queue_lists_own_requests_and_delete_cancels_a_waiting_one(steered: Steer) -> None:
