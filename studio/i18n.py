@@ -21,7 +21,8 @@ COOKIE = "studio_language"
 
 WORDS = ASSETS / "page" / "words"
 
-_MARKED = re.compile(rb"\{\{([\w.-]+)\}\}")
+_MARKED = re.compile(r"\{\{([\w.-]+)\}\}")
+_MARKED_IN_BYTES = re.compile(_MARKED.pattern.encode())
 
 
 def marked(key: str) -> str:
@@ -66,8 +67,8 @@ class Phrases:
         """Markup without scripts, in every language; {{language}} becomes the language's tag."""
 
         def filled(phrases: dict[str, Phrase], language: str) -> str:
-            texts, marks = phrases | {"language": language}, _MARKED.pattern.decode()
-            return re.sub(marks, lambda mark: text if isinstance(text := texts.get(mark[1]), str) else mark[0], markup)
+            texts = phrases | {"language": language}
+            return _MARKED.sub(lambda mark: text if isinstance(text := texts.get(mark[1]), str) else mark[0], markup)
 
         return {language: filled(phrases, language) for language, phrases in self.texts.items()}
 
@@ -79,7 +80,7 @@ class Phrases:
             phrase = phrases.get(match[1].decode())
             return _in_json(phrase).encode() if isinstance(phrase, str) else match[0]
 
-        return _MARKED.sub(filled, page)
+        return _MARKED_IN_BYTES.sub(filled, page)
 
 
 @cache
