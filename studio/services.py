@@ -176,7 +176,8 @@ def _library_of(settings: Settings, library_type: type[Library]) -> Library:
     Raises LibraryFull if its disk is so full that nobody could speak, SettingsError for other obstacles.
     """
     home = Path(settings.home)
-    backup = Backup(home, Path(settings.backup_dir)) if settings.backup_dir else None
+    with _explained(f"STUDIO_HOME={settings.home!r}"):
+        backup = Backup(home, Path(settings.backup_dir)) if settings.backup_dir else None
     with _explained(f"STUDIO_BACKUP_DIR={settings.backup_dir!r}"):
         if backup:
             backup.restore()  # continuing after a failure would replace the real library with an empty one

@@ -201,7 +201,11 @@ class Backup:
     def _has_content(self) -> bool:
         if not self._database.exists():
             return False
-        with contextlib.closing(sqlite3.connect(self._database)) as library:
+        try:
+            library = sqlite3.connect(self._database)
+        except sqlite3.OperationalError:  # a folder, for example; opening the library says so
+            return True
+        with contextlib.closing(library):
             for query in OWN_CONTENT:
                 try:
                     if library.execute(f"{query} limit 1").fetchone():

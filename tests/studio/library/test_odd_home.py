@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from launch.startup import create_app
+from studio.errors import SettingsError
 from studio.library import Library
 from studio.models.model_choice import read_choice
+from studio.settings import Settings
 
 
 @pytest.mark.posix
@@ -20,10 +23,21 @@ def test_pipes_in_place_of_files_do_not_block_the_start(tmp_path: Path, caplog: 
     assert library.voices.page() == [] and f"{tmp_path / 'reserve'} is not a regular file" in caplog.text
 
 
-def test_file_in_place_of_the_audio_folder_is_named(tmp_path: Path) -> None:
-    (tmp_path / "audio").write_bytes(b"")
-    with pytest.raises(OSError, match=r"folder is needed here.*move that file away: '.*audio'"):
-        Library(tmp_path)
+@pytest.mark.parametrize("backup", [False, True])
+def test_a_file_for_a_folder_or_a_folder_for_a_file_is_named(tmp_path: Path, backup: bool) -> None:
+    for name, why in (
+        ("audio", r"folder is needed here.*move that file away: '.*audio'"),
+        ("library.db", "library.db"),
+    ):
+        home = tmp_path / name
+        home.mkdir()
+        if name == "audio":
+            (home / name).write_bytes(b"")
+        else:
+            (home / name).mkdir()
+        settings = Settings(home=str(home), backup_dir=str(tmp_path / "backup") if backup else None, page=False)
+        with pytest.raises(SettingsError, match=why):
+            create_app(settings)
 
 
 @pytest.mark.posix
