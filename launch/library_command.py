@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TypeAlias, get_args
 
 from audio import Cut
+from audio.read import MAX_BYTES
+from engine import open_regular
 from longform.library.project_repository import ProjectLibrary
 from studio.errors import REFUSALS, InvalidRequest, SettingsError
 from studio.library import Library, Voice, VoiceFields
@@ -23,7 +25,7 @@ from studio.library.trash import TrashItem, TrashKind
 from studio.settings import MAX_TRASH_DAYS, Settings
 from studio.unicode_text import check_strings, text_of
 from studio.voices.intake import take_in, take_in_best
-from studio.voices.pack import export_voice, import_pack, read_pack
+from studio.voices.pack import MAX_PACK, export_voice, import_pack, read_pack
 from studio.voices.reference_folder import import_folder
 from studio.voices.resolver import voice_json
 
@@ -109,7 +111,7 @@ def _add_voice_verbs(verb: Callable[[str, Command, str], argparse.ArgumentParser
 
 
 def _add(library: Library, options: argparse.Namespace) -> None:
-    data = options.clip.read_bytes()
+    data = _read(options.clip, MAX_BYTES)
     text = options.text if options.text is not None else text_of(options.text_file)
     cut = Cut(options.start, options.end, options.gain_db)
     intake = (take_in_best if options.fix else take_in)(data, text, cut)
@@ -119,6 +121,12 @@ def _add(library: Library, options: argparse.Namespace) -> None:
         print(f"{finding.severity}: {finding.message}", file=sys.stderr)
     fields = VoiceFields(tags=tuple(options.tag), **{name: getattr(options, name) for name in ("name", *TEXTS)})
     _print(library.voices.create(fields, [intake.sample(text)]), options)
+
+
+def _read(path: Path, most: int) -> bytes:
+    """The file, or one byte more than the most, for which it is refused. Raises OSError, also for a device."""
+    with open_regular(path) as file:
+        return file.read(most + 1)
 
 
 def _list(library: Library, options: argparse.Namespace) -> None:
@@ -145,7 +153,7 @@ def _export(library: Library, options: argparse.Namespace) -> None:
 
 
 def _import(library: Library, options: argparse.Namespace) -> None:
-    data = options.file.read_bytes()
+    data = _read(options.file, MAX_PACK)
     if options.inspect:
         _print_json(read_pack(data).as_json())
         return

@@ -462,7 +462,7 @@ def _key(name: str) -> str:
 
 def _is_phrase(name: str) -> bool:
     """Whether the name is a noun with an article: "the constable", but not "the Captain", which also is a title."""
-    words = name.lower().split()
+    words = name.lower().split() or [""]
     return words[0].startswith(("l’", "l'")) or (words[0] in _PLAIN_ARTICLES and words[-1] not in ROLES)
 
 

@@ -204,7 +204,7 @@ def _decodes(data: bytes, encoding: str) -> bool:
 
 
 def decode_text(data: bytes) -> str:
-    """Decode UTF-8, or UTF-16 or Windows-1252 if detected; line ends become newlines.
+    """Decode UTF-8, or UTF-16 or Windows-1252 if detected; line ends become newlines, control characters signs.
 
     Raises InvalidDocument, with the line.
     """
@@ -223,7 +223,8 @@ def decode_text(data: bytes) -> str:
         raise InvalidDocument(f"line {line}: this contains a NUL character and is not text")
     if len(text) > MAX_TEXT:
         raise InvalidDocument(f"the document has {len(text)} characters; at most {MAX_TEXT} are allowed")
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    pages = text.replace("\r\n", "\n").replace("\r", "\n").split("\f")  # which readers may take for the ends of pages
+    return "\f".join(map(without_controls, pages))
 
 
 def _unmarked_utf_16(data: bytes) -> str:

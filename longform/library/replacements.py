@@ -69,6 +69,8 @@ class Matches:
     named: int = 0
     positions: tuple[int, ...] = ()
     """Positions of the matching parts, also by id, ascending."""
+    id: str | None = None
+    """Of the replacement, to undo it; None if nothing was changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,18 +126,19 @@ class Replacements:
                 reword, total = _edits(_texts(db, project_id), pattern, new_text)
                 outcome = outcome_of(db, recipes, "project_id = ?", [project_id], {}, reword)
                 encoded_edits = json.dumps(outcome.edits)
+            kept = None
             if outcome.edits:
-                _keep(db, project_id, len(outcome.edits), encoded_edits)
+                kept = _keep(db, project_id, len(outcome.edits), encoded_edits)
                 write_outcome(db, outcome, {})
                 touch(db, row)
-        return Matches(total, len(outcome.edits))
+        return Matches(total, len(outcome.edits), id=kept)
 
-    def undo(self, project_id: str, owner_filter: str | None) -> UndoResult:
-        """Undo the newest replacement in the parts, deleted ones too, that nobody has changed since. Raises NotFound
-        without one."""
-        condition = "project_id = ? and deleted > ?"
+    def undo(self, project_id: str, owner_filter: str | None, replacement_id: str | None = None) -> UndoResult:
+        """Undo a replacement, or the newest, in the parts, deleted ones too, that nobody has changed since. Raises
+        NotFound without one."""
+        condition = "project_id = ?1 and deleted > ?2 and (?3 is null or id = ?3)"
         query = f"select * from replaced_texts where {condition} order by deleted desc, rowid desc limit 1"
-        values, undo = [project_id, self._trash.since], None
+        values, undo = [project_id, self._trash.since, replacement_id], None
         with self._store.reading() as db:
             recipes = recipes_of(db, row_of(db, project_id, owner_filter, "edit"))
             for replacement in list(select(db, query, values)):
@@ -193,12 +196,13 @@ def _edits(texts: Iterable[tuple[str, int, str]], pattern: re.Pattern[str], new_
     return _Edits(edits), total
 
 
-def _keep(db: Database, project_id: str, count: int, edits: str) -> None:
-    """Move the earlier texts, the edits as JSON, to the trash, and delete the oldest beyond MAX_KEPT."""
+def _keep(db: Database, project_id: str, count: int, edits: str) -> str:
+    """Move the earlier texts, edits as JSON, to the trash, and delete the oldest beyond MAX_KEPT. Returns the id."""
     row = {"id": _new_id(), "project_id": project_id, "parts": edits}
     db.table("replaced_texts").insert(row | {"count": count, "deleted": now()})
     query = "select id from replaced_texts where project_id = ? order by deleted desc, rowid desc limit -1 offset ?"
     db.execute(f"delete from replaced_texts where id in ({query})", [project_id, MAX_KEPT])
+    return str(row["id"])
 
 
 def _prepared(db: Database, rows: Sequence[dict[str, Any]]) -> PutBack:

@@ -82,7 +82,7 @@ class ReplaceBody(StrictBody):
 
 def matches_json(matches: Matches, is_dry: bool) -> dict[str, Any]:
     figures = {"count": matches.count, "parts": matches.parts, "dry_run": is_dry}
-    found = {"ids": matches.named, "positions": list(matches.positions)} if is_dry else {}
+    found = {"ids": matches.named, "positions": list(matches.positions)} if is_dry else {"id": matches.id}
     return {"object": "project.replacement"} | figures | found
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 
 from longform.library.project_records import Part
@@ -118,9 +120,11 @@ class ArrangementRoutes:
         matches = action(project_id, request.state.owner_filter, body.replacement())
         return JSONResponse(matches_json(matches, body.dry_run))
 
-    def undo_replace(self, project_id: str, request: Request) -> JSONResponse:
-        """Undo the newest replacement, then the one before; parts edited since are left as they are."""
-        return JSONResponse(undo_json(self._replacements.undo(project_id, request.state.owner_filter)))
+    def undo_replace(
+        self, project_id: str, request: Request, replacement: Annotated[str | None, Query(max_length=64)] = None
+    ) -> JSONResponse:
+        """Undo a replacement by its id, or the newest, then the one before; parts edited since are left as they are."""
+        return JSONResponse(undo_json(self._replacements.undo(project_id, request.state.owner_filter, replacement)))
 
     def _listed(self, request: Request, *parts: Part) -> JSONResponse:
         return JSONResponse({"object": "list", "data": self._as_json(request, *parts)})

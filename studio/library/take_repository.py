@@ -299,4 +299,5 @@ class _Kept:
 
 
 def _unknown(take_id: str) -> NotFound:
-    return NotFound(f"there is no take {take_id[:80]!r}", "take_id")
+    why = "one that is not kept (STUDIO_KEEP_TAKES=0, or store: false) is gone once it is sent"
+    return NotFound(f"there is no take {take_id[:80]!r}; {why}", "take_id")

@@ -406,16 +406,21 @@ def test_words_are_counted_replaced_in_all_parts_and_restored(steered: Steer) ->
     assert [text for _, text, _ in texts(served, project)] == [words[0], words[1], "Mine."]
 
 
-def test_undoing_a_replacement_restores_the_texts_of_deleted_parts_too(steered: Steer) -> None:
+def test_undoing_a_replacement_restores_the_texts_of_deleted_parts_too_and_no_other_replacement(steered: Steer) -> None:
     served, _ = steered()
-    project = create_project(served, items=[{"input": text} for text in ("Ann left.", "Ann stayed.")])
-    post(served, project, "replace", find="Ann", replace="Eve")
+    words = ["Ann left.", "Ann stayed.", "Nobody came."]
+    project = create_project(served, items=[{"input": text} for text in words])
+    first = post(served, project, "replace", find="Ann", replace="Eve").json()["id"]
+    post(served, project, "replace", find="Nobody", replace="Bob")  # by somebody else
     deleted = {"ids": [parts_of(served, project)[0]["id"]]}
     post(served, project, "parts/delete", **deleted)
     undone = {"object": "project.replacement.undone", "parts": 2, "left": 0}
-    assert post(served, project, "replace/undo").json() == undone
+    assert_envelope(post(served, project, "replace/undo?replacement=repl_else"), 404, "project")
+    assert post(served, project, f"replace/undo?replacement={first}").json() == undone
+    assert [text for _, text, _ in texts(served, project)] == ["Ann stayed.", "Bob came."]
+    assert post(served, project, "replace/undo").json() == undone | {"parts": 1}
     post(served, project, "parts/restore", **deleted)
-    assert [text for _, text, _ in texts(served, project)] == ["Ann left.", "Ann stayed."]
+    assert [text for _, text, _ in texts(served, project)] == words
 
 
 def test_only_the_owner_may_arrange_a_project(tmp_path: Path) -> None:
@@ -435,7 +440,8 @@ def test_only_the_owner_may_arrange_a_project(tmp_path: Path) -> None:
         with pytest.raises(Exception, match="no project"):
             action()
     assert library.projects.parts(project.id, "me") == [part]
-    assert library.replacements.replace(project.id, "me", TextReplacement("ONE", "Two")) == Matches(1, 1)
+    matches = library.replacements.replace(project.id, "me", TextReplacement("ONE", "Two"))
+    assert matches == Matches(1, 1, id=matches.id)
     library.projects.delete(project.id, "me")
     assert library.trash.empty(None, "project") == 1
     assert library.trash.page(None) == []

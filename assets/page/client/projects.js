@@ -72,7 +72,7 @@ export const deleteParts = (id, ids) => ask(at(id, "/parts/delete"), json("POST"
 export const restoreParts = (id, ids) => ask(at(id, "/parts/restore"), json("POST", { ids }));
 /** query: find, replace, match_case, whole_words and dry_run, which only counts. */
 export const replaceWords = (id, query) => ask(at(id, "/replace"), json("POST", query));
-export const undoReplace = (id) => ask(at(id, "/replace/undo"), { method: "POST" });
+export const undoReplace = (id, replacement) => ask(at(id, `/replace/undo?replacement=${replacement}`), { method: "POST" });
 
 /** parts: "missing", "stale", "all" or a list of ids; chapter: the id of its first part, to generate only that chapter. */
 export const speakParts = (id, parts, chapter = null) => ask(at(id, "/speak"), json("POST", chapter ? { parts, chapter } : { parts }));

@@ -62,11 +62,16 @@ export class Arranging {
   async changeAll(ids, changes) {
     const before = await valuesBefore(this.id, ids, Object.keys(changes));
     await changeParts(this.id, ids, changes);
+    const after = before.some(({ values }) => "text" in values) ? await valuesBefore(this.id, ids, ["text"]) : [];
+    const texts = new Map(after.flatMap((group) => group.ids.map((id) => [id, group.values.text])));
     this.offer(phrase("project.changed.count", { count: ids.length }), async () => {
-      for (const group of before) {
-        if (!("text" in group.values)) await changeParts(this.id, group.ids, group.values);
-        else for (const id of group.ids) await changePart(this.id, id, group.values);
+      /** @type {unknown[]} */
+      const refused = [];
+      for (const { ids: alike, values } of before) {
+        if (!("text" in values)) await changeParts(this.id, alike, values);
+        else for (const id of alike) await changePart(this.id, id, { ...values, text_before: texts.get(id) }).catch((problem) => refused.push(problem)); // keep later text by somebody else
       }
+      if (refused.length) throw refused[0];
     });
   }
 
@@ -77,7 +82,7 @@ export class Arranging {
     const words = phrase("project.chapter.renamed", { title: part.chapter });
     if (before?.id !== part.id || !before.chapter) return void offerUndo(words, null, false);
     const values = valuesOf(before, before.text === part.text ? ["chapter"] : ["chapter", "text"]);
-    this.offer(words, () => changePart(this.id, part.id, values));
+    this.offer(words, () => changePart(this.id, part.id, { ...values, ...("text" in values && { text_before: part.text }) }));
   }
 
   /** Throws Refusal. */

@@ -144,18 +144,18 @@ export class FindReplace {
     if (this.part("replace").disabled) return;
     this.part("replace").disabled = true;
     await this.#attempt(async () => {
-      const { count, parts } = await replaceWords(this.id, this.#query);
+      const { count, parts, id } = await replaceWords(this.id, this.#query);
       if (this.signal.aborted) return;
       this.#positions = [];
       this.#say(parts ? "" : phrase("project.replaced.none"));
-      if (parts) offerUndo(phrase("project.replaced", figures(count, parts)), () => this.#undo(), false);
+      if (parts) offerUndo(phrase("project.replaced", figures(count, parts)), () => this.#undo(id), false);
       this.part("find").focus(); // the button is disabled now
       this.changed();
     });
   }
 
-  async #undo() {
-    const { parts, left } = await undoReplace(this.id);
+  async #undo(replacement) {
+    const { parts, left } = await undoReplace(this.id, replacement);
     if (this.signal.aborted) return;
     const kept = left ? ` ${phrase("project.unreplaced.kept", { count: left })}` : "";
     this.#say(`${phrase("project.unreplaced", { count: parts })}${kept}`);
