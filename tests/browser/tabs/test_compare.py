@@ -154,7 +154,7 @@ def test_auditions_are_played_in_a_row_and_the_winner_is_used_in_the_studio_or_k
     area(compare).get_by_role("button", name="Play in a row").click()
     for name in "AB":
         expect(cell(compare, name)).to_have_attribute("aria-current", "")
-    cell(compare, "B").get_by_role("button", name="Use B").click()
+    cell(compare, "B").get_by_role("button", name="Use in Studio: B").click()
     compare.page.wait_for_function(
         f"[window.studio.fields.values.temperature, window.studio.fields.values.seed].join() === '0.35,{seeds[1]}'"
     )
