@@ -91,7 +91,7 @@ export class PronunciationList {
   async #add() {
     await addPronunciation(this.#shelf, { phrase: this.phrase.value, said: this.said.value });
     this.form.reset();
-    this.phrase.focus();
+    if (this.form.contains(document.activeElement)) this.phrase.focus(); // and not while another entry is being edited by now
   }
 
   async #import() {

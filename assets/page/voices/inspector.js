@@ -60,8 +60,9 @@ export class Inspector extends EventTarget {
     return this.#voice?.id ?? null;
   }
 
-  /** id: the voice's id or another name of it. Throws Refusal. */
+  /** id: the voice's id or another name of it; another voice is not shown over unsaved changes. Throws Refusal. */
   async show(id) {
+    if (this.#isWritten && this.#voice && ![this.#voice.id, this.#voice.slug].includes(id)) return this.#say(phrase("inspector.unsaved"));
     this.#target = id;
     this.#say("");
     if (!(await this.#load(id))) return;
@@ -100,7 +101,7 @@ export class Inspector extends EventTarget {
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
       if (!isSame()) return this.#tell("refused", { message: `${voice.name}: ${problem.why}` });
-      if (problem.status === 404) return this.close(); // deleted elsewhere
+      if (problem.status === 404 && !this.#isWritten) return this.close(); // deleted elsewhere
       if (!problem.isOutdated) return this.#say(problem.why);
       await this.#do(async () => {
         this.#filled.clear();

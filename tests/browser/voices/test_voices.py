@@ -363,6 +363,9 @@ def test_unsaved_text_in_the_inspector_stays_until_saved(studio: Served, open_pa
     expect(inspector).to_be_visible()
     expect(words).to_have_value("My name is Anna, yes.")
     expect(description).to_have_value("Warm and slow.")
+    screen.page.locator(".card-open").filter(has=screen.page.get_by_text("Bert", exact=True)).click()
+    expect(inspector.get_by_role("heading", name="Anna", exact=True)).to_be_visible()
+    expect(description).to_have_value("Warm and slow.")
     assert asks_before_leaving(screen.page)
 
     inspector.get_by_role("button", name="Save transcript").click()
