@@ -110,18 +110,25 @@ class AudioFiles:
 
     def read(self, digest: str) -> bytes:
         """The bytes of a digest. Raises DamagedAudio when they are missing or have been changed."""
-        return self.checked(digest).read_bytes()
+        data = self._existing(digest).read_bytes()  # once, so that what was checked is what is returned
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise _changed(digest)
+        return data
 
     def checked(self, digest: str, size: int | None = None) -> Path:
         """The path of an existing file with this content or, if it is given, of ``size`` bytes, which takes no reading.
 
         Blocking. Raises DamagedAudio.
         """
+        path = self._existing(digest)
+        if is_damaged(path) if size is None else path.stat().st_size != size:
+            raise _changed(digest)
+        return path
+
+    def _existing(self, digest: str) -> Path:
         path = self.path(digest)
         if not path.is_file():  # a backup's folder may hold anything, and reading a pipe would never end
             raise DamagedAudio(f"the audio file {digest[:12]}… is missing from the library")
-        if is_damaged(path) if size is None else path.stat().st_size != size:
-            raise DamagedAudio(f"the audio file {digest[:12]}… in the library is damaged: its content has changed")
         return path
 
     def remove(self, digest: str) -> None:
@@ -160,6 +167,10 @@ class AudioFiles:
         for path in self._folder.glob("[0-9a-f][0-9a-f]/*"):
             if _OWN.fullmatch(path.name) and path.is_file():
                 yield path.name, path
+
+
+def _changed(digest: str) -> DamagedAudio:
+    return DamagedAudio(f"the audio file {digest[:12]}… in the library is damaged: its content has changed")
 
 
 def is_damaged(path: Path) -> bool:

@@ -66,7 +66,7 @@ class CastPanel {
     }
   }
 
-  /** Read the cast again, which somebody else may have changed; a failure is told by the project. */
+  /** Reload the cast, as somebody else may have changed it; the project reports a failure. */
   async #refresh() {
     try {
       await this.#look();

@@ -46,8 +46,8 @@ export function keepFocus() {
 }
 
 /**
- * The control of the same name, else the nearest one before or after it, in the smallest ancestor that has one. A field that was
- * being typed in has none: what is typed on would go there, or press it.
+ * The control of the same name, else the nearest one before or after it, in the smallest ancestor that has one. A text field
+ * that disappears while somebody types has none: the next keys would go into another field or press a button.
  */
 function heir({ control, holders, order }, orNearest, isTyping) {
   if (isTyping && isTypedInto(control)) return orNearest ? document.querySelector("#areas [aria-current]") : null;

@@ -90,7 +90,7 @@ export class PartList extends EventTarget {
     }
   }
 
-  /** Show a part that is gone, for its unsaved text, unless it is shown. @param {string} id @param {number} position where it was */
+  /** Show a deleted part because it has unsaved text. @param {string} id @param {number} position where it was */
   showGone(id, position) {
     const row = this.row(id) ?? this.#newRow({ ...GONE, id, position });
     row.isGone = true;
