@@ -11,6 +11,7 @@ from collections.abc import Generator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from email.utils import formatdate
+from functools import cache
 from pathlib import Path
 
 import jinja2
@@ -213,7 +214,12 @@ def write_rss(feed: Feed, address: str) -> str:
         file, seconds = episode.path.stat(), episode.seconds
         made = max(made + 1, file.st_mtime)  # apps sort by this date, so no two are the same
         episodes.append((episode, file.st_size, formatdate(made, usegmt=True), round(seconds)))
+    return _template().render(book=feed.tags, cover=cover_name(feed.tags.cover), address=address, episodes=episodes)
+
+
+@cache
+def _template() -> jinja2.Template:
+    """Compiled once, as every podcast app asks for the feed again and again."""
     environment = jinja2.Environment(trim_blocks=True, keep_trailing_newline=True)  # noqa: S701  (the filter escapes)
     environment.filters["xml"] = xml
-    template = environment.from_string((ASSETS / "protocols" / "podcast.xml").read_text("utf-8"))
-    return template.render(book=feed.tags, cover=cover_name(feed.tags.cover), address=address, episodes=episodes)
+    return environment.from_string((ASSETS / "protocols" / "podcast.xml").read_text("utf-8"))
