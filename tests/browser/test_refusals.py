@@ -206,7 +206,9 @@ def test_changes_of_another_tab_are_shown(studio: Stopping, open_page: Open) -> 
     expect(voices).not_to_contain_text("Someone else")
     description.fill("low")
     screen.page.request.delete(f"{studio.served.url}/v1/voices/bert")
-    voices.locator("[data-part=save]").dispatch_event(
-        "click"
-    )  # may be hidden: the list is still being read after the last save
+    # The button may be hidden: the list is still being read after the last save.
+    voices.locator("[data-part=save]").dispatch_event("click")
+    expect(voices.locator("[data-part=inspector-said]")).to_contain_text("Someone deleted this voice")
+    expect(description).to_have_value("low")
+    voices.locator("#inspector [data-part=close]").click()
     expect(description).to_be_hidden()

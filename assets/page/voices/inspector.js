@@ -102,6 +102,7 @@ export class Inspector extends EventTarget {
       if (!(problem instanceof Refusal)) throw problem;
       if (!isSame()) return this.#tell("refused", { message: `${voice.name}: ${problem.why}` });
       if (problem.status === 404 && !this.#isWritten) return this.close(); // deleted elsewhere
+      if (problem.code === "voice_not_found") return this.#say(phrase("inspector.deleted"));
       if (!problem.isOutdated) return this.#say(problem.why);
       await this.#do(async () => {
         this.#filled.clear();
