@@ -9,13 +9,10 @@ import { BIN, PLAY } from "../lib/icons.js";
 import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
-import { askBeforeLeaving } from "../lib/typing.js";
+import { askBeforeLeaving, isWritten } from "../lib/typing.js";
 
 const MOST_SHOWN = 100;
 const MANY = 12; // entries from which on there is a search field
-
-/** Whether one of these fields has text that is not saved. @param {Iterable<Element>} fields */
-const isWritten = (fields) => [...fields].some((field) => field instanceof HTMLInputElement && field.value !== field.defaultValue);
 
 export class PronunciationList {
   #entries = [];
