@@ -19,7 +19,7 @@ const ANY = "mac_roman"; // in which every byte is a letter: a text whose encodi
 const MOST_NAMES = 24;
 const ABOUT = ["title", "author", "language"];
 
-/** Fires "read" once a document is shown, "left" when the preview is closed, and "imported" with {id}. */
+/** Fires "read" once a document is shown, "left" when the preview is closed, and "imported" with {id, source}. */
 export class ImportPreview extends EventTarget {
   #reads = new Latest();
   /** @type {File | string | null} */
@@ -282,8 +282,9 @@ export class ImportPreview extends EventTarget {
     const { id } = await this.#withPreview((preview) => createProject({ ...body, preview }));
     await this.people.takeAlong(id);
     this.say("");
+    const source = this.#source;
     this.leave();
-    this.dispatchEvent(new CustomEvent("imported", { detail: { id } }));
+    this.dispatchEvent(new CustomEvent("imported", { detail: { id, source } }));
   }
 
   /** Send the document again if its preview in the studio has expired. Throws Refusal. */

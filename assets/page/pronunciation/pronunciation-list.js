@@ -55,10 +55,10 @@ export class PronunciationList {
 
   /** @param {import("../client/pronunciations.js").Shelf} shelf */
   open(shelf) {
+    if (JSON.stringify(shelf) !== JSON.stringify(this.#shelf)) this.#entries = []; // else its rows may have text that could not be saved
     this.#shelf = shelf;
     this.search.value = "";
     this.saved.href = exportedPronunciations(shelf);
-    this.#entries = [];
     this.#show();
     return this.#do(async () => {});
   }

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import FilePayload, expect
 
-from tests.browser.projects.test_longform import area_of, import_it
+from tests.browser.projects.test_longform import area_of, import_file, import_it, table
 from tests.browser.screen import Held, Screen, asks_before_leaving, go
 from tests.browser.test_looks import serious_violations
 from tests.studio.documents import epub, page
@@ -69,6 +69,11 @@ def test_pasted_text_and_its_preview_are_restored(studio: Served, open_page: Ope
     screen.page.reload()
     expect(text).to_be_hidden()
     expect(text).to_have_value("")
+    area.get_by_text("Or paste a text").click()
+    text.fill("Not imported yet.")
+    import_file(area, table("text\nOne.\n"))
+    area.get_by_role("button", name="All projects").click()
+    expect(text).to_have_value("Not imported yet.")
 
 
 def test_book_is_imported_by_chapters_lists_omissions_and_includes_notes_on_request(

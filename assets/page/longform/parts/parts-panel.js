@@ -117,7 +117,10 @@ export class PartsPanel {
   }
 
   async #rename({ chapter, title }) {
-    await this.arranging.rename(chapter, title);
+    await this.arranging.rename(chapter, title).catch((problem) => {
+      this.chapters.write(chapter.id, title);
+      throw problem;
+    });
     this.#forgetMap();
   }
 
