@@ -131,13 +131,14 @@ class History:
         return take, path
 
     def _file(self, take: Take) -> Path | None:
-        """The audio file of a take, None without one. Blocking. Raises DamagedAudio for one of another size."""
-        path = self._library.files.path(take.audio) if take.audio else None
-        if path is None or not path.exists():
+        """The audio file of a take, None without one. Blocking. Raises DamagedAudio as `AudioFiles.checked` does."""
+        if not take.audio or not self._library.files.path(take.audio).exists():
             return None
-        if path.stat().st_size != take.size:
-            raise DamagedAudio(f"the audio of the take {take.id} is damaged: generate it again, or restore a backup")
-        return path
+        try:
+            return self._library.files.checked(take.audio, take.size)
+        except DamagedAudio as error:
+            remedy = "generate it again, or restore a backup"
+            raise DamagedAudio(f"the audio of the take {take.id} is damaged: {remedy}") from error
 
     async def sounds(self, filters: TakeFilter, limit: int) -> list[tuple[Take, Path]]:
         """The newest takes that have audio, with its file. Raises DamagedAudio."""
