@@ -244,7 +244,7 @@ def _init_ray(address: str, **options: Any) -> None:
 
 
 def _make_folder(cleanup: contextlib.ExitStack) -> str:
-    """A folder with a short path for Ray's logs and sockets; those of killed studios are deleted. Raises ConfigError."""
+    """A folder with a short path for Ray's logs and sockets; deletes those of killed studios. Raises ConfigError."""
     if sys.platform == "win32":
         raise NotImplementedError("a fleet needs Linux")
     parents = [parent for parent in (tempfile.gettempdir(), *FOLDERS) if len(os.fsencode(parent)) <= LONGEST_FOLDER]
