@@ -467,8 +467,7 @@ async def in_threads(pieces: Generator[Piece, None, None]) -> AsyncGenerator[Pie
 
 
 async def read(function: Callable[..., Result], *values: Any) -> Result:
-    """Call a blocking function that looks something up, for a request in the queue of lookups. Raises QueueFull,
-    TooManyRequests."""
+    """Call a blocking function that looks something up, in a queue. Raises QueueFull, TooManyRequests."""
     if (place := PLACE.get()) is None:
         return await to_thread.run_sync(function, *values)
     return await place[0].lookups.run(place[1], function, *values)

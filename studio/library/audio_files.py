@@ -119,10 +119,9 @@ class AudioFiles:
         return data
 
     def checked(self, digest: str, size: int | None = None) -> Path:
-        """The path of an existing file with this content or, if it is given, of ``size`` bytes, which takes no reading
-        unless the file was found to be damaged before.
+        """The path of an existing file with this content. Blocking. Raises DamagedAudio.
 
-        Blocking. Raises DamagedAudio.
+        ``size``: its bytes; then it is read only if it was damaged when it was last read.
         """
         path = self._existing(digest)
         if path.stat().st_size != size if size is not None and path not in _FOUND_DAMAGED else is_damaged(path):

@@ -266,13 +266,12 @@ class Trash:
 
 def _newest(kind: TrashKind, kept: Trashed) -> str:
     """A query of the items of one kind that a page may have. It follows an index, where there may be many."""
-    whose = "(:owner_filter is null or owner = :owner_filter or sharing = 'edit')"
     some = f" and place in ({kept.newest})" if kept.newest else ""
     return (
         f"with items (id, title, owner, sharing, deleted, parts, project_id, place) as ({kept.listed})"
         f" select '{kind}', id, title, deleted, parts, project_id from items"
-        f" where deleted > :since and (deleted, id) < (:last, :after) and {whose}{some}"
-        " order by deleted desc, id desc limit :limit"
+        " where (:owner_filter is null or owner = :owner_filter or sharing = 'edit')"
+        f" and deleted > :since and (deleted, id) < (:last, :after){some} order by deleted desc, id desc limit :limit"
     )
 
 

@@ -98,10 +98,9 @@ class HubDownload:
 
     def begin(self) -> None:
         """Begin the download unless it is already running, or once the files of a cancelled one are removed."""
-        if self.status.is_running:
-            self._is_next = self._is_cancelled
-        else:
-            self._is_cancelled = self._is_next = False
+        self._is_next = self.status.is_running and self._is_cancelled
+        if not self.status.is_running:
+            self._is_cancelled = False
             self._begin(self._run())
 
     async def wait(self) -> None:
