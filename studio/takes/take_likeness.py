@@ -71,8 +71,8 @@ class TakeLikeness:
         """
         self._check()
         intake = await self._clips.suggest(caller, data, "", cut, param)
-        compare = partial(self._compare, take, path, caller, intake.spans, lambda: intake.advice.findings)
-        return await self._queue.run(caller, compare)
+        given = take, path, caller, intake.spans, lambda: intake.advice.findings
+        return await self._queue.run(caller, self._compare, *given)
 
     def _check(self) -> None:
         if not self._library_prints.prints.is_there:
