@@ -180,6 +180,7 @@ class Voices:
     ) -> Voice:
         """Change the fields that are set; the voice's samples and revision stay. Only its owner may share it.
 
+        The slug stays when the name changes: projects, default voices and other programs name the voice by it.
         A viewer's favourites are its own: with a right to read, and without changing the voice for others.
         ``event`` and ``source`` are as in `create`.
         Raises NotFound, InvalidRequest, NameTaken, and EditConflict if ``version`` is given and no longer current.
@@ -194,7 +195,7 @@ class Voices:
                 return voices_of(db, [row], self._viewer)[0]
             changed = row | columns_of(changes, only_set=True)
             if changed["folded"] != row["folded"]:
-                self._claim(db, changed)
+                self._claim(db, changed, keep_slug=True)
             if slug := changes.slug:
                 if _is_taken(db, slug, row["id"]):
                     raise NameTaken(f"another voice already has the API name {slug!r}; choose another", "slug")
