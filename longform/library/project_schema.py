@@ -132,6 +132,12 @@ def m049_index_of_each_reference(db: Database) -> None:
         db.execute(f"drop index {index}")
 
 
+@MIGRATIONS()
+def m053_trash_of_projects(db: Database) -> None:
+    """An index of the deleted parts of each project in the order of the trash."""
+    db.execute("create index parts_in_trash on all_parts (project_id, deleted, id) where deleted is not null")
+
+
 def _empty_bins(db: Database, project_id: str, bins: list[dict[str, Any]]) -> None:
     """Return deleted parts, the last deleted first, to the places after the parts that they followed."""
     if not db.execute("select 1 from projects where id = ?", [project_id]).fetchone():  # it was being removed for good

@@ -115,6 +115,13 @@ def m051_replaced_entries(db: Database) -> None:
     db.execute(f"create table replaced_entries ({columns})")
 
 
+@MIGRATIONS()
+def m052_takes_in_trash(db: Database) -> None:
+    """Deleted takes in the order of the trash, with their owner, so that the takes of others are not read."""
+    db.execute("drop index takes_deleted")
+    db.execute("create index takes_deleted on takes (deleted, id, caller) where deleted is not null")
+
+
 TABLES = """
 -- The consents to the use of voices. owner: blank until a key adopts the consent.
 create table consents (
