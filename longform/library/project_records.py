@@ -279,6 +279,16 @@ class PartChanges:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplacedValues:
+    """What a change replaced in parts, to undo it: fields by their columns."""
+
+    ids: tuple[str, ...]
+    before: dict[str, Any]
+    after: dict[str, Any]
+    """Parts with other values have been changed since."""
+
+
+@dataclass(frozen=True, slots=True)
 class PartRange:
     """All parts from one to another, by their ids."""
 
