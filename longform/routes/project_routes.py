@@ -43,7 +43,7 @@ from studio.api.openapi import reads, reads_form, sends
 from studio.api.queued import change, look_up, project_router
 from studio.api.sending import until_hangup
 from studio.api.upload import read_form
-from studio.errors import REFUSALS, EditConflict, InvalidRequest, NotFound, TooCostly
+from studio.errors import REFUSALS, InvalidRequest, NotFound, TooCostly
 
 FORM_LIMIT = MAX_FILE + 256 * 1024
 COVER_FORM_LIMIT = MAX_COVER + 64 * 1024
@@ -169,8 +169,6 @@ class ProjectRoutes:
         if body.parts or body.characters:
             count, more_left = self._cast.undo(project_id, owner_filter, *body.cast_changes())
             undone, left = undone + count, [*left, *more_left]
-        if left and not undone:
-            raise EditConflict("this has been changed again since", "replaced")
         return JSONResponse({"object": "project.undone", "undone": undone, "left": left})
 
     def delete_project(self, project_id: str, request: Request) -> JSONResponse:

@@ -259,12 +259,12 @@ def test_undo_puts_back_only_what_nobody_has_changed_since(steered: Steer) -> No
 
         def undo(answer: httpx.Response) -> Any:
             undone = client.post(f"{at}/undo", json=answer.json()["replaced"]).json()
-            return undone if "error" in undone else (undone["undone"], undone["left"])
+            return undone["undone"], undone["left"]
 
         mine = client.patch(at, json={"title": "My book", "author": "Anne", "speed": 1.2, "language": "en"})
         client.patch(at, json={"author": "Eve", "year": 1900})  # by somebody else
         assert undo(mine) == (2, ["author"])
-        assert undo(mine)["error"]["code"] == "changed"
+        assert undo(mine) == (0, ["author", "speed", "title"])
         now = client.get(at).json()
         assert (now["title"], now["settings"]["speed"], now["parts"]["done"]) == ("Book", 1.0, 2)
         assert (now["settings"]["author"], now["settings"]["year"]) == ("Eve", 1900)
@@ -274,9 +274,14 @@ def test_undo_puts_back_only_what_nobody_has_changed_since(steered: Steer) -> No
         assert undo(renamed) == (1, [])
         now = parts_of(served, project)[0]
         assert (now["chapter"], now["text"], now["pause"], now["state"]) == ("One", "One.", 2, "done")
+        titled = create_project(served, input="Untitled.")
+        [first] = parts_of(served, titled)
+        named = change(served, titled, first, chapter="A title").json()["replaced"]
+        assert client.post(f"{PROJECTS}/{titled['id']}/undo", json=named).json()["undone"] == 1
+        assert parts_of(served, titled)[0]["chapter"] == ""
         voiced = change(served, project, part, voice="bert", pause=3)
         change(served, project, part, voice="anna")
-        assert undo(voiced)["error"]["code"] == "changed"
+        assert undo(voiced) == (0, [part["id"]])
         change(served, project, part, voice="", pause=-1)
 
         post_verb(served, project, "speak", parts=[part["id"]])
@@ -285,7 +290,11 @@ def test_undo_puts_back_only_what_nobody_has_changed_since(steered: Steer) -> No
         chosen = change(served, project, part, take=part["chosen"])
         assert undo(chosen) == (1, []) and parts_of(served, project)[0]["chosen"] == newer != part["chosen"]
         stolen = {"ids": [part["id"]], "before": {"chosen": other["chosen"]}, "after": {"chosen": newer}}
-        assert_envelope(client.post(f"{at}/undo", json={"parts": [stolen]}), 412, "replaced")
+        assert client.post(f"{at}/undo", json={"parts": [stolen]}).json()["left"] == [part["id"]]
+        elsewhere = post(served, project, f"parts/{part['id']}/move", position=1, position_before=1)
+        assert_envelope(elsewhere, 412, "position_before")
+        deleted = post(served, project, "parts/delete", ids=[part["id"]], text_before="Another.")
+        assert_envelope(deleted, 412, "text")
         stolen |= {"before": {"chosen": part["chosen"], "text": None}}
         assert_envelope(client.post(f"{at}/undo", json={"parts": [stolen]}), 400, "parts")
 
