@@ -400,8 +400,9 @@ def _prepared(db: Database, rows: Sequence[dict[str, Any]]) -> PutBack:
 
 
 def _put_back(db: Database, rows: Sequence[dict[str, Any]], computed: Mapping[str, Recipes] | None = None) -> None:
-    """Restore characters with those of their lines that still are the successor's, who loses what it got from them and
-    nobody has changed since; ``computed``: their lines' recipes. Raises InvalidRequest."""
+    """Restore characters with those of their lines that still are the successor's, unless somebody has decided so
+    since; the successor loses what it got from them and nobody has changed. ``computed``: their lines' recipes. Raises
+    InvalidRequest."""
     for deleted in rows:
         row = row_to_restore_to(db, deleted["project_id"])
         existing = _rows(db, row["id"])
@@ -414,8 +415,8 @@ def _put_back(db: Database, rows: Sequence[dict[str, Any]], computed: Mapping[st
             _take_names_back(db, successor, record)
         if successor is not None and successor["deleted"] is not None:  # the narrator has its lines, too
             successor = None
-        query = "select id from all_parts where character is ? and id in (select value from json_each(?))"
-        values = [successor["id"] if successor else None, deleted["lines"] or "[]"]
+        query = f"select id from all_parts where character is ? and {THESE} and confirmed <= ?"
+        values = [successor["id"] if successor else None, deleted["lines"] or "[]", deleted["deleted"] * 1e6]
         ids = json.dumps([part_id for [part_id] in db.execute(query, values).fetchall()])
         old_voice = successor["voice"] if successor else None
         recipes = (computed or {}).get(deleted["id"])

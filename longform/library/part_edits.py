@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -32,6 +31,7 @@ from longform.library.row_mapping import (
 from studio.errors import EditConflict, NotFound
 from studio.library.schema import Database, select
 from studio.library.store import Store
+from studio.library.trash import now
 
 _NUMBERED = f"project_id = ? and n {AMONG}"
 """Parts by a JSON list of the numbers of their rows."""
@@ -157,8 +157,9 @@ def _reworded(changes: PartChanges) -> Reword | None:
 
 
 def _decided() -> int:
-    """The time in microseconds, by which one decision differs from another that says the same."""
-    return time.time_ns() // 1000
+    """What a confirmed part has in its column: the time in microseconds, by which a decision differs from another one
+    that says the same."""
+    return int(now() * 1e6)
 
 
 def _rows(db: Database, project_id: str, part_ids: Sequence[str], names: str = "*") -> list[dict[str, Any]]:

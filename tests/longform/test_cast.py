@@ -92,6 +92,14 @@ def test_merged_characters_share_their_lines_until_the_merge_is_undone(steered: 
         assert client.post("/v1/trash/restore", json=body).status_code == 404
     assert voices_and_states(served, project) == before and cast_of(served, project)["Eleanor"]["aliases"] == []
     with served.client() as client:
+        client.post(f"{at}/cast/{thornton}/merge", json={"into": eleanor})
+        angry = next(part["id"] for part in parts_of(served, project) if part["text"] == "“Is she angry?”")
+        client.patch(f"{at}/parts", json={"ids": [angry], "confirmed": True})
+        assert client.post("/v1/trash/restore", json=body).status_code == 200
+        lines = {name: one["lines"] for name, one in cast_of(served, project).items()}
+        assert (lines["Eleanor"], lines["Mr Thornton"]) == (5, 1), "what a person has decided since stays"
+        client.patch(f"{at}/parts", json={"ids": [angry], "character": thornton, "confirmed": False})
+    with served.client() as client:
         assert client.delete(f"{at}/cast/{eleanor}").json()["deleted"] is True
         assert voices_and_states(served, project)["“Very.”"] == (None, "new")
         added = client.post(f"{at}/cast", json={"name": "Eleanor"})
