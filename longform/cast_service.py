@@ -17,7 +17,7 @@ from longform.chat_endpoint import (
     messages,
     scene_of,
 )
-from longform.library.cast_repository import CastMember, CharacterChanges, SpokenLine
+from longform.library.cast_repository import CastMember, CharacterChanges, Speaker, SpokenLine
 from longform.library.project_records import Part, PartChanges, PartRange, ReplacedValues
 from longform.library.project_repository import PartFilter, ProjectLibrary
 from longform.voice_proposals import ProjectVoices, proposed_voices, roles_of
@@ -50,27 +50,6 @@ class LineInContext:
     after: str
     people: tuple[str, ...]
     """The ids of the characters who speak nearby, those with the most lines first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Follower:
-    """A line that was decided again after the decision about another one."""
-
-    part: str
-    character: str | None
-    confidence: float
-
-
-@dataclass(frozen=True, slots=True)
-class Directed:
-    """What a change of many parts did."""
-
-    count: int
-    replaced: list[ReplacedValues]
-    followers: Sequence[Follower] = ()
-    """The other lines that follow from the decision about one line."""
-    followed: Sequence[ReplacedValues] = ()
-    """What they replaced."""
 
 
 class CastService:
@@ -235,20 +214,20 @@ class CastService:
         parts: Sequence[str] | PartRange,
         changes: PartChanges,
         tags: Sequence[str] | None,
-    ) -> Directed:
-        """Change many parts at once. ``tags``: of each sentence; None: unchanged.
+    ) -> tuple[int, list[ReplacedValues], list[ReplacedValues]]:
+        """Change many parts at once; returns their number, what was replaced, and what was in the other lines that
+        follow from the decision about one line. ``tags``: of each sentence; None: unchanged.
 
         Raises NotFound, InvalidRequest, UnknownVoice.
         """
         self._voices.check(project_id, owner_filter, changes.voice)
-        edits = self._library.part_edits
-        directed = Directed(*edits.edit_parts(project_id, owner_filter, parts, self.tagged(changes, tags)))
+        edit = self._library.part_edits.edit_parts
+        count, replaced = edit(project_id, owner_filter, parts, self.tagged(changes, tags))
         is_decision = changes.confirmed is not False and (changes.confirmed or changes.character is not None)
         if not is_decision or isinstance(parts, PartRange) or len(parts) != 1:
-            return directed
+            return count, replaced, []
         followers = self._followers(project_id, owner_filter, parts[0])
-        speakers = {one.part: (one.character, one.confidence) for one in followers}
-        return replace(directed, followers=followers, followed=self._cast.follow(project_id, owner_filter, speakers))
+        return count, replaced, self._cast.follow(project_id, owner_filter, followers)
 
     def undo(
         self,
@@ -272,11 +251,12 @@ class CastService:
         revoiced = self._cast.recast(project_id, owner_filter, earlier, later) if voices else {}
         return count + len(revoiced), [*left, *(one for one in voices if one not in revoiced)]
 
-    def _followers(self, project_id: str, owner_filter: str | None, part_id: str) -> list[Follower]:
+    def _followers(self, project_id: str, owner_filter: str | None, part_id: str) -> dict[str, Speaker]:
+        """The lines that are decided again after the decision about this one, by their ids."""
         projects = self._library.projects
         [decided] = projects.parts(project_id, owner_filter, filters=PartFilter(ids=[part_id]), only_chosen=True)
         if decided.confidence is None:
-            return []
+            return {}
         first = max(0, decided.position - WINDOW)
         parts = projects.parts(project_id, owner_filter, first, decided.position - first + WINDOW + 1, only_chosen=True)
         members = [member for member in self._cast.members(project_id, owner_filter) if member.id]
@@ -292,11 +272,8 @@ class CastService:
         confirmed = {number for number, part in enumerate(parts) if part.confirmed}
         ids = {"": None, **{each.name: each.id for each in cast}}
         changes = decide_again(passages, cast, confirmed, decided.position - first)
-        return [
-            Follower(part.id, ids[speaker], confidence)
-            for part, (speaker, confidence) in ((parts[number], change) for number, change in changes.items())
-            if speaker in ids
-        ]
+        found = ((parts[number].id, *change) for number, change in changes.items())
+        return {part: (ids[speaker], confidence) for part, speaker, confidence in found if speaker in ids}
 
     def tagged(self, changes: PartChanges, tags: Iterable[str] | None) -> PartChanges:
         """The changes, with these tags added. Raises InvalidRequest for a tag that the model does not know."""

@@ -215,7 +215,7 @@ class Cast:
             _settle(db, row, among, ids, recipes)
             touch(db, row)
             after = _following(db, ids)
-            return [ReplacedValues((id,), before[id], after[id]) for id in before if before[id] != after[id]]
+            return [ReplacedValues((one,), before[one], after[one]) for one in before if before[one] != after[one]]
 
     def add(self, project_id: str, owner_filter: str | None, character: NewCharacter) -> CastMember:
         """Add a character without lines. Raises NotFound, InvalidRequest."""

@@ -10,7 +10,15 @@ from typing import Any
 
 from longform.library.cast_repository import voice_of_character
 from longform.library.part_order import AMONG, THESE, rename_chapter
-from longform.library.project_records import DIRECTED, Part, PartChanges, PartRange, Recipes, ReplacedValues
+from longform.library.project_records import (
+    DIRECTED,
+    Part,
+    PartChanges,
+    PartRange,
+    Recipes,
+    ReplacedValues,
+    replaced_values,
+)
 from longform.library.row_mapping import (
     AT_REST,
     Reword,
@@ -26,14 +34,14 @@ from longform.library.row_mapping import (
     touch,
     update_states,
     write_outcome,
-    write_part,
 )
 from studio.errors import EditConflict, NotFound
 from studio.library.schema import Database, select
 from studio.library.store import Store
 from studio.library.trash import now
 
-_NUMBERED = f"project_id = ? and n {AMONG}"
+_AMONG = f"n {AMONG}"
+_NUMBERED = f"project_id = ? and {_AMONG}"
 """Parts by a JSON list of the numbers of their rows."""
 
 
@@ -50,7 +58,7 @@ class PartEdits:
         InvalidRequest, EditConflict."""
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
-            part, [before] = part_of(db, project_id, part_id), _rows(db, project_id, [part_id])
+            part = part_of(db, project_id, part_id)
             values: dict[str, Any] = {}
             if changes.chapter is not None:
                 values["chapter"] = clean_chapter(part, changes.chapter)
@@ -66,26 +74,19 @@ class PartEdits:
             if changes.take is not None and changes.take not in {take.id for take in part.takes}:
                 raise NotFound(f"this part has no take {changes.take[:80]!r}", "take")
             values |= {} if changes.take is None else {"chosen": changes.take}
-            if values:
-                write_part(db, part_id, values)
-            columns = _columns(db, row, changes, _decided())
-            _change(db, row, [project_id, json.dumps([before["n"]])], changes, columns, _reworded(changes))
-            [after] = _rows(db, project_id, [part_id])
-            names = {*values, *columns, "text"}
-            different = sorted(name for name in names if before[name] != after[name])
-            old, new = ({name: one[name] for name in different} for one in (before, after))
-            return part_of(db, project_id, part_id), [ReplacedValues((part_id,), old, new)] if different else []
+            columns, where = _columns(db, row, changes, _decided()), _selected(db, project_id, [part_id])
+            replaced = _change(db, row, where, values, columns, changes.reword and _Reword(changes.reword))
+            return part_of(db, project_id, part_id), replaced
 
     def edit_parts(
         self, project_id: str, owner_filter: str | None, selection: Sequence[str] | PartRange, changes: PartChanges
     ) -> tuple[int, list[ReplacedValues]]:
         """Change all these parts, or none; returns their number, and what was replaced. Raises NotFound,
         InvalidRequest."""
-        reword, decided = _reworded(changes), _decided()
+        reword, decided = changes.reword and _Reword(changes.reword), _decided()
         with self._store.reading() as db:  # a second of work for the longest project, done without the write lock
             row = row_of(db, project_id, owner_filter, "edit")
-            numbers = _selected(db, project_id, selection)
-            where = [project_id, json.dumps(numbers)]
+            where = _selected(db, project_id, selection)
             recipes = recipes_of(db, row)
             columns = _columns(db, row, changes, decided)
             if _is_spoken_otherwise(columns, reword):
@@ -93,11 +94,11 @@ class PartEdits:
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
             columns = _columns(db, row, changes, decided)
-            old = db.execute(f"select {', '.join(('id', *columns))} from parts where {_NUMBERED}", where).fetchall()
-            if len(old) < len(numbers):  # some were deleted meanwhile
+            count = "select count(*), json_array_length(?2) from parts where project_id = ?1 and n"
+            existing, selected = db.execute(f"{count} in (select value from json_each(?2))", where).fetchone()
+            if existing < selected:  # some were deleted meanwhile
                 _selected(db, project_id, selection)
-            edits = _change(db, row, where, changes, columns, reword, recipes)
-            return len(old), _replaced(old, columns, edits)
+            return existing, _change(db, row, where, {}, columns, reword, recipes)
 
     def undo(
         self,
@@ -152,23 +153,18 @@ class _OldValues:
         return self.texts.get(part_id, text)
 
 
-def _reworded(changes: PartChanges) -> Reword | None:
-    return changes.reword and _Reword(changes.reword)
-
-
 def _decided() -> int:
     """What a confirmed part has in its column: the time in microseconds, by which a decision differs from another one
     that says the same."""
     return int(now() * 1e6)
 
 
-def _rows(db: Database, project_id: str, part_ids: Sequence[str], names: str = "*") -> list[dict[str, Any]]:
-    query = f"select {names} from parts where project_id = ? and {THESE}"
-    return list(select(db, query, [project_id, json.dumps(list(part_ids))]))
+def _rows(db: Database, where: str, values: Sequence[object], names: Iterable[str]) -> list[dict[str, Any]]:
+    return list(select(db, f"select id, {', '.join(names)} from parts where project_id = ? and {where}", values))
 
 
-def _selected(db: Database, project_id: str, selection: Sequence[str] | PartRange) -> list[int]:
-    """The numbers of parts. Raises NotFound for an unknown part."""
+def _selected(db: Database, project_id: str, selection: Sequence[str] | PartRange) -> list[str]:
+    """The values of _NUMBERED for parts. Raises NotFound for an unknown part."""
     if not isinstance(selection, PartRange):
         ids = ids_of(db, project_id, selection)
         query, values = f"select n from parts where {THESE}", [json.dumps(ids)]
@@ -176,7 +172,7 @@ def _selected(db: Database, project_id: str, selection: Sequence[str] | PartRang
         query = "select min(place), max(place) from parts where id in (?, ?)"
         ends = db.execute(query, ids_of(db, project_id, [selection.first, selection.last])).fetchone()
         query, values = "select n from parts where project_id = ? and place between ? and ?", [project_id, *ends]
-    return [number for [number] in db.execute(query, values).fetchall()]
+    return [project_id, json.dumps([number for [number] in db.execute(query, values).fetchall()])]
 
 
 def _columns(db: Database, row: dict[str, Any], changes: PartChanges, decided: int) -> dict[str, Any]:
@@ -208,27 +204,40 @@ def _change(
     db: Database,
     row: dict[str, Any],
     where: Sequence[object],
-    changes: PartChanges,
+    values: dict[str, Any],
     columns: dict[str, Any],
     reword: Reword | None,
     computed: Recipes | None = None,
-) -> list[tuple[str, str, str]]:
-    """Change parts and derive their states; ``where``: the values of _NUMBERED; ``computed``: their recipes. Returns
-    the ids of reworded parts with their texts before and after.
+) -> list[ReplacedValues]:
+    """Change parts and derive their states; returns what was replaced. ``where``: the values of _NUMBERED; ``values``:
+    of a single part; ``computed``: the recipes.
 
     Raises NotFound, InvalidRequest.
     """
-    recipes, edits = recipes_of(db, row, computed), list[tuple[str, str, str]]()
-    if changes.text is not None or _is_spoken_otherwise(columns, reword):
-        outcome = outcome_of(db, recipes, _NUMBERED, where, columns, reword)
-        write_outcome(db, outcome, columns, choose=changes.take is None)
-        edits = outcome.edits
-    else:  # a new pause keeps the take that a person has chosen
-        _assign(db, where, columns)
-        if changes.take is not None:
-            update_states(db, recipes, f"{_NUMBERED} and {AT_REST}", where, choose=False)
+    names = {*values, *columns, *(["text"] if reword else [])} or {"n"}
+    before = _rows(db, _AMONG, where, names)
+    _assign(db, where, values)
+    _write(db, recipes_of(db, row, computed), where, columns, reword, values)
     touch(db, row)
-    return edits
+    return replaced_values(before, _rows(db, _AMONG, where, names))
+
+
+def _write(
+    db: Database,
+    recipes: Recipes,
+    where: Sequence[object],
+    columns: dict[str, Any],
+    reword: Reword | None,
+    values: Iterable[str],
+) -> None:
+    """Write columns and texts, and derive the states of parts, which have got these ``values`` already."""
+    has_take = "chosen" in values
+    if "text" in values or _is_spoken_otherwise(columns, reword):
+        write_outcome(db, outcome_of(db, recipes, _NUMBERED, where, columns, reword), columns, choose=not has_take)
+        return
+    _assign(db, where, columns)  # a new pause keeps the take that a person has chosen
+    if has_take:
+        update_states(db, recipes, f"{_NUMBERED} and {AT_REST}", where, choose=False)
 
 
 def _assign(db: Database, where: Sequence[object], columns: dict[str, Any]) -> None:
@@ -237,30 +246,14 @@ def _assign(db: Database, where: Sequence[object], columns: dict[str, Any]) -> N
         db.execute(f"update all_parts set {assigned} where {_NUMBERED}", [*columns.values(), *where])
 
 
-def _replaced(
-    old: Iterable[Sequence[Any]], columns: dict[str, Any], edits: Iterable[tuple[str, str, str]]
-) -> list[ReplacedValues]:
-    """What these columns and edited texts replaced; ``old``: ids and columns before."""
-    texts, groups = {part_id: words for part_id, *words in edits}, dict[tuple[Any, ...], list[str]]()
-    for part_id, *values in old:
-        groups.setdefault((*values, *texts.get(part_id, ())), []).append(part_id)
-    replaced = list[ReplacedValues]()
-    for key, ids in groups.items():
-        before, after = dict(zip(columns, key, strict=False)), columns
-        if len(key) > len(columns):
-            before, after = before | {"text": key[-2]}, after | {"text": key[-1]}
-        if before != after:
-            replaced.append(ReplacedValues(tuple(ids), before, after))
-    return replaced
-
-
 def _old_values(
     db: Database, project_id: str, replaced: Sequence[ReplacedValues]
 ) -> tuple[list[_OldValues], list[str]]:
     """What can be put back, and the ids of the parts that have changed since, or whose old take or character is gone.
     Raises InvalidRequest."""
-    names = ", ".join({"id", "n", *(name for one in replaced for name in one.after)})
-    rows = {row["id"]: row for row in _rows(db, project_id, [id for one in replaced for id in one.ids], names)}
+    ids = json.dumps([part_id for one in replaced for part_id in one.ids])
+    names = {"n", *(name for one in replaced for name in one.after)}
+    rows = {row["id"]: row for row in _rows(db, THESE, [project_id, ids], names)}
     chosen = json.dumps([one.before["chosen"] for one in replaced if "chosen" in one.before])
     takes = dict(db.execute(f"select id, part_id from takes where id {AMONG}", [chosen]).fetchall())
     cast = db.execute("select id from characters where project_id = ? and deleted is null", [project_id]).fetchall()
@@ -284,13 +277,10 @@ def _old_values(
 
 
 def _put_back(db: Database, project_id: str, recipes: Recipes, old: _OldValues) -> None:
-    where, columns, reword = [project_id, json.dumps([*old.parts])], old.columns, old.reword if old.texts else None
-    if "chapter" in columns:
+    where, columns = [project_id, json.dumps([*old.parts])], dict(old.columns)
+    values: dict[str, Any] = {name: columns.pop(name) for name in ("chapter", "chosen") if name in columns}
+    if "chapter" in values:
         for part_id in old.parts.values():
-            rename_chapter(db, part_id, columns["chapter"])
-    if "chosen" in columns or not _is_spoken_otherwise(columns, reword):
-        _assign(db, where, columns)
-    if _is_spoken_otherwise(columns, reword):
-        write_outcome(db, outcome_of(db, recipes, _NUMBERED, where, columns, reword), columns, "chosen" not in columns)
-    elif "chosen" in columns:
-        update_states(db, recipes, f"{_NUMBERED} and {AT_REST}", where, choose=False)
+            rename_chapter(db, part_id, values["chapter"])
+    _assign(db, where, values)
+    _write(db, recipes, where, columns, old.reword if old.texts else None, values)

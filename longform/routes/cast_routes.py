@@ -122,14 +122,15 @@ class CastRoutes:
         character. Parts that would be spoken differently become stale. All are changed, or none. A decision about one
         line decides its scene again; the answer lists the other lines that changed. POST …/undo takes ``replaced``."""
         selection, changes = body.selection(), body.changes()
-        done = self._service.direct(project_id, request.state.owner_filter, selection, changes, body.tags)
-        followed = [
-            {"part": one.part, "character": one.character, "confidence": one.confidence}
-            | {"unsure": one.confidence < SURE}
-            for one in done.followers
+        owner_filter = request.state.owner_filter
+        count, replaced, followed = self._service.direct(project_id, owner_filter, selection, changes, body.tags)
+        lines = [
+            {"part": one.ids[0], "character": one.after["character"], "confidence": one.after["confidence"]}
+            | {"unsure": one.after["confidence"] < SURE}
+            for one in followed
         ]
-        answer = {"object": "project.parts.changed", "count": done.count, "followed": followed}
-        return JSONResponse(answer | {"replaced": replaced_json(done.replaced, done.followed)})
+        answer = {"object": "project.parts.changed", "count": count, "followed": lines}
+        return JSONResponse(answer | {"replaced": replaced_json(replaced, followed)})
 
     def _listed(self, project_id: str, request: Request, **more: object) -> JSONResponse:
         owner_filter = request.state.owner_filter

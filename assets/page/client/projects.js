@@ -57,7 +57,7 @@ export const changePart = (id, part, changes) => ask(partAt(id, part), lasting(c
 /** Change many parts at once; changes: voice, speed and more, as for one part, without text and take. */
 export const changeParts = (id, ids, changes) => ask(at(id, "/parts"), json("PATCH", { ids, ...changes }));
 
-const AT_ONCE = 1000; // replaced values per request, whose size is limited
+const AT_ONCE = 500; // replaced values per request, whose size is limited
 
 /** Undo a change that answered with replaced, where nobody has changed it since. Returns {undone, left}: how much was undone, and what was left. Throws Refusal. */
 export async function undoChange(id, replaced) {
