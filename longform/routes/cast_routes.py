@@ -22,7 +22,7 @@ from longform.routes.cast_bodies import (
     member_json,
     proposal_json,
 )
-from longform.routes.project_bodies import PartsBody
+from longform.routes.project_bodies import PartsBody, replaced_json
 from manuscript.passages import MAX_PARTS, SURE
 from studio.api.body import JsonBody
 from studio.api.queued import project_router
@@ -84,8 +84,9 @@ class CastRoutes:
 
     def recast(self, project_id: str, body: JsonBody[RecastBody], request: Request) -> JSONResponse:
         """Give the characters proposed voices: by gender, different from the narrator's and from those they talk to."""
-        self._service.recast(project_id, request.state.owner_filter, body.missing)
-        return self._listed(project_id, request)
+        changed = self._service.recast(project_id, request.state.owner_filter, body.missing)
+        voices = [{"id": one, "before": before, "after": after} for one, (before, after) in changed.items()]
+        return self._listed(project_id, request, replaced={"characters": voices})
 
     def list_lines(
         self,
@@ -119,21 +120,20 @@ class CastRoutes:
     def edit_parts(self, project_id: str, body: JsonBody[PartsBody], request: Request) -> JSONResponse:
         """Change many parts at once, by ids or from first to last: voice, pause, speed, sampling, tags, scene end,
         character. Parts that would be spoken differently become stale. All are changed, or none. A decision about one
-        line decides its scene again; the answer lists the other lines that changed, and
-        ``followed`` undoes that."""
+        line decides its scene again; the answer lists the other lines that changed. POST …/undo takes ``replaced``."""
         selection, changes = body.selection(), body.changes()
-        count, followers = self._service.direct(
-            project_id, request.state.owner_filter, selection, changes, body.tags, body.undone()
-        )
-        followed = [
-            {"part": one.part, "character": one.character, "confidence": one.confidence}
-            | {"unsure": one.confidence < SURE, "before": {"character": one.before[0], "confidence": one.before[1]}}
-            for one in followers
+        owner_filter = request.state.owner_filter
+        count, replaced, followed = self._service.direct(project_id, owner_filter, selection, changes, body.tags)
+        lines = [
+            {"part": one.ids[0], "character": one.after["character"], "confidence": one.after["confidence"]}
+            | {"unsure": one.after["confidence"] < SURE}
+            for one in followed
         ]
-        return JSONResponse({"object": "project.parts.changed", "count": count, "followed": followed})
+        answer = {"object": "project.parts.changed", "count": count, "followed": lines}
+        return JSONResponse(answer | {"replaced": replaced_json(replaced, followed)})
 
-    def _listed(self, project_id: str, request: Request) -> JSONResponse:
+    def _listed(self, project_id: str, request: Request, **more: object) -> JSONResponse:
         owner_filter = request.state.owner_filter
         members = self._cast.members(project_id, owner_filter)
         unsure_count = self._library.projects.count_parts(project_id, owner_filter, PartFilter(is_unsure=True))
-        return JSONResponse(cast_json(members, unsure_count, self._service.assistant))
+        return JSONResponse(cast_json(members, unsure_count, self._service.assistant) | more)

@@ -1,6 +1,6 @@
 // The cast of a project: its characters with their voices, and the lines whose speaker is uncertain.
 
-import { addCharacter, changeCharacter, changeProject, deleteCharacter, mergeCharacter, readCast, recast } from "../client/projects.js";
+import { addCharacter, changeCharacter, changeProject, deleteCharacter, mergeCharacter, readCast, recast, undoChange } from "../client/projects.js";
 import { Refusal } from "../client/refusal.js";
 import { restore } from "../client/trash.js";
 import { element, redrawWhenLeft, setChildren } from "../lib/elements.js";
@@ -148,16 +148,14 @@ class CastPanel {
   }
 
   async #recast() {
-    const before = this.#cast.characters;
-    await recast(this.project.id, false);
+    const { replaced } = await recast(this.project.id, false);
     await this.#changed();
-    const now = new Map(this.#cast.characters.map(({ id, voice }) => [id, voice]));
-    const revoiced = before.filter(({ id, voice }) => now.has(id) && now.get(id) !== voice);
     const undo = async () => {
-      for (const { id, voice } of revoiced) await changeCharacter(this.project.id, id, { voice: voice ?? "" });
+      const done = await undoChange(this.project.id, replaced);
       await this.#changed();
+      return done;
     };
-    if (revoiced.length) offerUndo(phrase("cast.recast.done", { count: revoiced.length }), undo);
+    if (replaced.characters.length) offerUndo(phrase("cast.recast.done", { count: replaced.characters.length }), undo);
   }
 
   async #add() {

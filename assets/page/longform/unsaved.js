@@ -15,7 +15,7 @@ const STORE = "unsaved-1"; // by project and key: changes, previous values, and 
 
 /**
  * Each key is the id of a part, or blank for the project itself. Fires "show" with {key} when its unsaved changes change, "saved"
- * with {key, saved, changes, before} (saved: as returned by the API), and "gone" with {key, position} of a part that no longer
+ * with {key, saved} (as returned by the API), and "gone" with {key, position} of a part that no longer
  * exists, before "show"; its text is kept.
  */
 export class Unsaved extends EventTarget {
@@ -158,7 +158,7 @@ export class Unsaved extends EventTarget {
       const saved = await (key ? changePart(this.id, key, "text" in changes ? { ...changes, text_before: before.text } : changes) : changeProject(this.id, changes));
       entry.isSending = false;
       this.#settle(key, entry, changes, saved);
-      if (Object.keys(changes).length) this.dispatchEvent(new CustomEvent("saved", { detail: { key, saved, changes, before } }));
+      if (Object.keys(changes).length) this.dispatchEvent(new CustomEvent("saved", { detail: { key, saved } }));
       this.#put(key, entry);
     } catch (problem) {
       entry.isSending = false;

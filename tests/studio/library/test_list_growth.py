@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from longform.library.project_records import NewPart, PartChanges, ProjectSettings
+from longform.library.project_records import NewPart, PartChanges, ProjectSettings, ReplacedValues
 from longform.library.project_repository import PartFilter, ProjectLibrary
 from longform.library.proof_records import Checked
 from manuscript.documents import read_document
@@ -171,11 +171,17 @@ CASES: dict[tuple[str, str], Callable[[World], Work]] = {
     ("cast", "with_names"): lambda world: partial(
         world.library.cast.with_names, [f"Name {number}" for number in range(world.count)], None
     ),
+    ("part_edits", "edit_parts"): on_parts("part_edits", "edit_parts", PartChanges(voice="bert")),
+    ("part_edits", "undo"): lambda world: partial(
+        world.library.part_edits.undo,
+        world.project,
+        None,
+        [ReplacedValues((one,), {"text": f"Words of {one}."}, {}) for one in world.ids],
+    ),
     ("part_queue", "recover"): recovered,
     ("part_queue", "renew"): renewed,
     ("projects", "count_parts"): filtered("count_parts"),
     ("projects", "create"): created,
-    ("projects", "edit_parts"): on_parts("projects", "edit_parts", PartChanges(voice="bert")),
     ("projects", "part_ids"): filtered("part_ids"),
     ("projects", "parts"): filtered("parts"),
     ("projects", "queue_parts"): on_parts("projects", "queue_parts"),
