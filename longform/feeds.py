@@ -33,8 +33,7 @@ log = logging.getLogger(__name__)
 PATIENCE = 5.0
 """Seconds that a request for a feed waits for missing files. Podcast apps give up after some ten seconds, and ask again
 within hours; the files are made meanwhile."""
-MOST_MADE = 16
-"""Number of feeds that are remembered."""
+MOST_MADE = 16  # number of feeds that are remembered
 EPISODE = re.compile(r"[0-9a-f]{32}\.mp3")
 """The name of an episode's file, so that no other file is sent, whatever separates folders on the system."""
 
@@ -43,13 +42,11 @@ EPISODE = re.compile(r"[0-9a-f]{32}\.mp3")
 class Episode:
     """A finished chapter. The name of its file changes with its contents."""
 
-    id: str
-    """The id of its first part."""
+    id: str  # the id of its first part
     path: Path
     seconds: float
     tags: Tags
-    audio: Timeline | None
-    """None once all files of the feed are made."""
+    audio: Timeline | None  # None once all files of the feed are made
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +54,7 @@ class Feed:
     project: Project
     tags: Tags
     episodes: Sequence[Episode]
-    is_made: bool = False
-    """Whether all of their files exist, and no others."""
+    is_made: bool = False  # whether all of their files exist, and no others
 
 
 class Feeds:
