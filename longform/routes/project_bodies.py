@@ -8,6 +8,7 @@ from dataclasses import asdict, fields, replace
 from functools import partial
 from typing import Annotated, Any, Literal
 
+from fastapi import Query
 from pydantic import AfterValidator, Field
 
 from audio.formats import check_bit_rate
@@ -61,6 +62,8 @@ MAX_LISTED = 500
 MAX_CAST = 1000
 """Names with voices in one request."""
 Pause = Annotated[float, FINITE, Field(ge=0, le=MAX_PAUSE), NO_BOOLEAN]
+Offset = Annotated[int, Query(ge=0, le=MAX_PARTS)]
+Limit = Annotated[int, Query(ge=1, le=200)]
 
 
 def _one_line(text: str) -> str:
@@ -342,6 +345,11 @@ class UpdateBody(StrictBody):
     apply: bool = Field(False, description="Whether to make the changes; otherwise they are only listed.")
 
 
+def page_json(data: list[dict[str, Any]], offset: int, total: int) -> dict[str, Any]:
+    """A page that begins after ``offset`` of ``total`` items."""
+    return {"object": "list", "data": data, "total": total, "has_more": offset + len(data) < total}
+
+
 def project_json(project: Project, seconds_left: float | None, seconds_to_speak: float | None = None) -> dict[str, Any]:
     return {
         "id": project.id,
@@ -403,14 +411,11 @@ def chapter_json(chapter: Chapter, settings: ProjectSettings) -> dict[str, Any]:
     """``expected_s``: the audio that exists, and an estimate for the rest; pauses are left out."""
     share = 1 - chapter.characters_heard / max(1, chapter.characters)
     remaining = share * expected_seconds(chapter.characters, chapter.words, settings.speed)
-    return {
+    fields = asdict(chapter)
+    del fields["characters_heard"]
+    return fields | {
         "object": "project.chapter",
-        "id": chapter.id,
-        "title": chapter.title,
-        "position": chapter.position,
         "parts": {"total": sum(chapter.parts.values())} | chapter.parts,
-        "words": chapter.words,
-        "characters": chapter.characters,
         "seconds": round(chapter.seconds, 3),
         "expected_s": round(chapter.seconds + remaining, 1),
     }
