@@ -93,11 +93,7 @@ class Clip:
 
 
 def read_clip(
-    data: bytes,
-    param: str | None = None,
-    start: float = 0.0,
-    end: float | None = None,
-    channel: int | None = None,
+    data: bytes, param: str | None = None, start: float = 0.0, end: float | None = None, channel: int | None = None
 ) -> Clip:
     """Decode 1 to 30 seconds of a file: all of it, or the span from ``start`` to ``end``. Blocking.
 

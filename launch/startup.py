@@ -135,10 +135,7 @@ def _create_app(host: EngineHost, settings: Settings, is_bare: bool = False) -> 
     from studio.services import open_studio
     from studio.supervisor import end_tasks
 
-    extensions = (
-        *(longform.register, fish.register, elevenlabs.register),
-        *(wyoming.register, endpoint.register),
-    )
+    extensions = (*(longform.register, fish.register, elevenlabs.register), *(wyoming.register, endpoint.register))
     studio = open_studio(settings, host, extensions, ProjectLibrary)
     library, service = studio.library, studio.speech
     jobs = [(library.watch, library.clear_away)]

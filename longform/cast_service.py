@@ -66,11 +66,7 @@ class CastService:
     """Calls block for milliseconds, on any thread; ``owner_filter`` is as for Projects."""
 
     def __init__(
-        self,
-        library: ProjectLibrary,
-        speech: SpeechService,
-        voices: ProjectVoices,
-        chat: ChatEndpoint | None = None,
+        self, library: ProjectLibrary, speech: SpeechService, voices: ProjectVoices, chat: ChatEndpoint | None = None
     ) -> None:
         self._library = library
         self._chat = chat

@@ -283,13 +283,11 @@ class PartBody(DirectionBody):
 
     text: str | None = None
     text_before: str | None = Field(
-        None,
-        description="The part's text as read before; if it has changed since, the response is 412. Absent: any.",
+        None, description="The part's text as read before; if it has changed since, the response is 412. Absent: any."
     )
     take: str | None = Field(None, description="The id of the take to choose.")
     take_before: str | None = Field(
-        None,
-        description="The chosen take as read; if another was chosen since, the response is 412. Absent: any.",
+        None, description="The chosen take as read; if another was chosen since, the response is 412. Absent: any."
     )
     chapter: Annotated[str, Field(max_length=MAX_TITLE)] | None = Field(
         None,

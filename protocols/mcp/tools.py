@@ -389,9 +389,7 @@ async def list_unsure_lines(studio: Studio, project: Project, offset: Offset = 0
 
 
 async def answer_lines(
-    studio: Studio,
-    project: Project,
-    answers: Annotated[list[LineAnswer], Field(min_length=1, max_length=200)],
+    studio: Studio, project: Project, answers: Annotated[list[LineAnswer], Field(min_length=1, max_length=200)]
 ) -> dict[str, Any]:
     """Decide who speaks lines, or with which directions. Lines that would sound different are generated again when
     the project is next started."""
