@@ -56,8 +56,7 @@ class Terminal:
         self._settings = settings
         self._last: tuple[str, int] = ("", -1)
         self.has_failed = False
-        self.on_failure: Callable[[], None] = lambda: None
-        """Called if the engine fails to start."""
+        self.on_failure: Callable[[], None] = lambda: None  # called if the engine fails to start
 
     def starting(self, model: str) -> None:
         """Report the start, once the port is bound."""

@@ -34,14 +34,11 @@ class Tags:
     narrator: str = ""
     year: int | None = None
     album: str = ""
-    track: tuple[int, int] | None = None
-    """Track number from 1, and the number of tracks."""
-    language: str = ""
-    """BCP 47, such as en or pt-BR."""
+    track: tuple[int, int] | None = None  # track number from 1, and the number of tracks
+    language: str = ""  # BCP 47, such as en or pt-BR
     genre: str = "Audiobook"  # left out without an album
     cover: Cover | None = None
-    chapters: tuple[tuple[str, float, float], ...] = ()
-    """Title, start and end in seconds."""
+    chapters: tuple[tuple[str, float, float], ...] = ()  # title, start and end in seconds
 
     @property
     def metadata(self) -> dict[str, str]:

@@ -40,8 +40,7 @@ _MARKS = "«»“”„’—–…№\u00a0"
 _MAC_QUOTES = re.compile(rb"(?:^|\s)\xd2\w[^\xd2\xd3]{0,300}[.,!?]\xd3")  # elsewhere Ò, Ó: “No,”
 _EAST_ASIAN_WORD = re.compile(r"(?<![\u1100-\uffef])([A-Za-z]?)[\u1100-\uffef]+([A-Za-z]?)")
 _SAMPLE = 64 * 1024  # bytes of lines with other signs than ASCII: more of them change no decision
-_ALIKE = 0.02
-"""Texts that differ by less in what the library calls chaos are equally clean."""
+_ALIKE = 0.02  # texts that differ by less in what the library calls chaos are equally clean
 _CLEARLY = 0.05  # by this, the letters of one language are more frequent than those of the next; short texts have less
 _DAMAGED = 4
 """Text in another encoding has hardly any character that is UTF-8 by chance; damage leaves most of them whole."""

@@ -57,10 +57,8 @@ from studio.library.take import Take
 ColumnRole = Literal[
     "", "id", "text", "character", "voice", "direction", "chapter", "file", "gender", "pause", "scene", "continues"
 ]
-MAX_LISTED = 500
-"""Lines of an update that a response lists."""
-MAX_CAST = 1000
-"""Names with voices in one request."""
+MAX_LISTED = 500  # lines of an update that a response lists
+MAX_CAST = 1000  # names with voices in one request
 Pause = Annotated[float, FINITE, Field(ge=0, le=MAX_PAUSE), NO_BOOLEAN]
 Offset = Annotated[int, Query(ge=0, le=MAX_PARTS)]
 Limit = Annotated[int, Query(ge=1, le=200)]
