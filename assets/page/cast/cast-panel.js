@@ -7,7 +7,7 @@ import { element, redrawWhenLeft, setChildren } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
-import { askWhileTyping } from "../lib/typing.js";
+import { askBeforeLeaving, askWhileTyping } from "../lib/typing.js";
 import { offerUndo } from "../trash/undo-toast.js";
 import { CastLines } from "./cast-lines.js";
 import { CharacterRow } from "./character-row.js";
@@ -42,6 +42,7 @@ class CastPanel {
       this.#do(() => this.#add());
     });
     askWhileTyping(container, project.signal);
+    askBeforeLeaving(() => this.name.value.trim() !== "", project.signal);
     this.refresh = redrawWhenLeft(this.list, () => performance.now() - this.#lookedAt > JUST && this.#refresh(), project.signal);
     container.classList.add("cast-panel");
     container.append(element("div", { className: "cast-bar" }, [this.unsure, this.recast, add]), this.note, this.list, this.lines.element);

@@ -42,7 +42,7 @@ export class Arranging {
     if (verb === "split" || verb === "merge") await this.unsaved.save(part.id); // typed but not yet sent
     if (verb === "split") return row.reword(words, await this.#split(part, words, cursor));
     if (verb === "merge") return row.reword(words, await this.#merge(part, following?.id ?? (await this.#after(part))));
-    if (verb === "insert") return this.#insert(part.id, text).then(() => row.tools.written());
+    if (verb === "insert") return this.#insert(row.isGone ? await this.#before(part) : part.id, text);
     return this.move(part, part.position + (verb === "up" ? -1 : 1));
   }
 
@@ -159,8 +159,12 @@ export class Arranging {
     } catch (problem) {
       if (!(problem instanceof Refusal) || problem.param !== "ids") throw problem;
     }
-    const before = position ? await readPartIds(this.id, "", 0, position) : [];
-    return this.#insert(before.at(-1) ?? null, text);
+    return this.#insert(await this.#before({ position }), text);
+  }
+
+  /** Read the id of the part above a place; null: there is none. Throws Refusal. */
+  async #before({ position }) {
+    return (position ? await readPartIds(this.id, "", 0, position) : []).at(-1) ?? null;
   }
 
   /** Read the id of the next part. Throws Refusal. */
