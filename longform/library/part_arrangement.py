@@ -329,12 +329,7 @@ def new_part_id() -> str:
 
 
 def _add(
-    db: Database,
-    project_id: str,
-    part: NewPart,
-    after: str | None,
-    state: str = "new",
-    part_id: str | None = None,
+    db: Database, project_id: str, part: NewPart, after: str | None, state: str = "new", part_id: str | None = None
 ) -> tuple[int, str]:
     """Add a part after another one; returns its place and id. Raises NotFound, InvalidRequest."""
     query = "select place from parts where project_id = ? and id = ?"

@@ -50,10 +50,8 @@ from studio.voices.recogniser import Word
 from studio.voices.recordings import FORM_LIMIT, transcribed
 from studio.work import read, write
 
-LIMIT = 4 * MAX_BYTES
-"""Bytes of all recordings of a voice."""
-MAX_FILES = 25
-"""ElevenLabs' own limit; a voice may have fewer samples."""
+LIMIT = 4 * MAX_BYTES  # bytes of all recordings of a voice
+MAX_FILES = 25  # ElevenLabs' own limit; a voice may have fewer samples
 FIELDS = ("name", "description", "labels", "remove_background_noise")
 NEW = reads_form("files", *FIELDS, required=("name", "files"), several=("files",))
 CHANGES = reads_form("files", *FIELDS, several=("files",))
@@ -66,14 +64,10 @@ ALL = ("", "all", "saved", "non-community")
 OWN_LABELS = ("gender", "accent", "language")
 """Labels that are fields of a voice here; others become tags."""
 GENDERS = {"non-binary": "neutral", "nonbinary": "neutral"}
-PLAIN = "tags"
-"""The label of tags without a name."""
-LAST = 1_000_000_000
-"""The highest number of a voice in a search."""
-LATEST = 2.0**33
-"""Seconds since 1970: the year 2242."""
-PREVIEWS = 3
-"""Candidates for a described voice, as at ElevenLabs."""
+PLAIN = "tags"  # the label of tags without a name
+LAST = 1_000_000_000  # the highest number of a voice in a search
+LATEST = 2.0**33  # seconds since 1970: the year 2242
+PREVIEWS = 3  # candidates for a described voice, as at ElevenLabs
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,11 +353,8 @@ class ElevenLibraryRoutes(ClientVoices):
         host = self.studio.speech.host
         card = host.engine().info.card if host.status.state == "ready" else None
         model = {
-            "model_id": host.model_id,
-            "name": host.model_id,
-            "maximum_text_length_per_request": MAX_INPUT,
-            "max_characters_request_free_user": MAX_INPUT,
-            "max_characters_request_subscribed_user": MAX_INPUT,
+            **dict.fromkeys(("model_id", "name"), host.model_id),
+            **dict.fromkeys(CONSTANTS["model_limits"], MAX_INPUT),
             "languages": [{"language_id": code, "name": code} for code in (card.languages if card else ())],
         }
         return JSONResponse([model | CONSTANTS["model"]])
