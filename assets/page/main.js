@@ -118,9 +118,10 @@ class Studio {
     listenForKeys(this, await rendered("#shortcuts"));
     showOpened(dock);
     keepFocus();
-    await this.errorCard.attempt(async () => (this.speaking.takes = await this.list.refill()));
     await rendered("#refill");
-    await this.fields.restore(this.preferences.values.voice);
+    const restored = this.fields.restore(this.preferences.values.voice); // first: a script may be typed already
+    await this.errorCard.attempt(async () => (this.speaking.takes = await this.list.refill()));
+    await restored;
     document.body.dataset.studio = "ready";
     dispatchEvent(new Event("studio-ready"));
   }

@@ -78,6 +78,7 @@ class Held:
 
     def __init__(self, page: Page, address: str | re.Pattern[str]) -> None:
         self._page = page
+        self._address = address
         self._routes: list[Route] = []
         page.route(address, lambda route: self._routes.append(route))
 
@@ -93,6 +94,12 @@ class Held:
         """Wait for a request, counted from 0, and return it."""
         self.wait_for(number + 1)
         return self._routes[number]
+
+    def answer_all(self) -> None:
+        """Let the server answer all requests, also further ones."""
+        for route in self._routes:
+            route.continue_()
+        self._page.unroute(self._address)
 
     def answer(self, number: int) -> None:
         """Let the server answer a request, and wait until the page has read the response."""

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
+import { keepByTab, keptByTab } from "../../assets/page/lib/storage.js";
 import { Refusal } from "../../assets/page/client/refusal.js";
 import { Fields } from "../../assets/page/speak/fields.js";
 import { buildRequest, expectedSeconds } from "../../assets/page/speak/request.js";
@@ -58,6 +59,47 @@ test("what nobody has changed follows the loaded model, and the deliveries lie a
     delete page.addEventListener;
     delete page.document;
     setUsual(s2);
+  }
+});
+
+test("the draft is restored without the voices, never overwritten before, and gives way to what was typed", async (context) => {
+  const page = /** @type {any} */ (globalThis);
+  context.mock.timers.enable({ apis: ["setTimeout"] });
+  context.mock.method(globalThis, "fetch", () => Promise.reject(new TypeError("the connection broke")));
+  page.window = { location: { origin: "http://studio", href: "http://studio/" } };
+  page.addEventListener = () => {};
+  page.Element = class {
+    matches = () => true;
+    append() {}
+  };
+  try {
+    for (const isTyped of [false, true]) {
+      keepByTab("1", { text: "The draft", voice: "bert" });
+      let shown = ["The sample", "bundled", "clara", "", 0.8, 0.9, 30, 1, 0, null];
+      const heard = {};
+      const made = () => Object.assign(new page.Element(), { setAttribute() {}, dataset: {} });
+      page.document = { addEventListener: (type, does) => (heard[type] = does), createElement: made, querySelector: () => null, getElementById: () => ({ click: () => (shown = fields.refill(...shown)) }) };
+      const fields = new Fields();
+      if (isTyped) {
+        heard.input({ target: new page.Element() });
+        shown[0] = "Typed";
+      }
+      fields.changed(...shown);
+      context.mock.timers.tick(300);
+      assert.equal(keptByTab("1", {}).text, "The draft", "nothing is kept before the draft is restored");
+      await fields.restore();
+      fields.changed(...shown);
+      context.mock.timers.tick(300);
+      assert.equal(shown[0], isTyped ? "Typed" : "The draft");
+      assert.deepEqual([keptByTab("1", {}).text, keptByTab("1", {}).voice], [shown[0], "bert"]);
+      context.mock.method(globalThis, "fetch", async () => Response.json({ voices: [{ id: "clara", name: "Clara" }, { id: "bert", name: "Bert" }], first_choice: "clara" }));
+      context.mock.timers.tick(2000);
+      await new Promise(setImmediate);
+      assert.equal(shown[2].value, "bert", "the voices are asked for again");
+      context.mock.method(globalThis, "fetch", () => Promise.reject(new TypeError("the connection broke")));
+    }
+  } finally {
+    for (const name of ["addEventListener", "document", "Element", "window"]) delete page[name];
   }
 });
 

@@ -1,8 +1,11 @@
 // The page's fields: read and set through Gradio, and stored in this browser.
 
+import { Refusal } from "../client/refusal.js";
 import { labelOf, voices } from "../client/voices.js";
 import { Latest } from "../lib/latest.js";
+import { phrase } from "../lib/phrases.js";
 import { keepByTab, keptByTab } from "../lib/storage.js";
+import { offerUndo } from "../trash/undo-toast.js";
 import { setUsual, usual } from "./sampling-presets.js";
 
 /** In the order of the values passed by studio/ui/page.py. */
@@ -10,6 +13,7 @@ const NAMES = ["text", "source", "voice", "clipText", "temperature", "topP", "to
 const STORE = "1"; // the draft
 const SHOWN = 500; // ms after which Gradio certainly shows new values
 const SETTLED = 300; // ms without a change before the draft is saved
+const AGAIN = 2000; // ms after which the voices are asked for again
 
 /** Fires "change" with {values, isFilled, isLate} whenever a field changes; isFilled: by the page itself; isLate: reported by Gradio. */
 export class Fields extends EventTarget {
@@ -27,9 +31,14 @@ export class Fields extends EventTarget {
   /** @type {any} */
   #filled = {}; // by name, {before, now} of values that Gradio may not show yet
   #showing = 0;
+  #isTyped = false; // the script, by a person, since the page was drawn
+  #isRestored = false; // before, nothing is kept: the fields do not show the draft yet
+  /** The draft's voice, while the voices are still unknown. @type {{ voice?: string }} */
+  #awaited = {};
 
   constructor() {
     super();
+    document.addEventListener("input", ({ target }) => (this.#isTyped ||= target instanceof Element && target.matches("#script textarea")));
     addEventListener("pagehide", () => this.#leave());
     document.addEventListener("visibilitychange", () => document.hidden && this.#leave());
   }
@@ -85,7 +94,9 @@ export class Fields extends EventTarget {
 
   /** Called by Gradio with the current values after any change. */
   changed(...values) {
-    this.#tell(this.#current(this.named(values)));
+    const now = this.#current(this.named(values));
+    if (this.values.voice && now.voice !== this.values.voice) delete this.#awaited.voice; // another one was chosen
+    this.#tell(now);
     clearTimeout(this.#writing);
     this.#writing = setTimeout(() => this.#keep(), SETTLED);
   }
@@ -108,7 +119,9 @@ export class Fields extends EventTarget {
   #keep() {
     clearTimeout(this.#writing);
     this.#writing = 0;
-    keepByTab(STORE, Object.fromEntries(NAMES.filter((name) => this.values[name] !== usual[name]).map((name) => [name, this.values[name]])));
+    if (!this.#isRestored) return;
+    const values = { ...this.values, ...this.#changes, ...this.#awaited };
+    keepByTab(STORE, Object.fromEntries(NAMES.filter((name) => values[name] !== usual[name]).map((name) => [name, values[name]])));
   }
 
   /**
@@ -142,9 +155,31 @@ export class Fields extends EventTarget {
     return listed;
   }
 
-  /** Restore the stored fields; `voice`, if any, overrides the last voice. Seed defaults to null: Gradio turns undefined into 0. */
+  /**
+   * Restore the stored fields; `voice`, if any, overrides the last voice. A script typed meanwhile stays, and the stored one is offered.
+   * Resolves once the voices are offered, or cannot be for now. Seed defaults to null: Gradio turns undefined into 0.
+   *
+   * @param {string} [voice]
+   */
   restore(voice) {
-    return this.offerVoices({ seed: null, ...usual, ...readStore(), ...(voice ? { voice } : {}) });
+    const { text, voice: last, ...others } = readStore();
+    const isShown = text === undefined || this.#isTyped;
+    this.fill({ seed: null, ...usual, ...others, ...(isShown ? {} : { text }) });
+    if (this.#isTyped && text?.trim()) offerUndo(phrase("speak.script.replaced"), () => this.fill({ text }), false);
+    if (voice || last) this.#awaited.voice = voice || last;
+    this.#isRestored = true;
+    return this.#offerAwaited();
+  }
+
+  /** Offer the voices, now or as soon as the studio tells them. */
+  async #offerAwaited() {
+    try {
+      await this.offerVoices(this.#awaited);
+      this.#awaited = {};
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem;
+      setTimeout(() => this.#offerAwaited(), AGAIN);
+    }
   }
 }
 

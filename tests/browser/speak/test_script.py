@@ -8,7 +8,7 @@ from collections.abc import Callable
 from playwright.sync_api import expect
 
 from engine import ModelCard
-from tests.browser.screen import Screen, go, posted
+from tests.browser.screen import Held, Screen, go, posted
 from tests.studio.fake_engine import with_card
 from tests.studio.server import Served
 
@@ -173,9 +173,35 @@ def test_draft_and_settings_survive_a_reload_and_stay_private(served: Served, op
         screen.speak.click()
     sent = posted(request.value)
     assert (sent["input"], sent["voice"], sent["max_new_tokens"]) == ("My draft!", "bert", 151)
+    draft_outlives_a_start_without_voices(screen)
     screen.reopen_with({"voice": "gone", "text": "My draft"})  # a voice that is gone falls back to the default
     expect(screen.script).to_have_value("My draft")
     expect(screen.page.get_by_label("Choose a voice")).to_have_value("Anna")
+
+
+def draft_outlives_a_start_without_voices(screen: Screen) -> None:
+    """The request for the voices breaks, and later is slow: the page shows the draft, or what is typed meanwhile."""
+    page, voices = screen.page, "**/v1/audio/voices"
+    page.route(voices, lambda route: route.abort())
+    page.reload()
+    page.wait_for_selector("body[data-studio=ready]")
+    expect(screen.script).to_have_value("My draft!")
+    screen.script.press("End")
+    screen.script.press_sequentially("!")
+    page.wait_for_function("() => localStorage['voice-studio-1'].includes('My draft!!')")
+    page.unroute_all()
+    expect(page.get_by_label("Choose a voice")).to_have_value("Bert")
+
+    page.evaluate("document.activeElement.blur()")
+    held = Held(page, voices)
+    page.reload(wait_until="commit")
+    held.wait_for(1)
+    expect(screen.script).to_have_value("My draft!!")
+    screen.script.fill("Typed early")
+    held.answer_all()
+    page.wait_for_selector("body[data-studio=ready]")
+    expect(page.get_by_label("Choose a voice")).to_have_value("Bert")
+    expect(screen.script).to_have_value("Typed early")
 
 
 def test_readings_tags_and_languages_of_the_model_are_shown_before_speaking(steered: Steer, open_page: Open) -> None:
