@@ -85,6 +85,7 @@ export class Project extends EventTarget {
       this.parts.show(project);
       this.panels.refresh(project);
       this.playback.follow(project).catch((problem) => this.#tell(problem));
+      if (this.unsaved.refusal && !this.part("told").textContent) this.#tell(this.unsaved.refusal); // until it is put right
       this.unsaved.resend(project.right !== "read", (key) => this.parts.list.indexOf(key) >= 0);
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
@@ -162,6 +163,7 @@ export class Project extends EventTarget {
         return done;
       }, false);
     });
+    this.unsaved.addEventListener("refused", ({ detail: { problem } }) => this.#tell(problem));
     this.unsaved.addEventListener("gone", ({ detail: { key, position } }) => {
       if (!this.parts.list.row(key)) this.part("told").textContent = phrase("part.gone.kept", { number: position + 1 });
     });

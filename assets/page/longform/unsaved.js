@@ -2,20 +2,22 @@
 
 import { changePart, changeProject } from "../client/projects.js";
 import { Refusal } from "../client/refusal.js";
-import { keep, kept } from "../lib/storage.js";
+import { entryOf, keep, kept } from "../lib/storage.js";
 
 const STORE = "unsaved-1"; // by project and key: changes, previous values, and the part's position
+const ANSWERED = 150; // ms in which another window says what is being typed there
 
 /**
  * before: the values that the changes replace; isDue: to be sent again once the studio responds; problem: why they were not
- * saved, or null if not tried yet; position: of the part when it was changed; below: the text of a new part being written below it.
+ * saved, or null if not tried yet; refused: why, by name of the project's texts that
+ * were refused, and are not sent again before they are changed; position: of the part when it was changed; below: the text of a new part being written below it.
  *
- * @typedef {{ changes: Record<string, any>, before: Record<string, any>, position: number, below: string, isDue: boolean, isSending: boolean, problem: Refusal | null }} Entry
+ * @typedef {{ changes: Record<string, any>, before: Record<string, any>, position: number, below: string, isDue: boolean, isSending: boolean, problem: Refusal | null, refused: Map<string, Refusal> }} Entry
  */
 
 /**
  * Each key is the id of a part, or blank for the project itself. Fires "show" with {key} when its unsaved changes change, "saved"
- * with {key, saved} (as returned by the API), and "gone" with {key, position} of a part that no longer
+ * with {key, saved} (as returned by the API), "refused" with {problem} if the project's were sent again in vain, and "gone" with {key, position} of a part that no longer
  * exists, before "show"; its text is kept.
  */
 export class Unsaved extends EventTarget {
@@ -25,6 +27,8 @@ export class Unsaved extends EventTarget {
   #sending = new Map();
   /** The project's field that is being edited. @type {HTMLElement | null} */
   #typed = null;
+  /** @type {Promise<unknown>} */
+  #others = Promise.resolve(); // resolves when other windows of this browser have said what is being typed there
 
   /**
    * fields: names of the project's own fields in root, whose pending input is sent when the page is left.
@@ -35,9 +39,11 @@ export class Unsaved extends EventTarget {
   constructor(id, { root, fields, signal }) {
     super();
     this.id = id;
+    this.root = root;
     for (const [key, { changes, before, position = 0, below = "" }] of Object.entries(kept(STORE, {})[id] ?? {})) {
-      this.#entries.set(key, { changes, before, position, below, isDue: true, isSending: false, problem: null });
+      this.#entries.set(key, { changes, before, position, below, isDue: true, isSending: false, problem: null, refused: new Map() });
     }
+    this.#askOthers(signal);
     root.addEventListener("input", ({ target }) => {
       if (target instanceof HTMLElement && fields.includes(target.dataset.part ?? "")) this.#typed = target;
     }, { signal });
@@ -48,6 +54,38 @@ export class Unsaved extends EventTarget {
       this.leave();
       if (this.#entries.size) event.preventDefault();
     }, { signal });
+  }
+
+  /** Leave to other windows of this browser what is being typed there: they send it themselves. @param {AbortSignal} signal */
+  #askOthers(signal) {
+    /** @type {BroadcastChannel} */
+    let channel;
+    try {
+      channel = new BroadcastChannel(`${entryOf(STORE)}-${this.id}`);
+    } catch (problem) {
+      if (problem.name !== "SecurityError") throw problem;
+      return; // nor is anything stored here
+    }
+    let isAsking = this.#entries.size > 0;
+    signal.addEventListener("abort", () => channel.close());
+    channel.addEventListener("message", ({ data }) => {
+      if (!data.theirs) return isAsking || channel.postMessage({ theirs: [...this.#entries.keys()] });
+      for (const key of data.theirs) {
+        if (!this.#entries.get(key)?.isDue) continue;
+        this.#entries.delete(key);
+        this.dispatchEvent(new CustomEvent("show", { detail: { key } }));
+      }
+    });
+    if (!isAsking) return;
+    channel.postMessage({});
+    this.#others = new Promise((resolve) => {
+      setTimeout(() => resolve((isAsking = false)), ANSWERED);
+    });
+  }
+
+  /** Why a text of the project is kept, but not saved; undefined: none is. */
+  get refusal() {
+    return this.#entries.get("")?.refused.values().next().value;
   }
 
   /** @param {string} key */
@@ -74,6 +112,7 @@ export class Unsaved extends EventTarget {
       const isPending = name in entry.changes;
       if (!isPending) entry.before[name] = before[name];
       entry.changes[name] = value;
+      entry.refused.delete(name);
       if (isPending && value === entry.before[name] && !entry.isSending) delete entry.changes[name];
     }
     this.#put(key, entry);
@@ -94,7 +133,7 @@ export class Unsaved extends EventTarget {
 
   /** @param {string} key @param {number} position @returns {Entry} */
   #entryOf(key, position) {
-    return this.#entries.get(key) ?? { changes: {}, before: {}, position, below: "", isDue: false, isSending: false, problem: null };
+    return this.#entries.get(key) ?? { changes: {}, before: {}, position, below: "", isDue: false, isSending: false, problem: null, refused: new Map() };
   }
 
   /** Discard the changes, but not the text of a new part. @param {string} key */
@@ -127,6 +166,7 @@ export class Unsaved extends EventTarget {
    * @param {(key: string) => boolean} has
    */
   async resend(mayEdit, has) {
+    await this.#others;
     for (const [key, { isDue, problem }] of [...this.#entries]) {
       if (isDue || (problem?.status === 403 && mayEdit) || (problem?.isOfPart && has(key))) await this.#attempt(key);
     }
@@ -138,20 +178,23 @@ export class Unsaved extends EventTarget {
     for (const [key, { changes, problem }] of this.#entries) if (Object.keys(changes).length && !problem?.isOutdated && !problem?.isOfPart) this.#attempt(key);
   }
 
-  /** Save changes; a refusal is shown with the entry. @param {string} key */
+  /** Save changes; a refusal is shown with the part, or told. @param {string} key */
   async #attempt(key) {
     try {
       await this.save(key);
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
+      if (!key && problem.isOfRequest) this.dispatchEvent(new CustomEvent("refused", { detail: { problem } }));
     }
   }
 
-  /** Send the changes; without any, this tells whether the part still exists. @param {string} key */
+  /** Send the changes, without those of the project that were refused; without any, this tells whether the part still exists. @param {string} key */
   async #send(key) {
     const entry = this.#entries.get(key);
     if (!entry) return;
-    const [changes, before] = [{ ...entry.changes }, { ...entry.before }];
+    const changes = Object.fromEntries(Object.entries(entry.changes).filter(([name]) => !entry.refused.has(name)));
+    const before = { ...entry.before };
+    if (!key && !Object.keys(changes).length) return;
     entry.isSending = true;
     entry.isDue = false;
     try {
@@ -162,7 +205,7 @@ export class Unsaved extends EventTarget {
       this.#put(key, entry);
     } catch (problem) {
       entry.isSending = false;
-      if (problem instanceof Refusal) this.#fail(key, entry, problem);
+      if (problem instanceof Refusal && this.#fail(key, entry, problem, changes)) await this.#send(key); // the others
       throw problem;
     }
   }
@@ -176,15 +219,37 @@ export class Unsaved extends EventTarget {
     }
   }
 
-  /** @param {string} key @param {Entry} entry @param {Refusal} problem */
-  #fail(key, entry, problem) {
-    if (this.#entries.get(key) !== entry) return; // discarded meanwhile
-    const isRejected = key ? problem.isOfPart && !("text" in entry.changes) && !entry.below : problem.isOfRequest && problem.param !== "project";
-    if (isRejected) return this.forget(key); // reported, and reverts
+  /**
+   * Return whether other changes of the project can be saved without the refused one.
+   *
+   * @param {string} key @param {Entry} entry @param {Refusal} problem @param {Record<string, any>} sent
+   */
+  #fail(key, entry, problem, sent) {
+    if (this.#entries.get(key) !== entry) return false; // discarded meanwhile
+    if (!key && problem.isOfRequest && problem.param !== "project") {
+      const names = problem.param in sent ? [problem.param] : Object.keys(sent);
+      for (const name of names) {
+        if (entry.changes[name] !== sent[name]) continue;
+        if (this.#isText(name)) entry.refused.set(name, problem);
+        else delete entry.changes[name]; // reported, and reverts
+      }
+      this.#put(key, entry);
+      return names.length < Object.keys(sent).length;
+    }
+    if (key && problem.isOfPart && !("text" in entry.changes) && !entry.below) {
+      this.forget(key); // likewise
+      return false;
+    }
     if (problem.isOfPart && !entry.problem?.isOfPart) this.dispatchEvent(new CustomEvent("gone", { detail: { key, position: entry.position } }));
     entry.problem = problem;
     entry.isDue = !problem.isOfRequest;
     this.#put(key, entry);
+    return false;
+  }
+
+  /** Whether a change of the project is a text that somebody has written, not a choice. @param {string} name */
+  #isText(name) {
+    return Boolean(this.root.querySelector(`[data-part="${name}"]`)?.matches("textarea, input:not([type])"));
   }
 
   /** @param {string} key @param {Entry} entry */
