@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { Refusal } from "../../assets/page/client/refusal.js";
-import { ask, askForKeysBy, json, readJson } from "../../assets/page/client/requests.js";
+import { ask, askForKeysBy, json, readJson, seedOf } from "../../assets/page/client/requests.js";
 
 globalThis.window = /** @type {any} */ ({ location: { origin: "http://studio", href: "http://studio/" } });
 
@@ -50,4 +50,14 @@ test("the function that asks for keys learns whether the request only reads", as
   await readJson("/v1/queue");
   await readJson("/v1/part", json("PATCH"));
   assert.deepEqual(kinds, [true, false]);
+});
+
+test("a seed that JavaScript would round is read as its digits, and sent as the number", async (context) => {
+  const [text, large] = [String.raw`"seed":1152921504606970433 and \"seed\": \"1152921504606970433\"`, "1152921504606970433"];
+  const body = `{"seed":${large},"defaults":{"seed": ${large}},"least":{"seed":9007199254740991},"text":${JSON.stringify(text)}}`;
+  context.mock.method(globalThis, "fetch", async () => new Response(body));
+  const read = await ask("/v1/voices/clara");
+  assert.deepEqual(read, { seed: large, defaults: { seed: large }, least: { seed: 9007199254740991 }, text });
+  assert.equal(json("PATCH", read).body, body.replace('": ', '":'));
+  assert.deepEqual(["0", "9007199254740991", large].map(seedOf), [0, 9007199254740991, large]);
 });

@@ -9,6 +9,7 @@ import { SNIPPETS } from "../../assets/page/api/snippets.js";
 const BASE = "http://127.0.0.1:7860";
 const AWKWARD = `It's "so" \\ $HOME \`x\` 😀\nnew line`;
 const REQUEST = { input: AWKWARD, voice: "clara", response_format: "wav", temperature: 0.8, top_p: 0.9, top_k: 30, seed: 5 };
+const LARGE = { ...REQUEST, seed: "1152921504606970433" }; // as the page keeps it
 const CLIP = { ...REQUEST, voice: undefined, ref_audio: "data:audio/wav;base64,AAAA", ref_text: "Its words" };
 
 for (const [name, write] of Object.entries(SNIPPETS)) {
@@ -24,6 +25,7 @@ test("the shell passes exactly that request to curl", () => {
   const script = SNIPPETS.curl(REQUEST, BASE, true).replace(/^curl /, "printf '%s\\0' ");
   const words = execFileSync("sh", ["-c", script], { encoding: "utf8" }).split("\0");
   assert.deepEqual(JSON.parse(words[words.indexOf("-d") + 1]), REQUEST);
+  assert.ok(SNIPPETS.curl(LARGE, BASE, true).includes(`"seed": ${LARGE.seed}\n`), "as a number");
   assert.ok(words.includes("Authorization: Bearer YOUR_KEY"));
 });
 
@@ -35,6 +37,8 @@ test("JavaScript sends exactly that request", async () => {
   };
   const AsyncFunction = (async () => {}).constructor;
   await AsyncFunction("fetch", SNIPPETS.JavaScript(REQUEST, BASE, false))(fetched);
+  await AsyncFunction("fetch", SNIPPETS.JavaScript(LARGE, BASE, false))((_, { body }) => fetched(`"seed":${LARGE.seed}}`, { body: String(body.endsWith(`"seed":${LARGE.seed}}`)) }));
+  assert.deepEqual(sent.pop(), [`"seed":${LARGE.seed}}`, true]);
   assert.deepEqual(sent, [[`${BASE}/v1/audio/speech`, REQUEST]]);
 });
 

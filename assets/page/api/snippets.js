@@ -275,16 +275,21 @@ function sillyTavern(request, base, keyed) {
 `;
 }
 
+const BIG_SEED = /(seed"?(?:: ?|=))"(\d{16,})"/g; // kept as its digits, since JavaScript would round it
+
+/** Like `write`, with a large seed as a number; raw: of a language that rounds it. @param {typeof curl} write */
+const exact = (write, raw = "$2") => (/** @type {Parameters<typeof curl>} */ ...given) => write(...given).replace(BIG_SEED, `$1${raw}`);
+
 /** The functions above by tab label, in the order of the dialog's tabs. */
 export const SNIPPETS = {
-  curl,
-  "Python, OpenAI SDK": python,
+  curl: exact(curl),
+  "Python, OpenAI SDK": exact(python),
   "Python, Fish SDK": fishSdk,
   "Python, ElevenLabs SDK": elevenSdk,
-  JavaScript: javascript,
-  gradio_client: gradioClient,
-  "Home Assistant": homeAssistant,
+  JavaScript: exact(javascript, 'JSON.rawJSON("$2")'),
+  gradio_client: exact(gradioClient),
+  "Home Assistant": exact(homeAssistant),
   "Open WebUI": openWebui,
   SillyTavern: sillyTavern,
-  "Agents, MCP": mcp,
+  "Agents, MCP": exact(mcp),
 };

@@ -3,6 +3,15 @@
 import { address } from "./address.js";
 import { notConnected, refusalOf } from "./refusal.js";
 
+const READ = /"seed": ?(\d{16,})/g; // in a string, its quotes are escaped
+const WRITTEN = /("seed":)"(\d{16,})"/g;
+
+/** Return a seed as a number, or as its digits if JavaScript would round it: the API's are up to 2^63 - 1. @param {string} digits @returns {number | string} */
+export const seedOf = (digits) => (Number(digits) > Number.MAX_SAFE_INTEGER ? digits : Number(digits));
+
+/** Read a JSON response; see seedOf. @param {Response} response */
+export const parsed = async (response) => JSON.parse((await response.text()).replace(READ, (_, digits) => `"seed":${JSON.stringify(seedOf(digits))}`));
+
 /** Asks the user for a key and returns whether it was accepted. isRead: nothing is changed. @type {(isRead: boolean) => Promise<boolean>} */
 let askForKey = async () => false;
 let keys = 0; // accepted so far
@@ -68,7 +77,7 @@ export function fetched(path, options, read) {
  * @param {RequestInit} [options]
  */
 export function ask(path, options) {
-  return fetched(path, options, (response) => response.json());
+  return fetched(path, options, parsed);
 }
 
 /**
@@ -80,7 +89,7 @@ export function ask(path, options) {
 export function readJson(path, options) {
   return connected(async () => {
     const response = await send(address(path), options);
-    return response.ok ? response.json() : null;
+    return response.ok ? parsed(response) : null;
   });
 }
 
@@ -94,7 +103,7 @@ export function readJson(path, options) {
  */
 export function json(method, body = {}, etag = null) {
   const headers = { "Content-Type": "application/json", ...(etag ? { "If-Match": etag } : {}) };
-  return { method, headers, body: JSON.stringify(body) };
+  return { method, headers, body: JSON.stringify(body).replace(WRITTEN, "$1$2") };
 }
 
 /**

@@ -37,12 +37,7 @@ export function requestRest(id, signal) {
 async function postForSpeech(path, request, signal) {
   let response;
   try {
-    response = await send(address(path), {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify(request),
-      signal,
-    });
+    response = await send(address(path), { ...json("POST", request), signal });
   } catch (problem) {
     if (problem.name === "AbortError") throw problem;
     throw lostConnection();

@@ -1,7 +1,7 @@
 // API calls for the voice library: check and transcribe clips; find, create and change voices. No user interface.
 
 import { address } from "./address.js";
-import { ask, fetched, form, json, readJson } from "./requests.js";
+import { ask, fetched, form, json, parsed, readJson } from "./requests.js";
 import { LANGUAGE, phrase, worded } from "../lib/phrases.js";
 
 const RANDOM = "random"; // a voice determined by the seed alone
@@ -95,7 +95,7 @@ export function findVoices({ q = "", tags = [], gender = "", accent = "", langua
 
 /** Return a voice with its `etag`, so that a change cannot overwrite someone else's. */
 export function getVoice(reference) {
-  return fetched(about(reference), {}, async (response) => ({ ...(await response.json()), etag: response.headers.get("etag") }));
+  return fetched(about(reference), {}, async (response) => ({ ...(await parsed(response)), etag: response.headers.get("etag") }));
 }
 
 export async function revisionsOf(reference) {

@@ -1,6 +1,7 @@
 // The page's fields: read and set through Gradio, and stored in this browser.
 
 import { Refusal } from "../client/refusal.js";
+import { seedOf } from "../client/requests.js";
 import { labelOf, voices } from "../client/voices.js";
 import { Latest } from "../lib/latest.js";
 import { phrase } from "../lib/phrases.js";
@@ -53,7 +54,10 @@ export class Fields extends EventTarget {
   }
 
   named(values) {
-    return { ...Object.fromEntries(NAMES.map((name, i) => [name, values[i]])), clip: this.#clip };
+    /** @type {any} */
+    const named = { ...Object.fromEntries(NAMES.map((name, i) => [name, values[i]])), clip: this.#clip };
+    const isRounded = typeof named.seed === "number" && named.seed > Number.MAX_SAFE_INTEGER;
+    return isRounded ? { ...named, seed: seedOf(/** @type {HTMLInputElement} */ (document.querySelector("#seed input")).value) } : named;
   }
 
   /** @param {Blob | null} clip */

@@ -8,7 +8,7 @@ export function showKeptSeed(chip, field, fields) {
   const words = partsOf(chip)("words");
   const newEveryTime = () => fields.fill({ seed: null });
   fields.addEventListener("change", ({ detail: { values } }) => {
-    chip.hidden = !Number.isInteger(values.seed);
+    chip.hidden = !/^\d+$/.test(String(values.seed));
     words.textContent = phrase("speak.seed.kept", { seed: String(values.seed) });
     chip.title = phrase("speak.seed.kept.title");
   });

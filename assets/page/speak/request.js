@@ -69,7 +69,7 @@ export async function buildRequest(fields, frameRate) {
   };
   if (fields.speed !== 1) request.speed = fields.speed;
   if (fields.cutAfter > 0) request.max_new_tokens = Math.max(1, Math.round(fields.cutAfter * frameRate));
-  if (Number.isInteger(fields.seed)) request.seed = fields.seed;
+  if (Number.isInteger(fields.seed) || typeof fields.seed === "string") request.seed = fields.seed;
   else if (typeof fields.seed === "number") throw missing(phrase("refusal.other"), phrase("speak.seed.notWhole", { seed: String(fields.seed) }), phrase("refusal.seed"));
   if (fields.source !== "clip") return { ...request, voice: fields.voice };
   if (!fields.clip) {

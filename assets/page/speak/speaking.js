@@ -1,5 +1,6 @@
 // Speak and Stop: generates takes from the page's fields, several at once, and plays the first; cancels them.
 
+import { seedOf } from "../client/requests.js";
 import { clock } from "../lib/time.js";
 import { generateTake } from "../takes/generate.js";
 import { Take } from "../takes/take.js";
@@ -51,7 +52,7 @@ export class Speaking {
       const request = await this.request(fields);
       const isKept = request.seed !== undefined; // the first take's; the others count up
       return Array.from({ length: count }, (_, i) => ({
-        request: isKept ? { ...request, seed: request.seed + i } : request,
+        request: isKept ? { ...request, seed: seedOf(String(BigInt(request.seed) + BigInt(i))) } : request,
         voiceName: request.cast ? phrase("speak.dialogue") : voiceName,
         settings: { ...fields },
         isFirstOfClone: i === 0 && !request.cast && this.#isNewClone(fields),

@@ -1,5 +1,6 @@
 // Actions for listed takes: play, save, continue and regenerate them, reuse their settings, show them as code.
 
+import { seedOf } from "../client/requests.js";
 import { fileOf } from "../client/sound.js";
 import { requestSpeech } from "../client/speech.js";
 import { soundAddress } from "../client/takes.js";
@@ -33,7 +34,7 @@ export class TakeActions {
     on("play", (take) => (this.#isHeard(take) ? this.nowPlaying.playOrPause() : this.play(take)));
     on("switch", (take) => this.play(take, this.nowPlaying.current?.file ? this.nowPlaying.position : 0));
     on("reuse", (take) => this.#reuse(take));
-    on("keepSeed", (take) => this.fields.fill({ seed: Number(take.seed) }));
+    on("keepSeed", (take) => this.fields.fill({ seed: seedOf(take.seed) }));
     on("again", (take) => this.#again(take));
     on("continue", (take) => this.#continue(take));
     on("save", (take, format) => this.#save(take, format));

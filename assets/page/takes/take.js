@@ -2,6 +2,7 @@
 
 import { figuresOf } from "../player/take-figures.js";
 import { Track } from "../player/track.js";
+import { seedOf } from "../client/requests.js";
 import { soundAddress, timesAddress, wholeTake } from "../client/takes.js";
 import { speakersOf } from "../client/voices.js";
 import { isThroughGradio } from "../client/host.js";
@@ -191,6 +192,6 @@ export class Take extends Track {
 
   /** The request that generates this exact take again. */
   get repeat() {
-    return this.seed === null ? this.request : { ...this.request, seed: Number(this.seed) };
+    return this.seed === null ? this.request : { ...this.request, seed: seedOf(this.seed) };
   }
 }

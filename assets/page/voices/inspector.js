@@ -3,6 +3,7 @@
 import { colourOf, initialOf } from "./initial.js";
 import { introduction } from "./introduction.js";
 import { Refusal } from "../client/refusal.js";
+import { seedOf } from "../client/requests.js";
 import { changeVoice, deleteVoice, duplicate, exportAddress, getVoice, revisionsOf } from "../client/voices.js";
 import { element, partsOf } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
@@ -245,7 +246,7 @@ export class Inspector extends EventTarget {
     const changes = Object.fromEntries(changed.flatMap(({ dataset, value }) => (dataset.fact ? [[dataset.fact, dataset.fact === "tags" ? value.split(",") : value]] : [])));
     if (this.#colour !== voice.colour) changes.colour = this.#colour;
     const presets = changed.filter(({ dataset }) => dataset.preset);
-    if (presets.length) changes.defaults = { ...voice.defaults, ...Object.fromEntries(presets.map((field) => [field.dataset.preset, field.value === "" ? undefined : field.valueAsNumber])) };
+    if (presets.length) changes.defaults = { ...voice.defaults, ...Object.fromEntries(presets.map((field) => [field.dataset.preset, field.value === "" ? undefined : seedOf(field.value)])) };
     await changeVoice(voice.id, changes, voice.etag);
     if (isSame()) this.#filled = saved;
     await this.#saved(voice, isSame, phrase("inspector.saved", { name: String(changes.name ?? voice.name).trim() }));

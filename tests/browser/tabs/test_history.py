@@ -19,6 +19,8 @@ from tests.studio.server import Served
 Open = Callable[..., Screen]
 FRAME = 2048
 FRAMES = 20
+LARGE = 2**60 + 1
+"""A seed that JavaScript would round."""
 
 
 def speak(served: Served, text: str, **fields: object) -> str:
@@ -81,11 +83,11 @@ def test_takes_stars_and_deletions_survive_a_reload(served: Served, open_page: O
 
 
 def test_new_browser_starts_with_an_empty_list_and_finds_takes_in_the_history(served: Served, open_page: Open) -> None:
-    take_id = speak(served, "Heard from elsewhere.", voice="bert", seed=11, temperature=0.5)
+    take_id = speak(served, "Heard from elsewhere.", voice="bert", seed=LARGE, temperature=0.5)
     screen = open_page(served).ready()
     expect(screen.takes).to_have_count(0)
     row = history(screen, "from elsewhere")
-    for fact in ("Bert", "seed 11", "0:00.9", "Cut off before the end", "RTF", "first audio"):
+    for fact in ("Bert", f"seed {LARGE}", "0:00.9", "Cut off before the end", "RTF", "first audio"):
         expect(row).to_contain_text(fact)
     row.get_by_role("button", name="Play").click()
     screen.until_over()
@@ -97,7 +99,7 @@ def test_new_browser_starts_with_an_empty_list_and_finds_takes_in_the_history(se
     expect(row.get_by_role("button", name="Star")).to_have_attribute("aria-pressed", "true")
     assert get_take(served, take_id).json()["starred"] is True
     row.get_by_role("button", name="Code").click()
-    expect(screen.page.get_by_role("dialog")).to_contain_text('"seed": 11')
+    expect(screen.page.get_by_role("dialog")).to_contain_text(f'"seed": {LARGE}')
     screen.page.keyboard.press("Escape")
     row.get_by_role("button", name="Reuse").click()
     expect(screen.script).to_have_value("Heard from elsewhere.")
