@@ -2,6 +2,7 @@
 
 import { address } from "./address.js";
 import { lostConnection, Refusal } from "./refusal.js";
+import { exactly } from "./requests.js";
 import { wavFile } from "../lib/wav.js";
 import { phrase } from "../lib/phrases.js";
 
@@ -35,9 +36,9 @@ export async function speakThroughGradio(request, signal) {
 async function join(request, signal) {
   const { input, voice = "default", ref_audio, ref_text = "", seed = -1, temperature, top_p, top_k, max_new_tokens = 0, speed = 1 } = request;
   const clip = ref_audio ? await upload(ref_audio, signal) : null;
-  const data = [input, voice, clip, ref_text, seed, temperature, top_p, top_k, max_new_tokens, speed, true];
+  const [before, after] = [[input, voice, clip, ref_text], [temperature, top_p, top_k, max_new_tokens, speed, true]].map((values) => JSON.stringify(values).slice(1, -1));
   const headers = { "Content-Type": "application/json", ...(await visitorHeaders()) };
-  const response = await fetch(address(CALL), { method: "POST", headers, body: JSON.stringify({ data }), signal });
+  const response = await fetch(address(CALL), { method: "POST", headers, body: `{"data":[${before},${seed},${after}]}`, signal });
   if (!response.ok) throw refusal(phrase("refusal.gradio", { status: String(response.status) }));
   return (await response.json()).event_id;
 }
@@ -98,7 +99,7 @@ async function* serverEvents(response) {
       text = parts.pop() ?? "";
       for (const part of parts) {
         const fields = Object.fromEntries(part.split("\n").map((line) => line.split(/: (.*)/s)));
-        if (fields.event) yield { event: fields.event, data: JSON.parse(fields.data ?? "null") };
+        if (fields.event) yield { event: fields.event, data: exactly(fields.data ?? "null") };
       }
     }
   } finally {

@@ -9,8 +9,11 @@ const WRITTEN = /("seed":)"(\d{16,})"/g;
 /** Return a seed as a number, or as its digits if JavaScript would round it: the API's are up to 2^63 - 1. @param {string} digits @returns {number | string} */
 export const seedOf = (digits) => (Number(digits) > Number.MAX_SAFE_INTEGER ? digits : Number(digits));
 
-/** Read a JSON response; see seedOf. @param {Response} response */
-export const parsed = async (response) => JSON.parse((await response.text()).replace(READ, (_, digits) => `"seed":${JSON.stringify(seedOf(digits))}`));
+/** Read JSON from the studio; see seedOf. @param {string} text */
+export const exactly = (text) => JSON.parse(text.replace(READ, (_, digits) => `"seed":${JSON.stringify(seedOf(digits))}`));
+
+/** Read a JSON response. @param {Response} response */
+export const parsed = async (response) => exactly(await response.text());
 
 /** Asks the user for a key and returns whether it was accepted. isRead: nothing is changed. @type {(isRead: boolean) => Promise<boolean>} */
 let askForKey = async () => false;
