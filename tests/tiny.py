@@ -299,7 +299,7 @@ def write_codec(folder: Path, sizes: TinyCodec, seed: int = 0, nesting: Nesting 
 
 @cache
 def _codec_files(sizes: TinyCodec, seed: int, nesting: Nesting) -> tuple[str, bytes]:
-    """The contents of codec.yaml and codec.pth, created once: a tenth of a second, in which a file is written ten times."""
+    """The contents of codec.yaml and codec.pth, created once per size: building the class takes longest."""
     from tests.upstream import build_codec
 
     config = codec_config(sizes)
