@@ -29,13 +29,11 @@ from studio.api.queued import look_up
 from studio.errors import REFUSALS, InvalidRequest, NotFound
 from studio.speech.speech_service import SpeechService
 
-MOST_PROPOSED = 100
-"""Maximum voices of the library from which characters' voices are chosen."""
+MOST_PROPOSED = 100  # maximum voices of the library from which characters' voices are chosen
 MAX_CONTEXT = 600
 """Characters before and after a line that are shown with it, of CONTEXT_PARTS parts at most."""
 CONTEXT_PARTS = 6  # parts to each side; MAX_CONTEXT ends earlier, except in dialogue of very short lines
-NEARBY = 8
-"""Lines of speech before and after a line whose characters are its scene's people."""
+NEARBY = 8  # lines of speech before and after a line whose characters are its scene's people
 MAX_PEOPLE = 9  # each has a key
 MAX_DELIVERY_TAGS = 8
 BYTES_PER_TOKEN = 4  # of English text; other languages have up to twice as many tokens
@@ -56,11 +54,7 @@ class CastService:
     """Calls block for milliseconds, on any thread; ``owner_filter`` is as for Projects."""
 
     def __init__(
-        self,
-        library: ProjectLibrary,
-        speech: SpeechService,
-        voices: ProjectVoices,
-        chat: ChatEndpoint | None = None,
+        self, library: ProjectLibrary, speech: SpeechService, voices: ProjectVoices, chat: ChatEndpoint | None = None
     ) -> None:
         self._library = library
         self._chat = chat

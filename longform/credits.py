@@ -21,8 +21,7 @@ _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _CHAPTERS: dict[str, list[str]] = json.loads(Path(__file__).with_name("credits.json").read_text("utf-8"))
 """Titles of the two chapters by language."""
 
-Texts = tuple[str, str]
-"""The texts of the opening and the closing credits; blank: none."""
+Texts = tuple[str, str]  # the texts of the opening and the closing credits; blank: none
 
 
 def check_template(field: str, template: str) -> str:

@@ -46,6 +46,13 @@ from studio.library.trash import PutBack, Trash, Trashed, now, remove_takes
 UNDER_WAY = ("queued", "speaking")
 _MERGED = ("pause", "end", "scene")
 """The fields that the result of a merge has from the second part."""
+_NEWEST = (
+    "select value from projects, json_each((select json_group_array(n) from (select n from all_parts"
+    " where project_id = projects.id and deleted > :since and (deleted, id) < (:last, :after)"
+    " order by deleted desc, id desc limit :limit)))"
+    " where :owner_filter is null or owner = :owner_filter or sharing = 'edit'"
+)
+"""The last deleted parts of each project: a book deleted part by part has tens of thousands."""
 
 
 class Arrangement:
@@ -60,7 +67,7 @@ class Arrangement:
             "select parts.id, substr(text, 1, 80), owner, sharing, parts.deleted, null, project_id, parts.n"
             " from all_parts as parts join projects on projects.id = project_id where parts.deleted > 0"
         )
-        trash.kinds["part"] = Trashed("all_parts", listed, _remove, put_back, _prepared)
+        trash.kinds["part"] = Trashed("all_parts", listed, _remove, put_back, _prepared, _NEWEST)
 
     def insert(
         self,
@@ -322,12 +329,7 @@ def new_part_id() -> str:
 
 
 def _add(
-    db: Database,
-    project_id: str,
-    part: NewPart,
-    after: str | None,
-    state: str = "new",
-    part_id: str | None = None,
+    db: Database, project_id: str, part: NewPart, after: str | None, state: str = "new", part_id: str | None = None
 ) -> tuple[int, str]:
     """Add a part after another one; returns its place and id. Raises NotFound, InvalidRequest."""
     query = "select place from parts where project_id = ? and id = ?"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated
 
 from anyio import to_thread
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
 from longform.cast_service import CastService
@@ -22,13 +21,11 @@ from longform.routes.cast_bodies import (
     member_json,
     proposal_json,
 )
-from longform.routes.project_bodies import PartsBody, replaced_json
-from manuscript.passages import MAX_PARTS, SURE
+from longform.routes.project_bodies import Limit, Offset, PartsBody, page_json, replaced_json
+from manuscript.passages import SURE
 from studio.api.body import JsonBody
 from studio.api.queued import project_router
 from studio.api.sending import until_hangup
-
-Limit = Annotated[int, Query(ge=1, le=200)]
 
 
 class CastRoutes:
@@ -94,7 +91,7 @@ class CastRoutes:
         request: Request,
         unsure: bool = False,
         character: str | None = None,
-        offset: Annotated[int, Query(ge=0, le=MAX_PARTS)] = 0,
+        offset: Offset = 0,
         limit: Limit = 50,
     ) -> JSONResponse:
         """Lines with the text before and after, in order; line feeds separate paragraphs. ``unsure``: only those
@@ -102,8 +99,7 @@ class CastRoutes:
         those of this character, blank: the narrator's."""
         part_filter = PartFilter(is_unsure=unsure, character=character)
         lines, total = self._service.lines(project_id, request.state.owner_filter, part_filter, offset, limit)
-        data = [line_json(line) for line in lines]
-        return JSONResponse({"object": "list", "data": data, "total": total, "has_more": offset + len(data) < total})
+        return JSONResponse(page_json([line_json(line) for line in lines], offset, total))
 
     async def propose(self, project_id: str, body: JsonBody[ProposeBody], request: Request) -> JSONResponse:
         """Ask the chat endpoint of the settings for the speakers and tags of lines. Nothing is changed. With

@@ -9,6 +9,7 @@ from dataclasses import asdict, fields, replace
 from functools import partial
 from typing import Annotated, Any, Literal
 
+from fastapi import Query
 from pydantic import AfterValidator, Field
 
 from audio.formats import check_bit_rate
@@ -65,11 +66,11 @@ from studio.library.take import Take
 ColumnRole = Literal[
     "", "id", "text", "character", "voice", "direction", "chapter", "file", "gender", "pause", "scene", "continues"
 ]
-MAX_LISTED = 500
-"""Lines of an update that a response lists."""
-MAX_CAST = 1000
-"""Names with voices in one request."""
+MAX_LISTED = 500  # lines of an update that a response lists
+MAX_CAST = 1000  # names with voices in one request
 Pause = Annotated[float, FINITE, Field(ge=0, le=MAX_PAUSE), NO_BOOLEAN]
+Offset = Annotated[int, Query(ge=0, le=MAX_PARTS)]
+Limit = Annotated[int, Query(ge=1, le=200)]
 
 
 def _one_line(text: str) -> str:
@@ -304,13 +305,11 @@ class PartBody(DirectionBody):
 
     text: str | None = None
     text_before: str | None = Field(
-        None,
-        description="The part's text as read before; if it has changed since, the response is 412. Absent: any.",
+        None, description="The part's text as read before; if it has changed since, the response is 412. Absent: any."
     )
     take: str | None = Field(None, description="The id of the take to choose.")
     take_before: str | None = Field(
-        None,
-        description="The chosen take as read; if another was chosen since, the response is 412. Absent: any.",
+        None, description="The chosen take as read; if another was chosen since, the response is 412. Absent: any."
     )
     chapter: Annotated[str, Field(max_length=MAX_TITLE)] | None = Field(
         None,
@@ -424,6 +423,11 @@ class UpdateBody(StrictBody):
     apply: bool = Field(False, description="Whether to make the changes; otherwise they are only listed.")
 
 
+def page_json(data: list[dict[str, Any]], offset: int, total: int) -> dict[str, Any]:
+    """A page that begins after ``offset`` of ``total`` items."""
+    return {"object": "list", "data": data, "total": total, "has_more": offset + len(data) < total}
+
+
 def project_json(project: Project, seconds_left: float | None, seconds_to_speak: float | None = None) -> dict[str, Any]:
     return {
         "id": project.id,
@@ -485,14 +489,11 @@ def chapter_json(chapter: Chapter, settings: ProjectSettings) -> dict[str, Any]:
     """``expected_s``: the audio that exists, and an estimate for the rest; pauses are left out."""
     share = 1 - chapter.characters_heard / max(1, chapter.characters)
     remaining = share * expected_seconds(chapter.characters, chapter.words, settings.speed)
-    return {
+    fields = asdict(chapter)
+    del fields["characters_heard"]
+    return fields | {
         "object": "project.chapter",
-        "id": chapter.id,
-        "title": chapter.title,
-        "position": chapter.position,
         "parts": {"total": sum(chapter.parts.values())} | chapter.parts,
-        "words": chapter.words,
-        "characters": chapter.characters,
         "seconds": round(chapter.seconds, 3),
         "expected_s": round(chapter.seconds + remaining, 1),
     }

@@ -19,6 +19,8 @@ from longform.library.project_repository import PartFilter
 from longform.project_service import ProjectService, usual_title
 from longform.routes.project_bodies import (
     MAX_CAST,
+    Limit,
+    Offset,
     PartBody,
     ProjectBody,
     ProjectChanges,
@@ -26,6 +28,7 @@ from longform.routes.project_bodies import (
     UndoBody,
     UpdateBody,
     chapter_json,
+    page_json,
     part_json,
     preview_json,
     project_json,
@@ -47,7 +50,6 @@ from studio.errors import REFUSALS, InvalidRequest, NotFound, TooCostly
 
 FORM_LIMIT = MAX_FILE + 256 * 1024
 COVER_FORM_LIMIT = MAX_COVER + 64 * 1024
-Limit = Annotated[int, Query(ge=1, le=200)]
 NEW_PROJECT = reads(ProjectBody)
 _FIELDS = [name for name in ProjectBody.model_fields if name not in ("input", "items", "preview")]
 NEW_PROJECT["requestBody"]["content"] |= reads_form("file", *_FIELDS, required=("file",))["requestBody"]["content"]
@@ -243,12 +245,7 @@ class ProjectRoutes:
         return JSONResponse({"object": "list", "data": [chapter_json(chapter, settings) for chapter in chapters]})
 
     def list_parts(
-        self,
-        project_id: str,
-        request: Request,
-        part_filter: Listed,
-        offset: Annotated[int, Query(ge=0, le=MAX_PARTS)] = 0,
-        limit: Limit = 50,
+        self, project_id: str, request: Request, part_filter: Listed, offset: Offset = 0, limit: Limit = 50
     ) -> JSONResponse:
         """Parts in order, with their takes. ``state``: only those in this state; ``audio``: only those with audio, or
         without; ``noted``: with an open note, or without; ``character``: of this character, blank: the narrator's; also
@@ -257,16 +254,14 @@ class ProjectRoutes:
         project = self._projects.get(project_id, owner_filter)
         parts = self._projects.parts(project_id, owner_filter, offset, limit, part_filter)
         total = self._projects.count_parts(project_id, owner_filter, part_filter)
-        more = offset + len(parts) < total
-        data = [part_json(part, project.settings) for part in parts]
-        return JSONResponse({"object": "list", "data": data, "total": total, "has_more": more})
+        return JSONResponse(page_json([part_json(part, project.settings) for part in parts], offset, total))
 
     def list_part_ids(
         self,
         project_id: str,
         request: Request,
         part_filter: Listed,
-        offset: Annotated[int, Query(ge=0, le=MAX_PARTS)] = 0,
+        offset: Offset = 0,
         limit: Annotated[int, Query(ge=1, le=MAX_PARTS)] = MAX_PARTS,
     ) -> JSONResponse:
         """The ids of parts in order, filtered as in the list of parts."""

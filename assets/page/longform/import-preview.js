@@ -73,13 +73,13 @@ export class ImportPreview extends EventTarget {
   /** Read a document and show its contents; changes to another one that is shown are discarded only if the person agrees. Throws Refusal. */
   async open(source, voices) {
     if (this.#isChanged && !window.confirm(phrase("import.leave"))) return;
+    this.leave(); // if the document cannot be read, the list is shown
     this.#voices = voices;
     for (const field of this.#about) field.value = field.defaultValue;
     this.part("import-chapters").replaceChildren();
     this.part("with-cover").checked = true;
     this.part("notes").checked = this.part("speakers").checked = false;
     this.#chosen.clear();
-    this.people.clear();
     this.#source = source;
     this.part("sheet").hidden = true;
     this.#encoding = "";

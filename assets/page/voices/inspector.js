@@ -236,19 +236,19 @@ export class Inspector extends EventTarget {
   async #save(voice, isSame) {
     const fields = this.#fields;
     const saved = new Map([...fields, this.part("colour")].map((field) => [field, field.value]));
-    const facts = Object.fromEntries(fields.filter(({ dataset }) => dataset.fact).map(({ dataset, value }) => [dataset.fact, value]));
-    const changes = { ...facts, tags: facts.tags.split(","), colour: this.#colour };
-    if (facts.slug === voice.slug) delete changes.slug; // a new name gets its own
-    const presets = fields.filter(({ dataset }) => dataset.preset);
-    const wrong = presets.find((field) => !field.validity.valid);
+    const changed = fields.filter((field) => this.#differs(field)); // others may hold more than a field can show
+    const wrong = changed.find(({ validity }) => !validity.valid && !validity.stepMismatch); // the step is only that of the arrows
     if (wrong) {
       wrong.focus();
       return this.#say(`${wrong.labels?.[0].textContent.trim()}: ${wrong.validationMessage}`);
     }
-    changes.defaults = Object.fromEntries(presets.filter(({ value }) => value !== "").map((field) => [field.dataset.preset, field.valueAsNumber]));
+    const changes = Object.fromEntries(changed.flatMap(({ dataset, value }) => (dataset.fact ? [[dataset.fact, dataset.fact === "tags" ? value.split(",") : value]] : [])));
+    if (this.#colour !== voice.colour) changes.colour = this.#colour;
+    const presets = changed.filter(({ dataset }) => dataset.preset);
+    if (presets.length) changes.defaults = { ...voice.defaults, ...Object.fromEntries(presets.map((field) => [field.dataset.preset, field.value === "" ? undefined : field.valueAsNumber])) };
     await changeVoice(voice.id, changes, voice.etag);
     if (isSame()) this.#filled = saved;
-    await this.#saved(voice, isSame, phrase("inspector.saved", { name: facts.name.trim() }));
+    await this.#saved(voice, isSame, phrase("inspector.saved", { name: String(changes.name ?? voice.name).trim() }));
   }
 
   async #share(voice, sharing, isSame) {

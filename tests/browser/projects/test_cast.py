@@ -9,7 +9,7 @@ from typing import Any
 from playwright.sync_api import Locator, Route, expect
 
 from tests.browser.projects.test_longform import area_of, import_it
-from tests.browser.screen import Screen
+from tests.browser.screen import Screen, asks_before_leaving
 from tests.browser.test_looks import serious_violations
 from tests.studio.server import Served
 
@@ -84,7 +84,19 @@ def write_into_last_part(studio: Served, tag: str, more: str) -> None:
 def test_novel_gets_an_editable_cast(studio: Served, open_page: Open) -> None:
     screen, area = import_novel(studio, open_page)
     expect(area.get_by_label("Voice of Eleanor")).to_have_value("bert")
+    screen.page.route("**/cast/**", lambda route: route.abort())
+    area.get_by_label("Name of Eleanor").fill("Eleanor Hale")
     area.get_by_label("Voice of Eleanor").select_option("anna")
+    expect(area.locator(".cast-panel [role=status]").first).to_contain_text("not responding")
+    assert asks_before_leaving(screen.page)
+    screen.page.unroute_all()
+    area.get_by_role("button", name="Parts", exact=True).click()
+    area.get_by_role("button", name="Cast", exact=True).click()
+    expect(area.get_by_label("Name of Eleanor Hale")).to_have_value("Eleanor Hale")
+    expect(area.get_by_label("Voice of Eleanor Hale")).to_have_value("anna")
+    area.get_by_label("Name of Eleanor Hale").fill("Eleanor")
+    area.get_by_label("Name of Eleanor Hale").press("Enter")
+    expect(area.get_by_label("Name of Eleanor", exact=True)).to_have_value("Eleanor")
     assert serious_violations(screen) == []
     read_as_prose(screen, area)
     area.locator("[data-part=filter]").select_option(label="Eleanor (3)")

@@ -63,6 +63,11 @@ def test_pasted_text_and_its_preview_are_restored(studio: Served, open_page: Ope
     go(screen.page, "History")
     screen.page.go_back()
     expect(area.get_by_label("Author", exact=True).first).to_have_value("Somebody")
+    with screen.page.expect_event("dialog") as asked:
+        screen.page.evaluate("() => void window.studio.bringBook('Another text.')")
+    assert "discard" in asked.value.message.lower()
+    asked.value.dismiss()
+    expect(area.get_by_label("Author", exact=True).first).to_have_value("Somebody")
     import_it(area)
     area.get_by_role("button", name="All projects").click()
     expect(text).to_have_value("")

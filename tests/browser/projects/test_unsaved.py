@@ -117,6 +117,10 @@ def new_part_being_written_is_kept(page: Page, area: Locator, dialogs: list[str]
     expect(new).to_have_count(0)
     page.evaluate("scrollTo(0, 0)")
     expect(new).to_have_value("In between.")
+    for count, shown in enumerate(("done", "")):  # no part, then all
+        area.locator("[data-part=filter]").select_option(shown)
+        expect(text_of(area, 3)).to_have_count(count)
+        expect(new).to_have_value("In between.")
     dialogs.clear()
     page.evaluate(ARRANGE, "delete")
     gone = area.locator(".long-parts > [data-gone]")

@@ -251,6 +251,9 @@ def test_clips_are_edited_removed_and_an_old_revision_restored(studio: Served, o
 
 def test_changes_of_others_are_not_overwritten_and_voice_defaults_are_used(studio: Served, open_page: Open) -> None:
     screen = open_page(studio).ready()
+    unshown = {"licence": "CC0\nby Bert", "tags": ["warm, deep"], "defaults": {"top_p": 0.86, "seed": 2**60 + 1}}
+    with studio.client() as client:
+        client.patch("/v1/voices/bert", json=unshown).raise_for_status()
     inspector = inspect(screen, "Bert")
     with studio.client() as client:
         client.patch("/v1/voices/bert", json={"description": "Theirs."}).raise_for_status()
@@ -258,6 +261,12 @@ def test_changes_of_others_are_not_overwritten_and_voice_defaults_are_used(studi
     inspector.get_by_role("button", name="Save", exact=True).click()
     expect(inspector).to_contain_text(re.compile("Someone else changed this voice.*Description: “Theirs.”"))
     expect(inspector.get_by_label("Description")).to_have_value("Mine.")
+    inspector.get_by_role("button", name="Save", exact=True).click()
+    expect(inspector.locator("[data-part=inspector-said]")).to_have_text("Saved “Bert”.")
+    with studio.client() as client:
+        kept = client.get("/v1/voices/bert").json()
+    assert {field: kept[field] for field in unshown} == unshown
+    assert kept["description"] == "Mine."
 
     inspector.get_by_label("API name").fill("narrator")
     inspector.get_by_label("Language").fill("en-GB")

@@ -260,6 +260,29 @@ def test_twice_as_many_items_cost_twice_as_much(
     raise AssertionError(figures)
 
 
+@pytest.mark.parametrize("owner", [None, ""])
+def test_page_of_the_trash_costs_the_same_however_much_is_in_it(
+    tmp_path: Path, connections: list[sqlite3.Connection], owner: str | None
+) -> None:
+    steps = []
+    for count in (50, 500):
+        connections.clear()
+        world, noted = World(ProjectLibrary(tmp_path / str(count)), count), list[None]()
+        world.delete_parts()
+        takes_deleted(world)()
+        for connection in filter(is_open, connections):
+            connection.set_progress_handler(lambda noted=noted: noted.append(None), 10)  # type: ignore[misc]
+        first = world.library.trash.page(owner, 20)
+        assert [item.kind for item in first] == ["take"] * 20
+        after = [item for item in world.library.trash.page(owner, count) if item.kind == "take"][-1]
+        noted.clear()
+        parts = world.library.trash.page(owner, 20, after.id)
+        world.library.trash.page(owner, 20)
+        assert [item.kind for item in parts] == ["part"] * 20
+        steps.append(len(noted))
+    assert 0 < steps[1] <= 1.2 * steps[0], steps
+
+
 def whole_project_methods(library: ProjectLibrary) -> dict[str, Callable[[str, None], object]]:
     """Methods that need nothing but a project and an owner filter."""
     methods: dict[str, Callable[[str, None], object]] = {}
