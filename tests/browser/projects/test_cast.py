@@ -205,10 +205,30 @@ def line_text(line: Locator) -> str:
     return line.locator("strong").inner_text()
 
 
+def surer(route: Route) -> None:
+    answer = route.fetch()
+    body = answer.json()
+    route.fulfill(json=body | {"data": [line | {"confidence": 0.65} for line in body["data"]]})
+
+
 def test_unsure_lines_are_decided_by_single_keys(studio: Served, open_page: Open) -> None:
     screen, area = import_novel(studio, open_page)
     area.get_by_role("button", name="Decide 2 unsure lines").click()
     lines = area.locator(".cast-lines > li")
+    expect(lines).to_have_count(2)
+    parts = f"/v1/projects/{screen.page.url.rpartition('/')[2]}/parts"
+    screen.page.route("**/cast/lines?*", surer)
+    area.get_by_role("button", name="Accept all that are at least 60% sure").click()
+    expect(area.locator("#undo-toast")).to_contain_text("2 lines accepted.")
+    with studio.client() as client:  # as somebody else does
+        both = [part["id"] for part in client.get(parts).json()["data"] if part["confirmed"]]
+        assert client.patch(parts, json={"ids": both[:1], "confirmed": True}).is_success
+        screen.page.get_by_role("button", name="Undo").click()
+        expect(area.locator("#undo-toast")).to_contain_text("1 undone; 1 was changed again since")
+        assert [part["id"] for part in client.get(parts).json()["data"] if part["confirmed"]] == both[:1]
+        assert client.patch(parts, json={"ids": both, "confirmed": False}).is_success
+    screen.page.unroute_all()
+    area.get_by_role("button", name=re.compile("^Decide . unsure lines?$")).click()
     expect(lines).to_have_count(2)
     expect(lines.first).to_be_focused()
     press = screen.page.keyboard.press
@@ -221,7 +241,6 @@ def test_unsure_lines_are_decided_by_single_keys(studio: Served, open_page: Open
     press("1")
     expect(lines.nth(0)).to_contain_text("Decided: Eleanor")
     with studio.client() as client:  # as somebody else does
-        parts = f"/v1/projects/{screen.page.url.rpartition('/')[2]}/parts"
         [line] = [part for part in client.get(parts).json()["data"] if part["text"] == line_text(lines.nth(0))]
         assert client.patch(parts, json={"ids": [line["id"]], "character": "", "tags": ["sad"]}).is_success
         press("u")
