@@ -18,10 +18,6 @@ enum { AHEAD = 2048 };  // bytes of weights that are asked for before they are n
 enum { KEPT_BYTES = 1 << 20 };  // that a core's own cache keeps
 enum { TILES_PER_THREAD = 6 };  // of large tiles at least, so that no thread waits long for the last ones
 
-// Winograd's F(4, 7): four outputs of a seven-tap convolution by ten products instead of 28, with points 0, ±1, ±2, ±½, ±1½
-// and ∞. The rows of IN are divided by their largest entry, and the weights multiplied by it.
-#include "winograd.h"
-
 void NAME(transformer_steps)(const Transformer *, const Steps *, int lane);
 
 typedef struct {
@@ -159,33 +155,65 @@ static int32_t start_of(const Pass *d, int32_t tile, int32_t *stored) {
     return tile / d->per_frame * d->buffers[d->c->input].rows + start[0];
 }
 
-static void winograd_in(void *context, int index) {
-    const Pass *d = context;
+INLINE void transform_in(const Pass *d, int index, int points) {
     const Convolution *c = d->c;
     const Buffer *in = &d->buffers[c->input];
     int32_t stored, row = start_of(d, d->first + index, &stored);
     int64_t step = (int64_t)c->dilation * in->channels, point = (int64_t)d->point_rows * c->inputs;
-    const float *x = rows_of(in) + (int64_t)row * in->channels - 6 * step;
+    const float *x = rows_of(in) + (int64_t)row * in->channels - (c->taps - 1) * step;
     float *to = c->memory + (int64_t)index * c->inputs;
     for (int32_t i = 0; i < c->inputs; i += 8) {
-        f8 values[WINOGRAD_POINTS];
-        for (int k = 0; k < WINOGRAD_POINTS; k++) values[k] = load(x + k * step + i);
-        f8 first = all(0), last = all(0);
-        for (int k = 0; k < WINOGRAD_POINTS; k += 2) {
-            first = fma8(all(IN[0][k]), values[k], first);
-            last = fma8(all(IN[WINOGRAD_POINTS - 1][k + 1]), values[k + 1], last);
+        f8 values[MOST_POINTS], first = all(0), last = all(0);
+        for (int k = 0; k < points; k++) values[k] = load(x + k * step + i);
+        const float *factors = c->in;
+        for (int k = 0; k < points; k += 2) {
+            first = fma8(all(factors[k]), values[k], first);
+            last = fma8(all(factors[(points - 1) * points + k + 1]), values[k + 1], last);
         }
         store(to + i, first);
-        store(to + (WINOGRAD_POINTS - 1) * point + i, last);
-        for (int p = 1; p < WINOGRAD_POINTS - 1; p += 2) {  // a point and its negative
+        store(to + (points - 1) * point + i, last);
+        for (int p = 1; p < points - 1; p += 2) {  // a point and its negative
             f8 even = all(0), odd = all(0);
-            for (int k = 1; k < WINOGRAD_POINTS - 1; k += 2) {
-                odd = fma8(all(IN[p][k]), values[k], odd);
-                even = fma8(all(IN[p][k + 1]), values[k + 1], even);
+            factors += p == 1 ? points : 2 * points;
+            for (int k = 1; k < points - 1; k += 2) {
+                odd = fma8(all(factors[k]), values[k], odd);
+                even = fma8(all(factors[k + 1]), values[k + 1], even);
             }
             store(to + p * point + i, even + odd);
             store(to + (p + 1) * point + i, even - odd);
         }
+    }
+}
+
+// Eight outputs of each row of a tile from their sums.
+INLINE void transform_out(const Pass *d, const float *sums, int32_t row, int32_t stored, int32_t at, int points, int rows) {
+    const Convolution *c = d->c;
+    f8 outputs[MOST_POINTS];
+    for (int j = 0; j < rows; j++) outputs[j] = j ? all(0) : load(sums);
+    outputs[rows - 1] = load(sums + (points - 1) * SPAN * PANEL);
+    for (int p = 1; p < points - 1; p += 2) {  // a point and its negative
+        f8 one = load(sums + p * SPAN * PANEL), other = load(sums + (p + 1) * SPAN * PANEL);
+        f8 even = one + other, odd = one - other;
+        for (int j = 0; j < rows; j++) outputs[j] = fma8(all(c->out[j * points + p]), j % 2 ? odd : even, outputs[j]);
+    }
+    for (int j = stored; j < rows; j++) finish(d, row + j * c->dilation, at, outputs[j]);
+}
+
+static void winograd_in(void *context, int index) {
+    const Pass *d = context;
+    switch (d->c->points) {
+        case 4: transform_in(d, index, 4); break;
+        case 10: transform_in(d, index, 10); break;
+        case MOST_POINTS: transform_in(d, index, MOST_POINTS); break;
+    }
+}
+
+static void winograd_out(const Pass *d, const float *sums, int index, int32_t at) {
+    int32_t stored, row = start_of(d, d->first + index, &stored);
+    switch (d->c->points) {
+        case 4: transform_out(d, sums, row, stored, at, 4, 3); break;
+        case 10: transform_out(d, sums, row, stored, at, 10, 4); break;
+        case MOST_POINTS: transform_out(d, sums, row, stored, at, MOST_POINTS, 8); break;
     }
 }
 
@@ -194,32 +222,20 @@ static void winograd_tile(void *context, int tile) {
     const Convolution *c = d->c;
     int32_t span, panel = place_of(d, tile, &span), panels = c->outputs / PANEL, last = panel + d->panels_per_tile;
     int32_t begin = span * d->span, end = begin + d->span < d->count ? begin + d->span : d->count;
-    float sums[WINOGRAD_POINTS][SPAN * PANEL];
+    float sums[MOST_POINTS * SPAN * PANEL];
     for (int32_t index = begin; d->is_whole && index < end; index++) winograd_in(context, index);
     for (; panel < last && panel < panels; panel++) {
-        for (int p = 0; p < WINOGRAD_POINTS; p++) {
-            const char *w = weights_of(c, (int64_t)panel * WINOGRAD_POINTS + p, c->inputs);
+        for (int p = 0; p < c->points; p++) {
+            const char *w = weights_of(c, (int64_t)panel * c->points + p, c->inputs);
             const float *x = c->memory + (int64_t)p * d->point_rows * c->inputs;
             for (int count, row = begin; row < end; row += count)
                 count = some_rows(
                     x + (int64_t)row * c->inputs, c->inputs, 0, 1, c->inputs, w, c->scales != NULL, end - row,
-                    sums[p] + (row - begin) * PANEL);
+                    sums + (p * SPAN + row - begin) * PANEL);
         }
-        for (int32_t index = begin; index < end; index++) {
-            int32_t stored, row = start_of(d, d->first + index, &stored);
-            for (int half = 0; half < PANEL; half += 8) {
-                f8 values[WINOGRAD_POINTS];
-                for (int p = 0; p < WINOGRAD_POINTS; p++) values[p] = load(sums[p] + (index - begin) * PANEL + half);
-                f8 outputs[WINOGRAD_OUTPUTS] = {values[0], all(0), all(0), values[WINOGRAD_POINTS - 1]};
-                for (int p = 1; p < WINOGRAD_POINTS - 1; p += 2) {  // a point and its negative
-                    f8 even = values[p] + values[p + 1], odd = values[p] - values[p + 1];
-                    for (int j = 0; j < WINOGRAD_OUTPUTS; j++)
-                        outputs[j] = fma8(all(OUT[j][p]), j % 2 ? odd : even, outputs[j]);
-                }
-                for (int j = stored; j < WINOGRAD_OUTPUTS; j++)
-                    finish(d, row + j * c->dilation, panel * PANEL + half, outputs[j]);
-            }
-        }
+        for (int32_t index = begin; index < end; index++)
+            for (int half = 0; half < PANEL; half += 8)
+                winograd_out(d, sums + (index - begin) * PANEL + half, index, panel * PANEL + half);
     }
 }
 
@@ -263,7 +279,7 @@ static void run(Pass *d, int lane) {
         for (d->first = 0; d->first < total; d->first += c->most_tiles) {
             d->count = total - d->first < c->most_tiles ? total - d->first : c->most_tiles;
             d->point_rows = d->count | 1;
-            int32_t tiles, products = WINOGRAD_POINTS * c->inputs;
+            int32_t tiles, products = c->points * c->inputs;
             if (sizeof(float) * products * c->outputs <= 2 * KEPT_BYTES) {
                 tiles = divide_rows(d, d->count);
             } else {
