@@ -302,6 +302,18 @@ class LayerBuilder:
         weight[:, :, :inputs] = conv.weight.unflatten(2, (-1, stride)).permute(0, 3, 1, 2)
         self.convolve(joined, weight.flatten(1, 2), conv.bias, output, activated, snake)
 
+    def convolve_joined(self, x: int, layer: Any, count: int, activated: int, activation: int) -> None:
+        """A convolution with one output, of which a row holds those of `count` rows of x: panels are full then."""
+        conv, joined, width = layer.conv, self.plan.joined(x, count), self.plan.buffers[x].channels
+        _, inputs, taps = conv.weight.shape
+        past = layer.context + -layer.context % count
+        weight = torch.zeros(count, past + count, width)
+        for row in range(count):
+            last = past + row + 1
+            weight[row, last - taps : last, :inputs] = conv.weight[0].t()
+        weight = weight.view(count, -1, count * width).transpose(1, 2)
+        self.convolve(joined, weight, conv.bias.expand(count), activated=activated, activation=activation)
+
     def project(self, x: int, layer: nn.Module, rows: int) -> int:
         """A transformer's projection; returns its output, which is x if there is none."""
         if not isinstance(layer, nn.Linear):
