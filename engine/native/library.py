@@ -98,7 +98,10 @@ class ConvolutionFields(ctypes.Structure):
                 "activation", "tiles", "most_tiles", "points",
             )
         ),
-        *((name, ctypes.c_void_p) for name in ("weights", "scales", "bias", "alpha", "inverse", "starts", "memory", "in_", "out")),
+        *(
+            (name, ctypes.c_void_p)
+            for name in ("weights", "scales", "bias", "alpha", "inverse", "starts", "memory", "in_", "out")
+        ),
         ("transformer", ctypes.POINTER(TransformerFields)),
         ("steps", ctypes.POINTER(StepsFields)),
     )  # fmt: skip
