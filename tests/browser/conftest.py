@@ -169,7 +169,7 @@ QUICK_PLAYER = """
         }
     };
 """
-"""Plays takes four times as fast: a context that is asked for a take's rate gets a higher one, but reports the take's."""
+"""Takes play four times as fast: a context that is asked for a take's rate has a higher one, but reports the take's."""
 
 DESK: dict[str, Any] = {"viewport": {"width": 1280, "height": 860}}
 
@@ -205,8 +205,7 @@ class Visits:
         kinds = "cookies,indexeddb,cache_storage,file_systems,service_workers"
         for origin in origins:
             self._cleaner.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": kinds})
-            if not self._own.url.startswith(f"{origin}/"):  # successive studios have the same address
-                self._own.goto(f"{origin}/")
+            self._own.goto(f"{origin}/")
             # Not by the command above: a page's last write may still be on its way from this process to the disk.
             self._own.evaluate("localStorage.clear()")
         self.context.clear_cookies()
