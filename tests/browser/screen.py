@@ -35,11 +35,6 @@ def go(page: Page, view: str) -> Locator:
     return shown
 
 
-def until_built(page: Page) -> None:
-    """Wait until a loaded page can be used, and look at each frame: wait_for_selector() looks twice a second."""
-    page.wait_for_function("document.querySelector('body[data-studio=ready]')")
-
-
 def posted(request: Request) -> dict[str, Any]:
     """The JSON object in a request's body."""
     body = request.post_data_json
@@ -132,7 +127,7 @@ class Screen:
         self.requests: list[str] = []
         page.on("request", lambda request: self.requests.append(request.url))
         page.goto(studio.url)
-        until_built(self.page)
+        page.wait_for_selector("body[data-studio=ready]")
 
     @property
     def speak(self) -> Locator:
@@ -180,11 +175,6 @@ class Screen:
         self.page.on("request", note)
         return sent
 
-    def until_over(self) -> None:
-        """Wait until the take in the player has been played to its end."""
-        self.page.wait_for_function("document.querySelector('#dock[data-state=over]')")
-        expect(self.card).to_be_hidden()  # it would show why playback ended early
-
     def width(self) -> int:
         """Width of the window, in CSS pixels."""
         assert self.page.viewport_size
@@ -214,7 +204,7 @@ class Screen:
         keep = "(draft) => { sessionStorage['voice-studio-1'] = draft; Storage.prototype.setItem = () => {}; }"
         self.page.evaluate(keep, json.dumps(draft))
         self.page.reload()
-        until_built(self.page)
+        self.page.wait_for_selector("body[data-studio=ready]")
 
     def heard(self) -> dict[str, int]:
         """The worklet's counts for the take in the player: rendered samples and underruns."""
@@ -222,3 +212,8 @@ class Screen:
 
     def figure(self, name: str) -> str:
         return self.page.locator(f"#dock [data-figure={name.lower()}] dd").inner_text()
+
+    def until_over(self) -> None:
+        """Wait until the take in the player has been played to its end."""
+        expect(self.page.locator("#dock")).to_have_attribute("data-state", "over")
+        expect(self.card).to_be_hidden()  # it would show why playback ended early

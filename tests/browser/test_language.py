@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.screen import Screen, go, until_built
+from tests.browser.screen import Screen, go
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served
 
@@ -59,10 +59,10 @@ def test_german_browser_gets_a_german_page_and_may_choose_another_language(
     page.locator("#gear").click()
     with page.expect_navigation():
         page.locator("select[name=language]").select_option("日本語")
-    until_built(page)
+    page.wait_for_selector("body[data-studio=ready]")
     assert language_of(page) == "ja"
     expect(page.get_by_role("link", name="設定").first).to_have_attribute("aria-current", "page")
     with page.expect_navigation():
         page.locator("select[name=language]").select_option("")
-    until_built(page)
+    page.wait_for_selector("body[data-studio=ready]")
     assert language_of(page) == "de"

@@ -11,7 +11,7 @@ from urllib.parse import urlparse
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import ViewportSize, expect
 
-from tests.browser.screen import Screen, go, until_built
+from tests.browser.screen import Screen, go
 from tests.studio.server import Served
 from tests.studio.sounds import tone, wav
 
@@ -140,7 +140,7 @@ def test_areas_have_addresses_back_works_and_dropped_files_do_not_open(served: S
     expect(screen.page).to_have_title("Voice Studio")
     go(screen.page, "Voices")
     screen.page.reload()
-    until_built(screen.page)
+    screen.page.wait_for_selector("body[data-studio=ready]")
     expect(screen.page.get_by_role("region", name="Voices")).to_be_visible()
     expect(screen.page).to_have_title("Voices · Voice Studio")
     screen.page.keyboard.press("Alt+4")

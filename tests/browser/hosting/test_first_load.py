@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from launch import startup as studio_app
 from studio.settings import Settings
-from tests.browser.screen import Screen, until_built
+from tests.browser.screen import Screen
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import serve
 
@@ -75,7 +75,7 @@ def opened(context: BrowserContext, url: str) -> list[Response]:
     page.on("response", lambda answer: answers.append(answer))
     page.add_init_script(COUNT_FRAMES)
     page.goto(url)
-    until_built(page)
+    page.wait_for_selector("body[data-studio=ready]")
     page.wait_for_load_state("networkidle")
     assert page.evaluate(SHIFT) <= MOST_SHIFT
     assert page.evaluate(STANDS_STILL)

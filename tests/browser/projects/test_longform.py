@@ -8,7 +8,7 @@ from collections.abc import Callable
 from playwright.sync_api import Dialog, FilePayload, Locator, expect
 
 from engine import ModelCard
-from tests.browser.screen import Held, Screen, go, until_built
+from tests.browser.screen import Held, Screen, go
 from tests.browser.test_looks import serious_violations
 from tests.studio.documents import epub, page
 from tests.studio.fake_engine import FakeEngine, with_card
@@ -235,7 +235,7 @@ def test_project_stores_its_setting_for_reading_numbers(steered: Steer, open_pag
         reading.select_option(choice)
         expect(row).to_contain_text(state)
     screen.page.reload()
-    until_built(screen.page)
+    screen.page.wait_for_selector("body[data-studio=ready]")
     expect(reading).to_have_value("false")
     area.get_by_role("button", name="Speak all parts").click()
     expect(row).to_contain_text("Done")
@@ -253,7 +253,7 @@ def test_reload_shows_the_running_project(steered: Steer, open_page: Open) -> No
     area.get_by_role("button", name="Speak all parts").click()
     expect(area.locator(".long-parts > li").nth(0)).to_contain_text("Speaking")
     screen.page.reload()
-    until_built(screen.page)
+    screen.page.wait_for_selector("body[data-studio=ready]")
     expect(area.get_by_label("Title of the project")).to_have_value("A Book")
     expect(area.locator(".long-parts > li").nth(3)).to_contain_text("Queued")
     area.get_by_role("button", name="Pause", exact=True).click()
@@ -392,7 +392,7 @@ def test_project_is_deleted_after_confirmation_and_restored_after_a_reload(studi
     expect(area.locator("[data-part=said]")).to_contain_text("no longer exists")
     expect(listed).to_be_visible()
     page.reload()
-    until_built(page)
+    page.wait_for_selector("body[data-studio=ready]")
     expect(listed).not_to_contain_text("To be deleted")
     go(page, "Settings")
     trash = page.locator("#area-settings")

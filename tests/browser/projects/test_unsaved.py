@@ -12,7 +12,7 @@ from playwright.sync_api import Dialog, Locator, Page, Route, expect
 
 from tests.browser.projects.test_arranging import paste_sentences, show
 from tests.browser.projects.test_longform import area_of
-from tests.browser.screen import Screen, until_built
+from tests.browser.screen import Screen
 from tests.browser.test_looks import serious_violations
 from tests.studio.server import Served
 
@@ -80,13 +80,13 @@ def test_leaving_the_page_asks_and_saves_typed_text(studio: Served, open_page: O
 
     page.on("dialog", leave)
     page.reload()
-    until_built(page)
+    page.wait_for_selector("body[data-studio=ready]")
     assert dialogs == ["beforeunload"]
     show(area, "One.", "Two. More.")
     until_stored(page, "One.", "Two. More.")
     area.get_by_label("Title of the project").fill("A new title")
     page.reload()
-    until_built(page)
+    page.wait_for_selector("body[data-studio=ready]")
     expect(area.get_by_label("Title of the project")).to_have_value("A new title")
 
 
@@ -135,7 +135,7 @@ def typing_continues_in_a_part_that_another_tab_removes(page: Page, area: Locato
     page.evaluate("document.activeElement.blur()")
     page.on("dialog", lambda dialog: dialog.accept())
     page.reload()
-    until_built(page)
+    page.wait_for_selector("body[data-studio=ready]")
     expect(area.locator("[data-part=told]")).to_contain_text("Part 2 was deleted or merged elsewhere")
     expect(gone.get_by_role("textbox")).to_have_value("Two. Then more.")
     gone.get_by_role("button", name="Put the part back with my text").click()

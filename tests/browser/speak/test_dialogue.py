@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import expect
 
-from tests.browser.screen import Screen, posted, until_built
+from tests.browser.screen import Screen, posted
 from tests.studio.server import Served
 
 Open = Callable[..., Screen]
@@ -54,5 +54,5 @@ def test_script_is_spoken_by_its_cast_which_survives_a_reload_and_is_restored_by
     screen.page.get_by_role("button", name="Reuse").first.click()
     expect(switch).to_have_attribute("aria-checked", "true")
     screen.page.reload()
-    until_built(screen.page)
+    screen.page.wait_for_selector("body[data-studio=ready]")
     expect(role).to_have_value("bert")

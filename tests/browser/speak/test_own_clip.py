@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.screen import TWO_SECONDS, Screen, asks_before_leaving, posted, until_built
+from tests.browser.screen import TWO_SECONDS, Screen, asks_before_leaving, posted
 from tests.studio.server import Served
 from tests.studio.sounds import tone, wav
 
@@ -145,7 +145,7 @@ def test_uploaded_clip_is_sent_unchanged_replaced_removed_and_restored_from_its_
     expect(card.locator("[data-part=clip-words]")).to_have_text("me.wav")
     assert speak(3) == first
     screen.page.reload()
-    until_built(screen.page)
+    screen.page.wait_for_selector("body[data-studio=ready]")
     expect(card.get_by_label(WORDS)).to_have_value("A lower tone.")
     expect(card.get_by_role("button", name="Record", exact=True)).to_be_visible()
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import expect
 
-from tests.browser.screen import Screen, go, until_built
+from tests.browser.screen import Screen, go
 from tests.browser.test_looks import serious_violations
 from tests.studio.server import Served
 
@@ -48,7 +48,7 @@ def test_words_are_highlighted_while_played_and_clicking_one_seeks(steered: Stee
     toggle.click()
     expect(text).to_be_hidden()
     page.reload()
-    until_built(page)
+    page.wait_for_selector("body[data-studio=ready]")
     with page.expect_response(re.compile("/audio")):
         page.get_by_role("button", name="Play take 1").click()
     expect(toggle).to_have_attribute("aria-expanded", "false")

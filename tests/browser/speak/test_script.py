@@ -8,7 +8,7 @@ from collections.abc import Callable
 from playwright.sync_api import expect
 
 from engine import ModelCard
-from tests.browser.screen import Screen, go, posted, until_built
+from tests.browser.screen import Screen, go, posted
 from tests.studio.fake_engine import with_card
 from tests.studio.server import Served
 
@@ -159,14 +159,14 @@ def test_draft_and_settings_survive_a_reload_and_stay_private(served: Served, op
     expect(open_page(served).ready().script).not_to_have_value("My draft")
     with screen.page.context.new_page() as tab:  # it starts with this draft, then keeps its own
         tab.goto(served.url)
-        until_built(tab)
+        tab.wait_for_selector("body[data-studio=ready]")
         script = tab.get_by_role("textbox", name="Script", exact=True)
         expect(script).to_have_value("My draft")
         script.fill("Another draft")
         tab.wait_for_function("() => localStorage['voice-studio-1'].includes('Another draft')")
     screen.script.fill("My draft!")
     screen.page.reload()  # before Gradio has reported the last keys
-    until_built(screen.page)
+    screen.page.wait_for_selector("body[data-studio=ready]")
     expect(screen.script).to_have_value("My draft!")
     expect(screen.page.get_by_label("Choose a voice")).to_have_value("Bert")
     with screen.page.expect_request("**/v1/audio/speech") as request:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.screen import Held, Screen, double_click, go, press_while_heard, until_built
+from tests.browser.screen import Held, Screen, double_click, go, press_while_heard
 from tests.studio.server import Served
 
 Open = Callable[..., Screen]
@@ -133,7 +133,7 @@ def test_blind_candidates_have_no_name_until_they_are_voted_on(compare: Screen) 
     expect(cell(compare, "A").get_by_role("radio", name="5")).to_be_disabled()
     area(compare).locator("[data-part=text]").fill("Other words")
     compare.page.reload()
-    until_built(compare.page)
+    compare.page.wait_for_selector("body[data-studio=ready]")
     expect(rows.first).to_contain_text(winner)
     expect(rows.filter(has_text="Zoe")).to_have_count(1)
     expect(area(compare).locator("[data-part=text]")).to_have_value("Other words")

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.screen import Held, Screen, go, press_while_heard, until_built
+from tests.browser.screen import Held, Screen, go, press_while_heard
 from tests.browser.test_looks import PHONE, serious_violations
 from tests.studio.server import Served
 
@@ -67,7 +67,7 @@ def test_takes_stars_and_deletions_survive_a_reload(served: Served, open_page: O
     with screen.page.expect_response(f"**/v1/takes/{ids[2]}"):
         screen.page.get_by_role("button", name="Delete take 3").click()
     screen.page.reload()
-    until_built(screen.page)
+    screen.page.wait_for_selector("body[data-studio=ready]")
     expect(screen.takes).to_have_count(2)
     expect(screen.page.get_by_role("button", name="Star take 1")).to_have_attribute("aria-pressed", "true")
     screen.page.get_by_role("button", name="Play take 1").click()

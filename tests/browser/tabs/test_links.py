@@ -10,7 +10,7 @@ import httpx
 from playwright.sync_api import Locator, Page, expect
 
 from studio.settings import Settings
-from tests.browser.screen import Screen, go, until_built
+from tests.browser.screen import Screen, go
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import serve
 
@@ -46,7 +46,7 @@ def test_projects_voices_and_takes_have_addresses(voices_folder: Path, tmp_path:
         expect(page).to_have_title("Anna · Voices · Voice Studio")
         expect(page).to_have_url(f"{studio.url}/#voices/{voice['id']}")
         page.reload()
-        until_built(page)
+        page.wait_for_selector("body[data-studio=ready]")
         expect(page.locator("#inspector")).to_be_visible()
         page.go_back()
         expect(page.locator("#inspector")).to_be_hidden()

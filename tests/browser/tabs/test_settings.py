@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import expect
 
-from tests.browser.screen import Held, Screen, asks_before_leaving, go, posted, until_built
+from tests.browser.screen import Held, Screen, asks_before_leaving, go, posted
 from tests.browser.test_looks import serious_violations
 from tests.studio.server import Served
 
@@ -36,7 +36,7 @@ def test_preferences_apply_at_once_and_survive_a_reload(served: Served, open_pag
     screen.page.locator("#area-settings [name=volume]").fill("0.25")
     expect_paper(screen, DARK)
     screen.page.reload()
-    until_built(screen.page)
+    screen.page.wait_for_selector("body[data-studio=ready]")
     expect_paper(screen, DARK)
     expect(screen.page.locator("#dock [data-part=volume]")).to_have_value("0.25")
     assert screen.page.evaluate("window.studio.player.fixedWait") == 0.5
@@ -81,14 +81,14 @@ def test_changes_of_one_tab_appear_in_the_others(served: Served, open_page: Open
     open_settings(screen)
     other = screen.page.context.new_page()
     other.goto(f"{served.url}/#settings")
-    until_built(other)
+    other.wait_for_selector("body[data-studio=ready]")
     screen.page.get_by_label("Theme").select_option("Dark")
     expect(other.get_by_label("Theme")).to_have_value("dark")
     expect(other.locator("body.dark")).to_have_count(1)
     other.locator("#area-settings [name=volume]").fill("0.25")
     expect(screen.page.locator("#dock [data-part=volume]")).to_have_value("0.25")
     screen.page.reload()
-    until_built(screen.page)
+    screen.page.wait_for_selector("body[data-studio=ready]")
     expect_paper(screen, DARK)
     expect(screen.page.locator("#dock [data-part=volume]")).to_have_value("0.25")
 
@@ -97,7 +97,7 @@ def test_preferences_are_shown_while_the_studio_does_not_answer(served: Served, 
     screen = open_page(served, color_scheme="light").ready()
     screen.page.evaluate("studio.preferences.set({ theme: 'dark', volume: 0.25 })")
     screen.page.reload()
-    until_built(screen.page)
+    screen.page.wait_for_selector("body[data-studio=ready]")
     screen.page.context.set_offline(True)
     go(screen.page, "Settings")
     expect(screen.page.get_by_label("Theme")).to_have_value("dark")

@@ -11,7 +11,7 @@ from playwright.sync_api import Dialog, Locator, expect
 
 from engine import Engine
 from studio.settings import Settings
-from tests.browser.screen import TWO_SECONDS, Screen, go, posted, until_built
+from tests.browser.screen import TWO_SECONDS, Screen, go, posted
 from tests.browser.test_looks import PHONE, looks_right_in_both_windows, serious_violations
 from tests.studio.server import Served, serve
 from tests.studio.sounds import tone, wav
@@ -119,7 +119,7 @@ def test_voice_is_described_heard_three_times_kept_and_named(
         assert serious_violations(screen) == []
         assert screen.page.evaluate("document.documentElement.scrollWidth") <= screen.width()
         screen.page.reload()
-        until_built(screen.page)
+        screen.page.wait_for_selector("body[data-studio=ready]")
         expect(form.get_by_label("The voice in words")).to_have_value("An old sailor, hoarse, warm.")
         go(screen.page, "Studio")
         screen.takes.nth(1).get_by_role("button", name="Keep this voice").click()
@@ -202,7 +202,7 @@ def test_page_without_https_explains_it_and_offers_a_file(studio: Served, open_p
     screen = open_page(studio)
     screen.page.add_init_script("Object.defineProperty(window, 'isSecureContext', { value: false })")
     screen.page.reload()
-    until_built(screen.page)
+    screen.page.wait_for_selector("body[data-studio=ready]")
     new_voice(screen)
     expect(area(screen)).to_contain_text("only over HTTPS or on localhost")
     expect(area(screen).get_by_role("button", name="Record", exact=True)).to_be_disabled()
