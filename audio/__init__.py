@@ -30,13 +30,10 @@ class InvalidClip(AudioError):
 class Cut:
     """The part of a clip that is used: a span, a gain, one of its channels. The clip itself is not changed."""
 
-    start: float = 0.0
-    """Seconds."""
-    end: float | None = None
-    """Seconds; None is the clip's end."""
+    start: float = 0.0  # seconds
+    end: float | None = None  # seconds; None is the clip's end
     gain_db: float = 0.0
-    channel: int | None = None
-    """None mixes all channels to one."""
+    channel: int | None = None  # None mixes all channels to one
 
     def key(self, clip: str) -> str:
         """The key of codes: they depend on the clip's bytes and on this cut, not on the transcript."""

@@ -24,8 +24,7 @@ _WIDE_FROM = "\u2e80"
 """Caseless letters from this code point on are ideographs, kana and hangul, each about as long as 2.5 other letters."""
 SLOW, FAST = 5.0, 27.0
 """Plausible letters per second of speech; outside this range the transcript hardly belongs to the clip."""
-WHISPER = 0.3
-"""Minimum share of speech with a pitch; less is a whisper, or noise."""
+WHISPER = 0.3  # minimum share of speech with a pitch; less is a whisper, or noise
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +34,8 @@ class Finding:
     code: str
     severity: Severity
     message: str
-    fix: str | None = None
-    """The effect of the fix, in words, if there is one."""
-    cut: Cut | None = None
-    """The cut that applies the fix."""
+    fix: str | None = None  # the effect of the fix, in words, if there is one
+    cut: Cut | None = None  # the cut that applies the fix
     values: dict[str, float] = field(default_factory=dict)
     """The numbers in message and fix, by name, for translations."""
 

@@ -8,10 +8,8 @@ import numpy as np
 
 from audio.resampler import Resampler
 
-PCM_RATE = 24_000
-"""Raw PCM has no header, and clients of the speech API assume 24 kHz."""
-WAV_HEADER = 44
-"""Bytes before the samples of a WAV written here."""
+PCM_RATE = 24_000  # raw PCM has no header, and clients of the speech API assume 24 kHz
+WAV_HEADER = 44  # bytes before the samples of a WAV written here
 
 
 def pcm16(pcm: np.ndarray) -> bytes:
@@ -27,12 +25,10 @@ def floats(pcm16: bytes) -> np.ndarray:
 class PcmEncoder:
     """Raw 16-bit little-endian mono."""
 
-    costly = False
-    """Whether encoding takes long enough to be done in a thread."""
+    costly = False  # whether encoding takes long enough to be done in a thread
 
     def __init__(self, source_rate: int, sample_rate: int) -> None:
-        self.sample_rate = sample_rate
-        """Hz, of the file."""
+        self.sample_rate = sample_rate  # Hz, of the file
         self.media_type = "audio/pcm"
         if sample_rate != PCM_RATE:
             self.media_type += f";rate={sample_rate};channels=1"

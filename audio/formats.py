@@ -19,8 +19,7 @@ DEFAULT_FORMAT = "mp3"
 SAMPLE_RATES = (8_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000)
 OPUS_RATES = (8_000, 16_000, 24_000, 48_000)
 TELEPHONE_RATE = 8_000
-MP3_BIT_RATES = (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320)
-"""kbit/s, constant."""
+MP3_BIT_RATES = (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320)  # kbit/s, constant
 _LOW_MP3_RATE, _LOW_MP3_BITS = 24_000, 160_000
 """Up to this sample rate MP3 is MPEG-2, whose encoders silently limit the bit rate to these bits per second."""
 

@@ -13,12 +13,9 @@ from av.error import EOFError as AtItsEnd
 
 QUIETEST = -120.0
 """dB; the lower bound of all levels: digital silence is minus infinity, which JSON cannot express."""
-SHORTEST = 0.4
-"""Seconds of a BS.1770 block: shorter audio has no loudness."""
-LEAST_LOUD = -70.0
-"""LUFS: the absolute gate of BS.1770, below which a block does not count."""
-BLOCK = 0.1
-"""Seconds."""
+SHORTEST = 0.4  # seconds of a BS.1770 block: shorter audio has no loudness
+LEAST_LOUD = -70.0  # LUFS: the absolute gate of BS.1770, below which a block does not count
+BLOCK = 0.1  # seconds
 BLOCKS_OF_FLOOR = 5
 """The noise floor is the level of the quietest half second, as audiobook checkers define it."""
 SILENT = -60.0
@@ -29,16 +26,13 @@ SILENT = -60.0
 class Loudness:
     """Measurements of a piece of audio."""
 
-    integrated: float | None
-    """LUFS, gated; None for silence and audio that is too short."""
-    true_peak: float
-    """dBTP."""
+    integrated: float | None  # LUFS, gated; None for silence and audio that is too short
+    true_peak: float  # dBTP
     peak: float
     """dB below full scale, of the samples themselves; so are ``rms`` and ``noise_floor``."""
     rms: float
     noise_floor: float
-    silence: float
-    """Seconds of the longest silence."""
+    silence: float  # seconds of the longest silence
 
     def with_gain(self, gain: float) -> Loudness:
         """The audio with a gain in dB applied."""

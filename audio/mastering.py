@@ -11,12 +11,10 @@ from audio import AudioError
 from audio.limiter import Limiter
 from audio.loudness import Loudness, Meter, amplitude
 
-NONE = "none"
-"""No standard: audio as generated."""
+NONE = "none"  # no standard: audio as generated
 MOST_GAIN = 30.0
 """Maximum gain in dB; audio that needs more is close to silence, and its noise would become audible."""
-CLOSE = 0.25
-"""Inaudible deviation from the target in dB, which needs no further pass."""
+CLOSE = 0.25  # inaudible deviation from the target in dB, which needs no further pass
 PASSES = 4  # a judgement: each costs as much as encoding the file, and the last ones change little
 
 
@@ -25,23 +23,17 @@ class Standard:
     """The requirements for a finished file."""
 
     name: str
-    by_rms: bool
-    """Whether its level is RMS in dB instead of loudness in LUFS."""
+    by_rms: bool  # whether its level is RMS in dB instead of loudness in LUFS
     target: float
     lowest: float
-    highest: float
-    """The level must be between these."""
-    ceiling: float
-    """Maximum peak in dB."""
+    highest: float  # the level must be between these
+    ceiling: float  # maximum peak in dB
     limit: float
     """The limiter's ceiling in dBTP: lossy formats and resampling raise peaks by a few tenths."""
-    noise_floor: float | None = None
-    """Maximum dB of the quietest half second."""
-    bit_rate: int | None = None
-    """Bit rate of its MP3 files, in bits per second."""
+    noise_floor: float | None = None  # maximum dB of the quietest half second
+    bit_rate: int | None = None  # bit rate of its MP3 files, in bits per second
     head: float = 0.0
-    tail: float = 0.0
-    """Seconds of silence before and after each chapter's file."""
+    tail: float = 0.0  # seconds of silence before and after each chapter's file
 
     def level(self, loudness: Loudness) -> float | None:
         return loudness.rms if self.by_rms and loudness.integrated is not None else loudness.integrated
@@ -84,8 +76,7 @@ class Mastering:
     """The processing of a piece of audio for a standard, and its measurements before and after."""
 
     standard: Standard
-    gain: float
-    """dB."""
+    gain: float  # dB
     is_limited: bool
     before: Loudness
     after: Loudness

@@ -13,22 +13,16 @@ from audio.read import Clip
 
 FRAME_SECONDS = 0.02
 _FLOOR_DB = -100.0
-_SPEECH_BELOW_PEAK_DB = 30.0
-"""A frame this far below the loudest is not speech."""
-_LOWEST_PITCH, _HIGHEST_PITCH = 60, 400
-"""Hz."""
-_PERIODIC = 0.5
-"""Minimum normalised autocorrelation of a frame with a pitch."""
-_PITCH_FRAMES = 100
-"""Number of frames examined for a pitch, evenly spread."""
+_SPEECH_BELOW_PEAK_DB = 30.0  # a frame this far below the loudest is not speech
+_LOWEST_PITCH, _HIGHEST_PITCH = 60, 400  # Hz
+_PERIODIC = 0.5  # minimum normalised autocorrelation of a frame with a pitch
+_PITCH_FRAMES = 100  # number of frames examined for a pitch, evenly spread
 
-SPEECH_DB = -22.0
-"""RMS level to which quiet speech is raised, and which the advisor suggests."""
+SPEECH_DB = -22.0  # RMS level to which quiet speech is raised, and which the advisor suggests
 QUIET_DB = -34.0
 """Speech below this level is quiet. Codecs handle such levels badly: at -58 dB a take is half as long again as it
 should be, at -70 dB a quarter of its words are wrong."""
-PEAK_DB = -1.0
-"""The highest peak allowed after raising."""
+PEAK_DB = -1.0  # the highest peak allowed after raising
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +31,13 @@ class Figures:
 
     seconds: float
     peak_db: float
-    speech_db: float
-    """RMS level of the speech."""
-    noise_db: float
-    """RMS level of the quietest tenth."""
-    clipped: float
-    """Share of clipped samples, 0 to 1."""
-    bandwidth: float
-    """Hz, above which the clip has nothing audible."""
-    head: float
-    """Seconds before the speech begins."""
-    tail: float
-    """Seconds after the speech ends."""
-    hum: int
-    """50 or 60 with audible mains hum, else 0."""
+    speech_db: float  # RMS level of the speech
+    noise_db: float  # RMS level of the quietest tenth
+    clipped: float  # share of clipped samples, 0 to 1
+    bandwidth: float  # Hz, above which the clip has nothing audible
+    head: float  # seconds before the speech begins
+    tail: float  # seconds after the speech ends
+    hum: int  # 50 or 60 with audible mains hum, else 0
     voiced: float
     """Share of the speech that has a pitch, 0 to 1: 0.46 or more of 189 people, 0.1 to 0.4 of whispers."""
 

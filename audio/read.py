@@ -27,15 +27,12 @@ USUAL_RATES = frozenset(
 OTHER_RATE = 44_100
 """Clips of unusual rates are resampled to this one: a filter from 44,101 to 44,100 Hz would fill gigabytes."""
 MAX_CHANNELS = 8
-SILENCE = 1e-3
-"""A clip that varies by less than this, -60 dB, has no voice, whatever its offset."""
+SILENCE = 1e-3  # a clip that varies by less than this, -60 dB, has no voice, whatever its offset
 LOUDEST = 16.0
 """Maximum magnitude, 24 dB above full scale, as in loud floating-point recordings; more is not a recording."""
 
-MAX_START = 1800.0
-"""Maximum seconds at which a span may begin; later audio is not read."""
-STEP = 0.02
-"""Seconds per level of `read_levels`."""
+MAX_START = 1800.0  # maximum seconds at which a span may begin; later audio is not read
+STEP = 0.02  # seconds per level of `read_levels`
 
 PROBE = {"probesize": str(32 * 1024)}
 """Maximum bytes that FFmpeg reads to detect a track. By default it reads up to five million, which takes ten of the
@@ -44,8 +41,7 @@ twelve milliseconds for a ten-second WAV."""
 MAX_CHUNKS = 1000
 """Maximum chunks of a WAV file; recorders write a dozen, and FFmpeg takes seconds for the possible 65,535."""
 
-PART = 2**15
-"""Samples examined together."""
+PART = 2**15  # samples examined together
 
 CANCELLED = 0.6
 """Channels whose mean has less than this share of the level of unrelated channels cancel each other out."""
@@ -73,8 +69,7 @@ _LAYOUT = struct.Struct("<4sI4s4sIHHIIHH4sI")
 _PCM = 1
 _DISGUISED = (b"\x72\xf8\x1f\x4e", b"\x7f\xfe\x80\x01", b"\xfe\x7f\x01\x80", b"\x1f\xff\xe8\x00", b"\xff\x1f\x00\xe8")
 """The first bytes of S/PDIF and DTS data stored as samples."""
-_LOOKED_AT = 2**16 + 2**10
-"""FFmpeg searches the first 64 KiB for such data, and decodes it."""
+_LOOKED_AT = 2**16 + 2**10  # FFmpeg searches the first 64 KiB for such data, and decodes it
 MOST_CHANNELS = 2
 
 
@@ -84,8 +79,7 @@ class Clip:
 
     pcm: np.ndarray
     sample_rate: int
-    channel: int | None = None
-    """The one channel that was used, from 0; None: the mean of all."""
+    channel: int | None = None  # the one channel that was used, from 0; None: the mean of all
 
     @property
     def seconds(self) -> float:
@@ -93,11 +87,7 @@ class Clip:
 
 
 def read_clip(
-    data: bytes,
-    param: str | None = None,
-    start: float = 0.0,
-    end: float | None = None,
-    channel: int | None = None,
+    data: bytes, param: str | None = None, start: float = 0.0, end: float | None = None, channel: int | None = None
 ) -> Clip:
     """Decode 1 to 30 seconds of a file: all of it, or the span from ``start`` to ``end``. Blocking.
 

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-FADE = 0.01
-"""Seconds of the crossfade at each joint."""
+FADE = 0.01  # seconds of the crossfade at each joint
 REACH = 0.02
 """Minimum seconds searched around the middle of a pause, which is the accuracy of word times."""
 AS_QUIET = 1.5
 """Among cuts with up to this multiple of the lowest energy, the one nearest the middle is chosen."""
-LOUDEST = 0.99
-"""The highest peak that the gain may give the piece."""
+LOUDEST = 0.99  # the highest peak that the gain may give the piece
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +21,8 @@ class Piece:
 
     start: int
     end: int
-    before: int | None
-    """The end of the previous word."""
-    after: int | None
-    """The start of the next word."""
+    before: int | None  # the end of the previous word
+    after: int | None  # the start of the next word
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -36,8 +32,7 @@ class Spliced:
     pcm: np.ndarray
     inserted_by: int
     """Samples by which the new words are later than in their own audio; below 0: earlier."""
-    moved_by: int
-    """Samples by which the following words are later than before."""
+    moved_by: int  # samples by which the following words are later than before
 
 
 def splice(old: np.ndarray, old_piece: Piece, new: np.ndarray, new_piece: Piece, sample_rate: int) -> Spliced:

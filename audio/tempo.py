@@ -9,8 +9,7 @@ import numpy as np
 from av.filter import Graph
 
 MIN_SPEED, MAX_SPEED = 0.25, 4.0
-SLOWEST_STAGE = 0.5
-"""atempo's lower limit; slower speech passes through two of them."""
+SLOWEST_STAGE = 0.5  # atempo's lower limit; slower speech passes through two of them
 
 
 class Tempo:

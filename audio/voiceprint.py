@@ -18,19 +18,14 @@ from audio.resampler import resampled
 if TYPE_CHECKING:
     import torch
 
-RATE = 16_000
-"""Hz: the encoder's sample rate."""
-SHORTEST = 1.0
-"""Minimum seconds of speech to identify a voice."""
-_OF_CLIP = 8
-"""Number of spans of a clip: enough to detect two speakers."""
+RATE = 16_000  # Hz: the encoder's sample rate
+SHORTEST = 1.0  # minimum seconds of speech to identify a voice
+_OF_CLIP = 8  # number of spans of a clip: enough to detect two speakers
 _BANDS, _WINDOW, _HOP = 40, 400, 160
-_FRAMES, _APART = 160, 50
-"""Frames of one span, 1.6 s, and the minimum distance between spans."""
+_FRAMES, _APART = 160, 50  # frames of one span, 1.6 s, and the minimum distance between spans
 _LEVEL = 10 ** (-30 / 20)  # quieter audio is raised to this, as the encoder's training did
 _LAYERS, _WIDTH = 3, 256
-NO_SPANS = np.zeros((0, _WIDTH), np.float32)
-"""The prints of audio without any."""
+NO_SPANS = np.zeros((0, _WIDTH), np.float32)  # the prints of audio without any
 _OTHER, _SAME = 0.56, 0.89
 """Mean cosine of two people, and of two recordings of one person (LibriSpeech test, 40 people)."""
 _ONE_PERSON = 0.69

@@ -7,10 +7,8 @@ from typing import Any
 
 from engine import ConfigError, EngineConfig
 
-TARGET_LOAD = 0.7
-"""Share of rows in use, waiting requests included, at which an elastic fleet aims."""
-GROW_SECONDS = 10.0
-"""Seconds with too few replicas after which some are added."""
+TARGET_LOAD = 0.7  # share of rows in use, waiting requests included, at which an elastic fleet aims
+GROW_SECONDS = 10.0  # seconds with too few replicas after which some are added
 SHRINK_SECONDS = 600.0
 """Seconds with too many replicas after which some are removed; adding one takes half a minute or more."""
 

@@ -38,8 +38,7 @@ HEAD_GONE = (
     "Ray's head node does not answer: takes continue, but engines that stop are no longer replaced. Restart Ray and "
     "the studio when convenient"
 )
-CLOSE_SECONDS = 10.0
-"""Seconds for which a stop waits for running work."""
+CLOSE_SECONDS = 10.0  # seconds for which a stop waits for running work
 
 Connect = Callable[[], Awaitable[Transport]]
 """Creates the transport in the event loop that will use it."""

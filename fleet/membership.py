@@ -19,14 +19,11 @@ log = logging.getLogger(__name__)
 
 ANSWER_SECONDS = 2.0
 """A replica that takes longer to report its stats gets no new takes until it answers."""
-ROUND_SECONDS = 1.0
-"""Interval between requests for stats."""
+ROUND_SECONDS = 1.0  # interval between requests for stats
 POLL_TIMEOUT_SECONDS = 20.0
 """Timeout of a request for stats; late answers count, as on a busy machine all may be late."""
-PATIENCE_SECONDS = 60.0
-"""Seconds for which work waits for an available replica."""
-HOMES = 2
-"""Home replicas of a voice: the second takes over when the first is busy or down."""
+PATIENCE_SECONDS = 60.0  # seconds for which work waits for an available replica
+HOMES = 2  # home replicas of a voice: the second takes over when the first is busy or down
 LEAST_BOUND = 2.0
 OVER_MEAN = 1.25
 """A home serves its voices while its load is below this multiple of the mean, or below LEAST_BOUND."""
@@ -70,10 +67,8 @@ class Member:
 
     info: EngineInfo
     stats: EngineStats = field(default_factory=lambda: EngineStats(0, 0, 0, 0, 0, 0.0))
-    open: int = 0
-    """Takes and clips of this process in progress."""
-    other_takes: int = 0
-    """Takes of other processes in progress at the last stats."""
+    open: int = 0  # takes and clips of this process in progress
+    other_takes: int = 0  # takes of other processes in progress at the last stats
     is_silent: bool = False
     requested_at: float = 0.0
     last_message_at: float = 0.0
@@ -99,8 +94,7 @@ class Membership:
         self._polls: dict[str, asyncio.Task[None]] = {}
         self._change = asyncio.Event()
         self._random = random.Random()
-        self.last_message_at = time.monotonic()
-        """Time of the last message from any replica."""
+        self.last_message_at = time.monotonic()  # time of the last message from any replica
 
     @property
     def members(self) -> dict[str, Member]:

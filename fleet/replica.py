@@ -25,8 +25,7 @@ from engine import (
 
 HEARTBEAT_SECONDS = 0.25
 """After this long without a chunk a replica sends a heartbeat, so that silence means failure."""
-STUCK_SECONDS = 30.0
-"""An engine with rows but without progress for this long counts as failed."""
+STUCK_SECONDS = 30.0  # an engine with rows but without progress for this long counts as failed
 
 PackedChunk: TypeAlias = tuple[np.ndarray, np.ndarray, int, tuple[float, float, float], str | None, int | None]
 """An AudioChunk's fields: a plain tuple crosses processes faster."""

@@ -19,20 +19,14 @@ from fleet.replica import HEARTBEAT_SECONDS, unpack
 
 log = logging.getLogger(__name__)
 
-TRIES = 3
-"""Number of consecutive replicas that may fail without a frame before the utterance fails."""
-FIRST_SECONDS = 10.0
-"""Timeout of a replica's first item, as a connection may have to be made."""
-STALL_SECONDS = 1.0
-"""Timeout of each further item while another replica can continue the take."""
-ALONE_SECONDS = 20.0
-"""The same timeout while no other replica can."""
+TRIES = 3  # number of consecutive replicas that may fail without a frame before the utterance fails
+FIRST_SECONDS = 10.0  # timeout of a replica's first item, as a connection may have to be made
+STALL_SECONDS = 1.0  # timeout of each further item while another replica can continue the take
+ALONE_SECONDS = 20.0  # the same timeout while no other replica can
 LATE_TIMES = 5.0
 """On slow machines, the timeout is this many times the delay of the last item, if that is longer."""
-POLL_SECONDS = 0.25
-"""Interval of checks for a free row."""
-_END = object()
-"""Marks the end of a stream."""
+POLL_SECONDS = 0.25  # interval of checks for a free row
+_END = object()  # marks the end of a stream
 
 
 class RoutedUtterance:

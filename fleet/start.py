@@ -44,6 +44,10 @@ DRAIN_SECONDS = 20.0
 """Seconds for a replaced replica to finish its takes; other replicas continue longer ones."""
 INSTALL = f"{shlex.quote(sys.executable)} -m pip install -r requirements-fleet.txt"
 POLL_SECONDS = 0.25
+FOLDERS = "/tmp", "/dev/shm"  # noqa: S108  (the folder in it is private)
+"""Folders for Ray's own, if that of temporary files (TMPDIR) has a longer path than LONGEST_FOLDER."""
+LONGEST_FOLDER = 25
+"""Bytes: Ray's sockets are 82 bytes below it, and a socket's path has at most 107."""
 INIT_TRIES = 3
 """Attempts to start Ray, whose own timeout a busy machine sometimes exceeds."""
 
@@ -240,10 +244,15 @@ def _init_ray(address: str, **options: Any) -> None:
 
 
 def _make_folder(cleanup: contextlib.ExitStack) -> str:
-    """A folder with a short path for Ray's logs and sockets; folders of killed studios are deleted."""
+    """A folder with a short path for Ray's logs and sockets; deletes those of killed studios. Raises ConfigError."""
     if sys.platform == "win32":
         raise NotImplementedError("a fleet needs Linux")
-    for leftover in Path(tempfile.gettempdir()).glob("fleet-*"):
+    parents = [parent for parent in (tempfile.gettempdir(), *FOLDERS) if len(os.fsencode(parent)) <= LONGEST_FOLDER]
+    parent = next((parent for parent in parents if os.access(parent, os.W_OK | os.X_OK)), None)
+    if parent is None:
+        limit = f"a folder with a path of at most {LONGEST_FOLDER} characters in which the studio may write"
+        raise ConfigError(f"Ray needs {limit}: set TMPDIR to one, or allow writing in {' or '.join(FOLDERS)}")
+    for leftover in Path(parent).glob("fleet-*"):
         with contextlib.suppress(OSError):
             status = leftover.lstat()
             if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
@@ -251,7 +260,7 @@ def _make_folder(cleanup: contextlib.ExitStack) -> str:
             with open(os.open(leftover / "owner", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as held:
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails if its studio is running
                 shutil.rmtree(leftover, ignore_errors=True)
-    folder = Path(tempfile.mkdtemp(prefix="fleet-"))
+    folder = Path(tempfile.mkdtemp(prefix="fleet-", dir=parent))
     cleanup.callback(shutil.rmtree, folder, ignore_errors=True)
     file = cleanup.enter_context(folder.joinpath("new").open("wb"))
     fcntl.flock(file, fcntl.LOCK_EX)

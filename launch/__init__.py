@@ -13,8 +13,7 @@ import threading
 from pathlib import Path
 from types import ModuleType
 
-COLLECTIONS = gc.get_threshold()
-"""How often Python collects garbage, except during the start."""
+COLLECTIONS = gc.get_threshold()  # how often Python collects garbage, except during the start
 STARTING = 100_000
 """Objects between collections during the start, of 400,000 that stay: with the usual 700 they take a tenth of it."""
 

@@ -39,21 +39,7 @@ SET_FILE = "meta.lst"
 _QWEN, _KIND = "qwen3_tts", ("model_type", "tts_model_size", "tts_model_type")
 _TENSORS = {("0b6", True): 478, ("0b6", False): 402, ("1b7", True): 480, ("1b7", False): 404}
 """Tensors of Qwen3-TTS, by size and by whether it has a voice encoder."""
-_FILES: dict[str, dict[str, Any]] = {
-    "generation_config.json": {
-        "temperature": 0.9, "top_k": 50, "top_p": 1.0, "repetition_penalty": 1.05, "max_new_tokens": 8192,
-    },
-    "speech_tokenizer/config.json": {
-        "input_sample_rate": 24000, "output_sample_rate": 24000, "encode_downsample_rate": 1920,
-        "decode_upsample_rate": 1920, "encoder_valid_num_quantizers": 16,
-        "decoder_config": {
-            "num_quantizers": 16, "codebook_size": 2048, "codebook_dim": 512, "latent_dim": 1024, "hidden_size": 512,
-            "head_dim": 64, "num_attention_heads": 16, "num_hidden_layers": 8, "intermediate_size": 1024,
-            "sliding_window": 72, "rms_norm_eps": 1e-05, "rope_theta": 10000, "decoder_dim": 1536,
-            "upsample_rates": [8, 5, 4, 3], "upsampling_ratios": [2, 2],
-        },
-    },
-}  # fmt: skip
+_FILES: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("check-qwen3-tts.json").read_text("utf-8"))
 """Values of its other files."""
 
 

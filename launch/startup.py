@@ -56,8 +56,7 @@ class Terminal:
         self._settings = settings
         self._last: tuple[str, int] = ("", -1)
         self.has_failed = False
-        self.on_failure: Callable[[], None] = lambda: None
-        """Called if the engine fails to start."""
+        self.on_failure: Callable[[], None] = lambda: None  # called if the engine fails to start
 
     def starting(self, model: str) -> None:
         """Report the start, once the port is bound."""
@@ -135,10 +134,7 @@ def _create_app(host: EngineHost, settings: Settings, is_bare: bool = False) -> 
     from studio.services import open_studio
     from studio.supervisor import end_tasks
 
-    extensions = (
-        *(longform.register, fish.register, elevenlabs.register),
-        *(wyoming.register, endpoint.register),
-    )
+    extensions = (*(longform.register, fish.register, elevenlabs.register), *(wyoming.register, endpoint.register))
     studio = open_studio(settings, host, extensions, ProjectLibrary)
     library, service = studio.library, studio.speech
     jobs = [(library.watch, library.clear_away)]

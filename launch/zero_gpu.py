@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-FALLBACK = "studio.handed_on"
-"""Key in a request's scope: Gradio's app and its original scope."""
+FALLBACK = "studio.handed_on"  # key in a request's scope: Gradio's app and its original scope
 MODEL_FIXED = "On ZeroGPU the model is loaded once: set the Space's variable STUDIO_MODEL and restart it."
 
 

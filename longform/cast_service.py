@@ -18,7 +18,7 @@ from longform.chat_endpoint import (
     scene_of,
 )
 from longform.library.cast_repository import CastMember, CharacterChanges, Speaker, SpokenLine
-from longform.library.project_records import Part, PartChanges, PartRange
+from longform.library.project_records import Part, PartChanges, PartRange, ReplacedValues
 from longform.library.project_repository import PartFilter, ProjectLibrary
 from longform.voice_proposals import ProjectVoices, proposed_voices, roles_of
 from manuscript import NewCharacter, Passage, decide_again
@@ -29,13 +29,11 @@ from studio.api.queued import look_up
 from studio.errors import REFUSALS, InvalidRequest, NotFound
 from studio.speech.speech_service import SpeechService
 
-MOST_PROPOSED = 100
-"""Maximum voices of the library from which characters' voices are chosen."""
+MOST_PROPOSED = 100  # maximum voices of the library from which characters' voices are chosen
 MAX_CONTEXT = 600
 """Characters before and after a line that are shown with it, of CONTEXT_PARTS parts at most."""
 CONTEXT_PARTS = 6  # parts to each side; MAX_CONTEXT ends earlier, except in dialogue of very short lines
-NEARBY = 8
-"""Lines of speech before and after a line whose characters are its scene's people."""
+NEARBY = 8  # lines of speech before and after a line whose characters are its scene's people
 MAX_PEOPLE = 9  # each has a key
 MAX_DELIVERY_TAGS = 8
 BYTES_PER_TOKEN = 4  # of English text; other languages have up to twice as many tokens
@@ -52,25 +50,11 @@ class LineInContext:
     """The ids of the characters who speak nearby, those with the most lines first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Follower:
-    """A line that was decided again after the decision about another one."""
-
-    part: str
-    character: str | None
-    confidence: float
-    before: Speaker
-
-
 class CastService:
     """Calls block for milliseconds, on any thread; ``owner_filter`` is as for Projects."""
 
     def __init__(
-        self,
-        library: ProjectLibrary,
-        speech: SpeechService,
-        voices: ProjectVoices,
-        chat: ChatEndpoint | None = None,
+        self, library: ProjectLibrary, speech: SpeechService, voices: ProjectVoices, chat: ChatEndpoint | None = None
     ) -> None:
         self._library = library
         self._chat = chat
@@ -90,8 +74,11 @@ class CastService:
         self._voices.check(project_id, owner_filter, changes.voice)
         return self._cast.edit(project_id, owner_filter, character_id, changes)
 
-    def recast(self, project_id: str, owner_filter: str | None, only_missing: bool) -> None:
-        """Give all characters their proposed voices; ``only_missing``: only those without a voice.
+    def recast(
+        self, project_id: str, owner_filter: str | None, only_missing: bool
+    ) -> dict[str, tuple[str | None, str | None]]:
+        """Give all characters their proposed voices; ``only_missing``: only those without a voice. Returns the voices
+        that changed by characters' ids, before and after.
 
         Raises NotFound.
         """
@@ -108,7 +95,7 @@ class CastService:
         roles = roles_of(characters, self._cast.speakers(project_id, owner_filter))
         proposals = proposed_voices(roles, voices, narrator.slug if narrator else None, only_missing)
         chosen = {role.character.id: role.character.voice for role in proposals if not role.character.is_narrator}
-        self._cast.recast(project_id, owner_filter, chosen)
+        return self._cast.recast(project_id, owner_filter, chosen)
 
     def lines(
         self, project_id: str, owner_filter: str | None, part_filter: PartFilter, offset: int, limit: int
@@ -221,31 +208,49 @@ class CastService:
         parts: Sequence[str] | PartRange,
         changes: PartChanges,
         tags: Sequence[str] | None,
-        undone: Mapping[str, Speaker] | None = None,
-    ) -> tuple[int, list[Follower]]:
-        """Change many parts at once; returns their number, and the other lines that follow from the decision about one
-        line. ``tags``: of each sentence; None: unchanged. ``undone``: undoes a decision; the lines that followed from
-        it, by their ids, get back these characters and confidences.
+    ) -> tuple[int, list[ReplacedValues], list[ReplacedValues]]:
+        """Change many parts at once; returns their number, what was replaced, and what was in the other lines that
+        follow from the decision about one line. ``tags``: of each sentence; None: unchanged.
 
         Raises NotFound, InvalidRequest, UnknownVoice.
         """
         self._voices.check(project_id, owner_filter, changes.voice)
-        count = self._library.projects.edit_parts(project_id, owner_filter, parts, self.tagged(changes, tags))
-        if undone is not None:
-            self._cast.follow(project_id, owner_filter, undone)
-            return count, []
+        edit = self._library.part_edits.edit_parts
+        count, replaced = edit(project_id, owner_filter, parts, self.tagged(changes, tags))
         is_decision = changes.confirmed is not False and (changes.confirmed or changes.character is not None)
         if not is_decision or isinstance(parts, PartRange) or len(parts) != 1:
-            return count, []
+            return count, replaced, []
         followers = self._followers(project_id, owner_filter, parts[0])
-        self._cast.follow(project_id, owner_filter, {one.part: (one.character, one.confidence) for one in followers})
-        return count, followers
+        return count, replaced, self._cast.follow(project_id, owner_filter, followers)
 
-    def _followers(self, project_id: str, owner_filter: str | None, part_id: str) -> list[Follower]:
+    def undo(
+        self,
+        project_id: str,
+        owner_filter: str | None,
+        replaced: Sequence[ReplacedValues],
+        followed: Sequence[ReplacedValues],
+        voices: Mapping[str, tuple[str | None, str | None]],
+    ) -> tuple[int, list[str]]:
+        """Put back what changes replaced, where nobody has changed it since; ``followed``: lines that followed from a
+        decision, if that is undone; ``voices``: of characters by their ids, before and after. Returns the number of
+        parts and characters, and the ids of those left as they are.
+
+        Raises NotFound, InvalidRequest, UnknownVoice, NotAllowed.
+        """
+        before = {one.before.get("voice") for one in (*replaced, *followed)} | {before for before, _ in voices.values()}
+        for voice in before:
+            self._voices.check(project_id, owner_filter, voice)
+        count, left = self._library.part_edits.undo(project_id, owner_filter, replaced, followed)
+        earlier, later = ({one: pair[at] for one, pair in voices.items()} for at in (0, 1))
+        revoiced = self._cast.recast(project_id, owner_filter, earlier, later) if voices else {}
+        return count + len(revoiced), [*left, *(one for one in voices if one not in revoiced)]
+
+    def _followers(self, project_id: str, owner_filter: str | None, part_id: str) -> dict[str, Speaker]:
+        """The lines that are decided again after the decision about this one, by their ids."""
         projects = self._library.projects
         [decided] = projects.parts(project_id, owner_filter, filters=PartFilter(ids=[part_id]), only_chosen=True)
         if decided.confidence is None:
-            return []
+            return {}
         first = max(0, decided.position - WINDOW)
         parts = projects.parts(project_id, owner_filter, first, decided.position - first + WINDOW + 1, only_chosen=True)
         members = [member for member in self._cast.members(project_id, owner_filter) if member.id]
@@ -261,11 +266,8 @@ class CastService:
         confirmed = {number for number, part in enumerate(parts) if part.confirmed}
         ids = {"": None, **{each.name: each.id for each in cast}}
         changes = decide_again(passages, cast, confirmed, decided.position - first)
-        return [
-            Follower(part.id, ids[speaker], confidence, (part.character, part.confidence))
-            for part, (speaker, confidence) in ((parts[number], change) for number, change in changes.items())
-            if speaker in ids
-        ]
+        found = ((parts[number].id, *change) for number, change in changes.items())
+        return {part: (ids[speaker], confidence) for part, speaker, confidence in found if speaker in ids}
 
     def tagged(self, changes: PartChanges, tags: Iterable[str] | None) -> PartChanges:
         """The changes, with these tags added. Raises InvalidRequest for a tag that the model does not know."""

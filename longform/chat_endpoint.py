@@ -16,19 +16,14 @@ from anyio import CapacityLimiter
 
 from studio.errors import StudioError
 
-MAX_LINES = 200
-"""Maximum lines per call."""
-BATCH = 25
-"""Maximum lines asked about per question; with more, models lose count."""
+MAX_LINES = 200  # maximum lines per call
+BATCH = 25  # maximum lines asked about per question; with more, models lose count
 SCENE_LETTERS = 12_000
 """Maximum characters of a scene: 3,000 to 4,000 tokens, which small models still read well."""
-SCENE_LEAD = 20
-"""Parts before the first line that is asked about."""
+SCENE_LEAD = 20  # parts before the first line that is asked about
 SCENE_PARTS = 160  # parts looked through for a scene; SCENE_LETTERS end it earlier, unless most parts are a word long
-SECONDS = 60.0
-"""Time limit for one complete answer."""
-MAX_ANSWER = 1_000_000
-"""Maximum bytes of one answer."""
+SECONDS = 60.0  # time limit for one complete answer
+MAX_ANSWER = 1_000_000  # maximum bytes of one answer
 AT_ONCE = 2  # questions; a local model answers two almost as quickly as one, and hosted ones limit how many
 MAX_PROPOSED_TAGS = 3  # for a line; with more of them, speech models follow none
 MAX_NAME = 80
@@ -52,10 +47,8 @@ class SceneLine:
     """A part of a scene."""
 
     text: str
-    speaker: str = ""
-    """The character who certainly speaks it."""
-    key: str | None = None
-    """Identifies a line that is asked about."""
+    speaker: str = ""  # the character who certainly speaks it
+    key: str | None = None  # identifies a line that is asked about
 
 
 Scene = Sequence[SceneLine]

@@ -21,8 +21,7 @@ _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _CHAPTERS: dict[str, list[str]] = json.loads(Path(__file__).with_name("credits.json").read_text("utf-8"))
 """Titles of the two chapters by language."""
 
-Texts = tuple[str, str]
-"""The texts of the opening and the closing credits; blank: none."""
+Texts = tuple[str, str]  # the texts of the opening and the closing credits; blank: none
 
 
 def check_template(field: str, template: str) -> str:
@@ -85,7 +84,7 @@ class Credits:
     """
 
     def __init__(self, library: ProjectLibrary) -> None:
-        self._projects, self._arrangement = library.projects, library.arrangement
+        self._projects, self._arrangement, self._edits = library.projects, library.arrangement, library.part_edits
 
     def plan(self, before: Project, title: str, settings: ProjectSettings, owner_filter: str | None) -> CreditChanges:
         """The changes caused by a new title and new settings. Raises InvalidRequest.
@@ -144,7 +143,7 @@ class Credits:
             if unneeded:
                 self._arrangement.delete(project.id, owner_filter, unneeded)
             if text and new_text != before and text != part.text:
-                self._projects.edit_part(project.id, owner_filter, part.id, PartChanges(text=text))
+                self._edits.edit_part(project.id, owner_filter, part.id, PartChanges(text=text))
             elif not unneeded:
                 continue
             is_changed = True

@@ -22,13 +22,11 @@ from studio.library.names import KnownVoices
 if TYPE_CHECKING:
     from studio.work import WorkQueue
 
-MEMORY_BYTES = 2 * 1024**3
-"""Memory limit of the child process."""
+MEMORY_BYTES = 2 * 1024**3  # memory limit of the child process
 SMALL = 64 * 1024
 """Maximum bytes of text, or characters of items, of a document that is read in a thread: that takes a few
 milliseconds, while a process takes 0.2 s to start."""
-SAMPLE_TEXTS = 20
-"""Number of paragraphs or parts by which a language is guessed."""
+SAMPLE_TEXTS = 20  # number of paragraphs or parts by which a language is guessed
 MAX_SAMPLE = 240
 """Maximum characters of a line that is listed with its character, so that it is read at a glance."""
 
@@ -37,27 +35,22 @@ MAX_SAMPLE = 240
 class DocumentImport:
     """A document to import, and how to split it into parts."""
 
-    source: bytes | Document
-    """The bytes of a file, or a document that is already parsed."""
+    source: bytes | Document  # the bytes of a file, or a document that is already parsed
     kind: str
     splitting: PartSplitting = BY_LENGTH
     cast: Mapping[str, str] = field(default_factory=dict)
     """Voice names by speaker name. A speaker who is not listed gets the voice of the same name, if there is one."""
-    with_notes: bool = False
-    """Whether footnotes and endnotes become parts too."""
+    with_notes: bool = False  # whether footnotes and endnotes become parts too
     with_speakers: bool = False
     """Whether the speakers of quoted speech in prose, and all names of a script, become characters."""
-    file_name: str = ""
-    """The name given by the sender; blank if there is none."""
+    file_name: str = ""  # the name given by the sender; blank if there is none
     chapters: tuple[int, ...] | None = None
     """The chapters to import, by their numbers in `sections_of`; None: all."""
     with_cover: bool = True
-    columns: Mapping[str, str] | None = None
-    """The roles of a table's columns, as in `read_csv`."""
+    columns: Mapping[str, str] | None = None  # the roles of a table's columns, as in `read_csv`
     tags: tuple[str, ...] | None = None
     """The tags of the speech model; None: it takes any words. A direction that is none of them would be read aloud."""
-    encoding: str = ""
-    """The encoding of a text; blank: Unicode, or else detected."""
+    encoding: str = ""  # the encoding of a text; blank: Unicode, or else detected
     people: tuple[NewCharacter, ...] = ()
     """Known people of the text, with all their names; the others are found in it."""
 

@@ -7,10 +7,8 @@ from collections.abc import Iterable
 
 CHARACTERS_A_SECOND = 16.0
 """Rate of languages with letters, at normal speed; the page uses the same estimate."""
-DENSE_CHARACTERS_A_SECOND = 4.5
-"""Rate of Chinese and Japanese."""
-MAX_WORD = 15
-"""Average characters per word above which a text has no spaces between words."""
+DENSE_CHARACTERS_A_SECOND = 4.5  # rate of Chinese and Japanese
+MAX_WORD = 15  # average characters per word above which a text has no spaces between words
 EDGES = 0.3
 """Seconds that a text takes in addition to its letters: a single word is spoken slowly, and its last sound fades."""
 LETTER = 1 / 15
@@ -22,12 +20,9 @@ SECONDS_A_LETTER = (
 )
 """Seconds per character from a code point on: a letter takes longer in scripts without vowel letters, a character that
 is a syllable even longer."""
-SPELLED = 0.3
-"""Seconds for a letter that is read by its name."""
-FIGURE = (0.1, 0.4)
-"""Seconds for a figure, from "2000" in a short language to "97" in a long one."""
-LONGEST_CAPITALS = 5
-"""Maximum letters of a word in capitals that may be spelled out."""
+SPELLED = 0.3  # seconds for a letter that is read by its name
+FIGURE = (0.1, 0.4)  # seconds for a figure, from "2000" in a short language to "97" in a long one
+LONGEST_CAPITALS = 5  # maximum letters of a word in capitals that may be spelled out
 SLACK = (0.1, 0.3)
 """Seconds by which speech may be shorter or longer than SHARES of the expected length."""
 SHARES = (0.55, 2.0)

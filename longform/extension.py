@@ -39,8 +39,7 @@ PROOFS = QueueKind(
 """Checks of the audio of whole projects; for each part, they wait for a turn in the queue of transcripts."""
 BOOKS = QueueKind("books", "the audio book", "audio books", "measured or written", 2, 62, 7200, "request its chapters")
 """Whole projects, generated or measured before the first byte is sent."""
-LISTED = 100
-"""Maximum projects in the list of jobs, the newest of those with work under way."""
+LISTED = 100  # maximum projects in the list of jobs, the newest of those with work under way
 
 
 def register(studio: Studio) -> None:

@@ -11,10 +11,8 @@ from collections.abc import Generator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from email.utils import formatdate
-from functools import cache
 from pathlib import Path
 
-import jinja2
 from anyio import to_thread
 
 from audio.mastering import standard_of
@@ -22,10 +20,8 @@ from longform.library.project_records import Project
 from longform.project_service import NotFinished, ProjectService
 from longform.render import Masterings, encoded
 from longform.tags import Tags
-from longform.timed_text import xml
+from longform.timed_text import rendered
 from longform.timeline import Timeline
-from manuscript.untrusted import Cover
-from studio import ASSETS
 from studio.errors import REFUSALS, LibraryUnavailable, NotFound
 from studio.library.private_files import make_private_folder, whole_file
 from studio.library.shares import Shares
@@ -37,8 +33,7 @@ log = logging.getLogger(__name__)
 PATIENCE = 5.0
 """Seconds that a request for a feed waits for missing files. Podcast apps give up after some ten seconds, and ask again
 within hours; the files are made meanwhile."""
-MOST_MADE = 16
-"""Number of feeds that are remembered."""
+MOST_MADE = 16  # number of feeds that are remembered
 EPISODE = re.compile(r"[0-9a-f]{32}\.mp3")
 """The name of an episode's file, so that no other file is sent, whatever separates folders on the system."""
 
@@ -47,13 +42,11 @@ EPISODE = re.compile(r"[0-9a-f]{32}\.mp3")
 class Episode:
     """A finished chapter. The name of its file changes with its contents."""
 
-    id: str
-    """The id of its first part."""
+    id: str  # the id of its first part
     path: Path
     seconds: float
     tags: Tags
-    audio: Timeline | None
-    """None once all files of the feed are made."""
+    audio: Timeline | None  # None once all files of the feed are made
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +54,7 @@ class Feed:
     project: Project
     tags: Tags
     episodes: Sequence[Episode]
-    is_made: bool = False
-    """Whether all of their files exist, and no others."""
+    is_made: bool = False  # whether all of their files exist, and no others
 
 
 class Feeds:
@@ -202,11 +194,6 @@ def _remove_others(folder: Path, needed: set[Path]) -> None:
             path.unlink(missing_ok=True)
 
 
-def cover_name(cover: Cover | None) -> str:
-    """The name of the cover's file; blank without a cover."""
-    return "" if cover is None else f"cover.{'png' if cover.media_type == 'image/png' else 'jpg'}"
-
-
 def write_rss(feed: Feed, address: str) -> str:
     """The feed in RSS 2.0; ``address``: of its folder, with a slash at the end. Raises OSError. Blocking."""
     made, episodes = 0.0, list[tuple[Episode, int, str, int]]()
@@ -214,12 +201,4 @@ def write_rss(feed: Feed, address: str) -> str:
         file, seconds = episode.path.stat(), episode.seconds
         made = max(made + 1, file.st_mtime)  # apps sort by this date, so no two are the same
         episodes.append((episode, file.st_size, formatdate(made, usegmt=True), round(seconds)))
-    return _template().render(book=feed.tags, cover=cover_name(feed.tags.cover), address=address, episodes=episodes)
-
-
-@cache
-def _template() -> jinja2.Template:
-    """Compiled once, as every podcast app asks for the feed again and again."""
-    environment = jinja2.Environment(trim_blocks=True, keep_trailing_newline=True)  # noqa: S701  (the filter escapes)
-    environment.filters["xml"] = xml
-    return environment.from_string((ASSETS / "protocols" / "podcast.xml").read_text("utf-8"))
+    return rendered("podcast.xml", book=feed.tags, address=address, episodes=episodes)

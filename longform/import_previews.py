@@ -29,8 +29,7 @@ class ImportPreview:
     kind: str
     file_name: str
     with_notes: bool
-    expires: float
-    """Unix time."""
+    expires: float  # Unix time
     id: str = field(default_factory=lambda: f"prev_{secrets.token_hex(12)}")
 
     @property

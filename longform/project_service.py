@@ -10,7 +10,7 @@ from longform.cast_service import MOST_PROPOSED
 from longform.credits import Credits, check_texts, texts_of
 from longform.document_import import DocumentImport, guessed_language
 from longform.import_previews import ImportPreview, ImportPreviews
-from longform.library.project_records import NewPart, Part, PartChanges, Project, ProjectSettings
+from longform.library.project_records import NewPart, Part, PartChanges, Project, ProjectSettings, ReplacedValues
 from longform.library.project_repository import PartSelection, ProjectLibrary
 from longform.library.row_mapping import clean_title
 from longform.library.table_updates import TableUpdate
@@ -176,20 +176,20 @@ class ProjectService:
         self,
         project_id: str,
         owner_filter: str | None,
-        title: str | None,
-        settings: Callable[[ProjectSettings], ProjectSettings],
+        change: Callable[[Project], tuple[str | None, ProjectSettings]],
         sharing: str | None = None,
-    ) -> Project:
-        """Change the title and the settings, or share it; ``settings`` maps the current ones to the new ones.
+    ) -> tuple[Project, Project]:
+        """Change the title and the settings, or share it; ``change`` maps the project to its new ones, with None for
+        the same title. Returns the project before and after.
 
         Raises NotFound, InvalidRequest.
         """
         with self._editing[hash(project_id) % len(self._editing)]:
             project = self._projects.get(project_id, owner_filter)
-            after = settings(project.settings)
+            title, after = change(project)
             if after.voice != project.settings.voice:
                 self._voices.check(project_id, owner_filter, after.voice)
-            return self._change(project, owner_filter, title, after, sharing)
+            return project, self._change(project, owner_filter, title, after, sharing)
 
     def _change(
         self,
@@ -206,10 +206,12 @@ class ProjectService:
         has_changed = self._credits.apply(project, owner_filter, credits)
         return self._projects.get(before.id, owner_filter) if has_changed else project
 
-    def edit_part(self, project_id: str, owner_filter: str | None, part_id: str, changes: PartChanges) -> Part:
-        """Raises NotFound, InvalidRequest, EditConflict."""
+    def edit_part(
+        self, project_id: str, owner_filter: str | None, part_id: str, changes: PartChanges
+    ) -> tuple[Part, list[ReplacedValues]]:
+        """The part, and what was replaced. Raises NotFound, InvalidRequest, EditConflict."""
         self._voices.check(project_id, owner_filter, changes.voice)
-        return self._projects.edit_part(project_id, owner_filter, part_id, changes)
+        return self.library.part_edits.edit_part(project_id, owner_filter, part_id, changes)
 
     def insert_part(self, project_id: str, owner_filter: str | None, part: NewPart, after: str | None) -> Part:
         """Insert a part after the part ``after``, or as the first one if None. Raises NotFound, InvalidRequest."""

@@ -34,8 +34,7 @@ MAX_WAV = 2**32 - 1 - WAV_HEADER
 """Maximum bytes: a WAV header has 32-bit sizes, enough for 13 hours at 44.1 kHz."""
 M4B = "m4b"
 M4B_TYPE = "audio/mp4"
-MEDIA_KIND = "2"
-"""An audiobook, by which players sort their libraries."""
+MEDIA_KIND = "2"  # an audiobook, by which players sort their libraries
 M4B_BITS = 64_000
 MOST_CHPL = 255
 """Chapters that Nero's list beside QuickTime's can have. Players that prefer it would miss the others, so that files

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 
 import av
 import numpy as np
@@ -15,13 +17,7 @@ from av.stream import Disposition
 
 from manuscript.untrusted import Cover
 
-_CODES = (
-    "ar:ara bg:bul bn:ben ca:cat cs:cze da:dan de:ger el:gre en:eng es:spa et:est fa:per fi:fin fr:fre ga:gle gl:glg "
-    "he:heb hi:hin hr:hrv hu:hun id:ind is:ice it:ita ja:jpn ko:kor la:lat lt:lit lv:lav ms:may nb:nob nl:dut nn:nno "
-    "no:nor pl:pol pt:por ro:rum ru:rus sk:slo sl:slv sr:srp sv:swe sw:swa ta:tam te:tel th:tha tl:tgl tr:tur uk:ukr "
-    "ur:urd vi:vie zh:chi"
-)
-_ISO_639_2 = {pair[:2]: pair[3:] for pair in _CODES.split()}
+_ISO_639_2: dict[str, str] = json.loads(Path(__file__).with_name("language-codes.json").read_text("utf-8"))
 """The codes that MP4 and ID3 require, by those of EPUB and the web."""
 
 
@@ -34,14 +30,11 @@ class Tags:
     narrator: str = ""
     year: int | None = None
     album: str = ""
-    track: tuple[int, int] | None = None
-    """Track number from 1, and the number of tracks."""
-    language: str = ""
-    """BCP 47, such as en or pt-BR."""
+    track: tuple[int, int] | None = None  # track number from 1, and the number of tracks
+    language: str = ""  # BCP 47, such as en or pt-BR
     genre: str = "Audiobook"  # left out without an album
     cover: Cover | None = None
-    chapters: tuple[tuple[str, float, float], ...] = ()
-    """Title, start and end in seconds."""
+    chapters: tuple[tuple[str, float, float], ...] = ()  # title, start and end in seconds
 
     @property
     def metadata(self) -> dict[str, str]:

@@ -7,7 +7,10 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
+
+import jinja2
 
 from longform.timeline import Placed, Timeline
 from manuscript.passages import PARAGRAPH_END, PAUSE_WITHIN
@@ -62,6 +65,22 @@ def xml(text: str) -> str:
     return html.escape(_NOT_XML.sub("", text))
 
 
+def clock(milliseconds: int) -> str:
+    """A SMIL clock value."""
+    return f"{milliseconds // 1000}.{milliseconds % 1000:03}s"
+
+
+_TEMPLATES = jinja2.Environment(  # noqa: S701  (the filter xml escapes)
+    loader=jinja2.FileSystemLoader(Path(__file__).with_name("templates")), trim_blocks=True, keep_trailing_newline=True
+)
+_TEMPLATES.filters |= {"xml": xml, "clock": clock}
+
+
+def rendered(template: str, **values: object) -> str:
+    """A file from a template, which is compiled once."""
+    return _TEMPLATES.get_template(template).render(values)
+
+
 def language_attributes(language: str) -> str:
     """The language attributes of an XHTML page's root; blank if the language is unknown."""
     code = xml(language)
@@ -98,26 +117,12 @@ class ReadAlongPage:
 
     @property
     def xhtml(self) -> str:
-        return (
-            '<?xml version="1.0" encoding="utf-8"?>\n<!DOCTYPE html>\n'
-            '<html xmlns="http://www.w3.org/1999/xhtml" xmlns:epub="http://www.idpf.org/2007/ops"'
-            f"{language_attributes(self._language)}>\n<head><title>{xml(self._title)}</title>"
-            '<link rel="stylesheet" type="text/css" href="style.css"/></head>\n'
-            f'<body><section epub:type="chapter">\n{chr(10).join(self._body)}\n</section></body>\n</html>\n'
-        )
+        language = language_attributes(self._language)
+        return rendered("page.xhtml", title=self._title, language=language, body=self._body)
 
-    def smil(self, page: str, audio: str) -> str:
-        """``page`` and ``audio``: the names of their files."""
-        pairs = "\n".join(
-            f'<par><text src="{page}#{clip.element}"/>'
-            f'<audio src="{audio}" clipBegin="{seconds(clip.begin)}" clipEnd="{seconds(clip.end)}"/></par>'
-            for clip in self.clips
-        )
-        return (
-            '<?xml version="1.0" encoding="utf-8"?>\n<smil xmlns="http://www.w3.org/ns/SMIL" '
-            'xmlns:epub="http://www.idpf.org/2007/ops" version="3.0">\n'
-            f'<body><seq epub:textref="{page}" epub:type="chapter">\n{pairs}\n</seq></body>\n</smil>\n'
-        )
+    def smil(self, name: str) -> str:
+        """``name``: of the files of the page and its audio, without an extension."""
+        return rendered("page.smil", name=name, clips=self.clips)
 
     def _milliseconds(self, samples: int) -> int:
         return samples * 1000 // self._chapter.sample_rate
@@ -195,8 +200,3 @@ def _is_one_paragraph(before: Placed, placed: Placed) -> bool:
     follows = second.position == first.position + 1 and second.start is None
     is_one = first.pause == PAUSE_WITHIN if second.continues is None else second.continues
     return follows and is_one and not (first.scene or second.chapter)
-
-
-def seconds(milliseconds: int) -> str:
-    """A SMIL clock value."""
-    return f"{milliseconds // 1000}.{milliseconds % 1000:03}s"

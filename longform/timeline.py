@@ -20,8 +20,7 @@ from studio.library.take import Take
 MOST_AT_ONCE = 8
 """Takes that sound at the same time: mixing reads all of their files, and nobody understands more voices."""
 
-MOST_NAMED = 20
-"""Damaged parts that an error names."""
+MOST_NAMED = 20  # damaged parts that an error names
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +30,9 @@ class Placed:
     part: Part
     take: Take
     start: int
-    length: int
-    """Samples of the whole take, at its speed on the timeline."""
-    skipped: int = 0
-    """Samples trimmed from the beginning of the take."""
-    dropped: int = 0
-    """Samples trimmed from its end."""
+    length: int  # samples of the whole take, at its speed on the timeline
+    skipped: int = 0  # samples trimmed from the beginning of the take
+    dropped: int = 0  # samples trimmed from its end
     speed: float = 1.0
     """How many times faster it is played, so that the next subtitle begins on time."""
 
@@ -56,10 +52,8 @@ class Timeline:
 
     placed: tuple[Placed, ...]
     sample_rate: int
-    missing: int
-    """Number of parts without a take of their current text; they are left out."""
-    tail: int = 0
-    """Samples of silence after the last part."""
+    missing: int  # number of parts without a take of their current text; they are left out
+    tail: int = 0  # samples of silence after the last part
 
     @property
     def samples(self) -> int:
@@ -134,8 +128,7 @@ def lay_out(parts: Sequence[Part], settings: ProjectSettings, edges: Edges | Non
     counts = Counter(take.sample_rate for _, take in takes)
     rate = max(counts, key=lambda rate: (counts[rate], rate), default=44_100)
     placed: list[Placed] = []
-    sounding: list[Placed] = []
-    """The last take, and earlier ones that still sound when it begins."""
+    sounding: list[Placed] = []  # the last take, and earlier ones that still sound when it begins
     for number, (part, take) in enumerate(takes):
         free = [_free(before, part, settings, rate) for before in sounding]
         ends = sorted(before.end for before in sounding)

@@ -51,8 +51,7 @@ class Role:
     lines: int
     neighbours: Mapping[str, int]
     """Numbers of lines of other characters, by name, directly before or after."""
-    sample: str = ""
-    """A typical line; blank if none was looked for."""
+    sample: str = ""  # a typical line; blank if none was looked for
 
 
 def roles_of(characters: Iterable[NewCharacter], speakers: Iterable[str]) -> list[Role]:

@@ -24,8 +24,7 @@ from studio.supervisor import HealthCheck, end_tasks
 
 log = logging.getLogger(__name__)
 
-POLL_SECONDS = 0.1
-"""Interval at which to look for a free row while there may be parts to generate."""
+POLL_SECONDS = 0.1  # interval at which to look for a free row while there may be parts to generate
 RETRY_SECONDS = 1.0
 """Delay after the engine or the library was unavailable; doubled each time that audio cannot be stored."""
 MAX_RETRY_SECONDS = 60.0
@@ -39,8 +38,7 @@ TEMPORARY_ERRORS = (QueueFull, TooManyRequests, NotReady, Unavailable, LibraryUn
 """Errors whose cause is not the part, which is retried until it succeeds."""
 
 Result = TypeVar("Result")
-Outcome = Callable[[], None]
-"""Writes the outcome of a part into the library."""
+Outcome = Callable[[], None]  # writes the outcome of a part into the library
 
 
 class ProjectWorker:
@@ -59,10 +57,8 @@ class ProjectWorker:
         """Its own: claims must not wait for the threads of requests, nor requests for those of claims."""
         self.watch = HealthCheck("projects")
         self._running: dict[asyncio.Task[None], ClaimedPart] = {}
-        self._abandoned = set[str]()
-        """Leases of parts that stopped without an outcome."""
-        self._stopped_projects = set[str]()
-        """Projects stopped while a part was being claimed."""
+        self._abandoned = set[str]()  # leases of parts that stopped without an outcome
+        self._stopped_projects = set[str]()  # projects stopped while a part was being claimed
         self._renew_at = 0.0
         self._pause, self._retry_at = RETRY_SECONDS, 0.0
         self._loop: asyncio.AbstractEventLoop | None = None

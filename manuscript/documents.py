@@ -59,11 +59,7 @@ def kind_of(file_name: str) -> str:
 
 
 def read_document(
-    data: bytes,
-    kind: str,
-    with_notes: bool = False,
-    columns: Mapping[str, str] | None = None,
-    encoding: str = "",
+    data: bytes, kind: str, with_notes: bool = False, columns: Mapping[str, str] | None = None, encoding: str = ""
 ) -> Document:
     """Parse a document; it has at least one passage. Blocking.
 

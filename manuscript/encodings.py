@@ -3,41 +3,28 @@
 from __future__ import annotations
 
 import codecs
+import json
 import re
 import unicodedata
 from collections import Counter
+from pathlib import Path
 
 from charset_normalizer import CharsetMatch, from_bytes
 
 from manuscript.passages import MAX_TEXT, InvalidDocument
 from speechtext.language import guess_language
 
-NAMES = {
-    "gb18030": "GB 18030", "big5": "Big5", "cp932": "Shift JIS", "euc_jp": "EUC-JP", "cp949": "EUC-KR",
-    "cp1250": "Windows-1250", "cp1251": "Windows-1251", "cp1252": "Windows-1252", "cp1253": "Windows-1253",
-    "cp1254": "Windows-1254", "cp1255": "Windows-1255", "cp1256": "Windows-1256", "cp1257": "Windows-1257",
-    "cp1258": "Windows-1258", "cp874": "Windows-874", "koi8_r": "KOI8-R", "mac_roman": "Mac Roman",
-}  # fmt: skip
+_ENCODINGS = json.loads(Path(__file__).with_name("encodings.json").read_text("utf-8"))
+NAMES: dict[str, str] = _ENCODINGS["names"]
 """Names to show of the encodings that are looked for, by Python's names."""
-_SAME = {"gb2312": "gb18030", "gbk": "gb18030", "big5hkscs": "big5", "shift_jis": "cp932", "euc_kr": "cp949",
-         "tis_620": "cp874", "iso8859-11": "cp874", "iso8859-1": "cp1252", "iso8859-9": "cp1254"}  # fmt: skip
+_SAME: dict[str, str] = _ENCODINGS["same"]
 """Encodings that those of NAMES contain, as browsers read them."""
 _EAST_ASIAN = frozenset(("gb18030", "big5", "cp932", "euc_jp", "cp949"))
 _OF_LANGUAGES = dict.fromkeys(("en", "de", "fr", "es", "it", "pt", "nl", "sv"), "cp1252")
 _OF_LANGUAGES |= {"pl": "cp1250", "tr": "cp1254"}
 _SHORT = 300
 """Bytes of a sample below which its letters decide: the library needs more for its statistics."""
-_COMMON = frozenset(
-    "的一是不了在人有我他這这個个們们中來来上大為为和國国地到以說说時时要就出會会可也你對对生能而子那得於"
-    "于著着下自之年過过發发後后作里裡道行所然家種种事成方多經经么麼去法學学如都同現现當当沒没動动面起看定"
-    "天分還还進进好小部其些主樣样理心她本前開开但因只從从想實实日者意無无力它與与長长把機机十民第公此已工"
-    "使情明性知全三又關关點点正外將将兩两高間间由問问很最重並并物手應应向頭头文體体美相見见被什二等或新己"
-    "身果加月話话合回信表老給给世位次度門门常先海通兒儿東东聲声立比解水名真處处走各入幾几口認认平氣气活更"
-    "別别打女變变四神何電电數数安少才結结太再感做接必直命山便空眼書书聽听白卻却光放像難难且思王完色路記记"
-    "住告求邊边死張张望覺觉清今讓让識识候帶带章"
-    "이다는을가의에고하지를은로도사기아리자어나시들인서그한대으있해정수라여일과만보장부게면전주상오것안녕"
-    "요세제말했었"
-)
+_COMMON = frozenset("".join(_ENCODINGS["common"]))
 """The commonest characters of Chinese and Korean: half of any text. In the wrong encoding characters are rare ones."""
 _COMMON_SHARE = 0.3  # of a text's characters, well below the half that is usual, since lists of names have fewer
 _COMMON_THAI = frozenset("านรอกเงมยลวดทสคปบหขต่้ีัิะไูุ")
@@ -53,8 +40,7 @@ _MARKS = "«»“”„’—–…№\u00a0"
 _MAC_QUOTES = re.compile(rb"(?:^|\s)\xd2\w[^\xd2\xd3]{0,300}[.,!?]\xd3")  # elsewhere Ò, Ó: “No,”
 _EAST_ASIAN_WORD = re.compile(r"(?<![\u1100-\uffef])([A-Za-z]?)[\u1100-\uffef]+([A-Za-z]?)")
 _SAMPLE = 64 * 1024  # bytes of lines with other signs than ASCII: more of them change no decision
-_ALIKE = 0.02
-"""Texts that differ by less in what the library calls chaos are equally clean."""
+_ALIKE = 0.02  # texts that differ by less in what the library calls chaos are equally clean
 _CLEARLY = 0.05  # by this, the letters of one language are more frequent than those of the next; short texts have less
 _DAMAGED = 4
 """Text in another encoding has hardly any character that is UTF-8 by chance; damage leaves most of them whole."""

@@ -22,17 +22,11 @@ _DECLARED = re.compile(
     rb"""<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.:-]{1,40})|<meta[^>]{0,200}?charset\s*=\s*["']?([\w.:-]{1,40})""",
     re.IGNORECASE,
 )
-_KNOWN = frozenset((
-    "utf-8", "ascii", "iso8859-1", "cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256",
-    "cp1257", "cp1258", "cp874", "koi8-r", "koi8-u", "mac-roman", "iso8859-2", "iso8859-3", "iso8859-4",
-    "iso8859-5", "iso8859-6", "iso8859-7", "iso8859-8", "iso8859-9", "iso8859-10", "iso8859-13", "iso8859-14",
-    "iso8859-15", "iso8859-16", "shift_jis", "cp932", "euc_jp", "iso2022_jp", "gb2312", "gbk", "gb18030",
-    "big5", "big5hkscs", "euc_kr", "cp949",
-))  # fmt: skip
 _AS_BROWSERS = {"iso8859-1": "cp1252", "ascii": "cp1252", "iso8859-9": "cp1254", "gb2312": "gb18030"}
 
-_WORDS = json.loads(Path(__file__).with_name("page-kinds.json").read_text("utf-8"))
-FRONT_MATTER: Mapping[str, str] = _WORDS["front_matter"]
+KINDS = json.loads(Path(__file__).with_name("page-kinds.json").read_text("utf-8"))
+_KNOWN = frozenset(KINDS["encodings"])  # those that pages may name
+FRONT_MATTER: Mapping[str, str] = KINDS["front_matter"]
 """Names by the type of a section, landmark or guide reference; the last one is a class."""
 MAX_FRONT_MATTER = 6000
 """Characters; longer pages are read even if the guide or the landmarks call them front matter."""
@@ -51,10 +45,10 @@ NUMBER = re.compile(r"\W*(?:(?:page|pg|p|line|l|verse|v)\b\W*)?(?:\d{1,5}[a-z]?|
 """Their text."""
 NOTEREFS = frozenset(("noteref", "doc-noteref"))
 BACKLINKS = frozenset(("doc-backlink", "backlink", "referrer"))
-NO_CHAPTERS = frozenset(_WORDS["no_chapters"])
+NO_CHAPTERS = frozenset(KINDS["no_chapters"])
 """Entries of tables of contents that are not chapters, in lower case."""
 MAX_RIGHTS = 3000  # characters of a copyright page that is recognised only by its text
-_TITLES_OF_NOTES = frozenset(_WORDS["titles_of_notes"])
+_TITLES_OF_NOTES = frozenset(KINDS["titles_of_notes"])
 _COPYRIGHT = re.compile(r"©|\(c\) ?\d{4}|\bcopyright\b", re.IGNORECASE)
 _RIGHTS = re.compile(
     r"\bISBN\b|all rights reserved|alle rechte vorbehalten|tous droits réservés|todos los derechos reservados"

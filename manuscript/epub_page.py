@@ -10,6 +10,7 @@ from itertools import pairwise
 from manuscript.epub_markup import (
     BACKLINKS,
     GUTENBERG,
+    KINDS,
     NOTE,
     NOTEREFS,
     NOTES,
@@ -26,22 +27,14 @@ from manuscript.note_marks import BEFORE, as_raised, is_note_mark, ordinal, row_
 from speechtext.markup import without_verse_numbers
 
 MAX_HEADING_TEXT = 500  # characters; a longer heading was never closed
-_BLOCKS = frozenset((
-    "address", "article", "aside", "blockquote", "body", "br", "caption", "dd", "div", "dl", "dt", "figcaption",
-    "figure", "footer", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main", "ol", "p", "pre", "section",
-    "table", "td", "th", "tr", "ul",
-))  # fmt: skip
-_SILENT = frozenset((
-    "script", "style", "svg", "nav", "rt", "rp", "head", "audio", "video", "object", "template",
-))  # fmt: skip
+_BLOCKS = frozenset(KINDS["blocks"])
+_SILENT = frozenset(KINDS["silent"])
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _IN_HEADINGS = frozenset(("br", "div", "p", "hr"))  # blocks inside headings, which are lines of the heading
 _MAX_PAGE_NUMBER = 40  # characters
 _LONG_TAG = 64 * 1024  # characters; inline images are longer, but have few attributes
 _MAX_ATTRIBUTES = 5000  # a long tag with more attributes is skipped
-_VOID = frozenset(
-    ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr")
-)
+_VOID = frozenset(KINDS["void"])
 _NOT_SHOWN = re.compile(r"\b(?:display\s?:\s?none|visibility\s?:\s?hidden)\b", re.IGNORECASE)
 """What a style attribute says of an element that is not shown."""
 _LETTER = re.compile(r"[\"'“‘«„]?[^\W\d_]")

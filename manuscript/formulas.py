@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement
 
 MAX_FORMULA = 400  # characters; nobody follows a longer formula by ear
 MAX_DEPTH = 40  # elements within one another
-_TEMPLATES = {
-    "mfrac": r"\frac{0}{1}", "msqrt": r"\sqrt{0}", "mroot": r"\sqrt[1]{0}", "msup": "B^{1}", "msub": "B_{1}",
-    "msubsup": "B_{1}^{2}", "munder": "B_{1}", "mover": "B^{1}", "munderover": "B_{1}^{2}",
-    "f": r"\frac{0}{1}", "rad": r"\sqrt[0]{1}", "sSup": "B^{1}", "sSub": "B_{1}", "sSubSup": "B_{1}^{2}",
-    "sPre": "{}_{0}^{1}2", "limLow": "B_{1}", "limUpp": "B^{1}", "nary": "S_{0}^{1} 2",
-}  # fmt: skip
+_TABLES = json.loads(Path(__file__).with_name("formulas.json").read_text("utf-8"))
+_TEMPLATES: dict[str, str] = _TABLES["templates"]
 """TeX by the names of elements; figures stand for their children in order, B for the first one in braces unless it is a
 single sign, S for the sign of a Word operator."""
 _PLACE = re.compile(r"(?<![A-Za-z])[012BS](?![A-Za-z])")
@@ -21,28 +19,12 @@ _SINGLE = re.compile(r"\s*(?:\\[A-Za-z]+|[^\W_]{1,9})\s*")
 _EMPTY = re.compile(r"\[\s*\]|(?<!\})[_^]\{\s*\}|[_^]\{\s*\}(?=[_^\s]|$)")
 _NOT_SAID = ("annotation", "annotation-xml", "mphantom", "maction")
 _TEXTS = ("mi", "mn", "mo", "ms", "mtext", "t")
-_GREEK = (
-    "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu", "xi",
-    "omicron", "pi", "rho", "varsigma", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega",
-)  # fmt: skip
+_GREEK: list[str] = _TABLES["greek"]  # in the order of Unicode
 _SIGNS = {chr(0x3B1 + at): f"\\{name}" for at, name in enumerate(_GREEK)}
 _SIGNS |= {chr(0x391 + at): f"\\{name.capitalize()}" for at, name in enumerate(_GREEK) if name != "varsigma"}
-_SIGNS |= {
-    "∑": r"\sum", "∏": r"\prod", "∫": r"\int", "∬": r"\iint", "∮": r"\oint", "∞": r"\infty", "→": r"\to", "∈": r"\in",
-    "∉": r"\notin", "⊂": r"\subset", "⊆": r"\subseteq", "∪": r"\cup", "∩": r"\cap", "≤": r"\leq", "≥": r"\geq",
-    "≠": r"\neq", "≈": r"\approx", "≡": r"\equiv", "∼": r"\sim", "∝": r"\propto", "±": r"\pm", "×": r"\times",
-    "⋅": r"\cdot", "·": r"\cdot", "÷": r"\div", "∂": r"\partial", "∇": r"\nabla", "∀": r"\forall", "∃": r"\exists",
-    "∧": r"\land", "∨": r"\lor", "¬": r"\neg", "⇒": r"\Rightarrow", "⇔": r"\Leftrightarrow", "⟶": r"\to",
-    "ℝ": r"\mathbb{R}", "ℤ": r"\mathbb{Z}", "ℕ": r"\mathbb{N}", "ℚ": r"\mathbb{Q}", "ℂ": r"\mathbb{C}",
-    "ϵ": r"\epsilon", "ϕ": r"\phi", "ϑ": r"\theta", "−": "-", "′": "'", "∣": "|", "…": r"\ldots", "⋯": r"\cdots",
-    "°": r"^{\circ}",
-    "{": r"\{", "}": r"\}", "$": "", "%": r"\%", "&": r"\&", "#": r"\#", "_": " ", "^": "", "~": " ", "\\": " ",
-}  # fmt: skip
+_SIGNS |= _TABLES["signs"]
 _SIGN = re.compile(f"[{re.escape(''.join(_SIGNS))}]")
-_FUNCTIONS = frozenset((
-    "sin", "cos", "tan", "cot", "sec", "csc", "log", "ln", "exp", "lim", "max", "min", "det", "dim", "gcd", "ker",
-    "sup", "inf", "arg",
-))  # fmt: skip
+_FUNCTIONS = frozenset(_TABLES["functions"])
 _WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}")
 LEAST_WORD = 4  # letters
 _PLAIN = re.compile(r"[^\W_]{1,40}")

@@ -12,15 +12,7 @@ from markdown_it.token import Token
 from manuscript.encodings import decode_text
 from manuscript.headings import is_heading, is_scene_break
 from manuscript.note_marks import SENTENCE_END, row_text
-from manuscript.passages import (
-    BLANK_LINES,
-    MAX_TITLE,
-    Document,
-    Passage,
-    Skipped,
-    check_passages,
-    with_pauses,
-)
+from manuscript.passages import BLANK_LINES, MAX_TITLE, Document, Passage, Skipped, check_passages, with_pauses
 from manuscript.plain import unwrap
 
 CHAPTER_LEVELS = ("h1", "h2")

@@ -12,15 +12,13 @@ from manuscript.headings import is_heading, is_scene_break
 Block = list[str]  # the stripped lines between two blank ones
 
 WITHIN_FRONT = 20  # blocks in which a transcriber's note stands at the front
-BACK = 0.8
-"""The share of a text after which a transcriber's notes run to its end."""
+BACK = 0.8  # the share of a text after which a transcriber's notes run to its end
 MAX_DISTANCE = 8  # blocks from a mark to its note: a paragraph may have several, and notes of two
 LEAST_NUMBERED = 3  # lines with a number in the margin
 STEPS = range(2, 21)
 """Lines from one numbered line to the next: mostly five or ten. Lists number every line."""
 MAX_DIGITS = 5
-_APART = ("  ", "\t")
-"""Ends or begins the gap between a line and its number."""
+_APART = ("  ", "\t")  # ends or begins the gap between a line and its number
 _STARS = r"[*†‡§]{1,3}"
 _MARK = re.compile(rf"(?<=[\w.,;:!?\"”’')\]]){_STARS}(?![\w*†‡§])")
 _NOTE = re.compile(rf"{_STARS}[ \t]?(?=[\w\"“‘'(\[])")

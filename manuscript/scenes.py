@@ -42,8 +42,7 @@ class Evidence:
 
     index: int
     scene: int = 0  # how many breaks of the text, such as headings and rows of asterisks, come before
-    speaker: Character | None = None
-    """The person whom a name or an action shows."""
+    speaker: Character | None = None  # the person whom a name or an action shows
     is_certain: bool = False  # by a name beside a verb of speech
     gender: Gender = ""  # of the pronoun beside the verb of speech
     is_continued: bool = False

@@ -45,8 +45,7 @@ ROLES: dict[str, tuple[str, ...]] = {
 }
 """The roles of columns, and the names of columns that have them unless the request says otherwise, the first one
 first."""
-SAMPLES = 4
-"""Rows that are shown of a table before it is imported."""
+SAMPLES = 4  # rows that are shown of a table before it is imported
 MAX_COLUMNS = 100
 _NUMBERED = re.compile(r"\d{5}\.wav")
 """The name that an export gives to the file of a line without its own: it says nothing about the line."""

@@ -75,6 +75,10 @@ class Cover:
         return hashlib.sha256(self.image).hexdigest()[:16]
 
     @property
+    def file_name(self) -> str:
+        return "cover.png" if self.media_type == "image/png" else "cover.jpg"
+
+    @property
     def demuxer(self) -> str:
         """FFmpeg's name for its demuxer."""
         return {"image/png": "png_pipe", "image/jpeg": "jpeg_pipe"}[self.media_type]

@@ -30,6 +30,7 @@ from pydantic import BaseModel, Field, PrivateAttr
 
 from audio.read import USUAL_RATES, Clip
 from engine import EngineError
+from protocols import constants_of
 from protocols.live_speech import LiveSpeech
 from studio import __version__
 from studio.api.body import as_model, parse_object
@@ -46,15 +47,10 @@ from studio.supervisor import HealthCheck, end_tasks, first_of
 from studio.voices.recogniser import Transcription
 from studio.voices.resolver import RANDOM_VOICE
 
-ABOUT = {"name": "Fish Voice Studio", "url": ""}
-"""The attribution, which the protocol requires."""
+ABOUT = {"name": "Fish Voice Studio", "url": ""}  # the attribution, which the protocol requires
 UNKNOWN_LANGUAGES = ("en",)
 """Languages of a voice and a model that name none: Home Assistant offers only voices that have one."""
-RECOGNISED = (
-    "ar", "bg", "ca", "cs", "da", "de", "el", "en", "es", "et", "fa", "fi", "fr", "he", "hi", "hr", "hu", "id", "it",
-    "ja", "ko", "lt", "lv", "ms", "nl", "no", "pl", "pt", "ro", "ru", "sk", "sl", "sr", "sv", "ta", "th", "tr", "uk",
-    "ur", "vi", "zh",
-)  # fmt: skip
+RECOGNISED: list[str] = constants_of("wyoming")["recognised"]
 """Languages that Whisper's models transcribe well; a client may send others."""
 MAX_CONNECTIONS = 64
 """Maximum clients at once, each of which may hold a recording of 4 MiB: one more ends an idle one; half of them may be
@@ -62,13 +58,11 @@ busy from one address."""
 MAX_BLOCK = 256 * 1024
 """Maximum bytes of a line, of the data and of the audio of an event: room for the longest text with every character
 escaped, and for two seconds of audio, of which clients send less than a tenth at once."""
-MAX_TEXTS = 4
-"""Maximum texts that wait for the one being spoken."""
+MAX_TEXTS = 4  # maximum texts that wait for the one being spoken
 MAX_RECORDING = 4 * 2**20
 """Bytes of a recording to transcribe: two minutes as Home Assistant sends it."""
 DRAIN_SECONDS = 2.0  # for an error message to reach a client that is still sending
-WIDTH = 2
-"""Bytes of a sample."""
+WIDTH = 2  # bytes of a sample
 Length = Annotated[int, Field(ge=0, le=MAX_BLOCK), NO_BOOLEAN]
 
 
@@ -120,8 +114,7 @@ class WyomingConnection:
         self._studio, self._service = studio, studio.speech
         self._reader, self._writer = reader, writer
         self.caller = f"address {(writer.get_extra_info('peername') or ('unknown',))[0]}"
-        self.used = time.monotonic()
-        """When the last event came."""
+        self.used = time.monotonic()  # when the last event came
         self._is_reading = self._is_silent = True
         """Whether the next event is awaited; whether the next text is."""
         self._texts: asyncio.Queue[tuple[LiveSpeech, bool]] = asyncio.Queue()

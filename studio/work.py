@@ -271,6 +271,7 @@ MODELS = QueueKind("models", "the model", "models", "checked", 1, 31, 120, "copy
 READS = QueueKind("reads", "the project", "projects", "read", 2, 126, 300, "split it into smaller projects")
 CHANGES = QueueKind("changes", "the project", "projects", "changed", 2, 126, 300, "change fewer parts at a time")
 WRITES = QueueKind("writes", "the entry", "entries", "changed", 4, 252, 300, "change fewer entries at a time")
+LOOKUPS = QueueKind("lookups", "the answer", "answers", "looked up", 4, 508, 300, "request shorter pages")
 LISTS = QueueKind("lists", "the list", "lists", "read", 2, 254, 60, "request shorter pages")
 TEXTS = QueueKind("texts", "the text", "texts", "prepared", 2, 254, 60, "send a shorter text")
 
@@ -283,7 +284,7 @@ encodes together."""
 
 
 class WorkQueues:
-    """The queues of one process, used from its event loop; none takes the threads of another or of plain routes."""
+    """The queues of one process, used from its event loop; none takes the threads of another."""
 
     def __init__(self, encodings_waiting: int) -> None:
         self.clips = WorkQueue(CLIPS)
@@ -299,7 +300,9 @@ class WorkQueues:
         self.changes = WorkQueue(CHANGES)
         """Changes of projects; few at once, because each holds the library's write lock while it is stored."""
         self.writes = WorkQueue(WRITES)
-        """All other changes in the library: they wait for its lock, so plain routes must not share their threads."""
+        """All other changes in the library: they wait for its lock, so `lookups` must not share their threads."""
+        self.lookups = WorkQueue(LOOKUPS)
+        """What else is looked up in the library: short, but one caller may ask for hundreds of answers at once."""
         self.lists = WorkQueue(LISTS)
         """Lists of all voices, which takes tenths of a second of thousands."""
         self.texts = WorkQueue(TEXTS)
@@ -461,6 +464,13 @@ async def in_threads(pieces: Generator[Piece, None, None]) -> AsyncGenerator[Pie
             yield piece
     finally:
         await run_uninterrupted(pieces.close)
+
+
+async def read(function: Callable[..., Result], *values: Any) -> Result:
+    """Call a blocking function that looks something up, in a queue. Raises QueueFull, TooManyRequests."""
+    if (place := PLACE.get()) is None:
+        return await to_thread.run_sync(function, *values)
+    return await place[0].lookups.run(place[1], function, *values)
 
 
 async def write(function: Callable[..., Result], *values: Any, patient: bool = False) -> Result:

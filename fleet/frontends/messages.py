@@ -17,8 +17,7 @@ from studio.settings import Settings
 from studio.speech.recorder import Outcome
 
 _LENGTH = struct.Struct("!I")
-FULL_BYTES = 2**20
-"""Unsent bytes above which messages that can be skipped are skipped."""
+FULL_BYTES = 2**20  # unsent bytes above which messages that can be skipped are skipped
 
 
 class StartArguments(NamedTuple):
@@ -29,8 +28,7 @@ class StartArguments(NamedTuple):
     start_engine: StartEngine
     studio: str
     """The path of the socket at which the studio answers requests that the process passes on."""
-    library_type: type[Library] = Library
-    """The type of the library, which knows all of its tables."""
+    library_type: type[Library] = Library  # the type of the library, which knows all of its tables
 
 
 class Ready(NamedTuple):

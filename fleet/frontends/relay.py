@@ -24,8 +24,7 @@ CALLER = b"x-studio-caller"
 _OF_ONE_CONNECTION = frozenset(
     {b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade", b"expect"}
 )
-_OF_THE_WAY_BACK = _OF_ONE_CONNECTION | {b"date"}
-"""uvicorn sets the date itself."""
+_OF_THE_WAY_BACK = _OF_ONE_CONNECTION | {b"date"}  # uvicorn sets the date itself
 
 Headers = list[tuple[bytes, bytes]]
 

@@ -34,12 +34,9 @@ from studio.library.take import Take
 from studio.public_port import Sockets
 from studio.speech.speech_service import SpeechService
 
-FIRST_SECONDS = 120.0
-"""Seconds of silence after which a new process is killed."""
-SILENT_SECONDS = 10.0
-"""Seconds of silence after which a process that has reported before is killed."""
-END_SECONDS = 30.0
-"""Seconds for a stopped process to end its streams and write their takes."""
+FIRST_SECONDS = 120.0  # seconds of silence after which a new process is killed
+SILENT_SECONDS = 10.0  # seconds of silence after which a process that has reported before is killed
+END_SECONDS = 30.0  # seconds for a stopped process to end its streams and write their takes
 
 
 @dataclass(eq=False, slots=True)

@@ -56,8 +56,7 @@ from studio.voices.bundled import read_aliases
 from studio.voices.clip_fetcher import ClipFetcher
 from studio.voices.resolver import VoiceResolver
 
-WRITE_SECONDS = 10.0
-"""Seconds beyond the streams' grace, for writing takes."""
+WRITE_SECONDS = 10.0  # seconds beyond the streams' grace, for writing takes
 
 
 def run(name: str, arguments: StartArguments, end: socket.socket, sockets: Sockets) -> None:

@@ -26,8 +26,7 @@ from studio.supervisor import HealthCheck, first_of
 
 log = logging.getLogger(__name__)
 
-CORES_EACH = 2
-"""Cores that each speech process needs: its own, and one for its engine."""
+CORES_EACH = 2  # cores that each speech process needs: its own, and one for its engine
 
 
 class ProcessEnded(StudioError):

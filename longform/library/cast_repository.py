@@ -11,7 +11,7 @@ from typing import Any
 
 from longform.library.chapters import WORDS
 from longform.library.part_order import THESE, positions_of
-from longform.library.project_records import Recipes
+from longform.library.project_records import Recipes, ReplacedValues
 from longform.library.row_mapping import (
     AT_REST,
     recipes_for,
@@ -188,13 +188,14 @@ class Cast:
             row_of(db, project_id, owner_filter)
             return [SpokenLine(*row) for row in db.execute(query, [project_id]).fetchall()]
 
-    def follow(self, project_id: str, owner_filter: str | None, changes: Mapping[str, Speaker]) -> None:
-        """Change the characters and confidences of lines, by their ids, that nobody has confirmed meanwhile.
+    def follow(self, project_id: str, owner_filter: str | None, changes: Mapping[str, Speaker]) -> list[ReplacedValues]:
+        """Change the characters and confidences of lines, by their ids, that nobody has confirmed meanwhile; returns
+        what was replaced.
 
         A line in its character's voice gets the new one's. Raises NotFound.
         """
         if not changes:
-            return
+            return []
         among, ids = "id in (select value from json_each(?))", json.dumps(list(changes))
         voice = "(select voice from characters where id = {})"
         update = (
@@ -209,9 +210,12 @@ class Cast:
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
             values = [(character, sure, part_id, project_id) for part_id, (character, sure) in changes.items()]
+            before = _following(db, ids)
             db.conn.executemany(update, values)
             _settle(db, row, among, ids, recipes)
             touch(db, row)
+            after = _following(db, ids)
+            return [ReplacedValues((one,), before[one], after[one]) for one in before if before[one] != after[one]]
 
     def add(self, project_id: str, owner_filter: str | None, character: NewCharacter) -> CastMember:
         """Add a character without lines. Raises NotFound, InvalidRequest."""
@@ -249,19 +253,29 @@ class Cast:
             touch(db, row)
             return _member(old_row | new_row, _figures(db, project_id))
 
-    def recast(self, project_id: str, owner_filter: str | None, voices: dict[str, str | None]) -> None:
-        """Set the voices of characters, by id, and of their lines as `edit` does. Raises NotFound."""
+    def recast(
+        self,
+        project_id: str,
+        owner_filter: str | None,
+        voices: dict[str, str | None],
+        only_from: dict[str, str | None] | None = None,
+    ) -> dict[str, tuple[str | None, str | None]]:
+        """Set the voices of characters, by id, and of their lines as `edit` does; returns those that changed, before
+        and after. ``only_from``: the voices that they must still have, others are left. Raises NotFound."""
         with self._store.reading() as db:
             recipes = _recipes_in(db, row_of(db, project_id, owner_filter, "edit"), voices)
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
-            changes = {}
-            for character_id, voice in voices.items():
-                old_row = _row(db, project_id, character_id)
-                db.table("characters").update(old_row["n"], {"voice": voice})
-                changes[character_id] = old_row["voice"], voice
+            changes = dict[str, tuple[str | None, str | None]]()
+            for one in _rows(db, project_id):
+                voice, old_voice = voices.get(one["id"], one["voice"]), one["voice"]
+                is_left = one["is_narrator"] or (only_from is not None and old_voice != only_from.get(one["id"]))
+                if voice != old_voice and not is_left:
+                    db.table("characters").update(one["n"], {"voice": voice})
+                    changes[one["id"]] = old_voice, voice
             revoice(db, row, changes, recipes)
             touch(db, row)
+            return changes
 
     def merge(
         self, project_id: str, owner_filter: str | None, character_id: str, into: str | None
@@ -337,6 +351,12 @@ def revoice(
         )
 
 
+def _following(db: Database, ids: str) -> dict[str, dict[str, Any]]:
+    """What parts, a JSON list of ids, have in the columns that change when they follow from a decision."""
+    query = f"select id, character, voice, confidence, confirmed from all_parts where {THESE}"
+    return {row.pop("id"): row for row in select(db, query, [ids])}
+
+
 def _settle(db: Database, project: dict[str, Any], where: str, value: str, computed: Recipes | None = None) -> None:
     reset_failed(db, where, [value])
     update_states(db, recipes_of(db, project, computed), f"{where} and {AT_REST}", [value])
@@ -380,8 +400,9 @@ def _prepared(db: Database, rows: Sequence[dict[str, Any]]) -> PutBack:
 
 
 def _put_back(db: Database, rows: Sequence[dict[str, Any]], computed: Mapping[str, Recipes] | None = None) -> None:
-    """Restore characters with those of their lines that still are the successor's, who loses what it got from them and
-    nobody has changed since; ``computed``: their lines' recipes. Raises InvalidRequest."""
+    """Restore characters with those of their lines that still are the successor's, unless somebody has decided so
+    since; the successor loses what it got from them and nobody has changed. ``computed``: their lines' recipes. Raises
+    InvalidRequest."""
     for deleted in rows:
         row = row_to_restore_to(db, deleted["project_id"])
         existing = _rows(db, row["id"])
@@ -394,8 +415,8 @@ def _put_back(db: Database, rows: Sequence[dict[str, Any]], computed: Mapping[st
             _take_names_back(db, successor, record)
         if successor is not None and successor["deleted"] is not None:  # the narrator has its lines, too
             successor = None
-        query = "select id from all_parts where character is ? and id in (select value from json_each(?))"
-        values = [successor["id"] if successor else None, deleted["lines"] or "[]"]
+        query = f"select id from all_parts where character is ? and {THESE} and confirmed <= ?"
+        values = [successor["id"] if successor else None, deleted["lines"] or "[]", deleted["deleted"] * 1e6]
         ids = json.dumps([part_id for [part_id] in db.execute(query, values).fetchall()])
         old_voice = successor["voice"] if successor else None
         recipes = (computed or {}).get(deleted["id"])

@@ -21,21 +21,14 @@ _CHAPTER = f"max(case when {_BEGINS} then place end) over (order by place)"
 class Chapter:
     """Parts from one that begins a chapter to the last one before the next."""
 
-    id: str
-    """The id of its first part."""
-    title: str
-    """Blank for the parts before the first title."""
-    position: int
-    """Index of the chapter's first part."""
-    parts: dict[PartState, int]
-    """The number of parts in each state."""
-    words: int
-    """Pieces of text between blanks and line breaks."""
+    id: str  # the id of its first part
+    title: str  # blank for the parts before the first title
+    position: int  # index of the chapter's first part
+    parts: dict[PartState, int]  # the number of parts in each state
+    words: int  # pieces of text between blanks and line breaks
     characters: int
-    characters_heard: int
-    """Characters of the parts with audio."""
-    seconds: float
-    """Total seconds of the chosen takes, without pauses."""
+    characters_heard: int  # characters of the parts with audio
+    seconds: float  # total seconds of the chosen takes, without pauses
 
 
 def chapters_of(db: Database, project_id: str) -> list[Chapter]:

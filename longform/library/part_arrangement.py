@@ -46,6 +46,13 @@ from studio.library.trash import PutBack, Trash, Trashed, now, remove_takes
 UNDER_WAY = ("queued", "speaking")
 _MERGED = ("pause", "end", "scene")
 """The fields that the result of a merge has from the second part."""
+_NEWEST = (
+    "select value from projects, json_each((select json_group_array(n) from (select n from all_parts"
+    " where project_id = projects.id and deleted > :since and (deleted, id) < (:last, :after)"
+    " order by deleted desc, id desc limit :limit)))"
+    " where :owner_filter is null or owner = :owner_filter or sharing = 'edit'"
+)
+"""The last deleted parts of each project: a book deleted part by part has tens of thousands."""
 
 
 class Arrangement:
@@ -60,7 +67,7 @@ class Arrangement:
             "select parts.id, substr(text, 1, 80), owner, sharing, parts.deleted, null, project_id, parts.n"
             " from all_parts as parts join projects on projects.id = project_id where parts.deleted > 0"
         )
-        trash.kinds["part"] = Trashed("all_parts", listed, _remove, put_back, _prepared)
+        trash.kinds["part"] = Trashed("all_parts", listed, _remove, put_back, _prepared, _NEWEST)
 
     def insert(
         self,
@@ -142,13 +149,23 @@ class Arrangement:
             touch(db, row)
             return part_of(db, project_id, part_id)
 
-    def move(self, project_id: str, owner_filter: str | None, part_ids: Sequence[str], position: int) -> int:
+    def move(
+        self,
+        project_id: str,
+        owner_filter: str | None,
+        part_ids: Sequence[str],
+        position: int,
+        position_before: int | None = None,
+    ) -> int:
         """Move parts, in their order, so that the first has this position, counted from 0; returns their number.
+        ``position_before``: of the first in ``part_ids``; None: any.
 
-        Raises NotFound, InvalidRequest.
+        Raises NotFound, InvalidRequest, EditConflict.
         """
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
+            if position_before not in (None, part_of(db, project_id, part_ids[0]).position):
+                raise EditConflict("this part was moved meanwhile; reload the list", "position_before")
             ids = json.dumps(ids_of(db, project_id, part_ids))
             moved = db.execute(f"select id, place from parts where {THESE} order by place", [ids]).fetchall()
             last_position = count_parts(db, project_id) - len(moved)
@@ -161,13 +178,19 @@ class Arrangement:
             touch(db, row)
             return len(moved)
 
-    def delete(self, project_id: str, owner_filter: str | None, part_ids: Sequence[str]) -> int:
+    def delete(
+        self, project_id: str, owner_filter: str | None, part_ids: Sequence[str], text_before: str | None = None
+    ) -> int:
         """Move parts to the trash, and return their number; a chapter that began with one begins with the next one.
+        ``text_before``: of all of them; None: any.
 
-        Raises NotFound, and InvalidRequest for all parts of a project.
+        Raises NotFound, EditConflict, and InvalidRequest for all parts of a project.
         """
         with self._trash.deleting() as db:
             row = row_of(db, project_id, owner_filter)
+            if text_before is not None:
+                for part_id in part_ids:
+                    check_unchanged(part_of(db, project_id, part_id), text_before)
             ids = ids_of(db, project_id, part_ids)
             if count_parts(db, project_id) == len(ids):
                 raise InvalidRequest("a project has at least one part; delete the project instead", "part")
@@ -306,12 +329,7 @@ def new_part_id() -> str:
 
 
 def _add(
-    db: Database,
-    project_id: str,
-    part: NewPart,
-    after: str | None,
-    state: str = "new",
-    part_id: str | None = None,
+    db: Database, project_id: str, part: NewPart, after: str | None, state: str = "new", part_id: str | None = None
 ) -> tuple[int, str]:
     """Add a part after another one; returns its place and id. Raises NotFound, InvalidRequest."""
     query = "select place from parts where project_id = ? and id = ?"

@@ -18,8 +18,7 @@ random ids, the order of the ids takes three times as long."""
 _COUNTED_ONE_BY_ONE = 200
 """Number of places above which it is faster to read the places of all parts (20,000: 5 ms) than to count between
 them."""
-BEYOND = 2**62
-"""A place greater than all; with the sign reversed, less than all."""
+BEYOND = 2**62  # a place greater than all; with the sign reversed, less than all
 _ROOM = 4
 """Minimum distance between two places after neighbours were moved; one of 1 would move them again at the next part."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
@@ -276,6 +276,29 @@ class PartChanges:
     temperature: float | None = None
     top_p: float | None = None
     top_k: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacedValues:
+    """What a change replaced in parts, to undo it: fields by their columns."""
+
+    ids: tuple[str, ...]
+    before: dict[str, Any]
+    after: dict[str, Any]
+    """Parts with other values have been changed since."""
+
+
+def replaced_values(before: Sequence[dict[str, Any]], after: Sequence[dict[str, Any]]) -> list[ReplacedValues]:
+    """The differences between the rows of parts before and after a change; parts with the same ones are together."""
+    new_rows, groups = {row["id"]: row for row in after}, dict[tuple[Any, ...], list[str]]()
+    for old in before:
+        new = new_rows[old["id"]]
+        if changes := [(name, value, new[name]) for name, value in old.items() if new[name] != value]:
+            groups.setdefault(tuple(changes), []).append(old["id"])
+    return [
+        ReplacedValues(tuple(ids), {name: old for name, old, _ in changes}, {name: new for name, _, new in changes})
+        for changes, ids in groups.items()
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import logging
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from longform.library.cast_repository import Cast, character_row, voice_of_character
+from longform.library.cast_repository import Cast, character_row
 from longform.library.chapters import Chapter, chapters_of, places_of_chapter
 from longform.library.part_arrangement import Arrangement
-from longform.library.part_order import AMONG, THESE, rename_chapter
+from longform.library.part_edits import PartEdits
 from longform.library.part_queue import PartQueue
 from longform.library.project_records import (
-    DIRECTED,
     SPOKEN_WITH,
     NewPart,
     Part,
-    PartChanges,
-    PartRange,
     PartState,
     Project,
     ProjectSettings,
@@ -35,12 +31,7 @@ from longform.library.proof_repository import Proofs
 from longform.library.replacements import Replacements
 from longform.library.row_mapping import (
     AT_REST,
-    Reword,
     add_parts,
-    check_unchanged,
-    clean_chapter,
-    clean_part,
-    clean_pause,
     clean_title,
     ids_of,
     outcome_of,
@@ -55,13 +46,11 @@ from longform.library.row_mapping import (
     settings_of,
     touch,
     update_states,
-    write_outcome,
-    write_part,
 )
 from longform.library.table_updates import TableUpdates, encoded_table, keep_table
 from manuscript.passages import SURE, NewCharacter
 from manuscript.untrusted import Cover
-from studio.errors import EditConflict, InvalidRequest, NotFound
+from studio.errors import InvalidRequest, NotFound
 from studio.library import Adopted, Library
 from studio.library.checks import Right, clean_sharing, readable
 from studio.library.entries import DictionaryScope
@@ -356,53 +345,6 @@ class Projects:
             touch(db, row)
             return project_of(db, project_id, owner_filter)
 
-    def edit_part(self, project_id: str, owner_filter: str | None, part_id: str, changes: PartChanges) -> Part:
-        """Change a part, which makes only this part stale. Raises NotFound, InvalidRequest, EditConflict."""
-        with self._store.writing() as db:
-            row = row_of(db, project_id, owner_filter)
-            part = part_of(db, project_id, part_id)
-            values: dict[str, Any] = {}
-            if changes.chapter is not None:
-                values["chapter"] = clean_chapter(part, changes.chapter)
-                rename_chapter(db, part_id, values["chapter"])
-                if part.is_title and changes.text is None:  # the heading
-                    changes = replace(changes, text=values["chapter"])
-            if changes.text is not None:
-                values["text"] = clean_part(changes.text)
-            if changes.text_before is not None and part.text != values.get("text"):  # else nothing is overwritten
-                check_unchanged(part, changes.text_before)
-            if changes.take_before is not None and part.chosen not in (changes.take_before, changes.take or ""):
-                raise EditConflict("another take of this part was chosen meanwhile; reload it", "take")
-            if changes.take is not None and changes.take not in {take.id for take in part.takes}:
-                raise NotFound(f"this part has no take {changes.take[:80]!r}", "take")
-            values |= {} if changes.take is None else {"chosen": changes.take}
-            if values:
-                write_part(db, part_id, values)
-            where = [project_id, json.dumps(_selected(db, project_id, [part_id]))]
-            _change(db, row, where, changes, changes.reword and _Reword(changes.reword))
-            return part_of(db, project_id, part_id)
-
-    def edit_parts(
-        self, project_id: str, owner_filter: str | None, selection: Sequence[str] | PartRange, changes: PartChanges
-    ) -> int:
-        """Change all these parts, or none; returns their number. Raises NotFound, InvalidRequest."""
-        reword = changes.reword and _Reword(changes.reword)
-        with self._store.reading() as db:  # a second of work for the longest project, done without the write lock
-            row = row_of(db, project_id, owner_filter, "edit")
-            numbers = _selected(db, project_id, selection)
-            where = [project_id, json.dumps(numbers)]
-            recipes = recipes_of(db, row)
-            columns = _columns(db, row, changes)
-            if _is_spoken_otherwise(changes, columns):
-                outcome_of(db, recipes, _NUMBERED, where, columns, reword)
-        with self._store.writing() as db:
-            row = row_of(db, project_id, owner_filter)
-            count: int = db.execute(f"select count(*) from parts where {_NUMBERED}", where).fetchone()[0]
-            if count < len(numbers):  # some were deleted meanwhile
-                _selected(db, project_id, selection)
-            _change(db, row, where, changes, reword, recipes)
-            return count
-
     def queue_parts(
         self, project_id: str, owner_filter: str | None, selection: PartSelection, chapter: str | None = None
     ) -> Project:
@@ -452,84 +394,6 @@ def _put_cover(db: Database, project_id: str, cover: Cover | None) -> None:
         db.table("covers").insert(row | {"image": cover.image})
 
 
-_NUMBERED = f"project_id = ? and n {AMONG}"
-"""Parts by a JSON list of the numbers of their rows."""
-
-
-class _Reword:
-    """Cleans the new texts of parts, each once."""
-
-    def __init__(self, reword: Callable[[str], str]) -> None:
-        self._cleaned = functools.cache(lambda text: clean_part(reword(text)))
-
-    def __call__(self, part_id: str, text: str) -> str:
-        """Raises InvalidRequest."""
-        return self._cleaned(text)
-
-
-def _selected(db: Database, project_id: str, selection: Sequence[str] | PartRange) -> list[int]:
-    """The numbers of parts. Raises NotFound for an unknown part."""
-    if not isinstance(selection, PartRange):
-        ids = ids_of(db, project_id, selection)
-        query, values = f"select n from parts where {THESE}", [json.dumps(ids)]
-    else:
-        query = "select min(place), max(place) from parts where id in (?, ?)"
-        ends = db.execute(query, ids_of(db, project_id, [selection.first, selection.last])).fetchone()
-        query, values = "select n from parts where project_id = ? and place between ? and ?", [project_id, *ends]
-    return [number for [number] in db.execute(query, values).fetchall()]
-
-
-def _columns(db: Database, row: dict[str, Any], changes: PartChanges) -> dict[str, Any]:
-    """The columns that parts get. Raises NotFound, InvalidRequest."""
-    values: dict[str, Any] = {}
-    if changes.character is not None:
-        has_character = bool(changes.character)
-        values["character"] = changes.character or None
-        values["voice"] = voice_of_character(db, row["id"], changes.character) if has_character else None
-        values["confirmed"] = 1
-    if changes.voice is not None:
-        values["voice"] = changes.voice.strip()[:200] or None
-    if changes.pause is not None:
-        values["pause"] = clean_pause(changes.pause)
-    for name in ("confirmed", "scene"):
-        if (flag := getattr(changes, name)) is not None:
-            values[name] = int(flag)
-    for name in DIRECTED:
-        if (value := getattr(changes, name)) is not None:
-            values[name] = None if value < 0 else value
-    return values
-
-
-def _is_spoken_otherwise(changes: PartChanges, values: dict[str, Any]) -> bool:
-    has_new_text = changes.text is not None or changes.reword is not None
-    return has_new_text or not values.keys().isdisjoint(("voice", *DIRECTED))
-
-
-def _change(
-    db: Database,
-    row: dict[str, Any],
-    where: Sequence[object],
-    changes: PartChanges,
-    reword: Reword | None,
-    computed: Recipes | None = None,
-) -> None:
-    """Change parts and derive their states; ``where``: the values of _NUMBERED; ``computed``: their recipes.
-
-    Raises NotFound, InvalidRequest.
-    """
-    columns, recipes = _columns(db, row, changes), recipes_of(db, row, computed)
-    if _is_spoken_otherwise(changes, columns):
-        outcome = outcome_of(db, recipes, _NUMBERED, where, columns, reword)
-        write_outcome(db, outcome, columns, choose=changes.take is None)
-    else:  # a new pause keeps the take that a person has chosen
-        if columns:
-            assigned = ", ".join(f"{name} = ?" for name in columns)
-            db.execute(f"update all_parts set {assigned} where {_NUMBERED}", [*columns.values(), *where])
-        if changes.take is not None:
-            update_states(db, recipes, f"{_NUMBERED} and {AT_REST}", where, choose=False)
-    touch(db, row)
-
-
 def _put_back(db: Database, rows: Sequence[dict[str, Any]]) -> None:
     """Restore projects; those with queued parts are paused until someone resumes them. Raises InvalidRequest."""
     for row in rows:
@@ -571,6 +435,7 @@ class ProjectLibrary(Library):
         self.replacements = Replacements(store, trash)
         self.tables = TableUpdates(store, trash)
         self.cast = Cast(store, trash)
+        self.part_edits = PartEdits(store)
         self.part_queue = PartQueue(store)
         self.proofs = Proofs(store)
 

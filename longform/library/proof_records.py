@@ -14,8 +14,7 @@ Kind = Literal[
 KINDS: tuple[Kind, ...] = get_args(Kind)
 """too_long, too_short: for the text; level, pace, voice: they differ from what is usual for the voice; late: a subtitle
 begins after its time; note: written by a listener."""
-MAX_NOTE = 500
-"""Characters."""
+MAX_NOTE = 500  # characters
 OPEN_NOTE = "findings.kind = 'note' and not findings.accepted"
 """A condition for SQL: a listener's note that was not accepted."""
 
@@ -25,8 +24,7 @@ class ProofFinding:
     """A doubtful spot in a take, from second to second of its audio."""
 
     kind: Kind
-    weight: int
-    """How likely a listener is to be disturbed, from 1 to 100."""
+    weight: int  # how likely a listener is to be disturbed, from 1 to 100
     start: float
     end: float
     first: int = 0
@@ -41,15 +39,11 @@ class ProofFinding:
 class Checked:
     """The result of checking a take."""
 
-    version: int
-    """Version of the check: results of another version are outdated."""
-    recogniser: str
-    """Blank: only its sound was checked, and its words were not compared."""
+    version: int  # version of the check: results of another version are outdated
+    recogniser: str  # blank: only its sound was checked, and its words were not compared
     words: int
-    wrong: int
-    """Words that were left out, changed, added or repeated; 0 if they were not compared."""
-    speech_s: float
-    """Seconds without silence."""
+    wrong: int  # Words that were left out, changed, added or repeated; 0 if they were not compared
+    speech_s: float  # seconds without silence
     level: float | None
     """dB of full scale; None without speech, where tags ask for a delivery, and for audio too long or short."""
     pace: float | None
@@ -75,14 +69,10 @@ class Spot:
     part_id: str
     position: int
     take_id: str
-    take_number: int
-    """Its number among the part's takes, the oldest of which is 1."""
-    is_chosen: bool
-    """Whether the part's chosen take is this one."""
-    text: str
-    """The text of the take."""
-    state: str
-    """State of the part; if that is stale, the take has an earlier text."""
+    take_number: int  # its number among the part's takes, the oldest of which is 1
+    is_chosen: bool  # whether the part's chosen take is this one
+    text: str  # the text of the take
+    state: str  # state of the part; if that is stale, the take has an earlier text
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +80,8 @@ class ToCheck:
     """The chosen take of a part that has not been checked."""
 
     part_id: str
-    place: int
-    """A number by which the parts of a project are sorted; it may be less than 0."""
-    position: int
-    """Counted from 0."""
+    place: int  # a number by which the parts of a project are sorted; it may be less than 0
+    position: int  # counted from 0
     take: Take
 
 
@@ -105,16 +93,13 @@ class ProofFigures:
     checked: int
     compared: int
     """Checked parts whose words were compared; of the others, only the sound was checked."""
-    words: int
-    """Number of words in these parts."""
+    words: int  # number of words in these parts
     wrong: int
-    seconds: float
-    """Total seconds of the checked audio."""
+    seconds: float  # total seconds of the checked audio
     changed: int
     """Parts that were checked and have since got another text, voice or settings: without audio of these, not counted
     above."""
-    open: dict[Kind, int]
-    """Findings that were not accepted, by kind."""
+    open: dict[Kind, int]  # findings that were not accepted, by kind
 
     @property
     def per_thousand(self) -> float | None:

@@ -19,8 +19,7 @@ from studio.library.store import Store, once_more_with_room
 from studio.library.take_rows import take_of
 
 MAX_PAGE = 500
-NOTE_WEIGHT = 95
-"""Weight of a listener's note, high because somebody has heard the fault."""
+NOTE_WEIGHT = 95  # weight of a listener's note, high because somebody has heard the fault
 LATE = 0.125
 """Seconds by which a subtitle may begin late: viewers notice more between sound and picture (ITU-R BT.1359)."""
 LATE_WEIGHT = 30

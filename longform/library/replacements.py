@@ -31,12 +31,9 @@ from studio.library.store import Store
 from studio.library.trash import PutBack, Trash, Trashed, now
 
 MAX_FIND = 200
-MAX_REPLACE = 1000
-"""Characters."""
-MAX_KEPT = 20
-"""Replacements in one project that can be undone."""
-_REMOVED_AT_ONCE = 10
-"""Each may have the texts of a whole book."""
+MAX_REPLACE = 1000  # characters
+MAX_KEPT = 20  # replacements in one project that can be undone
+_REMOVED_AT_ONCE = 10  # each may have the texts of a whole book
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +64,8 @@ class Matches:
     count: int
     parts: int
     named: int = 0
-    positions: tuple[int, ...] = ()
-    """Positions of the matching parts, also by id, ascending."""
-    id: str | None = None
-    """Of the replacement, to undo it; None if nothing was changed."""
+    positions: tuple[int, ...] = ()  # positions of the matching parts, also by id, ascending
+    id: str | None = None  # of the replacement, to undo it; None if nothing was changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +76,7 @@ class UndoResult:
     left: int
 
 
-Edit = tuple[str, str, str]
-"""A part's id, its text before and after."""
+Edit = tuple[str, str, str]  # a part's id, its text before and after
 
 
 class Replacements:
@@ -157,8 +151,7 @@ class Replacements:
 class _Edits:
     """New texts of parts, by their ids; a part that has another text than the one before keeps it."""
 
-    texts: dict[str, tuple[str, str]]
-    """The texts before and after."""
+    texts: dict[str, tuple[str, str]]  # the texts before and after
 
     def __call__(self, part_id: str, text: str) -> str:
         before, after = self.texts.get(part_id, (text, text))

@@ -50,10 +50,8 @@ AT_REST = f"state in {_AT_REST} and chosen is not null"
 class Outcome:
     """What a change makes of parts, ready to be written; parts are named by the numbers of their rows."""
 
-    edits: list[tuple[str, str, str]]
-    """The ids of parts with new texts, the texts before and after."""
-    texts: list[tuple[str, PartState | None, int]]
-    """New texts, each with the state if it changes."""
+    edits: list[tuple[str, str, str]]  # the ids of parts with new texts, the texts before and after
+    texts: list[tuple[str, PartState | None, int]]  # new texts, each with the state if it changes
     states: dict[PartState, str]
     """The new states of the other parts, each with their numbers as a JSON list."""
     rest: str

@@ -57,38 +57,32 @@ Row = dict[str, Any]
 class LineChange:
     """One row of which the new table says something else."""
 
-    name: str
-    """The id of the row."""
+    name: str  # the id of the row
     change: Literal["added", "changed", "gone"]
     columns: tuple[str, ...] = ()
     """The roles of the changed cells, or the names of columns without a role."""
     cells: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """By these columns, what the cell said and says now."""
     before: str = ""
-    after: str = ""
-    """The texts."""
+    after: str = ""  # the texts
 
 
 @dataclass(frozen=True, slots=True)
 class TableUpdate:
     lines: tuple[LineChange, ...]
     """Changes in the order of the new table; lines that are gone come last."""
-    same: int
-    """Number of rows without a change."""
+    same: int  # number of rows without a change
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
     """The lines of a project, and the version of its table that it was last given."""
 
-    base: dict[str, str]
-    """The cells of each row of that version, by its folded id, in its order."""
-    columns: Mapping[str, str]
-    """The roles of its columns."""
+    base: dict[str, str]  # the cells of each row of that version, by its folded id, in its order
+    columns: Mapping[str, str]  # the roles of its columns
     lines: dict[str, list[Row]]
     """The parts by the folded ids of their rows, else by their own ids; a row that was split has several."""
-    trashed: list[Row]
-    """The last deleted first."""
+    trashed: list[Row]  # the last deleted first
 
     def before(self, key: str) -> dict[str, str] | None:
         """The cells of a row by role; None for a line that the table did not have."""

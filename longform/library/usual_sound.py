@@ -25,8 +25,7 @@ FEWEST = 8
 their sound is not compared."""
 DRIFT_WEIGHT = 15
 """Weight of an unusual level or pace, a judgement: listeners notice either, and understand every word."""
-VOICE_WEIGHT = 65
-"""Another voice confuses listeners about as much as a changed word."""
+VOICE_WEIGHT = 65  # another voice confuses listeners about as much as a changed word
 WIDTH = 256  # numbers of a voiceprint
 DEVIATIONS = np.array((5.0, 4.0))
 """How many standard deviations a take, and the farther one of its halves, may be farther from its voice than the
@@ -43,8 +42,7 @@ alike as 0.97."""
 class TakeSound:
     """The figures of a checked take that are compared with those of other takes."""
 
-    voice: str
-    """Its id, or its name if it has none."""
+    voice: str  # its id, or its name if it has none
     name: str
     seconds: float
     level: float | None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from longform.library.project_repository import ProjectLibrary
 from longform.library.proof_records import KINDS, Kind, ProofFigures, Spot
@@ -137,15 +138,10 @@ def _line(spot: Spot) -> str:
 
 def figures_json(figures: ProofFigures) -> dict[str, object]:
     """The public form of the figures."""
-    share = figures.per_thousand
-    return {
-        "parts": figures.parts,
-        "checked": figures.checked,
-        "compared": figures.compared,
-        "words": figures.words,
-        "wrong": figures.wrong,
+    share, counts = figures.per_thousand, asdict(figures)
+    del counts["open"]
+    return counts | {
         "wrong_per_1000": None if share is None else round(share, 2),
         "seconds": round(figures.seconds, 3),
-        "changed": figures.changed,
         "spots": {kind: figures.open.get(kind, 0) for kind in KINDS},
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
+from pathlib import Path
 
 from rapidfuzz.distance import Indel, Levenshtein
 
@@ -32,17 +33,8 @@ _SOUNDS = tuple(
         (r"x(?!$)", "ks"), (r"d(?=$)", "t"), (r"(.)\1+", r"\1"), (r"(?<=.)[aeiouyhw]", ""),
     )
 )  # fmt: skip
-_HOMOPHONES = """
-to too two|their there theyre|your youre|no know|right write|hear here|sea see|new knew|by buy bye|for four fore|one won
-whole hole|wear where ware|would wood|hour our|eye i aye|be bee|son sun|whose whos|meet meat|week weak|way weigh
-made maid|sale sail|tale tail|mail male|pair pear pare|plain plane|red read|rode road|peace piece|flour flower|some sum
-night knight|threw through|wait weight|which witch|ok okay|mr mister|mrs missus|ms miss|dr doctor|st saint street
-vs versus|grey gray|oh o|cause cos|til till|ate eight|nt not knot|ll will|re are|ve have|d had would|s is has|m am|ah a
-er uh|hm hmm|blue blew|bare bear|dear deer|great grate|heal heel|him hymn|in inn|or oar|role roll|steel steal|than then
-cant cannot|passed past|lead led|seen scene|cent sent scent|site sight|rain reign
-"""
-_GROUPS: dict[str, set[int]] = {}
-for _number, _group in enumerate(re.split(r"[|\n]", _HOMOPHONES)):
+_GROUPS: dict[str, set[int]] = {}  # the numbers of the lines of homophones with a word
+for _number, _group in enumerate(Path(__file__).with_name("homophones.txt").read_text("utf-8").splitlines()):
     for _word in _group.split():
         _GROUPS.setdefault(_word, set()).add(_number)
 

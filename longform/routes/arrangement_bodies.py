@@ -49,12 +49,21 @@ class MoveBody(StrictBody):
     """The new position of a part."""
 
     position: Annotated[int, Field(ge=0, lt=MAX_PARTS), NO_BOOLEAN] = Field(description="Counted from 0.")
+    position_before: Annotated[int, Field(ge=0, lt=MAX_PARTS), NO_BOOLEAN] | None = Field(
+        None, description="The first part's position as read; if it has another by now, the response is 412."
+    )
 
 
 class PartIdsBody(StrictBody):
     """Parts of a project."""
 
     ids: list[str] = Field(min_length=1, max_length=MAX_PARTS)
+
+
+class DeletePartsBody(PartIdsBody):
+    text_before: str | None = Field(
+        None, description="The text of all these parts as read; if one has changed since, the response is 412."
+    )
 
 
 class MovePartsBody(MoveBody, PartIdsBody):

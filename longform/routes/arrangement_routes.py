@@ -11,6 +11,7 @@ from longform.library.project_records import Part
 from longform.part_regeneration import PartRegeneration
 from longform.project_service import ProjectService
 from longform.routes.arrangement_bodies import (
+    DeletePartsBody,
     MergeBody,
     MoveBody,
     MovePartsBody,
@@ -69,9 +70,9 @@ class ArrangementRoutes:
         answer = {"id": part_id, "object": "project.part.deleted", "deleted": True}
         return JSONResponse(answer | {"undo_seconds": self._service.library.trash.seconds})
 
-    def delete_parts(self, project_id: str, body: JsonBody[PartIdsBody], request: Request) -> JSONResponse:
+    def delete_parts(self, project_id: str, body: JsonBody[DeletePartsBody], request: Request) -> JSONResponse:
         """Delete parts as one: all of them, or none if one does not exist: {"ids": [...]}."""
-        count = self._arrangement.delete(project_id, request.state.owner_filter, body.ids)
+        count = self._arrangement.delete(project_id, request.state.owner_filter, body.ids, body.text_before)
         answer = {"object": "project.parts.deleted", "count": count}
         return JSONResponse(answer | {"undo_seconds": self._service.library.trash.seconds})
 
@@ -92,13 +93,15 @@ class ArrangementRoutes:
 
     def move_part(self, project_id: str, part_id: str, body: JsonBody[MoveBody], request: Request) -> JSONResponse:
         """Move a part to another position; its audio stays."""
-        self._arrangement.move(project_id, request.state.owner_filter, [part_id], body.position)
-        part = self._projects.part(project_id, request.state.owner_filter, part_id)
+        owner_filter = request.state.owner_filter
+        self._arrangement.move(project_id, owner_filter, [part_id], body.position, body.position_before)
+        part = self._projects.part(project_id, owner_filter, part_id)
         return JSONResponse(self._as_json(request, part)[0])
 
     def move_parts(self, project_id: str, body: JsonBody[MovePartsBody], request: Request) -> JSONResponse:
         """Move parts so that the first has a position and the others follow it, in their order."""
-        count = self._arrangement.move(project_id, request.state.owner_filter, body.ids, body.position)
+        owner_filter = request.state.owner_filter
+        count = self._arrangement.move(project_id, owner_filter, body.ids, body.position, body.position_before)
         return JSONResponse({"object": "project.parts.moved", "count": count})
 
     async def regenerate_part(

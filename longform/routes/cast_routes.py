@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated
 
 from anyio import to_thread
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
 from longform.cast_service import CastService
@@ -22,13 +21,11 @@ from longform.routes.cast_bodies import (
     member_json,
     proposal_json,
 )
-from longform.routes.project_bodies import PartsBody
-from manuscript.passages import MAX_PARTS, SURE
+from longform.routes.project_bodies import Limit, Offset, PartsBody, page_json, replaced_json
+from manuscript.passages import SURE
 from studio.api.body import JsonBody
 from studio.api.queued import project_router
 from studio.api.sending import until_hangup
-
-Limit = Annotated[int, Query(ge=1, le=200)]
 
 
 class CastRoutes:
@@ -84,8 +81,9 @@ class CastRoutes:
 
     def recast(self, project_id: str, body: JsonBody[RecastBody], request: Request) -> JSONResponse:
         """Give the characters proposed voices: by gender, different from the narrator's and from those they talk to."""
-        self._service.recast(project_id, request.state.owner_filter, body.missing)
-        return self._listed(project_id, request)
+        changed = self._service.recast(project_id, request.state.owner_filter, body.missing)
+        voices = [{"id": one, "before": before, "after": after} for one, (before, after) in changed.items()]
+        return self._listed(project_id, request, replaced={"characters": voices})
 
     def list_lines(
         self,
@@ -93,7 +91,7 @@ class CastRoutes:
         request: Request,
         unsure: bool = False,
         character: str | None = None,
-        offset: Annotated[int, Query(ge=0, le=MAX_PARTS)] = 0,
+        offset: Offset = 0,
         limit: Limit = 50,
     ) -> JSONResponse:
         """Lines with the text before and after, in order; line feeds separate paragraphs. ``unsure``: only those
@@ -101,8 +99,7 @@ class CastRoutes:
         those of this character, blank: the narrator's."""
         part_filter = PartFilter(is_unsure=unsure, character=character)
         lines, total = self._service.lines(project_id, request.state.owner_filter, part_filter, offset, limit)
-        data = [line_json(line) for line in lines]
-        return JSONResponse({"object": "list", "data": data, "total": total, "has_more": offset + len(data) < total})
+        return JSONResponse(page_json([line_json(line) for line in lines], offset, total))
 
     async def propose(self, project_id: str, body: JsonBody[ProposeBody], request: Request) -> JSONResponse:
         """Ask the chat endpoint of the settings for the speakers and tags of lines. Nothing is changed. With
@@ -119,21 +116,20 @@ class CastRoutes:
     def edit_parts(self, project_id: str, body: JsonBody[PartsBody], request: Request) -> JSONResponse:
         """Change many parts at once, by ids or from first to last: voice, pause, speed, sampling, tags, scene end,
         character. Parts that would be spoken differently become stale. All are changed, or none. A decision about one
-        line decides its scene again; the answer lists the other lines that changed, and
-        ``followed`` undoes that."""
+        line decides its scene again; the answer lists the other lines that changed. POST …/undo takes ``replaced``."""
         selection, changes = body.selection(), body.changes()
-        count, followers = self._service.direct(
-            project_id, request.state.owner_filter, selection, changes, body.tags, body.undone()
-        )
-        followed = [
-            {"part": one.part, "character": one.character, "confidence": one.confidence}
-            | {"unsure": one.confidence < SURE, "before": {"character": one.before[0], "confidence": one.before[1]}}
-            for one in followers
+        owner_filter = request.state.owner_filter
+        count, replaced, followed = self._service.direct(project_id, owner_filter, selection, changes, body.tags)
+        lines = [
+            {"part": one.ids[0], "character": one.after["character"], "confidence": one.after["confidence"]}
+            | {"unsure": one.after["confidence"] < SURE}
+            for one in followed
         ]
-        return JSONResponse({"object": "project.parts.changed", "count": count, "followed": followed})
+        answer = {"object": "project.parts.changed", "count": count, "followed": lines}
+        return JSONResponse(answer | {"replaced": replaced_json(replaced, followed)})
 
-    def _listed(self, project_id: str, request: Request) -> JSONResponse:
+    def _listed(self, project_id: str, request: Request, **more: object) -> JSONResponse:
         owner_filter = request.state.owner_filter
         members = self._cast.members(project_id, owner_filter)
         unsure_count = self._library.projects.count_parts(project_id, owner_filter, PartFilter(is_unsure=True))
-        return JSONResponse(cast_json(members, unsure_count, self._service.assistant))
+        return JSONResponse(cast_json(members, unsure_count, self._service.assistant) | more)

@@ -56,6 +56,10 @@ class Finish:
     bitrate: int | None = None
 
 
+Finishing = Annotated[Finish, Depends()]
+Format = Annotated[str, LOWER_CASE]
+
+
 @dataclass(frozen=True, slots=True)
 class Whole:
     """A project's audio, and how it is to be finished."""
@@ -121,13 +125,7 @@ class ProjectFiles:
             request, lambda: JSONResponse(timeline_json(timeline_of(project_id, owner_filter, partial)))
         )
 
-    async def audio(
-        self,
-        project_id: str,
-        request: Request,
-        finish: Annotated[Finish, Depends()],
-        format: Annotated[str, LOWER_CASE] = "wav",
-    ) -> Response:
+    async def audio(self, project_id: str, request: Request, finish: Finishing, format: Format = "wav") -> Response:
         """The whole project as wav (with byte ranges), flac, mp3 or opus (streamed), or m4b with chapters.
         ``partial=true`` leaves out unfinished parts; ``loudness`` is none, podcast or acx, and ``bitrate`` kbit/s of an
         mp3, by default the project's. For a standard the whole is measured first, and wav has no byte ranges."""
@@ -160,13 +158,7 @@ class ProjectFiles:
         assert mastering is not None
         return JSONResponse(loudness_json(mastering, whole.standard is not None))
 
-    async def chapters(
-        self,
-        project_id: str,
-        request: Request,
-        finish: Annotated[Finish, Depends()],
-        format: Annotated[str, LOWER_CASE] = "mp3",
-    ) -> Response:
+    async def chapters(self, project_id: str, request: Request, finish: Finishing, format: Format = "mp3") -> Response:
         """A zip with a tagged, numbered file for each chapter: mp3, flac, opus or wav; each file meets the standard.
         For acx, MP3 files have 192 kbit/s unless ``bitrate`` differs, and all files begin and end with silence."""
         _check_format(format, STREAMED, " of chapters")
@@ -178,11 +170,7 @@ class ProjectFiles:
         return await self._streamed(request, self._jobs.during(job, chunks), ZIP, headers)
 
     async def tracks(
-        self,
-        project_id: str,
-        request: Request,
-        format: Annotated[str, LOWER_CASE] = "flac",
-        partial: bool = False,
+        self, project_id: str, request: Request, format: Format = "flac", partial: bool = False
     ) -> Response:
         """A zip for an audio editor: a flac or wav file for each character (without a cast: for each voice), all as
         long as the whole, with silence where others speak; labels.txt and chapters.txt are labels for Audacity."""
@@ -198,8 +186,8 @@ class ProjectFiles:
         self,
         project_id: str,
         request: Request,
-        finish: Annotated[Finish, Depends()],
-        format: Annotated[str, LOWER_CASE] = "mp3",
+        finish: Finishing,
+        format: Format = "mp3",
         seconds: Annotated[float, Query(ge=MIN_SECONDS, le=MAX_SECONDS)] = MAX_SECONDS,
         first: str | None = None,
         last: str | None = None,
@@ -217,7 +205,7 @@ class ProjectFiles:
         pieces = encoded(timeline, files, format, tags, mastering, whole.bitrate)
         return await self._streamed(request, pieces, FORMATS[format], saved_as(f"{tags.title} sample", format))
 
-    async def epub(self, project_id: str, request: Request, finish: Annotated[Finish, Depends()]) -> Response:
+    async def epub(self, project_id: str, request: Request, finish: Finishing) -> Response:
         """An EPUB 3 with the text and the audio (media overlays): readers highlight each sentence as it is played.
         ``bitrate`` applies to its MP3 files; 64 by default."""
         whole = await self._whole(project_id, request, finish)
@@ -344,11 +332,7 @@ class ProjectFiles:
         return JSONResponse({"object": "project.zip.received", "parts": len(takes)})
 
     async def subtitles(
-        self,
-        project_id: str,
-        request: Request,
-        format: Annotated[str, LOWER_CASE] = "srt",
-        partial: bool = False,
+        self, project_id: str, request: Request, format: Format = "srt", partial: bool = False
     ) -> Response:
         """Subtitles as srt (SubRip) or vtt (WebVTT, with the characters of a cast), one cue per sentence, with times in
         the whole."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
-from longform.feeds import EPISODE, Feeds, cover_name, write_rss
+from longform.feeds import EPISODE, Feeds, write_rss
 from longform.library.project_repository import ProjectLibrary
 from studio.api.access import SHARED
 from studio.api.body import JsonBody
@@ -68,7 +68,7 @@ class FeedRoutes:
         try:
             project_id = self._project_id(token)
             cover = self._projects.cover(project_id, None)
-            if cover is not None and name == cover_name(cover):
+            if cover is not None and name == cover.file_name:
                 return Response(cover.image, headers=GUARDED, media_type=cover.media_type)
             path = self._feeds.path(project_id, name)
             if not (EPISODE.fullmatch(name) and path.is_file()):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
 from functools import partial
 from typing import Annotated, Any, Literal
 
+from fastapi import Query
 from pydantic import AfterValidator, Field
 
 from audio.formats import check_bit_rate
@@ -17,16 +19,24 @@ from longform.credits import check_template
 from longform.expected_length import expected_seconds
 from longform.import_previews import ImportPreview
 from longform.library.chapters import Chapter
-from longform.library.project_records import Loudness, Part, PartChanges, PartRange, Project, ProjectSettings
+from longform.library.project_records import (
+    Loudness,
+    Part,
+    PartChanges,
+    PartRange,
+    Project,
+    ProjectSettings,
+    ReplacedValues,
+)
 from longform.library.table_updates import TableUpdate
 from longform.timeline import Placed, Timeline
-from manuscript.cast import WINDOW
 from manuscript.documents import TEXTS, Document, Passage
 from manuscript.encodings import NAMES as ENCODINGS
 from manuscript.parts import MAX_PART_BYTES, MIN_PART_BYTES, PART_BYTES, PartSplitting, SplitBy
 from manuscript.passages import (
     MAX_ALIASES,
     MAX_AUTHOR,
+    MAX_CAST_CHARACTERS,
     MAX_NAME,
     MAX_PARTS,
     MAX_PASSAGES,
@@ -56,11 +66,11 @@ from studio.library.take import Take
 ColumnRole = Literal[
     "", "id", "text", "character", "voice", "direction", "chapter", "file", "gender", "pause", "scene", "continues"
 ]
-MAX_LISTED = 500
-"""Lines of an update that a response lists."""
-MAX_CAST = 1000
-"""Names with voices in one request."""
+MAX_LISTED = 500  # lines of an update that a response lists
+MAX_CAST = 1000  # names with voices in one request
 Pause = Annotated[float, FINITE, Field(ge=0, le=MAX_PAUSE), NO_BOOLEAN]
+Offset = Annotated[int, Query(ge=0, le=MAX_PARTS)]
+Limit = Annotated[int, Query(ge=1, le=200)]
 
 
 def _one_line(text: str) -> str:
@@ -129,6 +139,21 @@ class SettingsBody(StrictBody):
         names = self.model_fields_set & SettingsBody.model_fields.keys() - {"title"}
         fields = {name: getattr(self, name) for name in names}
         return replace(before, **{k: getattr(defaults, k) if v is None or v == "" else v for k, v in fields.items()})
+
+    def change(self, project: Project) -> tuple[str | None, ProjectSettings]:
+        """The new title, None for the same, and settings of a project."""
+        return self.title, self.settings(project.settings)
+
+    def values_of(self, project: Project) -> dict[str, Any]:
+        """What a project has in the fields that were sent."""
+        names = self.model_fields_set & SettingsBody.model_fields.keys()
+        return {name: getattr(project if name == "title" else project.settings, name) for name in sorted(names)}
+
+    def replaced(self, before: Project, after: Project) -> dict[str, dict[str, Any]]:
+        """What these changes replaced in a project, for ReplacedSettings."""
+        old, new = self.values_of(before), self.values_of(after)
+        changed = [name for name in old if old[name] != new[name]]
+        return {"before": {name: old[name] for name in changed}, "after": {name: new[name] for name in changed}}
 
 
 class ProjectChanges(SettingsBody):
@@ -280,13 +305,11 @@ class PartBody(DirectionBody):
 
     text: str | None = None
     text_before: str | None = Field(
-        None,
-        description="The part's text as read before; if it has changed since, the response is 412. Absent: any.",
+        None, description="The part's text as read before; if it has changed since, the response is 412. Absent: any."
     )
     take: str | None = Field(None, description="The id of the take to choose.")
     take_before: str | None = Field(
-        None,
-        description="The chosen take as read; if another was chosen since, the response is 412. Absent: any.",
+        None, description="The chosen take as read; if another was chosen since, the response is 412. Absent: any."
     )
     chapter: Annotated[str, Field(max_length=MAX_TITLE)] | None = Field(
         None,
@@ -295,29 +318,12 @@ class PartBody(DirectionBody):
     )
 
 
-class FollowedBody(StrictBody):
-    part: str
-    character: str | None = Field(description="null: the narrator.")
-    confidence: Annotated[float, FINITE, Field(ge=0, le=1), NO_BOOLEAN] | None
-
-
 class PartsBody(DirectionBody):
     """Parts by their ids or as a range, and the changes to each."""
 
     ids: list[str] | None = Field(None, min_length=1, max_length=MAX_PARTS)
     first: str | None = Field(None, description="The id of the first part of a range, in any order with last.")
     last: str | None = None
-    followed: list[FollowedBody] | None = Field(
-        None,
-        max_length=2 * WINDOW,
-        description="To undo a decision: the lines that followed from it, with the character and the confidence that "
-        "its answer gives as before. Those decided meanwhile stay. Nothing is decided again.",
-    )
-
-    def undone(self) -> dict[str, tuple[str | None, float | None]] | None:
-        if self.followed is None:
-            return None
-        return {one.part: (one.character, one.confidence) for one in self.followed}
 
     def selection(self) -> list[str] | PartRange:
         """Raises InvalidRequest."""
@@ -326,6 +332,81 @@ class PartsBody(DirectionBody):
         if self.ids is None and self.first is not None and self.last is not None:
             return PartRange(self.first, self.last)
         raise InvalidRequest("name the parts by ids, or by first and last", "ids")
+
+
+class PartValues(StrictBody):
+    """Fields of a part as an answer's ``replaced`` has them."""
+
+    text: str | None = None
+    chapter: Annotated[str, Field(max_length=MAX_TITLE)] | None = None
+    chosen: str | None = None
+    voice: VoiceName | None = None
+    pause: Pause | None = None
+    speed: Speed | None = None
+    temperature: Temperature | None = None
+    top_p: TopP | None = None
+    top_k: TopK | None = None
+    scene: Literal[0, 1] = 0
+    character: str | None = None
+    confidence: Annotated[float, FINITE, Field(ge=0, le=1), NO_BOOLEAN] | None = None
+    confirmed: Annotated[int, Field(ge=0, lt=2**53), NO_BOOLEAN] = 0
+
+    def sent(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.model_fields_set}
+
+
+class ReplacedParts(StrictBody):
+    ids: list[str] = Field(max_length=MAX_PARTS)
+    before: PartValues
+    after: PartValues
+
+    def values(self) -> ReplacedValues:
+        """Raises InvalidRequest."""
+        before, after = self.before.sent(), self.after.sent()
+        if before.keys() != after.keys() or None in (before.get("text", ""), before.get("chapter", "")):
+            raise InvalidRequest("before and after have the same fields, and text and chapter are texts", "parts")
+        return ReplacedValues(tuple(self.ids), before, after)
+
+
+class ReplacedSettings(StrictBody):
+    before: SettingsBody
+    after: SettingsBody
+
+    def unchanged(self, project: Project) -> list[str]:
+        """The fields that a project still has as they are after the change."""
+        current = self.before.values_of(project)
+        return [name for name in current if current[name] == getattr(self.after, name)]
+
+    def changed(self, project: Project) -> list[str]:
+        return [name for name in self.before.values_of(project) if name not in self.unchanged(project)]
+
+    def change(self, project: Project) -> tuple[str | None, ProjectSettings]:
+        """The new title, None for the same, and settings of a project."""
+        return SettingsBody(**{name: getattr(self.before, name) for name in self.unchanged(project)}).change(project)
+
+
+class ReplacedVoice(StrictBody):
+    id: str
+    before: VoiceName | None
+    after: VoiceName | None
+
+
+class UndoBody(StrictBody):
+    """The fields of ``replaced``, as the answer of a change has them."""
+
+    settings: ReplacedSettings | None = None
+    parts: list[ReplacedParts] = Field([], max_length=MAX_PARTS)
+    followed: list[ReplacedParts] = Field(
+        [], max_length=MAX_PARTS, description="Only if any of the other parts is as it was after the change."
+    )
+    characters: list[ReplacedVoice] = Field([], max_length=MAX_CAST_CHARACTERS)
+
+    def cast_changes(
+        self,
+    ) -> tuple[list[ReplacedValues], list[ReplacedValues], dict[str, tuple[str | None, str | None]]]:
+        """The parts, those that followed, and the characters' voices by their ids. Raises InvalidRequest."""
+        parts, followed = ([one.values() for one in some] for some in (self.parts, self.followed))
+        return parts, followed, {one.id: (one.before, one.after) for one in self.characters}
 
 
 class SpeakBody(StrictBody):
@@ -340,6 +421,11 @@ class UpdateBody(StrictBody):
         None, max_length=MAX_COLUMNS, description="As for a new project; null: as it was imported."
     )
     apply: bool = Field(False, description="Whether to make the changes; otherwise they are only listed.")
+
+
+def page_json(data: list[dict[str, Any]], offset: int, total: int) -> dict[str, Any]:
+    """A page that begins after ``offset`` of ``total`` items."""
+    return {"object": "list", "data": data, "total": total, "has_more": offset + len(data) < total}
 
 
 def project_json(project: Project, seconds_left: float | None, seconds_to_speak: float | None = None) -> dict[str, Any]:
@@ -403,14 +489,11 @@ def chapter_json(chapter: Chapter, settings: ProjectSettings) -> dict[str, Any]:
     """``expected_s``: the audio that exists, and an estimate for the rest; pauses are left out."""
     share = 1 - chapter.characters_heard / max(1, chapter.characters)
     remaining = share * expected_seconds(chapter.characters, chapter.words, settings.speed)
-    return {
+    fields = asdict(chapter)
+    del fields["characters_heard"]
+    return fields | {
         "object": "project.chapter",
-        "id": chapter.id,
-        "title": chapter.title,
-        "position": chapter.position,
         "parts": {"total": sum(chapter.parts.values())} | chapter.parts,
-        "words": chapter.words,
-        "characters": chapter.characters,
         "seconds": round(chapter.seconds, 3),
         "expected_s": round(chapter.seconds + remaining, 1),
     }
@@ -447,6 +530,15 @@ def part_json(part: Part, settings: ProjectSettings) -> dict[str, Any]:
         "seconds": round(part.take.seconds, 3) if part.take else None,
         "takes": [_take_json(take, recipe) for take in part.takes],
     }
+
+
+def replaced_json(parts: Sequence[ReplacedValues], followed: Sequence[ReplacedValues] = ()) -> dict[str, Any]:
+    """What a change replaced, for UndoBody."""
+
+    def listed(some: Sequence[ReplacedValues]) -> list[dict[str, Any]]:
+        return [{"ids": list(one.ids), "before": one.before, "after": one.after} for one in some]
+
+    return {"parts": listed(parts), "followed": listed(followed)}
 
 
 def _take_json(take: Take, recipe: str) -> dict[str, Any]:

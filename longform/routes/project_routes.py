@@ -19,15 +19,20 @@ from longform.library.project_repository import PartFilter
 from longform.project_service import ProjectService, usual_title
 from longform.routes.project_bodies import (
     MAX_CAST,
+    Limit,
+    Offset,
     PartBody,
     ProjectBody,
     ProjectChanges,
     SpeakBody,
+    UndoBody,
     UpdateBody,
     chapter_json,
+    page_json,
     part_json,
     preview_json,
     project_json,
+    replaced_json,
     update_json,
 )
 from longform.voice_proposals import Role
@@ -45,7 +50,6 @@ from studio.errors import REFUSALS, InvalidRequest, NotFound, TooCostly
 
 FORM_LIMIT = MAX_FILE + 256 * 1024
 COVER_FORM_LIMIT = MAX_COVER + 64 * 1024
-Limit = Annotated[int, Query(ge=1, le=200)]
 NEW_PROJECT = reads(ProjectBody)
 _FIELDS = [name for name in ProjectBody.model_fields if name not in ("input", "items", "preview")]
 NEW_PROJECT["requestBody"]["content"] |= reads_form("file", *_FIELDS, required=("file",))["requestBody"]["content"]
@@ -92,6 +96,7 @@ class ProjectRoutes:
         routes.patch(project)(self.edit_project)
         routes.delete(project)(self.delete_project)
         routes.post(project + "/restore")(self.restore_project)
+        routes.post(project + "/undo")(self.undo)
         routes.post(project + "/speak")(self.speak)
         routes.post(project + "/update", openapi_extra=UPDATE)(self.update_from_table)
         routes.post(project + "/pause")(self.pause)
@@ -153,8 +158,20 @@ class ProjectRoutes:
     def edit_project(self, project_id: str, body: JsonBody[ProjectChanges], request: Request) -> Response:
         """Edit title or settings; parts generated with other settings become stale. Its owner may also set
         ``sharing``."""
-        owner_filter = request.state.owner_filter
-        return self._answer(self._service.edit(project_id, owner_filter, body.title, body.settings, body.sharing))
+        before, project = self._service.edit(project_id, request.state.owner_filter, body.change, body.sharing)
+        return self._answer(project, replaced={"settings": body.replaced(before, project)})
+
+    def undo(self, project_id: str, body: JsonBody[UndoBody], request: Request) -> JSONResponse:
+        """Undo changes of settings, parts or the cast: the fields of ``replaced`` as their answers had it. What has
+        been changed since is left as it is, and listed."""
+        owner_filter, undone, left = request.state.owner_filter, 0, list[str]()
+        if settings := body.settings:
+            before, _ = self._service.edit(project_id, owner_filter, settings.change)
+            undone, left = len(settings.unchanged(before)), settings.changed(before)
+        if body.parts or body.characters:
+            count, more_left = self._cast.undo(project_id, owner_filter, *body.cast_changes())
+            undone, left = undone + count, [*left, *more_left]
+        return JSONResponse({"object": "project.undone", "undone": undone, "left": left})
 
     def delete_project(self, project_id: str, request: Request) -> JSONResponse:
         """Delete a project with all its audio; for ``undo_seconds`` POST …/restore restores it."""
@@ -228,12 +245,7 @@ class ProjectRoutes:
         return JSONResponse({"object": "list", "data": [chapter_json(chapter, settings) for chapter in chapters]})
 
     def list_parts(
-        self,
-        project_id: str,
-        request: Request,
-        part_filter: Listed,
-        offset: Annotated[int, Query(ge=0, le=MAX_PARTS)] = 0,
-        limit: Limit = 50,
+        self, project_id: str, request: Request, part_filter: Listed, offset: Offset = 0, limit: Limit = 50
     ) -> JSONResponse:
         """Parts in order, with their takes. ``state``: only those in this state; ``audio``: only those with audio, or
         without; ``noted``: with an open note, or without; ``character``: of this character, blank: the narrator's; also
@@ -242,16 +254,14 @@ class ProjectRoutes:
         project = self._projects.get(project_id, owner_filter)
         parts = self._projects.parts(project_id, owner_filter, offset, limit, part_filter)
         total = self._projects.count_parts(project_id, owner_filter, part_filter)
-        more = offset + len(parts) < total
-        data = [part_json(part, project.settings) for part in parts]
-        return JSONResponse({"object": "list", "data": data, "total": total, "has_more": more})
+        return JSONResponse(page_json([part_json(part, project.settings) for part in parts], offset, total))
 
     def list_part_ids(
         self,
         project_id: str,
         request: Request,
         part_filter: Listed,
-        offset: Annotated[int, Query(ge=0, le=MAX_PARTS)] = 0,
+        offset: Offset = 0,
         limit: Annotated[int, Query(ge=1, le=MAX_PARTS)] = MAX_PARTS,
     ) -> JSONResponse:
         """The ids of parts in order, filtered as in the list of parts."""
@@ -263,8 +273,9 @@ class ProjectRoutes:
         stale."""
         changes = self._cast.tagged(body.changes(), body.tags)
         owner_filter = request.state.owner_filter
-        part = self._service.edit_part(project_id, owner_filter, part_id, changes)
-        return JSONResponse(part_json(part, self._projects.get(project_id, owner_filter).settings))
+        part, replaced = self._service.edit_part(project_id, owner_filter, part_id, changes)
+        answer = part_json(part, self._projects.get(project_id, owner_filter).settings)
+        return JSONResponse(answer | {"replaced": replaced_json(replaced)})
 
     async def _create(self, caller: str, source: _Source, body: ProjectBody) -> Project:
         """Create a project. Errors name the document's field in the request. Raises InvalidRequest, QueueFull."""
@@ -309,9 +320,9 @@ class ProjectRoutes:
             people,
         )
 
-    def _answer(self, project: Project, status: int = 200) -> JSONResponse:
+    def _answer(self, project: Project, status: int = 200, **more: object) -> JSONResponse:
         """Blocking."""
-        return JSONResponse(self._as_json(project, is_alone=True), status)
+        return JSONResponse(self._as_json(project, is_alone=True) | more, status)
 
     def _as_json(self, project: Project, is_alone: bool = False) -> dict[str, Any]:
         try:

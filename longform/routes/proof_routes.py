@@ -14,7 +14,7 @@ from longform.proof.part_check import VERSION
 from longform.proof.proof_report import ProofReport
 from longform.proof.proof_runs import ProofRegeneration, ProofRuns
 from longform.routes.export_routes import saved_as
-from longform.routes.project_bodies import part_json
+from longform.routes.project_bodies import Limit, page_json, part_json
 from longform.routes.proof_bodies import ImproveBody, NoteBody, ProofBody, SpotBody, proof_json, spot_json
 from manuscript.passages import MAX_PARTS
 from studio.api.body import JsonBody
@@ -74,7 +74,7 @@ class ProofRoutes:
         kind: Kind | None = None,
         accepted: bool = False,
         offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
-        limit: Annotated[int, Query(ge=1, le=200)] = 50,
+        limit: Limit = 50,
     ) -> JSONResponse:
         """Doubtful spots, the most severe first; ``chapter``: its number, counted from 1 as in exported files.
 
@@ -84,10 +84,7 @@ class ProofRoutes:
         spots, total = self._library.proofs.spots(
             project_id, request.state.owner_filter, chapter, kind, accepted, offset, limit
         )
-        more = offset + len(spots) < total
-        return JSONResponse(
-            {"object": "list", "data": [spot_json(spot) for spot in spots], "total": total, "has_more": more}
-        )
+        return JSONResponse(page_json([spot_json(spot) for spot in spots], offset, total))
 
     def accept(self, project_id: str, spot_id: str, body: JsonBody[SpotBody], request: Request) -> JSONResponse:
         """Accept a doubtful spot, so that it is no longer listed, or list it again."""

@@ -10,7 +10,6 @@ from functools import partial
 from itertools import pairwise
 from typing import Annotated, Any, Literal
 
-from anyio import to_thread
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
@@ -34,7 +33,7 @@ from studio.api.access import account_of
 from studio.api.body import JsonBody, parse_object
 from studio.api.field_types import Seed
 from studio.api.openapi import reads_form, sends
-from studio.api.queued import listed
+from studio.api.queued import LibraryRoute, listed
 from studio.api.routes.models import check_design
 from studio.api.routes.openai_voice_routes import sample_of_take
 from studio.api.routes.take_routes import stored_audio
@@ -49,12 +48,10 @@ from studio.library.take import Take
 from studio.speech.request import MAX_INPUT, MAX_PART, Origin, SpeechRequest
 from studio.voices.recogniser import Word
 from studio.voices.recordings import FORM_LIMIT, transcribed
-from studio.work import write
+from studio.work import read, write
 
-LIMIT = 4 * MAX_BYTES
-"""Bytes of all recordings of a voice."""
-MAX_FILES = 25
-"""ElevenLabs' own limit; a voice may have fewer samples."""
+LIMIT = 4 * MAX_BYTES  # bytes of all recordings of a voice
+MAX_FILES = 25  # ElevenLabs' own limit; a voice may have fewer samples
 FIELDS = ("name", "description", "labels", "remove_background_noise")
 NEW = reads_form("files", *FIELDS, required=("name", "files"), several=("files",))
 CHANGES = reads_form("files", *FIELDS, several=("files",))
@@ -67,14 +64,10 @@ ALL = ("", "all", "saved", "non-community")
 OWN_LABELS = ("gender", "accent", "language")
 """Labels that are fields of a voice here; others become tags."""
 GENDERS = {"non-binary": "neutral", "nonbinary": "neutral"}
-PLAIN = "tags"
-"""The label of tags without a name."""
-LAST = 1_000_000_000
-"""The highest number of a voice in a search."""
-LATEST = 2.0**33
-"""Seconds since 1970: the year 2242."""
-PREVIEWS = 3
-"""Candidates for a described voice, as at ElevenLabs."""
+PLAIN = "tags"  # the label of tags without a name
+LAST = 1_000_000_000  # the highest number of a voice in a search
+LATEST = 2.0**33  # seconds since 1970: the year 2242
+PREVIEWS = 3  # candidates for a described voice, as at ElevenLabs
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +122,7 @@ class ElevenLibraryRoutes(ClientVoices):
     )
 
     def router(self) -> APIRouter:
-        routes = APIRouter(prefix=PREFIX, tags=["elevenlabs"])
+        routes = APIRouter(prefix=PREFIX, tags=["elevenlabs"], route_class=LibraryRoute)
         voice, item = "/v1/voices/{voice_id}", "/v1/history/{history_item_id}"
         routes.get("/v2/voices")(self.search)
         routes.get("/v1/voices")(self.get_all)
@@ -265,13 +258,13 @@ class ElevenLibraryRoutes(ClientVoices):
         """A voice to read: a well-known id means the default voice. Raises NotFound."""
         if voice_id in WELL_KNOWN:
             voices = self.studio.speech.voices.seen_by(request.state.owner_filter)
-            if (voice := await to_thread.run_sync(voices.find, voice_of(voice_id))) is not None:
+            if (voice := await read(voices.find, voice_of(voice_id))) is not None:
                 return voice
-        return await to_thread.run_sync(self.voice_of, request, reference_of(voice_id))
+        return await read(self.voice_of, request, reference_of(voice_id))
 
     async def _own(self, request: Request, voice_id: str) -> Voice:
         """A voice to change. Raises NotFound."""
-        return await to_thread.run_sync(self.library_of(request).voices.get, reference_of(voice_id))
+        return await read(self.library_of(request).voices.get, reference_of(voice_id))
 
     def _json(self, request: Request, voice: Voice) -> dict[str, Any]:
         samples = f"{self.address_of(request)}{PREFIX}/v1/voices/{eleven_id(voice.id)}/samples"
@@ -315,7 +308,7 @@ class ElevenLibraryRoutes(ClientVoices):
         filters = await self.studio.history.with_voice_id(filters)
         page = await self.studio.history.page(filters, page_size, start_after_history_item_id)
         ids = tuple(str(take["id"]) for take in page.data if take["stored"])
-        stored = await to_thread.run_sync(takes.page, TakeFilter(ids=ids, caller=owner), page_size) if ids else []
+        stored = await read(takes.page, TakeFilter(ids=ids, caller=owner), page_size) if ids else []
         items = [_item(take) for take in stored]
         return JSONResponse({"history": items, "last_history_item_id": page.last_id, "has_more": page.has_more})
 
@@ -360,11 +353,8 @@ class ElevenLibraryRoutes(ClientVoices):
         host = self.studio.speech.host
         card = host.engine().info.card if host.status.state == "ready" else None
         model = {
-            "model_id": host.model_id,
-            "name": host.model_id,
-            "maximum_text_length_per_request": MAX_INPUT,
-            "max_characters_request_free_user": MAX_INPUT,
-            "max_characters_request_subscribed_user": MAX_INPUT,
+            **dict.fromkeys(("model_id", "name"), host.model_id),
+            **dict.fromkeys(CONSTANTS["model_limits"], MAX_INPUT),
             "languages": [{"language_id": code, "name": code} for code in (card.languages if card else ())],
         }
         return JSONResponse([model | CONSTANTS["model"]])

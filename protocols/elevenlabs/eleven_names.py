@@ -11,8 +11,7 @@ from studio.errors import InvalidRequest
 from studio.speech.request import DEFAULT_SAMPLING
 from studio.voices.resolver import DEFAULT
 
-PREFIX = "/elevenlabs"
-"""The path below which the protocol is."""
+PREFIX = "/elevenlabs"  # the path below which the protocol is
 
 CONSTANTS = constants_of("elevenlabs")
 WELL_KNOWN = frozenset(CONSTANTS["built_in_voices"])

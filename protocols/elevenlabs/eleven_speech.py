@@ -23,7 +23,7 @@ from speechtext.word_times import Timed, places_of
 from studio.api.body import JsonBody
 from studio.api.field_types import FINITE, NO_BOOLEAN, Seed, Speed, VoiceName
 from studio.api.openapi import answers
-from studio.api.routes.speech_routes import SpeechResponse, speech_response
+from studio.api.routes.speech_routes import speech_response
 from studio.api.sending import until_hangup
 from studio.errors import REFUSALS, InvalidRequest
 from studio.speech.delivery import Speech
@@ -231,11 +231,7 @@ class ElevenDialogue(SpeechFields):
 
 def with_pauses(text: str) -> str:
     """The text with the studio's mark for each pause."""
-
-    def mark(pause: re.Match[str]) -> str:
-        return f"[pause:{float(pause[1]) / (1000 if pause[2] else 1):g}s]"
-
-    return _BREAK.sub(mark, text)
+    return _BREAK.sub(lambda pause: f"[pause:{float(pause[1]) / (1000 if pause[2] else 1):g}s]", text)
 
 
 TIMED = "/with-timestamps"
@@ -294,17 +290,14 @@ class ElevenSpeechRoutes:
         segments = await to_thread.run_sync(segments_of, wanted) if is_timed else None
         origin = Origin(request.state.request_id, request.state.caller, live=True)
         speech = await until_hangup(request, self._service.speak(wanted, origin))
-        if not is_timed:
-            return _answer(speech, speech.body, speech.media_type.partition(";")[0], characters)
-        send = _lines if "/stream/" in request.url.path else _object
-        return _answer(speech, send(speech, segments), "application/json", characters)
-
-
-def _answer(speech: Speech, content: AsyncGenerator[bytes, None], media_type: str, characters: int) -> SpeechResponse:
-    answer = speech_response(speech, content, media_type)
-    answer.headers["request-id"] = answer.headers["history-item-id"] = speech.request_id
-    answer.headers["character-cost"] = answer.headers["x-character-count"] = str(characters)
-    return answer
+        if is_timed:
+            send = _lines if "/stream/" in request.url.path else _object
+            answer = speech_response(speech, send(speech, segments), "application/json")
+        else:
+            answer = speech_response(speech, speech.body, speech.media_type.partition(";")[0])
+        answer.headers["request-id"] = answer.headers["history-item-id"] = speech.request_id
+        answer.headers["character-cost"] = answer.headers["x-character-count"] = str(characters)
+        return answer
 
 
 async def _timed(speech: Speech) -> AsyncGenerator[tuple[bytes, list[Character], list[Character]], None]:

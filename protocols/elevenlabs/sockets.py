@@ -24,7 +24,7 @@ from fastapi import APIRouter, WebSocket
 from pydantic import BaseModel, Field
 
 from engine import EngineError
-from protocols.elevenlabs.eleven_names import PREFIX, for_eleven_client
+from protocols.elevenlabs.eleven_names import PREFIX, for_eleven_client, voice_of
 from protocols.elevenlabs.eleven_speech import Alignments, Character, ElevenSpeech, in_milliseconds, with_pauses
 from protocols.live_speech import LivePiece, LiveSpeech
 from speechtext.script import PART_BYTES
@@ -38,12 +38,9 @@ from studio.speech.speech_service import SpeechService
 
 MAX_CONTEXTS = 16
 """Contexts of a socket that have not ended; ElevenLabs allows 5, and clients need one for each turn still playing."""
-MAX_NAME = 256
-"""Characters of a context's id."""
-ONLY = "default"
-"""The context of messages without one."""
-KEYS = ("xi-api-key", "xi_api_key", "authorization")
-"""Where a first message may have its key."""
+MAX_NAME = 256  # characters of a context's id
+ONLY = "default"  # the context of messages without one
+KEYS = ("xi-api-key", "xi_api_key", "authorization")  # where a first message may have its key
 IN_A_FIRST_MESSAGE = ("voice_settings", "generation_config", "pronunciation_dictionary_locators")
 
 
@@ -66,8 +63,8 @@ class SocketOptions(ElevenSpeech):
 
     def request_for(self, voice_id: str, sentence: str) -> SpeechRequest:
         """Raises InvalidRequest."""
-        spoken = self.model_copy(update={"text": sentence})
-        return spoken.request_in(voice_id, self.output_format, self.enable_logging)
+        spoken = {"text": sentence, "voice": voice_of(voice_id)}
+        return self.speech_request(spoken, self.output_format, self.enable_logging)
 
     @property
     def limit(self) -> int:
@@ -122,16 +119,17 @@ class _Session(TextSocket):
         self._query = {name: value for name, value in websocket.query_params.items() if name in in_the_query and value}
         self._options = SocketOptions()
         self._is_aligned = True
-        self._contexts: dict[str, _Context] = {}
-        """Those that have not ended."""
+        self._contexts: dict[str, _Context] = {}  # those that have not ended
         self._opened: asyncio.Queue[_Context | None] = asyncio.Queue()
         """Contexts to speak; None after the last."""
-        self._is_closing = False
-        """Whether no other context may follow."""
+        self._is_closing = False  # whether no other context may follow
         self._count = 0
 
-    async def _refuse(self, error: ApiError) -> None:
-        await self._send_error(error, None)
+    async def _refuse(self, error: ApiError, name: str | None = None) -> None:
+        """``name``: of the context that is refused; None: the whole socket is."""
+        words = for_eleven_client(error.message)
+        code = 1008 if error.status < 500 else 1011
+        await self._send_json({"message": words, "error": words, "code": code}, name)
 
     def _close_reason(self, error: ApiError) -> str:
         """The SDK raises it if it was still sending."""
@@ -155,7 +153,7 @@ class _Session(TextSocket):
             try:
                 self._handle(message)
             except _ContextRefused as error:
-                await self._send_error(describe(error), self._name_in(message))
+                await self._refuse(describe(error), self._name_in(message))
             message = await self._next()
 
     async def _next(self) -> dict[str, Any]:
@@ -247,7 +245,7 @@ class _Session(TextSocket):
         except (*REFUSALS, EngineError) as error:
             if not self._is_multi:
                 raise
-            await self._send_error(describe(error), context.name)
+            await self._refuse(describe(error), context.name)
         finally:
             context.release()
             del self._contexts[context.name]
@@ -255,8 +253,7 @@ class _Session(TextSocket):
             await self._send_json({"isFinal": True}, context.name)
 
     async def _send_piece(self, name: str, piece: LivePiece) -> None:
-        written: list[Character] = []
-        read: list[Character] = []
+        written, read = list[Character](), list[Character]()
         if piece.spoken is not None:
             alignments = Alignments(with_pauses(piece.sentence))
             written, read = alignments.add(piece.spoken)
@@ -271,11 +268,6 @@ class _Session(TextSocket):
             "normalizedAlignment": in_milliseconds(read, offset),
         }
         await self._send_json(message, name)
-
-    async def _send_error(self, error: ApiError, name: str | None) -> None:
-        words = for_eleven_client(error.message)
-        code = 1008 if error.status < 500 else 1011
-        await self._send_json({"message": words, "error": words, "code": code}, name)
 
     async def _send_json(self, message: dict[str, Any], name: str | None = None) -> None:
         """``name``: of the context that the message is about."""

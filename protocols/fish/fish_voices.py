@@ -7,7 +7,6 @@ from collections.abc import Awaitable
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from anyio import to_thread
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, Response
 
@@ -22,7 +21,7 @@ from studio.api.upload import Form
 from studio.errors import REFUSALS, InvalidRequest
 from studio.library import Voice, VoiceFields
 from studio.library.names import fold
-from studio.work import write
+from studio.work import read, write
 
 LIMIT = 4 * MAX_BYTES
 """Bytes of all recordings of a new voice."""
@@ -109,7 +108,7 @@ class ModelRoutes(FishVoices):
 
     async def get_model(self, voice_id: str, request: Request) -> JSONResponse:
         """A voice by its id, slug or name."""
-        voice = await to_thread.run_sync(self.voice_of, request, voice_of(voice_id))
+        voice = await read(self.voice_of, request, voice_of(voice_id))
         return JSONResponse(self._json(request, voice))
 
     async def create_model(self, request: Request) -> JSONResponse:

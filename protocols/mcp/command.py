@@ -22,8 +22,7 @@ from studio.settings import Settings
 KEY_VARIABLE = "FISH_VOICE_STUDIO_KEY"
 """Holds the API key: an argument would be visible to every user of the machine."""
 MISSING = "MCP needs the package mcp: pip install 'fish-voice-studio[mcp]'"
-START_SECONDS = 600.0
-"""Time for a start, which may load 10 GB."""
+START_SECONDS = 600.0  # time for a start, which may load 10 GB
 STOP_SECONDS = 15.0
 WRITE_SECONDS = 1.0
 """Time for the last answer: clients wait for two seconds before they terminate a server."""

@@ -36,8 +36,7 @@ SESSION = b"mcp-session-id"
 @dataclass(slots=True)
 class _Session:
     caller: str
-    used: float
-    """When its last request ended."""
+    used: float  # when its last request ended
     calls: int = 0
     """Its unanswered calls; ``requests``: the streams of other messages, too."""
     requests: int = 0

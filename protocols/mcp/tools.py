@@ -33,19 +33,11 @@ ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_
 CHANGES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
 MAX_BLOCK = 2**20
 """Bytes of audio in an answer, a minute of MP3; base64 fills the context of clients that do not take it out."""
-QUOTED = 300
-"""Characters of a document quoted in an answer."""
-EXPORTS = {
-    "m4b": "audio?format=m4b",
-    "mp3": "audio?format=mp3",
-    "wav": "audio?format=wav",
-    "chapters": "chapters?format=mp3",
-    "epub": "epub",
-    "srt": "subtitles?format=srt",
-    "vtt": "subtitles?format=vtt",
-}
-MAX_FILE = 32 * 2**20
-"""Bytes of the largest file that the API accepts, a document."""
+QUOTED = 300  # characters of a document quoted in an answer
+EXPORTS = {"chapters": "chapters?format=mp3", "epub": "epub"}
+EXPORTS |= {name: f"subtitles?format={name}" for name in ("srt", "vtt")}
+"""Paths of a project's files; the other formats are those of its audio."""
+MAX_FILE = 32 * 2**20  # bytes of the largest file that the API accepts, a document
 TICK_SECONDS = 1.0
 TIMEOUT = httpx.Timeout(None, connect=10.0)
 """Speech may wait in a queue for minutes; cancelling a call closes its connection, which frees the row."""
@@ -56,14 +48,12 @@ class StudioClient:
     """Calls the API; its refusals become errors of the tool, in the API's words."""
 
     client: httpx.AsyncClient = field(repr=False)
-    address: str
-    """The beginning of the links in answers."""
+    address: str  # the beginning of the links in answers
     is_local: bool
     """Whether the caller is this machine's user, so that tools may read and write its files."""
     ready: asyncio.Task[str] | None = None
     """Ends when the studio has started, with its problem or blank."""
-    context: Context | None = None
-    """The call's."""
+    context: Context | None = None  # the call's
     until_left: Callable[[Coroutine[Any, Any, httpx.Response]], Awaitable[httpx.Response]] | None = None
     """Ends work whose client hangs up, because it cannot fetch the answer any more."""
 
@@ -376,7 +366,7 @@ async def export_project(
 
     save_as: write it to a new file instead.
     """
-    path = f"/v1/projects/{project}/{EXPORTS[format]}"
+    path = f"/v1/projects/{project}/{EXPORTS.get(format, f'audio?format={format}')}"
     if save_as is None:
         await studio.get(f"/v1/projects/{project}")
         return {"link": studio.address + path}
@@ -399,9 +389,7 @@ async def list_unsure_lines(studio: Studio, project: Project, offset: Offset = 0
 
 
 async def answer_lines(
-    studio: Studio,
-    project: Project,
-    answers: Annotated[list[LineAnswer], Field(min_length=1, max_length=200)],
+    studio: Studio, project: Project, answers: Annotated[list[LineAnswer], Field(min_length=1, max_length=200)]
 ) -> dict[str, Any]:
     """Decide who speaks lines, or with which directions. Lines that would sound different are generated again when
     the project is next started."""

@@ -1,5 +1,5 @@
-"""Puts the work of routes into queues: what changes the library may wait for its lock, and what reads or changes a
-project grows with it. All other plain routes share their threads."""
+"""Puts the work of routes into queues: what changes the library may wait for its lock, what reads or changes a project
+grows with it, and of all other lookups one caller may send many."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from fastapi.responses import Response
 from fastapi.routing import APIRoute
 
 from studio.api.sending import until_hangup
-from studio.work import PLACE, WorkQueue, WorkQueues, write
+from studio.work import PLACE, WorkQueue, WorkQueues, read, write
 
 Result = TypeVar("Result")
 
 
-class WritingRoute(APIRoute):
-    """A route of the library: if it blocks and changes something, it runs in the queue of writes, so that those who
-    wait for the lock leave the threads of all others free; one that is a coroutine uses `studio.work.write`."""
+class LibraryRoute(APIRoute):
+    """A blocking route of the library: it runs in the queue of lookups or, if it changes something, of writes, so that
+    those who wait for the lock leave the others free. A coroutine uses `studio.work.read` and `write` itself."""
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
-        super().__init__(path, endpoint if _is_reading(options) else _in_queue(endpoint, write), **options)
+        super().__init__(path, _in_queue(endpoint, read if _is_reading(options) else write), **options)
 
 
 class QueuedRoute(APIRoute):

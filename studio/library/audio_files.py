@@ -30,6 +30,8 @@ UNNAMED_DAYS = 30
 owner may notice that only after a holiday."""
 WRITERS = 4
 """Number of threads that write files: a single one would wait for the disk most of the time."""
+_FOUND_DAMAGED = set[Path]()
+"""Files whose size says nothing until they have been read again, and were whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,18 +112,19 @@ class AudioFiles:
 
     def read(self, digest: str) -> bytes:
         """The bytes of a digest. Raises DamagedAudio when they are missing or have been changed."""
-        data = self._existing(digest).read_bytes()  # once, so that what was checked is what is returned
+        data = (path := self._existing(digest)).read_bytes()  # once, so that what was checked is what is returned
         if hashlib.sha256(data).hexdigest() != digest:
+            _FOUND_DAMAGED.add(path)
             raise _changed(digest)
         return data
 
     def checked(self, digest: str, size: int | None = None) -> Path:
-        """The path of an existing file with this content or, if it is given, of ``size`` bytes, which takes no reading.
+        """The path of an existing file with this content. Blocking. Raises DamagedAudio.
 
-        Blocking. Raises DamagedAudio.
+        ``size``: its bytes; then it is read only if it was damaged when it was last read.
         """
         path = self._existing(digest)
-        if is_damaged(path) if size is None else path.stat().st_size != size:
+        if path.stat().st_size != size if size is not None and path not in _FOUND_DAMAGED else is_damaged(path):
             raise _changed(digest)
         return path
 
@@ -178,7 +181,9 @@ def is_damaged(path: Path) -> bool:
     if not path.is_file():
         return path.exists()
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() != path.name
+        damaged = hashlib.file_digest(file, "sha256").hexdigest() != path.name
+    (_FOUND_DAMAGED.add if damaged else _FOUND_DAMAGED.discard)(path)
+    return damaged
 
 
 def _in_parallel(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from speechtext.dictionary import PHONEMES, Entry
 from studio.errors import InvalidRequest
@@ -55,5 +55,5 @@ def clean_entry(entry: Pronunciation) -> Pronunciation:
     return replace(entry, phrase=phrase, said=said)
 
 
-def entry_of(row: dict[str, Any]) -> Pronunciation:
-    return Pronunciation(row["phrase"], row["said"], bool(row["match_case"]), row["id"], row["created"])
+def entry_of(phrase: str, said: str, match_case: int, entry_id: str, created: float) -> Pronunciation:
+    return Pronunciation(phrase, said, bool(match_case), entry_id, created)

@@ -13,7 +13,7 @@ from typing import Any
 
 from studio.errors import EditConflict, InvalidRequest, NotFound
 from studio.library.entries import MAX_ENTRIES, DictionaryScope, Pronunciation, Scope, clean_entry, entry_of
-from studio.library.schema import DICTIONARIES, Database, select
+from studio.library.schema import DICTIONARIES, Database
 from studio.library.store import Store
 from studio.library.trash import PutBack, Trash, Trashed, now
 
@@ -28,6 +28,10 @@ Prepare = Callable[
 Planned = tuple[Change, Callable[[Database], None]]
 _NAMED = 5
 """Maximum phrases in the title of entries in the trash."""
+_ENTRIES = (
+    "select scope, subject, phrase, said, match_case, id, created from pronunciations where {}"
+    " order by phrase collate nocase, key"
+)
 
 
 class Pronunciations:
@@ -201,29 +205,24 @@ def _insert(db: Database, dictionary: DictionaryScope, entry: Pronunciation) -> 
 
 
 def _entry(db: Database, entry_id: str) -> tuple[DictionaryScope, Pronunciation]:
-    for row in db.table("pronunciations").rows_where("id = ?", [entry_id]):
-        return DictionaryScope(row["scope"], row["subject"]), entry_of(row)
+    for scope, subject, *fields in db.execute(_ENTRIES.format("id = ?"), [entry_id]):
+        return DictionaryScope(scope, subject), entry_of(*fields)
     raise NotFound(f"there is no entry {entry_id[:80]!r}", "pronunciation")
 
 
 def entries_of(db: Database, *dictionaries: DictionaryScope) -> list[Pronunciation]:
     """The entries of these dictionaries, in order, each by phrase. One statement, because every take needs them."""
-    condition = " or ".join(["scope = ? and subject = ?"] * len(dictionaries)) or "false"
-    query = f"select * from pronunciations where {condition} order by phrase collate nocase, key"
-    positions = {dictionary: position for position, dictionary in enumerate(dictionaries)}
-    values = [value for dictionary in dictionaries for value in (dictionary.scope, dictionary.subject)]
-    rows = list(select(db, query, values))
-    rows.sort(key=lambda row: positions[DictionaryScope(row["scope"], row["subject"])])
-    return [entry_of(row) for row in rows]
+    positions = {(dictionary.scope, dictionary.subject): at for at, dictionary in enumerate(dictionaries)}
+    condition = " or ".join(["scope = ? and subject = ?"] * len(positions)) or "false"
+    rows = db.execute(_ENTRIES.format(condition), [value for pair in positions for value in pair]).fetchall()
+    rows.sort(key=lambda row: positions[row[:2]])
+    return [entry_of(*fields) for _, _, *fields in rows]
 
 
 def entries_of_all(db: Database, scope: Scope, subjects: Sequence[str]) -> dict[str, list[Pronunciation]]:
     """Like `entries_of`, for many dictionaries at once; empty dictionaries are left out."""
-    query = (
-        "select * from pronunciations where scope = ? and subject in (select value from json_each(?)) "
-        "order by phrase collate nocase, key"
-    )
+    query = _ENTRIES.format("scope = ? and subject in (select value from json_each(?))")
     dictionaries: dict[str, list[Pronunciation]] = {}
-    for row in select(db, query, [scope, json.dumps(list(subjects))]):
-        dictionaries.setdefault(row["subject"], []).append(entry_of(row))
+    for _, subject, *fields in db.execute(query, [scope, json.dumps(list(subjects))]):
+        dictionaries.setdefault(subject, []).append(entry_of(*fields))
     return dictionaries

@@ -6,6 +6,7 @@ Its clock is the system's unless that has just jumped: a wrong year must not emp
 from __future__ import annotations
 
 import json
+import math
 import sys
 import threading
 import time
@@ -87,6 +88,8 @@ class Trashed:
     put_back: PutBack | None = None
     prepare: Callable[[Database, Sequence[Row]], PutBack] | None = None
     """Does the long work of ``put_back`` before the write lock is taken, and returns the rest of it."""
+    newest: str = ""
+    """Selects the rowids of those that a page may have, for a kind with so many that others are not to be looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,17 +152,16 @@ class Trash:
 
         Raises NotFound if ``after`` is not in the trash.
         """
-        values: Row = {"owner_filter": owner_filter, "since": self.since, "after": after}
-        values["limit"], where = min(max(limit, 1), MAX_PAGE), ""
+        values: Row = {"owner_filter": owner_filter, "since": self.since, "after": after or "", "last": math.inf}
+        values["limit"] = min(max(limit, 1), MAX_PAGE)
         with self._store.reading() as db:
             if after is not None:
                 last_row = db.execute(f"select deleted {self._mine()} and id = :after", values).fetchone()
                 if last_row is None:
                     raise NotFound(f"{after[:80]!r} is not in the trash; start from the first page", "after")
                 values["last"] = last_row[0]
-                where = "and (deleted < :last or (deleted = :last and id < :after))"
-            query = f"select kind, id, title, deleted, parts, project_id {self._mine()} {where}"
-            rows = db.execute(f"{query} order by deleted desc, id desc limit :limit", values).fetchall()
+            rows = [row for kind, kept in self.kinds.items() for row in db.execute(_newest(kind, kept), values)]
+        rows = sorted(rows, key=lambda row: (row[3], row[1]), reverse=True)[: values["limit"]]
         return [TrashItem(*row) for row in rows]
 
     def restore(
@@ -260,6 +262,17 @@ class Trash:
         if audio:
             self._store.drop_unreferred(audio)
         return True
+
+
+def _newest(kind: TrashKind, kept: Trashed) -> str:
+    """A query of the items of one kind that a page may have. It follows an index, where there may be many."""
+    some = f" and place in ({kept.newest})" if kept.newest else ""
+    return (
+        f"with items (id, title, owner, sharing, deleted, parts, project_id, place) as ({kept.listed})"
+        f" select '{kind}', id, title, deleted, parts, project_id from items"
+        " where (:owner_filter is null or owner = :owner_filter or sharing = 'edit')"
+        f" and deleted > :since and (deleted, id) < (:last, :after){some} order by deleted desc, id desc limit :limit"
+    )
 
 
 def mark(db: Database, table: str, ids: Sequence[str]) -> None:

@@ -36,7 +36,7 @@ class VoiceFields(BaseModel):
 
     name: Annotated[str, AfterValidator(clean_name)] = ""
     slug: Annotated[
-        str, AfterValidator(clean_slug), Field(description="The name used in requests; absent: made from a new name.")
+        str, AfterValidator(clean_slug), Field(description="Used in requests; at first made from the name.")
     ] = ""
     description: Annotated[str, AfterValidator(partial(clean_text, "description", limit=MAX_DESCRIPTION))] = ""
     tags: Annotated[tuple[str, ...], AfterValidator(clean_tags)] = ()

@@ -9,10 +9,9 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from itertools import count
-from operator import eq
 from typing import Any
 
-from studio.errors import DamagedAudio, EditConflict, NameTaken, NotFound
+from studio.errors import DamagedAudio, EditConflict, InvalidRequest, NameTaken, NotFound
 from studio.library.checks import Right, check_right, check_samples, readable
 from studio.library.consents import check_consent, note, recordings_of, write_consent
 from studio.library.listing import Filter, Order, offered, rows_of
@@ -180,6 +179,7 @@ class Voices:
     ) -> Voice:
         """Change the fields that are set; the voice's samples and revision stay. Only its owner may share it.
 
+        The slug stays when the name changes: projects, default voices and other programs name the voice by it.
         A viewer's favourites are its own: with a right to read, and without changing the voice for others.
         ``event`` and ``source`` are as in `create`.
         Raises NotFound, InvalidRequest, NameTaken, and EditConflict if ``version`` is given and no longer current.
@@ -194,10 +194,15 @@ class Voices:
                 return voices_of(db, [row], self._viewer)[0]
             changed = row | columns_of(changes, only_set=True)
             if changed["folded"] != row["folded"]:
-                self._claim(db, changed)
+                self._claim(db, changed, keep_slug=True)
             if slug := changes.slug:
                 if _is_taken(db, slug, row["id"]):
                     raise NameTaken(f"another voice already has the API name {slug!r}; choose another", "slug")
+                if slug != row["slug"] and _planned(db, [row["slug"]], "%"):
+                    raise InvalidRequest(
+                        f"projects name this voice {row['slug']!r}: give them another one first, or keep this API name",
+                        "slug",
+                    )
                 changed["slug"] = slug
             if changed["consent_id"] != row["consent_id"]:
                 check_consent(db, changed["consent_id"], self._viewer)
@@ -431,7 +436,7 @@ def _remove_oldest(db: Database, row: Row) -> None:
     values = [row["id"], row["revision"] - MAX_REVISIONS]
     unused = [number for [number] in db.execute(old, values).fetchall()]
     if unused:
-        planned = _planned(db, row)
+        planned = _planned(db, [row["id"], row["slug"], row["folded"]], "%@%")
         unused = [number for number in unused if number not in planned]
     if not unused:
         return
@@ -444,11 +449,11 @@ def _remove_oldest(db: Database, row: Row) -> None:
     db.conn.executemany("delete from codes where cut = ?1 and not exists (select 1 from samples where cut = ?1)", cuts)
 
 
-def _planned(db: Database, row: Row) -> set[int | None]:
-    """The revisions of a voice that something yet to be spoken names."""
+def _planned(db: Database, own: Sequence[str], pattern: str) -> set[int | None]:
+    """The revisions, None for the newest one, of a voice that something yet to be spoken names by one of its ``own``
+    names, in references that match an SQL pattern."""
     if not VOICE_NAMES:
         return set()
-    query = f"select voice from ({' union '.join(VOICE_NAMES)}) where voice like '%@%'"
-    references = (split_revision(reference) for [reference] in db.execute(query).fetchall())
-    own = (row["id"], row["slug"], row["folded"])
-    return {number for name, number in references if any(map(eq, meanings(name), own))}
+    query = f"select voice from ({' union '.join(VOICE_NAMES)}) where voice like ?"
+    references = (split_revision(reference) for [reference] in db.execute(query, [pattern]).fetchall())
+    return {number for name, number in references if any(meaning in own for meaning in meanings(name))}

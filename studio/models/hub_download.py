@@ -93,11 +93,12 @@ class HubDownload:
         self._files = files
         self._place, self._finish, self._clean_up = place, finish, clean_up
         self._task: asyncio.Task[None] | None = None
-        self._is_cancelled = False
+        self._is_cancelled = self._is_next = False
         self.status = DownloadStatus()
 
     def begin(self) -> None:
-        """Begin the download unless it is already running."""
+        """Begin the download unless it is already running, or once the files of a cancelled one are removed."""
+        self._is_next = self.status.is_running and self._is_cancelled
         if not self.status.is_running:
             self._is_cancelled = False
             self._begin(self._run())
@@ -108,8 +109,8 @@ class HubDownload:
             await asyncio.wait({self._task})
 
     async def cancel(self) -> None:
-        """Cancel the download, and remove its unfinished files or those of a paused or earlier one. No download begins
-        meanwhile; if they cannot be removed, `status` has the error."""
+        """Cancel the download, and remove its unfinished files or those of a paused or earlier one; if they cannot be
+        removed, `status` has the error."""
         self._is_cancelled = True
         if self.status.is_running:
             await self.stop()
@@ -119,6 +120,7 @@ class HubDownload:
 
     async def stop(self) -> None:
         """End the download."""
+        self._is_next = False
         if self._task is not None:
             await end_tasks(self._task)
 
@@ -135,6 +137,8 @@ class HubDownload:
         self.status = DownloadStatus(False, done, total, None if problem is None else self._reason(problem))
         if problem is not None:
             log.warning("%s cannot be used: %s", self._files.repo, self.status.error)
+        if self._is_next:
+            self.begin()
 
     async def _run(self) -> None:
         try:

@@ -13,7 +13,7 @@ from audio.encode import pcm16, wav_header
 from engine import EngineError
 from studio.errors import REFUSALS, Cancelled
 from studio.library.records import OWN_CLIP, RANDOM
-from studio.library.take import NewTake, SpokenPart, Take, TakeCodes, TurnTime
+from studio.library.take import NewTake, SpokenPart, Take, TakeCodes
 from studio.speech.plan import Plan
 from studio.speech.recorder import Recorder
 from studio.speech.register import Register
@@ -124,7 +124,7 @@ class ActiveTake(CancelToken):
 
     def _add(self, sound: Sound) -> None:
         self._samples += len(sound.pcm)
-        seconds = self._samples / self._sample_rate
+        seconds, speed = self._samples / self._sample_rate, self._speed
         self._change(
             queue_ms=sound.waited * 1000,
             generation_s=sound.worked,
@@ -132,11 +132,11 @@ class ActiveTake(CancelToken):
             seconds=seconds,
             frames=self.record.frames + sound.frames,
             finish_reason=sound.finish_reason,
-            turns=tuple(self._at_speed(turn) for turn in sound.turns),
+            turns=tuple(replace(turn, start_s=turn.start_s / speed, end_s=turn.end_s / speed) for turn in sound.turns),
             resumed_at=sound.resumed_at if self.record.resumed_at is None else self.record.resumed_at,
             continues=self.record.continues or sound.continues,
         )
-        end = seconds / self._speed
+        end = seconds / speed
         self._parts += [part if part.end is not None else replace(part, end=end) for part in sound.parts]
         self._is_unfinished |= sound.is_unfinished
 
@@ -176,9 +176,6 @@ class ActiveTake(CancelToken):
     def _drop_sound(self, recorder: Recorder) -> None:
         recorder.release(sum(map(len, self._sound)))
         self._sound.clear()
-
-    def _at_speed(self, turn: TurnTime) -> TurnTime:
-        return replace(turn, start_s=turn.start_s / self._speed, end_s=turn.end_s / self._speed)
 
     def _change(self, **figures: Any) -> None:
         self.record = replace(self.record, **figures)

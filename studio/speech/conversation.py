@@ -116,16 +116,16 @@ class Conversation:
 
     def _placed(self, sound: Sound, number: int) -> Sound:
         """A turn's audio at its position in the whole."""
-        pcm = sound.pcm
+        pcm, rate = sound.pcm, self._engine.info.sample_rate
         if len(self._turns) == number:
             self._turn_start = self._waited, self._worked, self._frames
             pcm = np.concatenate([self._gap, pcm]) if number else pcm
-            self._begin_turn(number, self._samples + len(pcm) - len(sound.pcm))
+            part, start = self._parts[number], (self._samples + len(pcm) - len(sound.pcm)) / rate
+            self._turns = (*self._turns, TurnTime(part.speaker or "", part.label, self._seed(number), start, start))
         if self._first_sound is None:
             self._first_sound = time.perf_counter()
         self._samples += len(pcm)
         self._frames += sound.frames
-        rate = self._engine.info.sample_rate
         self._turns = (*self._turns[:-1], replace(self._turns[-1], end_s=self._samples / rate))
         self._waited = self._turn_start[0] + sound.waited
         self._worked = self._turn_start[1] + sound.worked
@@ -144,10 +144,6 @@ class Conversation:
             resumed_at=None if sound.resumed_at is None else self._turn_start[2] + sound.resumed_at,
             is_unfinished=sound.is_unfinished and not self._is_dialogue,
         )
-
-    def _begin_turn(self, number: int, at: int) -> None:
-        part, start = self._parts[number], at / self._engine.info.sample_rate
-        self._turns = (*self._turns, TurnTime(part.speaker or "", part.label, self._seed(number), start, start))
 
     def _ending(self, reason: str) -> Sound:
         return Sound(np.zeros(0, np.float32), 0, self._waited, self._worked, reason, self._turns_so_far())

@@ -143,10 +143,12 @@ def plan_of(request: SpeechRequest, voices: VoiceResolver, info: EngineInfo) -> 
     request_voice = None if request.clips else find(request.voice)
     turns, cast = _turns(request, _Reader(request, find, voices.library.pronunciations, card), card), request.cast
     named = _named(turns, cast or {}, find)
-    sampling = _sampling(request, request_voice, info)
+    sampling, speed = _sampling(request, request_voice, info), request.speed
 
     def part_of(turn: Turn) -> PlannedPart:
-        script = _lengthened(turn.script, request.speed)
+        # Pauses have their length once the audio is played at the request's speed.
+        steps = (replace(it, seconds=it.seconds * speed) if isinstance(it, Pause) else it for it in turn.script)
+        script = tuple(steps)
         if turn.speaker is None:
             label = OWN_CLIP if request.clips else _label(request_voice)
             told = _language(request, turn.text, request_voice, info)
@@ -234,11 +236,6 @@ class _Reader:
             return self._find(name)
         except UnknownVoice:
             return None
-
-
-def _lengthened(script: Script, speed: float) -> Script:
-    """The script with pauses that have their length once the audio is played at this speed."""
-    return tuple(replace(step, seconds=step.seconds * speed) if isinstance(step, Pause) else step for step in script)
 
 
 def reading_of(request: SpeechRequest, voices: VoiceResolver, card: ModelCard) -> str | None:

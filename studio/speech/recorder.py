@@ -222,15 +222,11 @@ class Recorder:
                     self._obstacle = None
                 del batch, ended  # their audio, which would stay until the next batch
                 if must_wait:
-                    self._end_waits()
+                    for take_id, future in self._pending.items():  # end `wait_until_written` for them
+                        self._pending[take_id] = Future()
+                        future.set_result(None)
                     self._changed.wait(RETRY_SECONDS)  # or until the next take
             self.check()
-
-    def _end_waits(self) -> None:
-        """End `wait_until_written` for the takes that must wait."""
-        for take_id, future in self._pending.items():
-            self._pending[take_id] = Future()
-            future.set_result(None)
 
     def _next_batch(self) -> list[NewTake]:
         """Wait for takes to write; empty when stopping. At most BATCH, and only one to try whether a library that was

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
-from anyio import to_thread
-
 from studio.errors import DamagedAudio, InProgress, NotFound
 from studio.library import Library, TakeFilter
 from studio.library.names import split_revision
@@ -19,7 +17,7 @@ from studio.library.trash import TrashKind
 from studio.speech.recorder import NOT_WHOLE, Recorder
 from studio.speech.register import Register
 from studio.takes.take_json import listed_json, removal_json, whole_json
-from studio.work import write
+from studio.work import read, write
 
 TakeJson = dict[str, object]
 
@@ -48,7 +46,7 @@ class History:
             return None
         retention = self._recorder.retention
         limits = retention.takes, retention.bytes, retention.owner(caller)
-        removed_next = await to_thread.run_sync(self._library.takes.removed_next, *limits)
+        removed_next = await read(self._library.takes.removed_next, *limits)
         counts: TakeJson = {outcome: self._register.outcomes[outcome] for outcome in NOT_WHOLE}
         return counts | {
             "takes": retention.takes,
@@ -69,7 +67,7 @@ class History:
         name, revision = split_revision(filters.voice)
         try:
             voices = self._library.seen_by(filters.caller).voices
-            voice = await to_thread.run_sync(voices.get, name)
+            voice = await read(voices.get, name)
         except NotFound:
             return filters  # a deleted voice, or clip, or random
         return replace(filters, voice=voice.id if revision is None else f"{voice.id}@{revision}")
@@ -83,7 +81,7 @@ class History:
         if after is not None:
             with suppress(NotFound):
                 seen = self._register.get(after, filters.caller)
-        return await to_thread.run_sync(self._page, active, waiting, filters, limit, after, seen)
+        return await read(self._page, active, waiting, filters, limit, after, seen)
 
     async def get(self, take_id: str, owner_filter: str | None) -> TakeJson:
         """A take with all details. Raises NotFound."""
@@ -92,9 +90,9 @@ class History:
         except (NotFound, InProgress):
             library = self._library.seen_by(owner_filter)
             if new_take := self._waiting(take_id, owner_filter):
-                return await to_thread.run_sync(lambda: whole_json(_with_audio(new_take), library, is_stored=False))
-            return await to_thread.run_sync(listed_json, self._register.get(take_id, owner_filter), None)
-        return await to_thread.run_sync(whole_json, take, self._library.seen_by(owner_filter))
+                return await read(lambda: whole_json(_with_audio(new_take), library, is_stored=False))
+            return await read(listed_json, self._register.get(take_id, owner_filter), None)
+        return await read(whole_json, take, self._library.seen_by(owner_filter))
 
     async def stored_take(self, take_id: str, owner_filter: str | None) -> Take:
         """A take of the library. Raises NotFound, InProgress."""
@@ -102,7 +100,7 @@ class History:
         await self._settle(take_id)
         waits = self._waiting(take_id, owner_filter) is not None
         try:
-            return await to_thread.run_sync(self._library.takes.get, take_id, owner_filter)
+            return await read(self._library.takes.get, take_id, owner_filter)
         except NotFound:
             if waits:
                 raise InProgress(
@@ -120,12 +118,12 @@ class History:
             new_take = self._waiting(take_id, owner_filter)
             if new_take is None or not new_take.audio:
                 raise
-            return await to_thread.run_sync(lambda: (_with_audio(new_take), b"".join(new_take.audio)))
+            return await read(lambda: (_with_audio(new_take), b"".join(new_take.audio)))
 
     async def sound(self, take_id: str, owner_filter: str | None) -> tuple[Take, Path]:
         """A take and its audio file. Raises NotFound without one, InProgress, DamagedAudio."""
         take = await self.stored_take(take_id, owner_filter)
-        path = await to_thread.run_sync(self._file, take)
+        path = await read(self._file, take)
         if path is None:
             raise NotFound(
                 f"the audio of take {take_id} is not in the library; generate it again", "take_id", "no_audio"
@@ -133,29 +131,30 @@ class History:
         return take, path
 
     def _file(self, take: Take) -> Path | None:
-        """The audio file of a take, None without one. Blocking. Raises DamagedAudio for one of another size."""
-        path = self._library.files.path(take.audio) if take.audio else None
-        if path is None or not path.exists():
+        """The audio file of a take, None without one. Blocking. Raises DamagedAudio as `AudioFiles.checked` does."""
+        if not take.audio or not self._library.files.path(take.audio).exists():
             return None
-        if path.stat().st_size != take.size:
-            raise DamagedAudio(f"the audio of the take {take.id} is damaged: generate it again, or restore a backup")
-        return path
+        try:
+            return self._library.files.checked(take.audio, take.size)
+        except DamagedAudio as error:
+            remedy = "generate it again, or restore a backup"
+            raise DamagedAudio(f"the audio of the take {take.id} is damaged: {remedy}") from error
 
     async def sounds(self, filters: TakeFilter, limit: int) -> list[tuple[Take, Path]]:
         """The newest takes that have audio, with its file. Raises DamagedAudio."""
         await self._settle()
 
-        def read() -> list[tuple[Take, Path]]:
+        def find() -> list[tuple[Take, Path]]:
             takes = self._library.takes.page(filters, limit)
             return [(take, path) for take in takes if (path := self._file(take))]
 
-        return await to_thread.run_sync(read)
+        return await read(find)
 
     async def star(self, take_id: str, starred: bool, owner_filter: str | None) -> TakeJson:
         """Star or unstar a take. Raises NotFound, InProgress."""
         await self.stored_take(take_id, owner_filter)
-        take = await write(self._library.takes.star, take_id, starred, owner_filter)
-        return await to_thread.run_sync(whole_json, take, self._library.seen_by(owner_filter))
+        library = self._library.seen_by(owner_filter)
+        return await write(lambda: whole_json(self._library.takes.star(take_id, starred, owner_filter), library))
 
     async def delete(self, take_id: str, owner_filter: str | None) -> float:
         """Delete a take and return the seconds for which it can be restored: 0 if it was not stored.
@@ -176,7 +175,7 @@ class History:
     async def count(self, filters: TakeFilter) -> int:
         """Number of takes that match, stored or waiting for the disk."""
         await self._settle()
-        stored = await to_thread.run_sync(self._library.takes.count, filters)
+        stored = await read(self._library.takes.count, filters)
         return stored + len(self._all_waiting(filters.caller, filters))
 
     async def delete_all(self, filters: TakeFilter) -> list[str]:

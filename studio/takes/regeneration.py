@@ -113,9 +113,10 @@ class Regeneration:
         """
         await to_thread.run_sync(self._check_model, take)
         words = await self._times.words(take, origin.caller)
-        if not await to_thread.run_sync(_has_all, take, words):
+        spoken = [word.text for word in words]
+        if not await to_thread.run_sync(lambda: are_all(without_names(take.text, "cast" in take.parameters), spoken)):
             raise CannotRegenerate("this take has no word times; regenerate all of it", "take_id")
-        selection, request_of = await to_thread.run_sync(choose, [word.text for word in words])
+        selection, request_of = await to_thread.run_sync(choose, spoken)
         started = time.perf_counter()
         seed = secrets.randbelow(2**31)  # the voice's own seed would give the same audio
         record = await self._with_text(take, selection.new_text, request_of, origin.caller)
@@ -197,11 +198,6 @@ class Regeneration:
                 "the voice of this take was chosen by its seed; another seed has another one", "take_id"
             )
         return sentences, partial(_request, take, current_address(take, voice, self._library.seen_by(take.caller)))
-
-
-def _has_all(take: Take, words: Sequence[Timed]) -> bool:
-    """Blocking."""
-    return are_all(without_names(take.text, "cast" in take.parameters), [word.text for word in words])
 
 
 def _turn_of(text: str, start: int, end: int, words: Sequence[str], replacement: str | None) -> tuple[Turn, Selection]:

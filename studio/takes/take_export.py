@@ -7,6 +7,7 @@ import json
 import re
 import time
 import zipfile
+from collections import Counter
 from collections.abc import Generator, Sequence
 from functools import partial
 from pathlib import Path
@@ -107,11 +108,13 @@ def zipped(
     Raises DamagedAudio, which names the take.
     """
     sink = Sink()
-    names: dict[str, int] = {}
+    stems = Counter[str]()
     manifest = []
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:  # type: ignore[call-overload]
         for (take, path), details in zip(takes, take_details, strict=True):
-            name = _unique(file_name(take, format_name), names)
+            stem = file_name(take, format_name).removesuffix(f".{format_name}")
+            stems[stem] += 1
+            name = f"{stem}.{format_name}" if stems[stem] == 1 else f"{stem}_{stems[stem]}.{format_name}"
             try:
                 data = _check(path).read_bytes() if format_name == STORED else b"".join(encoded(path, format_name))
             except DamagedAudio as error:
@@ -121,9 +124,3 @@ def zipped(
             yield sink.take()
         archive.writestr("manifest.json", json.dumps(manifest, indent=2, ensure_ascii=False))
     yield sink.take()
-
-
-def _unique(name: str, names: dict[str, int]) -> str:
-    names[name] = names.get(name, 0) + 1
-    stem, dot, extension = name.rpartition(".")
-    return name if names[name] == 1 else f"{stem}_{names[name]}{dot}{extension}"

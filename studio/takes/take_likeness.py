@@ -18,7 +18,7 @@ from studio.library import Library, Sample, Voice
 from studio.library.take import Take
 from studio.takes.take_export import decoded
 from studio.voices.clip_service import ClipService
-from studio.voices.intake import Intake, sound_of
+from studio.voices.intake import sound_of
 from studio.voices.library_prints import ClosestVoice, LibraryPrints
 from studio.work import WorkQueue
 
@@ -71,7 +71,8 @@ class TakeLikeness:
         """
         self._check()
         intake = await self._clips.suggest(caller, data, "", cut, param)
-        return await self._queue.run(caller, self._to_clip, take, path, caller, intake)
+        given = take, path, caller, intake.spans, lambda: intake.advice.findings
+        return await self._queue.run(caller, self._compare, *given)
 
     def _check(self) -> None:
         if not self._library_prints.prints.is_there:
@@ -83,9 +84,6 @@ class TakeLikeness:
         voice_spans = np.concatenate([NO_SPANS, *sample_spans])
         likeness = self._compare(take, path, caller, voice_spans, lambda: self._advice(voice.samples, sample_spans))
         return replace(likeness, closest=None) if voice.bundled else likeness
-
-    def _to_clip(self, take: Take, path: Path, caller: str, intake: Intake) -> Likeness:
-        return self._compare(take, path, caller, intake.spans, lambda: intake.advice.findings)
 
     def _compare(
         self, take: Take, path: Path, caller: str, clip_spans: np.ndarray, findings: Callable[[], Iterable[Finding]]

@@ -193,7 +193,8 @@ class Transcriber:
 
         Raises NotOffered, QueueFull, TooManyRequests, TooCostly, Unavailable.
         """
-        return await self.run(caller, False, _recognise, clip, language)
+        pcm, code = partial(resampled, clip.pcm, clip.sample_rate, RATE), language.partition("-")[0].lower()
+        return await self.run(caller, False, lambda recogniser: recogniser.recognise(pcm(), code))
 
     async def run(
         self,
@@ -214,7 +215,3 @@ class Transcriber:
         except (ImportError, MemoryError, OSError, RuntimeError, ValueError) as error:
             reason = str(error) or type(error).__name__
             raise Unavailable(f"the recogniser {self.name} failed: {reason}") from error
-
-
-def _recognise(recogniser: Recogniser, clip: Clip, language: str) -> Transcription:
-    return recogniser.recognise(resampled(clip.pcm, clip.sample_rate, RATE), language.partition("-")[0].lower())

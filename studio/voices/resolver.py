@@ -176,10 +176,12 @@ class VoiceResolver:
         Codes come from the library; samples without codes for this codec are encoded, in ``queue``, and stored.
         Raises InvalidClip, DamagedAudio, EngineStopped.
         """
-        keys = [_codes_key(sample, engine.info.codec_fingerprint) for sample in voice.samples]
+        codec = engine.info.codec_fingerprint
+        keys = [(each.cut_key, f"{codec} levelled" if is_levelled(each.quality) else codec) for each in voice.samples]
         cached = {key: self._codes[key] for key in keys if key in self._codes}
         if len(cached) < len(keys):
-            cached |= await to_thread.run_sync(self._stored_codes, keys)
+            stored = await to_thread.run_sync(lambda: {key: self.library.codes.get(*key) for key in keys})
+            cached |= {key: codes for key, codes in stored.items() if codes is not None}
             self._remember(cached)
         references = []
         for position, (sample, key) in enumerate(zip(voice.samples, keys, strict=True)):
@@ -196,11 +198,6 @@ class VoiceResolver:
         """The voices most likely to be used, favourites first. Blocking."""
         voices = self.library.voices
         return {v.id: v for v in (*voices.page(favourite=True), *voices.page(bundled=True))}.values()
-
-    def _stored_codes(self, keys: Iterable[_CodesKey]) -> dict[_CodesKey, Encoded]:
-        """The codes that the library has."""
-        pairs = ((key, self.library.codes.get(*key)) for key in keys)
-        return {key: codes for key, codes in pairs if codes is not None}
 
     def _remember(self, codes: Mapping[_CodesKey, Encoded]) -> None:
         """Cache codes for the next take in this voice; the same cut has the same codes."""
@@ -230,11 +227,6 @@ def own_voices(info: EngineInfo | None) -> list[Voice]:
         )
         for name in (map(str.casefold, info.speakers) if info else ())
     ]
-
-
-def _codes_key(sample: Sample, codec: str) -> _CodesKey:
-    """The key of a sample's codes; ``codec`` is the codec's fingerprint."""
-    return sample.cut_key, f"{codec} levelled" if is_levelled(sample.quality) else codec
 
 
 def voice_json(voice: Voice) -> dict[str, Any]:

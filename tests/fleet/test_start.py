@@ -87,6 +87,7 @@ def test_leftovers_of_killed_studios_are_removed_and_files_in_use_stay(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(start, "LONGEST_FOLDER", len(str(tmp_path)))
     with contextlib.ExitStack() as living:
         folder = start._make_folder(living)
         killed = tmp_path / "fleet-killed"
@@ -99,6 +100,19 @@ def test_leftovers_of_killed_studios_are_removed_and_files_in_use_stay(
             assert {*tmp_path.iterdir()} == {Path(folder).parent, Path(mine).parent}
             assert Path(mine).parent.stat().st_mode & 0o777 == 0o700, "Ray opens its own folder to everybody"
     assert not list(tmp_path.iterdir()), "each is gone with its studio"
+
+
+def test_folder_has_a_short_path_wherever_temporary_files_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    long = tmp_path / ("l" * 80)
+    long.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(long))
+    with contextlib.ExitStack() as living:
+        folder = start._make_folder(living)
+        assert len(f"{folder}/session_2026-11-30_07-08-51_123456_4194304/sockets/plasma_store") <= 107
+    assert not Path(folder).parent.exists()
+    monkeypatch.setattr(start, "FOLDERS", ("/nowhere",))
+    with contextlib.ExitStack() as living, pytest.raises(ConfigError, match="set TMPDIR to one"):
+        start._make_folder(living)
 
 
 def test_missing_gpu_is_refused(gpus: Callable[[int], None]) -> None:

@@ -100,7 +100,7 @@ def test_undoing_a_merge_keeps_what_was_set_since(tmp_path: Path) -> None:
 
     def undone(changes: PartChanges) -> Part:
         library.arrangement.merge(project, "me", first, second)
-        library.projects.edit_part(project, "me", first, changes)
+        library.part_edits.edit_part(project, "me", first, changes)
         library.arrangement.restore(project, "me", [second])
         return library.projects.part(project, "me", first)
 
@@ -246,6 +246,57 @@ def test_edit_of_an_outdated_text_is_refused(steered: Steer) -> None:
     assert_envelope(change(served, project, part, take="take_x", text_before="One."), 412, "text")
     assert_envelope(change(served, project, part, text="Four.", take_before="take_x"), 412, "take")
     assert change(served, project, part, text="Three.").json()["text"] == "Three."
+
+
+def test_undo_puts_back_only_what_nobody_has_changed_since(steered: Steer) -> None:
+    served, _ = steered()
+    items = [{"input": "One.", "chapter": "One"}, {"input": "Two."}]
+    project = create_project(served, items=items, title="Book", author="Ann", language="en", start=True)
+    until(served, project, "done")
+    at = f"{PROJECTS}/{project['id']}"
+    part, other = parts_of(served, project)
+    with served.client() as client:
+
+        def undo(answer: httpx.Response) -> Any:
+            undone = client.post(f"{at}/undo", json=answer.json()["replaced"]).json()
+            return undone["undone"], undone["left"]
+
+        mine = client.patch(at, json={"title": "My book", "author": "Anne", "speed": 1.2, "language": "en"})
+        client.patch(at, json={"author": "Eve", "year": 1900})  # by somebody else
+        assert undo(mine) == (2, ["author"])
+        assert undo(mine) == (0, ["author", "speed", "title"])
+        now = client.get(at).json()
+        assert (now["title"], now["settings"]["speed"], now["parts"]["done"]) == ("Book", 1.0, 2)
+        assert (now["settings"]["author"], now["settings"]["year"]) == ("Eve", 1900)
+
+        renamed = change(served, project, part, chapter="First")
+        change(served, project, part, pause=2)  # which the undo leaves
+        assert undo(renamed) == (1, [])
+        now = parts_of(served, project)[0]
+        assert (now["chapter"], now["text"], now["pause"], now["state"]) == ("One", "One.", 2, "done")
+        titled = create_project(served, input="Untitled.")
+        [first] = parts_of(served, titled)
+        named = change(served, titled, first, chapter="A title").json()["replaced"]
+        assert client.post(f"{PROJECTS}/{titled['id']}/undo", json=named).json()["undone"] == 1
+        assert parts_of(served, titled)[0]["chapter"] == ""
+        voiced = change(served, project, part, voice="bert", pause=3)
+        change(served, project, part, voice="anna")
+        assert undo(voiced) == (0, [part["id"]])
+        change(served, project, part, voice="", pause=-1)
+
+        post_verb(served, project, "speak", parts=[part["id"]])
+        until(served, project, "done")
+        newer = parts_of(served, project)[0]["chosen"]
+        chosen = change(served, project, part, take=part["chosen"])
+        assert undo(chosen) == (1, []) and parts_of(served, project)[0]["chosen"] == newer != part["chosen"]
+        stolen = {"ids": [part["id"]], "before": {"chosen": other["chosen"]}, "after": {"chosen": newer}}
+        assert client.post(f"{at}/undo", json={"parts": [stolen]}).json()["left"] == [part["id"]]
+        elsewhere = post(served, project, f"parts/{part['id']}/move", position=1, position_before=1)
+        assert_envelope(elsewhere, 412, "position_before")
+        deleted = post(served, project, "parts/delete", ids=[part["id"]], text_before="Another.")
+        assert_envelope(deleted, 412, "text")
+        stolen |= {"before": {"chosen": part["chosen"], "text": None}}
+        assert_envelope(client.post(f"{at}/undo", json={"parts": [stolen]}), 400, "parts")
 
 
 @pytest.mark.parametrize("seed", range(6))

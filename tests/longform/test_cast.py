@@ -92,6 +92,14 @@ def test_merged_characters_share_their_lines_until_the_merge_is_undone(steered: 
         assert client.post("/v1/trash/restore", json=body).status_code == 404
     assert voices_and_states(served, project) == before and cast_of(served, project)["Eleanor"]["aliases"] == []
     with served.client() as client:
+        client.post(f"{at}/cast/{thornton}/merge", json={"into": eleanor})
+        angry = next(part["id"] for part in parts_of(served, project) if part["text"] == "“Is she angry?”")
+        client.patch(f"{at}/parts", json={"ids": [angry], "confirmed": True})
+        assert client.post("/v1/trash/restore", json=body).status_code == 200
+        lines = {name: one["lines"] for name, one in cast_of(served, project).items()}
+        assert (lines["Eleanor"], lines["Mr Thornton"]) == (5, 1), "what a person has decided since stays"
+        client.patch(f"{at}/parts", json={"ids": [angry], "character": thornton, "confirmed": False})
+    with served.client() as client:
         assert client.delete(f"{at}/cast/{eleanor}").json()["deleted"] is True
         assert voices_and_states(served, project)["“Very.”"] == (None, "new")
         added = client.post(f"{at}/cast", json={"name": "Eleanor"})
@@ -140,24 +148,31 @@ def test_a_decision_decides_its_scene_again(steered: Steer) -> None:
     with served.client() as client:
         client.patch(f"{at}/parts", json={"ids": [part["“It is late.”"]], "confirmed": True})
         body = {"ids": [part["“It is.”"]], "character": ids["Ben"]}
-        followed = client.patch(f"{at}/parts", json=body).json()["followed"]
+        decision = client.patch(f"{at}/parts", json=body).json()
+        followed, replaced = decision["followed"], decision["replaced"]
         read = client.patch(f"{at}/parts", json={"ids": [part[letter[0]]], "character": ""}).json()["followed"]
-    before = read[0].pop("before")
     assert read == [{"part": part[letter[1]], "character": None, "confidence": 1.0, "unsure": False}]
     assert {one["part"]: one["character"] for one in followed}[part["“Is it?”"]] == ids["Anna"]
     who = {part["text"]: (part["character"], part["voice"]) for part in parts_of(served, project)}
     assert [who[text] for text in spoken[4:]] == [ben, anna, ben] and who["“It is late.”"] == anna
     assert who[letter[1]] == (None, None), "what the narrator reads goes on to the end of the quotation"
-    undone = [{"part": one["part"], **one["before"]} for one in followed]
-    assert before["character"] and before["confidence"] < 1 and len(undone) > 1
+    before = {one["ids"][0]: one["before"] for one in replaced["followed"]}
+    assert len(before) > 1
     with served.client() as client:
         client.patch(f"{at}/parts", json={"ids": [part["“Yes.”"]], "confirmed": True})
-        body = {"ids": body["ids"], "character": ids["Anna"], "confirmed": False, "followed": undone}
-        assert client.patch(f"{at}/parts", json=body).json()["followed"] == []
+        later = client.patch(f"{at}/parts", json={"ids": body["ids"], "confirmed": True}).json()["replaced"]
+        assert client.post(f"{at}/undo", json=replaced).json()["undone"] == 0  # somebody else decided the same
+        undone = {"object": "project.undone", "undone": 1, "left": []}
+        assert client.post(f"{at}/undo", json=later).json() == undone
+        undone = {"object": "project.undone", "undone": len(before), "left": [part["“Yes.”"]]}
+        assert client.post(f"{at}/undo", json=replaced).json() == undone
         lines = {one["id"]: one for one in client.get(f"{at}/cast/lines").json()["data"]}
-        body["followed"] = [{"part": part["“Yes.”"], "character": "char_x", "confidence": 0.5}]
-        assert_envelope(client.patch(f"{at}/parts", json=body), 404, "character")
-    assert all(lines[one["part"]]["confidence"] == one["confidence"] for one in undone if one["part"] != part["“Yes.”"])
+        assert not lines[body["ids"][0]]["confirmed"]
+        replaced["followed"] = []
+        replaced["parts"][0] |= {"before": replaced["parts"][0]["before"] | {"character": "char_x"}}
+        assert client.post(f"{at}/undo", json=replaced).json()["undone"] == 0
+    del before[part["“Yes.”"]]
+    assert all(lines[one]["confidence"] == values["confidence"] for one, values in before.items())
     who = {part["text"]: (part["character"], part["voice"]) for part in parts_of(served, project)}
     assert [who[text] for text in spoken[4:]] == [anna, ben, ben], "a line that was decided meanwhile stays as it is"
 
@@ -182,8 +197,19 @@ def test_range_of_lines_is_assigned_to_a_new_character_and_all_are_recast(steere
         narrated = client.patch(f"{at}/cast/{new['id']}", json={"narrator": True}).json()
         assert (narrated["narrator"], narrated["voice"]) == (True, None)
         assert_envelope(client.patch(f"{at}/cast/{new['id']}", json={"narrator": True, "voice": "bert"}), 400, "voice")
-        recast = client.post(f"{at}/cast/recast", json={"missing": True}).json()["data"]
-    assert {one["name"]: one["voice"] for one in recast} == {"Eleanor": "bert", "Mr Thornton": "bert", "The Cook": None}
+        recast = client.post(f"{at}/cast/recast", json={"missing": True}).json()
+        voices = {one["name"]: one["voice"] for one in recast["data"]}
+        assert voices == {"Eleanor": "bert", "Mr Thornton": "bert", "The Cook": None}
+        for one in recast["data"]:
+            client.patch(f"{at}/cast/{one['id']}", json={"voice": "anna"})
+        answer = client.post(f"{at}/cast/recast", json={}).json()["replaced"]
+        first, *rest = [one["id"] for one in answer["characters"]]
+        client.patch(f"{at}/cast/{first}", json={"voice": ""})  # by somebody else
+        undone = client.post(f"{at}/undo", json=answer).json()
+        assert undone == {"object": "project.undone", "undone": len(rest), "left": [first]}
+        voices = {one["id"]: one["voice"] for one in client.get(f"{at}/cast").json()["data"]}
+        assert rest and {voices[one] for one in rest} == {"anna"} and voices[first] is None
+        assert client.post(f"{at}/undo", json=answer).json()["undone"] == 0
 
 
 def test_manifest_of_the_zip_has_the_cast_and_recreates_the_project(steered: Steer) -> None:

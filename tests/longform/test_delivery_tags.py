@@ -20,7 +20,7 @@ def test_parts_may_have_their_own_speed_and_sampling(steered: Steer) -> None:
     with served.client() as client:
         body = {"ids": [first["id"], second["id"]], "speed": 1.25, "temperature": 0.9, "top_k": 7, "pause": 2}
         changed = client.patch(f"{at}/parts", json=body).json()
-        assert changed == {"object": "project.parts.changed", "count": 2, "followed": []}
+        assert (changed["object"], changed["count"], changed["followed"]) == ("project.parts.changed", 2, [])
         assert [part["state"] for part in parts_of(served, project)] == ["stale", "stale", "done"]
         post_verb(served, project, "speak", parts="stale")
         until(served, project, "done")
@@ -32,6 +32,10 @@ def test_parts_may_have_their_own_speed_and_sampling(steered: Steer) -> None:
         back = client.patch(f"{at}/parts/{first['id']}", json={"speed": -1, "temperature": -1, "top_k": -1}).json()
         assert (back["speed"], back["temperature"], back["pause"], back["state"]) == (None, None, 2, "done")
         assert back["chosen"] == first["chosen"] and [take["stale"] for take in back["takes"]] == [True, False]
+        undone = client.post(f"{at}/undo", json=changed["replaced"]).json()
+        assert undone == {"object": "project.undone", "undone": 1, "left": [first["id"]]}
+        before = {name: second[name] for name in ("speed", "temperature", "top_k", "pause", "chosen")}
+        assert parts_of(served, project)[1].items() >= before.items()
         assert_envelope(client.patch(f"{at}/parts", json={"ids": [third["id"]], "speed": 9}), 400, "speed")
         assert_envelope(client.patch(f"{at}/parts", json={"ids": [third["id"]], "text": "No."}), 400, "text")
 
@@ -42,7 +46,15 @@ def test_tags_are_added_to_each_sentence_and_removed_again(steered: Steer) -> No
     at = f"{PROJECTS}/{project['id']}"
     ids = [part["id"] for part in parts_of(served, project)]
     with served.client() as client:
-        assert client.patch(f"{at}/parts", json={"ids": ids, "tags": ["whisper"]}).status_code == 200
+        replaced = client.patch(f"{at}/parts", json={"ids": ids, "tags": ["whisper"]}).json()["replaced"]
+        client.patch(f"{at}/parts/{ids[1]}", json={"text": "[whisper] Three, and more."})  # by somebody else
+        undone = {"object": "project.undone", "undone": 1, "left": ids[1:]}
+        assert client.post(f"{at}/undo", json=replaced).json() == undone
+        assert client.post(f"{at}/undo", json=replaced).json()["undone"] == 0
+        texts = [part["text"] for part in parts_of(served, project)]
+        assert texts == ["One. “[slow] Two,” she said.", "[whisper] Three, and more."]
+        client.patch(f"{at}/parts/{ids[1]}", json={"text": "Three."})
+        client.patch(f"{at}/parts", json={"ids": ids, "tags": ["whisper"]})
         texts = [part["text"] for part in parts_of(served, project)]
         assert texts == ["[whisper] One. [whisper] “Two,” she said.", "[whisper] Three."]
         client.patch(f"{at}/parts/{ids[0]}", json={"tags": []})

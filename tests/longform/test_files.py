@@ -246,8 +246,11 @@ def test_damaged_audio_is_refused_before_the_first_byte(spoken_project: tuple[Se
             refused(client, f"takes/{take_id}/audio", "audio file")
         paths[1].write_bytes(whole[1])
         paths[2].write_bytes(whole[2][:44] + bytes(len(whole[2]) - 44))  # noticed where the file is read anyway
-        for path in ("audio?format=m4b", "audio?format=mp3&loudness=podcast", "loudness", "epub"):
-            refused(client, path, "the audio of part 1 is missing")
+        refused(client, "audio?format=m4b", "the audio of part 1 is missing")
+        for path in ("timeline", "audio", "audio?format=mp3", "audio?format=mp3&loudness=podcast", "zip", "epub"):
+            refused(client, path, "the audio of parts 1, 3 and 4 is missing")
+        paths[2].write_bytes(whole[2])
+        assert client.get(f"{PROJECTS}/{project['id']}/audio?format=mp3").status_code == 200
 
 
 def test_subtitles_start_at_their_times_or_after_the_previous_one(steered: Steer) -> None:

@@ -27,6 +27,7 @@ from longform.library.project_records import (
     Project,
     ProjectSettings,
     Recipes,
+    ReplacedValues,
 )
 from longform.library.project_repository import ProjectLibrary
 from longform.library.replacements import TextReplacement
@@ -258,16 +259,19 @@ CHANGES: dict[str, Callable[[ProjectLibrary, Project, list[str]], object]] = {
     "settings": lambda library, project, ids: library.projects.edit(
         project.id, None, settings=replace(project.settings, speed=1.1)
     ),
-    "direction": lambda library, project, ids: library.projects.edit_parts(
+    "direction": lambda library, project, ids: library.part_edits.edit_parts(
         project.id, None, ids, PartChanges(temperature=0.5, voice="boris")
     ),
-    "wording": lambda library, project, ids: library.projects.edit_parts(
+    "wording": lambda library, project, ids: library.part_edits.edit_parts(
         project.id, None, PartRange(ids[0], ids[-1]), PartChanges(reword=str.upper)
     ),
     "replacement": lambda library, project, ids: library.replacements.replace(
         project.id, None, TextReplacement("Part", "Piece")
     ),
     "undo": lambda library, project, ids: library.replacements.undo(project.id, None),
+    "undo of words": lambda library, project, ids: library.part_edits.undo(
+        project.id, None, [ReplacedValues((one,), {"text": f"Part {one}.", "speed": 1.1}, {}) for one in ids]
+    ),
     "restore": lambda library, project, ids: library.arrangement.restore(project.id, None, ids[:2]),
     "restore from the trash": lambda library, project, ids: restore(library, "part"),
     "undo from the trash": lambda library, project, ids: restore(library, "replacement"),
@@ -323,11 +327,11 @@ def test_recipes_are_computed_without_the_write_lock(
     project, ids = spoken(library)
     if change == "cancel":
         library.projects.queue_parts(project.id, None, "all")
-    if change.startswith("undo"):
+    if change in ("undo", "undo from the trash"):
         CHANGES["replacement"](library, project, ids)
     if change in WITH_A_PERSON:
         character = library.cast.add(project.id, None, NewCharacter("Ann", voice="boris"))
-        library.projects.edit_parts(project.id, None, ids, PartChanges(character=character.id))
+        library.part_edits.edit_parts(project.id, None, ids, PartChanges(character=character.id))
     if change == "follow":
         library.cast.add(project.id, None, NewCharacter("Ann", voice="boris"))
     if change == "restore a character":
@@ -363,22 +367,22 @@ def test_a_change_that_was_worked_out_before_another_one_is_worked_out_again(
 
     def edit_first(store: Store, frees_room: bool = False) -> Any:
         monkeypatch.setattr(Store, "writing", writing)
-        library.projects.edit_part(project.id, None, ids[1], PartChanges(text="Part of it."))
+        library.part_edits.edit_part(project.id, None, ids[1], PartChanges(text="Part of it."))
         return store.writing(frees_room)
 
     monkeypatch.setattr(Store, "writing", edit_first)
     assert library.replacements.replace(project.id, None, TextReplacement("Part", "Piece")).parts == 3
     monkeypatch.setattr(Store, "writing", edit_first)
-    library.projects.edit_parts(project.id, None, ids, PartChanges(reword=str.upper))
+    library.part_edits.edit_parts(project.id, None, ids, PartChanges(reword=str.upper))
     parts = library.projects.parts(project.id, None)
     assert [part.text for part in parts] == ["PIECE 0.", "PART OF IT.", "PIECE 2."]
     monkeypatch.setattr(Store, "writing", edit_first)
-    library.projects.edit_parts(project.id, None, ids, PartChanges(reword=lambda text: text.replace("PIECE", "Part")))
+    library.part_edits.edit_parts(project.id, None, ids, PartChanges(reword=lambda text: text.replace("PIECE", "Part")))
     parts = library.projects.parts(project.id, None)
     assert [(part.text, part.state) for part in parts] == [
         ("Part 0.", "done"), ("Part of it.", "stale"), ("Part 2.", "done"),
     ]  # fmt: skip
-    library.projects.edit_part(project.id, None, ids[1], PartChanges(text="Another text."))
+    library.part_edits.edit_part(project.id, None, ids[1], PartChanges(text="Another text."))
     monkeypatch.setattr(Store, "writing", edit_first)
     update = CHANGES["table"](library, project, ids)
     assert isinstance(update, TableUpdate) and [line.name for line in update.lines] == ["line_0", "line_2"]

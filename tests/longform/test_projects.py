@@ -159,6 +159,9 @@ def test_part_is_stale_only_while_its_text_or_voice_is_changed(steered: Steer) -
         changed = client.patch(f"{PROJECTS}/{project['id']}", json={"voice": "bert", "title": "Both"}).json()
         assert changed["title"] == "Both" and changed["parts"]["stale"] == 2
         assert client.patch(f"{PROJECTS}/{project['id']}", json={"voice": "anna"}).json()["state"] == "done"
+        assert client.patch("/v1/voices/anna", json={"slug": "hanna"}).json()["error"]["param"] == "slug"  # it is used
+        client.patch("/v1/voices/anna", json={"name": "Hanna"}).raise_for_status()
+        assert client.get(f"{PROJECTS}/{project['id']}").json()["state"] == "done"
         pauses = client.patch(f"{PROJECTS}/{project['id']}", json={"pause": 2, "chapter_pause": None}).json()
     assert pauses["state"] == "done" and pauses["settings"]["pause"] == 2
 

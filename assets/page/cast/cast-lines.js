@@ -1,6 +1,6 @@
 // Lines of a project and their speakers, assigned with single keys: 1 to 9 for the people of the scene, 0 the narrator, Enter accepts, U undoes.
 
-import { addCharacter, changePart, changeParts, proposeSpeakers, readLines } from "../client/projects.js";
+import { addCharacter, changeParts, proposeSpeakers, readLines, undoChange } from "../client/projects.js";
 import { element } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
@@ -121,15 +121,22 @@ export class CastLines extends EventTarget {
       ids.push(...data.filter(({ confidence }) => confidence >= LIKELY).map(({ id }) => id));
       isMore = hasMore;
     }
-    const set = async (confirmed) => {
-      if (ids.length) await changeParts(this.id, ids, { confirmed });
-      await this.#load(0);
-      this.#at = 0;
-      this.#draw();
-      this.dispatchEvent(new CustomEvent("decided"));
-    };
-    await set(true);
-    offerUndo(phrase("cast.likely.done", { count: ids.length }), ids.length ? () => set(false) : null);
+    const words = phrase("cast.likely.done", { count: ids.length });
+    if (!ids.length) return void offerUndo(words, null);
+    const { replaced } = await changeParts(this.id, ids, { confirmed: true });
+    await this.#again();
+    offerUndo(words, async () => {
+      const done = await undoChange(this.id, replaced);
+      await this.#again();
+      return done;
+    });
+  }
+
+  /** Show the lines as they are by now, from the first. */
+  async #again() {
+    [this.#done, this.#at] = [[], 0];
+    await this.#load(0);
+    this.dispatchEvent(new CustomEvent("decided"));
   }
 
   /** Return the characters in the order of their keys: those of a small cast keep theirs; else first those who speak near the line. */
@@ -243,9 +250,9 @@ export class CastLines extends EventTarget {
   }
 
   async #decide(line, changes) {
-    const { followed } = await changeParts(this.id, [line.id], changes);
-    const { character, confirmed, text } = line;
-    this.#done.push({ line, character, confirmed, text: "tags" in changes ? text : null, followed, shown: this.#follow(followed) });
+    const { followed, replaced } = await changeParts(this.id, [line.id], changes);
+    const { character, confirmed } = line;
+    this.#done.push({ line, character, confirmed, replaced, shown: this.#follow(followed) });
     Object.assign(line, { confirmed: true }, "character" in changes ? { character: changes.character || null } : {});
     this.#redraw(line);
     const at = this.#lines.indexOf(line) + 1;
@@ -269,13 +276,11 @@ export class CastLines extends EventTarget {
   }
 
   async #undo() {
-    const last = this.#done.pop();
-    if (!last) return;
-    const { line, character, confirmed, text, followed, shown } = last;
-    if (text !== null) await changePart(this.id, line.id, { text });
-    const undone = followed.map(({ part, before }) => ({ part, ...before }));
-    await changeParts(this.id, [line.id], { character: character ?? "", confirmed, followed: undone });
-    for (const [follower, before] of shown.filter(([one]) => !one.confirmed)) {
+    const { line, character, confirmed, replaced, shown } = this.#done.pop() ?? {};
+    if (!line) return;
+    const { left } = await undoChange(this.id, replaced);
+    if (left.includes(line.id)) return void offerUndo(phrase("undo.outdated", { what: `${phrase("cast.decided", { name: this.#nameOf(line.character) })}.` }), null, false);
+    for (const [follower, before] of shown.filter(([one]) => !left.includes(one.id))) {
       Object.assign(follower, before);
       this.#redraw(follower);
     }

@@ -1,13 +1,13 @@
 // The cast of a project: its characters with their voices, and the lines whose speaker is uncertain.
 
-import { addCharacter, changeCharacter, changeProject, deleteCharacter, mergeCharacter, readCast, recast } from "../client/projects.js";
+import { addCharacter, changeCharacter, changeProject, deleteCharacter, mergeCharacter, readCast, recast, undoChange } from "../client/projects.js";
 import { Refusal } from "../client/refusal.js";
 import { restore } from "../client/trash.js";
 import { element, redrawWhenLeft, setChildren } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
-import { askWhileTyping } from "../lib/typing.js";
+import { askBeforeLeaving, askWhileTyping } from "../lib/typing.js";
 import { offerUndo } from "../trash/undo-toast.js";
 import { CastLines } from "./cast-lines.js";
 import { CharacterRow } from "./character-row.js";
@@ -22,6 +22,8 @@ class CastPanel {
   #rows = new Map();
   /** @type {{ characters: any[], assistant: string | null }} */
   #cast = { characters: [], assistant: null };
+  /** Changes to be sent, by the character's id; they stay in their fields until the studio answers. @type {Map<string | null, any>} */
+  #due = new Map();
 
   constructor(container, project) {
     this.project = project;
@@ -42,6 +44,7 @@ class CastPanel {
       this.#do(() => this.#add());
     });
     askWhileTyping(container, project.signal);
+    askBeforeLeaving(() => this.name.value.trim() !== "" || this.#due.size > 0, project.signal);
     this.refresh = redrawWhenLeft(this.list, () => performance.now() - this.#lookedAt > JUST && this.#refresh(), project.signal);
     container.classList.add("cast-panel");
     container.append(element("div", { className: "cast-bar" }, [this.unsure, this.recast, add]), this.note, this.list, this.lines.element);
@@ -77,6 +80,7 @@ class CastPanel {
 
   async #look() {
     this.#lookedAt = performance.now();
+    await this.#send();
     const isLatest = this.#looks.begin();
     const { narrator, data, unsure, assistant } = await readCast(this.project.id);
     if (!isLatest() || this.project.signal.aborted) return;
@@ -104,11 +108,24 @@ class CastPanel {
   }
 
   async #change(member, changes) {
+    this.#due.set(member.id, { ...this.#due.get(member.id), ...changes });
     try {
-      if (member.id === null) await changeProject(this.project.id, { voice: changes.voice });
-      else await changeCharacter(this.project.id, member.id, changes);
+      await this.#send();
     } finally {
       await this.#changed();
+    }
+  }
+
+  /** Send what is due. Throws Refusal; what was lost on its way is sent again before the cast is next read. */
+  async #send() {
+    for (const [id, changes] of [...this.#due]) {
+      this.#due.delete(id);
+      try {
+        await (id === null ? changeProject(this.project.id, { voice: changes.voice }) : changeCharacter(this.project.id, id, changes));
+      } catch (problem) {
+        if (problem.isLost) this.#due.set(id, { ...changes, ...this.#due.get(id) });
+        throw problem;
+      }
     }
   }
 
@@ -131,16 +148,14 @@ class CastPanel {
   }
 
   async #recast() {
-    const before = this.#cast.characters;
-    await recast(this.project.id, false);
+    const { replaced } = await recast(this.project.id, false);
     await this.#changed();
-    const now = new Map(this.#cast.characters.map(({ id, voice }) => [id, voice]));
-    const revoiced = before.filter(({ id, voice }) => now.has(id) && now.get(id) !== voice);
     const undo = async () => {
-      for (const { id, voice } of revoiced) await changeCharacter(this.project.id, id, { voice: voice ?? "" });
+      const done = await undoChange(this.project.id, replaced);
       await this.#changed();
+      return done;
     };
-    if (revoiced.length) offerUndo(phrase("cast.recast.done", { count: revoiced.length }), undo);
+    if (replaced.characters.length) offerUndo(phrase("cast.recast.done", { count: replaced.characters.length }), undo);
   }
 
   async #add() {

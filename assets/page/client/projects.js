@@ -57,6 +57,21 @@ export const changePart = (id, part, changes) => ask(partAt(id, part), lasting(c
 /** Change many parts at once; changes: voice, speed and more, as for one part, without text and take. */
 export const changeParts = (id, ids, changes) => ask(at(id, "/parts"), json("PATCH", { ids, ...changes }));
 
+const AT_ONCE = 500; // replaced values per request, whose size is limited
+
+/** Undo a change that answered with replaced, where nobody has changed it since. Returns {undone, left}: how much was undone, and what was left. Throws Refusal. */
+export async function undoChange(id, replaced) {
+  const done = { undone: 0, left: /** @type {string[]} */ ([]) };
+  const count = replaced.parts?.length ?? 0;
+  for (let from = 0; from < Math.max(count, 1); from += AT_ONCE) {
+    const some = count ? { ...replaced, parts: replaced.parts.slice(from, from + AT_ONCE) } : replaced;
+    const { undone, left } = await ask(at(id, "/undo"), json("POST", some));
+    done.undone += undone;
+    done.left.push(...left);
+  }
+  return done;
+}
+
 /** Insert a part after another one; null: before the first. */
 export const insertPart = (id, after, text) => ask(at(id, "/parts"), json("POST", { text, after }));
 /** position: index of the second part's first character, in code points. */
@@ -65,9 +80,10 @@ export const splitPart = (id, part, text, position) => ask(partAt(id, part, "/sp
 export const regeneratePart = (id, part, text, start, end, replacement = undefined) => ask(partAt(id, part, "/regenerate"), json("POST", { text, start, end, replacement }));
 /** text: the text before a split, to undo the split. */
 export const mergeParts = (id, part, following, text = undefined) => ask(partAt(id, part, "/merge"), json("POST", { following, text }));
-export const movePart = (id, part, position) => ask(partAt(id, part, "/move"), json("POST", { position }));
-/** Delete all of these parts, or none. Returns {undo_seconds}, for which they can be restored. Throws Refusal. */
-export const deleteParts = (id, ids) => ask(at(id, "/parts/delete"), json("POST", { ids }));
+/** before: the position as read; a part that is elsewhere stays there. */
+export const movePart = (id, part, position, before = undefined) => ask(partAt(id, part, "/move"), json("POST", { position, position_before: before }));
+/** Delete all of these parts, or none; text: theirs as read, another one is kept. Returns {undo_seconds}, for which they can be restored. Throws Refusal. */
+export const deleteParts = (id, ids, text = undefined) => ask(at(id, "/parts/delete"), json("POST", { ids, text_before: text }));
 /** Restore deleted parts where they were; a merged part is separated again. */
 export const restoreParts = (id, ids) => ask(at(id, "/parts/restore"), json("POST", { ids }));
 /** query: find, replace, match_case, whole_words and dry_run, which only counts. */

@@ -11,6 +11,7 @@ import { Take } from "../takes/take.js";
 import { isSecond } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
 import { keepByTab, keptByTab } from "../lib/storage.js";
+import { offerUndo } from "../trash/undo-toast.js";
 
 const AT_ONCE = 5; // a browser opens six connections to a host, and the page needs one for itself
 const SEEDS = 2 ** 31;
@@ -75,8 +76,11 @@ export class Compare extends EventTarget {
   /** Speak the Studio's script in several voices at once. */
   async speakScript() {
     await this.candidates.open(this.fields.values);
+    const typed = keptByTab(TEXT, "");
     this.part("text").value = this.fields.values.text;
     keepByTab(TEXT, "");
+    const undo = () => keepByTab(TEXT, (this.part("text").value = typed));
+    if (typed.trim() && typed !== this.fields.values.text) offerUndo(phrase("speak.script.replaced"), undo, false);
     this.candidates.takeVoices();
     await this.speak();
   }

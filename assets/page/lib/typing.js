@@ -28,6 +28,10 @@ export function askBeforeLeaving(isUnsaved, signal) {
   addEventListener("beforeunload", (event) => isUnsaved() && event.preventDefault(), { signal });
 }
 
+/** Whether somebody has changed one of these fields or boxes, and it is not saved. @param {Iterable<Element>} fields */
+export const isWritten = (fields) =>
+  [...fields].some((field) => field instanceof HTMLInputElement && (field.type === "checkbox" ? field.checked !== field.defaultChecked : field.value !== field.defaultValue));
+
 /**
  * Ask before the page is left while a text field in root, which saves its text once it is left, is being typed in.
  *

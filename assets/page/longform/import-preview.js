@@ -10,14 +10,16 @@ import { Latest } from "../lib/latest.js";
 import { once, onceMore } from "../lib/once.js";
 import { duration } from "../lib/time.js";
 import { phrase } from "../lib/phrases.js";
+import { askBeforeLeaving, isWritten } from "../lib/typing.js";
 import { chosenRoles, showSheet } from "./sheet.js";
 
 const TEXTS = /\.(txt|text|md|markdown|srt|vtt|ass|ssa)$/i; // also read here, to find names in them
 const FIELDS = /\.(ass|ssa)$/i; // their lines begin with the name of a field, such as "Dialogue:"; the studio reads the speakers
 const ANY = "mac_roman"; // in which every byte is a letter: a text whose encoding is unknown can be shown, and another one chosen
 const MOST_NAMES = 24;
+const ABOUT = ["title", "author", "language"];
 
-/** Fires "read" once a document is shown, "left" when the preview is closed, and "imported" with {id}. */
+/** Fires "read" once a document is shown, "left" when the preview is closed, and "imported" with {id, source}. */
 export class ImportPreview extends EventTarget {
   #reads = new Latest();
   /** @type {File | string | null} */
@@ -65,14 +67,19 @@ export class ImportPreview extends EventTarget {
       this.#sum();
       recount();
     });
+    askBeforeLeaving(() => this.#isChanged);
   }
 
-  /** Read a document and show its contents. Throws Refusal. */
+  /** Read a document and show its contents; changes to another one that is shown are discarded only if the person agrees. Throws Refusal. */
   async open(source, voices) {
+    if (this.#isChanged && !window.confirm(phrase("import.leave"))) return;
+    this.leave(); // if the document cannot be read, the list is shown
     this.#voices = voices;
+    for (const field of this.#about) field.value = field.defaultValue;
+    this.part("import-chapters").replaceChildren();
+    this.part("with-cover").checked = true;
     this.part("notes").checked = this.part("speakers").checked = false;
     this.#chosen.clear();
-    this.people.clear();
     this.#source = source;
     this.part("sheet").hidden = true;
     this.#encoding = "";
@@ -94,6 +101,15 @@ export class ImportPreview extends EventTarget {
   /** Whether a document is shown, to which Back and Forward then return. */
   get isOpen() {
     return this.#preview !== null;
+  }
+
+  /** Whether a person has changed what would take a while to change again. */
+  get #isChanged() {
+    return this.isOpen && (this.people.edited.length > 0 || this.#selects.some(({ value }) => value) || isWritten([...this.#about, ...this.#boxes]));
+  }
+
+  get #about() {
+    return ABOUT.map((name) => this.part(`import-${name}`));
   }
 
   /** Close the preview. */
@@ -127,20 +143,32 @@ export class ImportPreview extends EventTarget {
     return TEXTS.test(source.name) && !FIELDS.test(source.name) ? source.text() : "";
   }
 
+  /** Show a document as read, with what a person has changed in an earlier reading. */
   #show(preview) {
+    const [before, boxes] = [this.#preview?.chapters, this.#boxes];
     this.#preview = preview;
-    const { title, author, language, cover, chapters, notes, notes_left_out: left, skipped } = preview;
-    for (const [name, value] of [["import-title", title], ["import-author", author], ["import-language", language]]) this.part(name).value = value;
+    const { cover, chapters, notes, notes_left_out: left, skipped } = preview;
+    for (const [i, field] of this.#about.entries()) {
+      const value = preview[ABOUT[i]] ?? "";
+      if (!isWritten([field])) field.value = value;
+      field.defaultValue = value;
+    }
     showSheet(this.part("sheet"), preview, () => this.#source !== null && this.#run(() => this.#read()));
     this.part("import-cover").hidden = !cover;
     this.part("import-picture").src = cover ? previewCover(preview.id) : "";
-    this.part("with-cover").checked = true;
     this.part("notes").closest("label").hidden = !(notes || left);
     const encodings = Object.entries(preview.encodings);
     this.part("encoding").closest("label").hidden = !preview.encoding;
     this.part("encoding").replaceChildren(...encodings.map(([value, textContent]) => element("option", { value, textContent, selected: value === preview.encoding })));
     this.part("import-map").hidden = chapters.length < 2;
     this.part("import-chapters").replaceChildren(...chapters.map((chapter, number) => this.#chapter(chapter, number)));
+    const [titles, read] = [chapters.map(({ title }) => title), this.#boxes];
+    for (const [i, box] of boxes.entries()) {
+      const { title } = before[i];
+      const isHere = titles[i] === title || (read.length === boxes.length && !titles.includes(title)); // another encoding changes titles
+      const same = read[isHere ? i : titles.indexOf(title)];
+      if (same && isWritten([box])) same.checked = box.checked;
+    }
     this.part("import-skipped").hidden = !skipped.length;
     this.part("import-skipped-count").textContent = phrase("project.skipped", { count: skipped.length });
     this.part("import-skipped-list").replaceChildren(...skipped.map((sentence) => element("li", { textContent: sentence })));
@@ -191,8 +219,10 @@ export class ImportPreview extends EventTarget {
     this.say(phrase("longform.speakers.finding"));
     try {
       const isEmpty = chapters?.length === 0;
-      const { data, earlier } = isEmpty ? { data: [], earlier: [] } : await this.#withPreview((id) => findSpeakers(id, chapters, this.part("voice").value, this.people.edited));
+      const known = this.people.edited;
+      const { data, earlier } = isEmpty ? { data: [], earlier: [] } : await this.#withPreview((id) => findSpeakers(id, chapters, this.part("voice").value, known));
       if (!isLatest()) return;
+      if (JSON.stringify(known) !== JSON.stringify(this.people.edited)) return await this.#offerCast(isAsked); // edited meanwhile
       this.say(data.length ? phrase("longform.speakers.found", { count: data.length }) : phrase("longform.speakers.none"));
       this.#showCast([]);
       this.part("cast").hidden = !data.length;
@@ -246,14 +276,15 @@ export class ImportPreview extends EventTarget {
   }
 
   async #import() {
-    const about = { title: this.part("import-title").value, author: this.part("import-author").value, language: this.part("import-language").value.trim() };
+    const about = Object.fromEntries(this.#about.map(({ value }, i) => [ABOUT[i], value.trim()]));
     const body = { ...about, ...this.#cut, chapters: this.#ticked, voice: this.part("voice").value, cast: this.#cast, speakers: this.part("speakers").checked, people: this.part("speakers").checked ? this.people.all : [], with_cover: this.part("with-cover").checked };
     this.say(phrase("longform.reading"));
     const { id } = await this.#withPreview((preview) => createProject({ ...body, preview }));
     await this.people.takeAlong(id);
     this.say("");
+    const source = this.#source;
     this.leave();
-    this.dispatchEvent(new CustomEvent("imported", { detail: { id } }));
+    this.dispatchEvent(new CustomEvent("imported", { detail: { id, source } }));
   }
 
   /** Send the document again if its preview in the studio has expired. Throws Refusal. */

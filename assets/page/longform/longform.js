@@ -67,9 +67,11 @@ export class LongForm extends EventTarget {
     this.preview.addEventListener("read", () => this.#isOpen && !this.#project && this.#reveal("import"));
     this.preview.addEventListener("left", () => this.#project || this.#reveal("shelf"));
     this.preview.addEventListener("imported", ({ detail }) => {
-      this.part("form").reset();
-      clearTimeout(this.#writing);
-      keepByTab(PASTED, "");
+      if (detail.source === this.part("paste").value) {
+        this.part("form").reset();
+        clearTimeout(this.#writing);
+        keepByTab(PASTED, "");
+      }
       this.#do(() => this.#show(detail.id));
     });
     this.#takeDrops(this.part("drop"));

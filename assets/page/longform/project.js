@@ -17,7 +17,7 @@ import { Playback } from "./playback.js";
 import { updateFromFile } from "./sheet.js";
 import { stateWords } from "./project-words.js";
 import { stoppedAt } from "./stopped-at.js";
-import { changeProject, deleteProject, orderProject, readProject, speakParts } from "../client/projects.js";
+import { changeProject, deleteProject, orderProject, readProject, speakParts, undoChange } from "../client/projects.js";
 import { Unsaved } from "./unsaved.js";
 import { phrase } from "../lib/phrases.js";
 import { sharingItems, sharingWords } from "../shell/sharing.js";
@@ -152,13 +152,14 @@ export class Project extends EventTarget {
   }
 
   #listenToUnsaved() {
-    this.unsaved.addEventListener("saved", ({ detail: { key, saved, before } }) => {
+    this.unsaved.addEventListener("saved", ({ detail: { key, saved } }) => {
       if (key) return;
       this.#project = saved; // the next change is based on this
       this.part("told").textContent = "";
       offerUndo(phrase("project.changed"), async () => {
-        await changeProject(this.id, before);
+        const done = await undoChange(this.id, saved.replaced);
         if (!this.#leave.signal.aborted) await this.look();
+        return done;
       }, false);
     });
     this.unsaved.addEventListener("gone", ({ detail: { key, position } }) => {

@@ -31,7 +31,7 @@ export class UnsavedNote extends EventTarget {
     this.other.textContent = isChanged ? text : "";
     this.other.hidden = !isChanged;
     this.mine.hidden = !isChanged && !gone;
-    this.choice.hidden = gone ? !entry : !problem?.isOfRequest;
+    this.choice.hidden = gone ? !("text" in (entry?.changes ?? {})) : !problem?.isOfRequest;
     this.mine.textContent = phrase(gone ? "part.gone.back" : "part.unsaved.mine");
     this.theirs.textContent = phrase(gone ? "part.gone.discard" : isChanged ? "part.unsaved.theirs" : "part.unsaved.discard");
   }

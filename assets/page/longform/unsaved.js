@@ -8,14 +8,14 @@ const STORE = "unsaved-1"; // by project and key: changes, previous values, and 
 
 /**
  * before: the values that the changes replace; isDue: to be sent again once the studio responds; problem: why they were not
- * saved, or null if not tried yet; position: of the part when it was changed.
+ * saved, or null if not tried yet; position: of the part when it was changed; below: the text of a new part being written below it.
  *
- * @typedef {{ changes: Record<string, any>, before: Record<string, any>, position: number, isDue: boolean, isSending: boolean, problem: Refusal | null }} Entry
+ * @typedef {{ changes: Record<string, any>, before: Record<string, any>, position: number, below: string, isDue: boolean, isSending: boolean, problem: Refusal | null }} Entry
  */
 
 /**
  * Each key is the id of a part, or blank for the project itself. Fires "show" with {key} when its unsaved changes change, "saved"
- * with {key, saved, changes, before} (saved: as returned by the API), and "gone" with {key, position} of a part that no longer
+ * with {key, saved} (as returned by the API), and "gone" with {key, position} of a part that no longer
  * exists, before "show"; its text is kept.
  */
 export class Unsaved extends EventTarget {
@@ -35,8 +35,8 @@ export class Unsaved extends EventTarget {
   constructor(id, { root, fields, signal }) {
     super();
     this.id = id;
-    for (const [key, { changes, before, position = 0 }] of Object.entries(kept(STORE, {})[id] ?? {})) {
-      this.#entries.set(key, { changes, before, position, isDue: true, isSending: false, problem: null });
+    for (const [key, { changes, before, position = 0, below = "" }] of Object.entries(kept(STORE, {})[id] ?? {})) {
+      this.#entries.set(key, { changes, before, position, below, isDue: true, isSending: false, problem: null });
     }
     root.addEventListener("input", ({ target }) => {
       if (target instanceof HTMLElement && fields.includes(target.dataset.part ?? "")) this.#typed = target;
@@ -69,7 +69,7 @@ export class Unsaved extends EventTarget {
    * @param {number} [position] of the part
    */
   note(key, changes, before, position = 0) {
-    const entry = this.#entries.get(key) ?? { changes: {}, before: {}, position, isDue: false, isSending: false, problem: null };
+    const entry = this.#entryOf(key, position);
     for (const [name, value] of Object.entries(changes)) {
       const isPending = name in entry.changes;
       if (!isPending) entry.before[name] = before[name];
@@ -79,10 +79,29 @@ export class Unsaved extends EventTarget {
     this.#put(key, entry);
   }
 
-  /** Discard the changes. @param {string} key */
+  /**
+   * Keep the text of a new part that is being written below a part; blank: none any more.
+   *
+   * @param {string} key
+   * @param {string} text
+   * @param {number} [position] of the part above
+   */
+  write(key, text, position = 0) {
+    const entry = this.#entryOf(key, position);
+    entry.below = text.trim() && text;
+    this.#put(key, entry);
+  }
+
+  /** @param {string} key @param {number} position @returns {Entry} */
+  #entryOf(key, position) {
+    return this.#entries.get(key) ?? { changes: {}, before: {}, position, below: "", isDue: false, isSending: false, problem: null };
+  }
+
+  /** Discard the changes, but not the text of a new part. @param {string} key */
   forget(key) {
+    const { below = "", position } = this.#entries.get(key) ?? {};
     this.#entries.delete(key);
-    this.#keep(key);
+    this.write(key, below, position);
   }
 
   /** Save over a text that someone else has changed. Throws Refusal. @param {string} key @param {string} text */
@@ -116,7 +135,7 @@ export class Unsaved extends EventTarget {
   /** Send everything before the page is hidden or left, including pending input. */
   leave() {
     this.#typed?.dispatchEvent(new Event("change", { bubbles: true }));
-    for (const [key, { problem }] of this.#entries) if (!problem?.isOutdated && !problem?.isOfPart) this.#attempt(key);
+    for (const [key, { changes, problem }] of this.#entries) if (Object.keys(changes).length && !problem?.isOutdated && !problem?.isOfPart) this.#attempt(key);
   }
 
   /** Save changes; a refusal is shown with the entry. @param {string} key */
@@ -128,7 +147,7 @@ export class Unsaved extends EventTarget {
     }
   }
 
-  /** @param {string} key */
+  /** Send the changes; without any, this tells whether the part still exists. @param {string} key */
   async #send(key) {
     const entry = this.#entries.get(key);
     if (!entry) return;
@@ -139,7 +158,7 @@ export class Unsaved extends EventTarget {
       const saved = await (key ? changePart(this.id, key, "text" in changes ? { ...changes, text_before: before.text } : changes) : changeProject(this.id, changes));
       entry.isSending = false;
       this.#settle(key, entry, changes, saved);
-      this.dispatchEvent(new CustomEvent("saved", { detail: { key, saved, changes, before } }));
+      if (Object.keys(changes).length) this.dispatchEvent(new CustomEvent("saved", { detail: { key, saved } }));
       this.#put(key, entry);
     } catch (problem) {
       entry.isSending = false;
@@ -160,7 +179,7 @@ export class Unsaved extends EventTarget {
   /** @param {string} key @param {Entry} entry @param {Refusal} problem */
   #fail(key, entry, problem) {
     if (this.#entries.get(key) !== entry) return; // discarded meanwhile
-    const isRejected = key ? problem.isOfPart && !("text" in entry.changes) : problem.isOfRequest && problem.param !== "project";
+    const isRejected = key ? problem.isOfPart && !("text" in entry.changes) && !entry.below : problem.isOfRequest && problem.param !== "project";
     if (isRejected) return this.forget(key); // reported, and reverts
     if (problem.isOfPart && !entry.problem?.isOfPart) this.dispatchEvent(new CustomEvent("gone", { detail: { key, position: entry.position } }));
     entry.problem = problem;
@@ -170,7 +189,7 @@ export class Unsaved extends EventTarget {
 
   /** @param {string} key @param {Entry} entry */
   #put(key, entry) {
-    if (Object.keys(entry.changes).length || entry.isSending) this.#entries.set(key, entry);
+    if (Object.keys(entry.changes).length || entry.below || entry.isSending) this.#entries.set(key, entry);
     else this.#entries.delete(key);
     this.#keep(key);
   }
@@ -180,7 +199,7 @@ export class Unsaved extends EventTarget {
     const all = kept(STORE, {});
     const { [key]: _, ...others } = all[this.id] ?? {};
     const entry = this.#entries.get(key);
-    all[this.id] = entry ? { ...others, [key]: { changes: entry.changes, before: entry.before, position: entry.position } } : others;
+    all[this.id] = entry ? { ...others, [key]: { changes: entry.changes, before: entry.before, position: entry.position, below: entry.below } } : others;
     if (!Object.keys(all[this.id]).length) delete all[this.id];
     keep(STORE, all);
     this.dispatchEvent(new CustomEvent("show", { detail: { key } }));

@@ -6,6 +6,7 @@ import { element } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { RecogniserOffer } from "./recogniser-offer.js";
 import { phrase } from "../lib/phrases.js";
+import { typeInto } from "../lib/typing.js";
 
 const SETTLED = 500; // ms without typing before the transcript is checked
 const MOST_SILENCE = 3; // s cut off at both ends, without words
@@ -43,7 +44,7 @@ export class WordsStep {
     });
     part("hear-words").addEventListener("click", () => check.hearUsed());
     part("transcribe").addEventListener("click", () => this.#transcribe());
-    part("take-over").addEventListener("click", () => this.#write(draft.heard));
+    part("take-over").addEventListener("click", () => typeInto(part("transcript"), 0, part("transcript").value.length, draft.heard)); // Ctrl+Z brings back what was typed
     draft.addEventListener("change", ({ detail }) => detail.names.includes("clip") && this.#compare(null));
   }
 

@@ -9,13 +9,10 @@ import { BIN, PLAY } from "../lib/icons.js";
 import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
-import { askBeforeLeaving } from "../lib/typing.js";
+import { askBeforeLeaving, isWritten } from "../lib/typing.js";
 
 const MOST_SHOWN = 100;
 const MANY = 12; // entries from which on there is a search field
-
-/** Whether one of these fields has text that is not saved. @param {Iterable<Element>} fields */
-const isWritten = (fields) => [...fields].some((field) => field instanceof HTMLInputElement && field.value !== field.defaultValue);
 
 export class PronunciationList {
   #entries = [];
@@ -58,10 +55,10 @@ export class PronunciationList {
 
   /** @param {import("../client/pronunciations.js").Shelf} shelf */
   open(shelf) {
+    if (JSON.stringify(shelf) !== JSON.stringify(this.#shelf)) this.#entries = []; // else its rows may have text that could not be saved
     this.#shelf = shelf;
     this.search.value = "";
     this.saved.href = exportedPronunciations(shelf);
-    this.#entries = [];
     this.#show();
     return this.#do(async () => {});
   }

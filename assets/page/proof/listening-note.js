@@ -5,14 +5,19 @@ import { Refusal } from "../client/refusal.js";
 import { element, labelled } from "../lib/elements.js";
 import { once } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
+import { keep, kept } from "../lib/storage.js";
 import { clock } from "../lib/time.js";
-import { isSingleKey } from "../lib/typing.js";
+import { askBeforeLeaving, isSingleKey } from "../lib/typing.js";
 import { offerUndo } from "../trash/undo-toast.js";
+
+const STORE = "note-1"; // by project: the note being written, and its spot
 
 /** Fires "saved" when a note was added. */
 export class ListeningNote extends EventTarget {
-  /** The spot whose note is being written. @type {{ track: any, at: number, isPlaying: boolean, focused: Element | null } | null} */
+  /** The spot whose note is being written; number: of the part. @type {{ take: string, number: number, at: number } | null} */
   #spot = null;
+  /** Before the form was opened. @type {{ track?: any, focused?: Element | null }} */
+  #before = {};
 
   /** @param {{ id: string, playback: import("../longform/playback.js").Playback, signal: AbortSignal, project: () => any }} of signal: aborted when the project is left */
   constructor({ id, playback, signal, project }) {
@@ -24,7 +29,7 @@ export class ListeningNote extends EventTarget {
     this.mark = element("button", { type: "button", className: "dock-mark", textContent: phrase("proof.mark"), onclick: () => this.#open() });
     labelled(this.mark, phrase("proof.mark.about"));
     this.label = element("span");
-    this.text = element("input", { type: "text", maxLength: 500, autocomplete: "off", dir: "auto" });
+    this.text = element("input", { type: "text", maxLength: 500, autocomplete: "off", dir: "auto", oninput: () => this.#keep() });
     this.problem = element("p", { role: "status" });
     this.form = element("form", { className: "dock-note", hidden: true }, [
       element("label", {}, [this.label, this.text]),
@@ -40,14 +45,28 @@ export class ListeningNote extends EventTarget {
     this.form.addEventListener("keydown", (event) => {
       if (event.key !== "Escape") return;
       event.stopPropagation();
-      this.#close();
+      if (this.#isWritten) this.problem.textContent = phrase("proof.note.unsaved");
+      else this.#close();
     });
     nowPlaying.bar.element.prepend(this.form);
     nowPlaying.bar.parts.time.after(this.mark);
     for (const type of ["show", "state"]) nowPlaying.addEventListener(type, () => this.#follow(), { signal });
     document.addEventListener("keydown", (event) => this.#key(event), { signal });
+    askBeforeLeaving(() => this.#isWritten, signal);
     signal.addEventListener("abort", () => [this.form, this.mark].forEach((node) => node.remove()));
     this.#follow();
+    const { text, ...spot } = kept(STORE, {})[id] ?? {};
+    if (text) this.#show(spot, text);
+  }
+
+  get #isWritten() {
+    return this.#spot !== null && this.text.value.trim() !== "";
+  }
+
+  /** Keep what is written, for when the project or the page is left. */
+  #keep() {
+    const { [this.id]: _, ...others } = kept(STORE, {});
+    keep(STORE, this.#isWritten ? { ...others, [this.id]: { ...this.#spot, text: this.text.value } } : others);
   }
 
   /** Show the button for parts of this project, unless it is read-only. */
@@ -67,39 +86,46 @@ export class ListeningNote extends EventTarget {
   #open() {
     if (!this.#spot) {
       const { current: track, position, isPlaying } = this.nowPlaying;
-      this.#spot = { track, at: Math.min(position, track.seconds), isPlaying, focused: document.activeElement };
+      this.#before = { track: isPlaying && track, focused: document.activeElement };
       this.nowPlaying.pause();
-      this.label.textContent = phrase("proof.note", { number: track.of.position + 1, time: clock(position) });
-      this.text.value = this.problem.textContent = "";
-      this.form.hidden = false;
+      this.#show({ take: track.of.take, number: track.of.position + 1, at: Math.min(position, track.seconds) }, "");
     }
     this.text.focus();
   }
 
+  #show(spot, text) {
+    this.#spot = spot;
+    this.label.textContent = phrase("proof.note", { number: spot.number, time: clock(spot.at) });
+    this.text.value = text;
+    this.problem.textContent = "";
+    this.form.hidden = false;
+  }
+
   /** Close the form and restore the focus; resume, unless another track was played. */
   #close() {
-    const spot = this.#spot;
-    if (!spot) return;
+    if (!this.#spot) return;
     this.#spot = null;
+    this.#keep();
     this.form.hidden = true;
     const { current, isPlaying, bar } = this.nowPlaying;
-    if (spot.isPlaying && current === spot.track && !isPlaying) this.nowPlaying.playOrPause();
-    const isUsable = spot.focused instanceof HTMLElement && spot.focused !== document.body && spot.focused.checkVisibility();
-    (isUsable ? /** @type {HTMLElement} */ (spot.focused) : bar.parts.play).focus();
+    const { track, focused } = this.#before;
+    this.#before = {};
+    if (track && current === track && !isPlaying) this.nowPlaying.playOrPause();
+    (focused instanceof HTMLElement && focused !== document.body && focused.checkVisibility() ? focused : bar.parts.play).focus();
   }
 
   async #save() {
     if (!this.#spot) return;
-    const { track, at } = this.#spot;
+    const { take, number, at } = this.#spot;
     try {
-      await addNote(this.id, track.of.take, at, this.text.value);
+      await addNote(this.id, take, at, this.text.value);
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
       this.problem.textContent = problem.why;
       return;
     }
     this.#close();
-    offerUndo(phrase("proof.note.saved", { number: track.of.position + 1 }), null, false);
+    offerUndo(phrase("proof.note.saved", { number }), null, false);
     this.dispatchEvent(new Event("saved"));
   }
 }

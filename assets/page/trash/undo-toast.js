@@ -9,7 +9,7 @@ const TOLD = 8000; // ms, for a message without a button
 const MOST = 100; // steps; the trash keeps deleted items for longer
 const FIELDS = "input:not([type=checkbox], [type=radio], [type=range], [type=button]), textarea, [contenteditable], dialog"; // text fields have their own undo history
 
-/** A step that can be undone. @typedef {{ words: string, undo: () => unknown }} Step */
+/** A step that can be undone; undo() may return how much of it was undone, and what was left because it has been changed since. @typedef {{ words: string, undo: () => any }} Step */
 
 class Undo {
   /** The last step is undone first. @type {Step[]} */
@@ -79,9 +79,10 @@ class Undo {
     if (this.#isUndoing) return;
     this.#isUndoing = true;
     try {
-      await step.undo();
+      const { undone = 1, left = [] } = (await step.undo()) ?? {};
       this.withdraw(step);
-      this.#show(phrase("undo.done", { what: step.words }), null);
+      const words = !left.length ? "undo.done" : undone ? "undo.partly" : "undo.outdated";
+      this.#show(phrase(words, { what: step.words, undone: String(undone), count: left.length }), null);
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
       const isOver = problem.status === 404 || problem.isOutdated; // restored already, or changed since by someone else: earlier steps come next

@@ -50,8 +50,7 @@ export class Inspector extends EventTarget {
     this.root.addEventListener("keydown", (event) => {
       if (event.key !== "Escape") return;
       event.stopPropagation(); // or it would also stop the Studio's take
-      if (this.#isWritten) this.#say(phrase("inspector.unsaved"));
-      else this.close();
+      this.leave();
     });
   }
 
@@ -62,7 +61,7 @@ export class Inspector extends EventTarget {
 
   /** id: the voice's id or another name of it; another voice is not shown over unsaved changes. Throws Refusal. */
   async show(id) {
-    if (this.#isWritten && this.#voice && ![this.#voice.id, this.#voice.slug].includes(id)) return this.#say(phrase("inspector.unsaved"));
+    if (this.#isWritten && this.#voice && ![this.#voice.id, this.#voice.slug].includes(id)) return this.leave();
     this.#target = id;
     this.#say("");
     if (!(await this.#load(id))) return;
@@ -73,6 +72,13 @@ export class Inspector extends EventTarget {
   /** Fetch the voice again, as it may have changed elsewhere. Not with unsaved text: saving reports the conflict. */
   refresh() {
     if (this.#voice && this.#target === this.shown && !this.#isWritten) this.#do(({ id }) => this.#load(id));
+  }
+
+  /** Close it, but not over unsaved changes: they are pointed out, and their voice is in the address again. */
+  leave() {
+    if (!this.#isWritten) return this.close();
+    this.#say(phrase("inspector.unsaved"));
+    this.#tell("shown", { voice: this.#voice });
   }
 
   close() {
@@ -105,9 +111,10 @@ export class Inspector extends EventTarget {
       if (problem.code === "voice_not_found") return this.#say(phrase("inspector.deleted"));
       if (!problem.isOutdated) return this.#say(problem.why);
       await this.#do(async () => {
-        this.#filled.clear();
-        const isShown = await this.#load(voice.id);
-        if (isShown) this.#say(phrase("inspector.changed"));
+        const before = new Map(this.#filled);
+        if (!(await this.#load(voice.id))) return;
+        const others = this.#fields.filter((field) => this.#differs(field) && before.get(field) !== this.#filled.get(field));
+        this.#say([phrase("inspector.changed"), ...others.map((field) => `${field.labels?.[0].firstChild?.textContent?.trim()}: “${this.#filled.get(field)}”`)].join(" "));
       });
     }
   }
@@ -152,12 +159,13 @@ export class Inspector extends EventTarget {
     const since = phrase(voice.consent ? "inspector.since.consent" : "inspector.since", { date: new Date(voice.created_at * 1000).toLocaleDateString(LOCALE) });
     this.part("made").textContent = [since, sharingWords(voice)].filter(Boolean).join(" · ");
     for (const field of this.#fields) {
-      if (this.#differs(field)) continue;
       const { fact, preset } = field.dataset;
-      const value = fact ? voice[fact] : (voice.defaults[preset ?? ""] ?? "");
+      const value = fact ? voice[fact] : voice.defaults[preset ?? ""];
       if (preset) field.placeholder = usualOf(preset) || field.placeholder;
-      field.value = Array.isArray(value) ? value.join(", ") : value;
-      this.#filled.set(field, field.value);
+      const words = Array.isArray(value) ? value.join(", ") : String(value ?? "");
+      const isMine = this.#differs(field);
+      if (!isMine) field.value = words;
+      this.#filled.set(field, isMine ? words : field.value); // as the field takes it, such as without line breaks
     }
     const isFixed = voice.right === "read";
     for (const field of this.part("facts").elements) field.disabled = isFixed;
@@ -228,19 +236,19 @@ export class Inspector extends EventTarget {
   async #save(voice, isSame) {
     const fields = this.#fields;
     const saved = new Map([...fields, this.part("colour")].map((field) => [field, field.value]));
-    const facts = Object.fromEntries(fields.filter(({ dataset }) => dataset.fact).map(({ dataset, value }) => [dataset.fact, value]));
-    const changes = { ...facts, tags: facts.tags.split(","), colour: this.#colour };
-    if (facts.slug === voice.slug) delete changes.slug; // a new name gets its own
-    const presets = fields.filter(({ dataset }) => dataset.preset);
-    const wrong = presets.find((field) => !field.validity.valid);
+    const changed = fields.filter((field) => this.#differs(field)); // others may hold more than a field can show
+    const wrong = changed.find(({ validity }) => !validity.valid && !validity.stepMismatch); // the step is only that of the arrows
     if (wrong) {
       wrong.focus();
       return this.#say(`${wrong.labels?.[0].textContent.trim()}: ${wrong.validationMessage}`);
     }
-    changes.defaults = Object.fromEntries(presets.filter(({ value }) => value !== "").map((field) => [field.dataset.preset, field.valueAsNumber]));
+    const changes = Object.fromEntries(changed.flatMap(({ dataset, value }) => (dataset.fact ? [[dataset.fact, dataset.fact === "tags" ? value.split(",") : value]] : [])));
+    if (this.#colour !== voice.colour) changes.colour = this.#colour;
+    const presets = changed.filter(({ dataset }) => dataset.preset);
+    if (presets.length) changes.defaults = { ...voice.defaults, ...Object.fromEntries(presets.map((field) => [field.dataset.preset, field.value === "" ? undefined : field.valueAsNumber])) };
     await changeVoice(voice.id, changes, voice.etag);
     if (isSame()) this.#filled = saved;
-    await this.#saved(voice, isSame, phrase("inspector.saved", { name: facts.name.trim() }));
+    await this.#saved(voice, isSame, phrase("inspector.saved", { name: String(changes.name ?? voice.name).trim() }));
   }
 
   async #share(voice, sharing, isSame) {

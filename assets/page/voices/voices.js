@@ -72,7 +72,7 @@ export class Voices extends EventTarget {
   /** Inspect the voice in the address, or none. */
   go(id) {
     if (id) this.#inspect(id);
-    else this.inspector.close();
+    else this.inspector.leave();
   }
 
   close() {

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict
 from datetime import UTC, datetime
 
-from anyio import to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
@@ -14,6 +13,7 @@ from studio.library import Library
 from studio.settings import Settings
 from studio.speech.speech_service import SpeechService
 from studio.update_notice import UpdateNotice
+from studio.work import read
 
 
 def about_routes(
@@ -43,7 +43,7 @@ def about_routes(
         caller = request.state.caller
         is_first = bool(settings.api_keys) and settings.has_first_key(caller)
         adopted = asdict(library.adopted) if is_first else None
-        return JSONResponse(await to_thread.run_sync(facts, caller) | {"adopted": adopted})
+        return JSONResponse(await read(facts, caller) | {"adopted": adopted})
 
     @routes.get("/v1/diagnostics")
     async def get_diagnostics(request: Request) -> JSONResponse:
@@ -55,7 +55,7 @@ def about_routes(
         engine = asdict(service.host.engine().info) if status.state == "ready" else None
         failed = [take.as_json() for take in service.register.recent(request.state.caller) if take.state == "failed"]
         now = datetime.now(UTC)
-        file = await to_thread.run_sync(facts, request.state.caller)
+        file = await read(facts, request.state.caller)
         file |= {
             "at": now.isoformat(timespec="seconds"),
             "status": asdict(status),

@@ -12,6 +12,7 @@ from pydantic import Field
 from studio.api.access import check_owner, is_owner
 from studio.api.body import JsonBody
 from studio.api.field_types import StrictBody
+from studio.api.queued import LibraryRoute
 from studio.api.sending import until_hangup
 from studio.engine_host import EngineHost
 from studio.models.hub_download import DownloadStatus
@@ -112,7 +113,7 @@ def _download_json(status: DownloadStatus) -> dict[str, object]:
 
 def recogniser_routes(transcriber: Transcriber, download: RecogniserDownload, settings: Settings) -> APIRouter:
     """/v1/recogniser shows the speech recogniser and lets the studio's owner download its model."""
-    routes = APIRouter(tags=["voices"])
+    routes = APIRouter(tags=["voices"], route_class=LibraryRoute)
 
     def as_json(request: Request) -> dict[str, object]:
         status = download.status

@@ -16,7 +16,7 @@ from studio.api.body import JsonBody, read_json
 from studio.api.field_types import list_page
 from studio.api.foreign import NAMES
 from studio.api.openapi import reads_form
-from studio.api.queued import WritingRoute, listed
+from studio.api.queued import LibraryRoute, listed
 from studio.api.routes.voice_forms import FORM_LIMIT, SAMPLE, ConsentChanges, sample_of
 from studio.api.sending import until_hangup
 from studio.api.upload import Form, read_form
@@ -43,7 +43,7 @@ class OpenAIVoiceRoutes:
         self._history = history
 
     def router(self) -> APIRouter:
-        routes = APIRouter(tags=["voices"], route_class=WritingRoute)
+        routes = APIRouter(tags=["voices"], route_class=LibraryRoute)
         voice, consent = "/v1/audio/voices/{voice_id}", "/v1/audio/voice_consents/{consent_id}"
         routes.post("/v1/audio/voices", openapi_extra=NEW_VOICE)(self.create_voice)
         routes.get("/v1/audio/voices")(self.list_voices)

@@ -14,7 +14,7 @@ from manuscript.table import rows_of, write_rows
 from studio.api.body import JsonBody
 from studio.api.field_types import StrictBody, VoiceName
 from studio.api.openapi import reads_form, sends
-from studio.api.queued import WritingRoute
+from studio.api.queued import LibraryRoute
 from studio.api.upload import read_form
 from studio.errors import InvalidRequest
 from studio.library.entries import (
@@ -46,7 +46,7 @@ class PronunciationRoutes:
         self._library = voices.library
 
     def router(self) -> APIRouter:
-        routes = APIRouter(tags=["pronunciations"], route_class=WritingRoute)
+        routes = APIRouter(tags=["pronunciations"], route_class=LibraryRoute)
         path = "/v1/pronunciations"
         routes.get(path)(self.list_entries)
         routes.post(path)(self.add)

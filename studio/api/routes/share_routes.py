@@ -6,7 +6,6 @@ import html
 from datetime import UTC, datetime
 from typing import Annotated
 
-from anyio import to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from pydantic import Field
@@ -22,7 +21,7 @@ from studio.library import Library
 from studio.library.shares import Share
 from studio.settings import Settings
 from studio.takes.history import History
-from studio.work import write
+from studio.work import read, write
 
 _PAGE = ASSETS / "page" / "share"
 GUARDED = {
@@ -70,7 +69,7 @@ class ShareRoutes:
     async def list_shares(self, take_id: str, request: Request) -> JSONResponse:
         """The links to a take."""
         await self._history.stored_take(take_id, request.state.owner_filter)
-        shares = await to_thread.run_sync(self._shares.of, take_id)
+        shares = await read(self._shares.of, take_id)
         return JSONResponse({"object": "list", "data": [share_json(share, *TAKE) for share in shares]})
 
     async def add_share(self, take_id: str, body: JsonBody[NewShare], request: Request) -> JSONResponse:
@@ -120,7 +119,7 @@ class ShareRoutes:
         """The id of a link's take. Raises NotFound."""
         if not self._settings.share_days:
             raise NotFound("sharing by links is disabled", "token")
-        return await to_thread.run_sync(self._shares.item_id, token)
+        return await read(self._shares.item_id, token)
 
 
 def share_json(share: Share, kind: str, item: str, file: str = "") -> dict[str, object]:

@@ -17,7 +17,7 @@ from audio.mastering import LOUDNESSES, NONE, Standard, standard_of
 from studio.api.body import JsonBody
 from studio.api.field_types import LOWER_CASE, StrictBody
 from studio.api.openapi import CUT, answers, reads_form, sends
-from studio.api.queued import WritingRoute
+from studio.api.queued import LibraryRoute
 from studio.api.routes.models import for_loaded_model
 from studio.api.routes.speech_routes import respond
 from studio.api.routes.voice_forms import FORM_LIMIT, cut_of
@@ -93,7 +93,7 @@ class TakeRoutes:
         self._service, self._share_days = service, share_days
 
     def router(self) -> APIRouter:
-        routes = APIRouter(tags=["takes"], route_class=WritingRoute)
+        routes = APIRouter(tags=["takes"], route_class=LibraryRoute)
         take = "/v1/takes/{take_id}"
         routes.get("/v1/takes")(self.list_takes)
         routes.delete("/v1/takes")(self.delete_takes)

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from studio.api.body import JsonBody
 from studio.api.field_types import StrictBody, list_page
-from studio.api.queued import WritingRoute
+from studio.api.queued import LibraryRoute
 from studio.errors import InvalidRequest, NotFound
 from studio.library.trash import Trash, TrashItem, TrashKind
 
@@ -38,7 +38,7 @@ class TrashRoutes:
         self._trash = trash
 
     def router(self) -> APIRouter:
-        routes = APIRouter(tags=["trash"], route_class=WritingRoute)
+        routes = APIRouter(tags=["trash"], route_class=LibraryRoute)
         routes.get("/v1/trash")(self.list_trash)
         routes.post("/v1/trash/restore")(self.restore)
         routes.delete("/v1/trash")(self.empty)

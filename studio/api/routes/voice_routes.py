@@ -8,7 +8,6 @@ from functools import partial
 from io import BytesIO
 from typing import Annotated, Any, TypeVar
 
-from anyio import to_thread
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, Response
 
@@ -17,7 +16,7 @@ from speechtext.transcript import MAX_TEXT, compare
 from studio.api.body import JsonBody
 from studio.api.field_types import list_page
 from studio.api.openapi import CUT, answers, reads_form, sends
-from studio.api.queued import WritingRoute
+from studio.api.queued import LibraryRoute
 from studio.api.routes.voice_forms import (
     FORM_LIMIT,
     SAMPLE,
@@ -60,7 +59,7 @@ from studio.voices.reference_folder import (
     is_reference_archive,
 )
 from studio.voices.resolver import sample_json, voice_json
-from studio.work import WorkQueue, WorkQueues, write
+from studio.work import WorkQueue, WorkQueues, read, write
 
 Result = TypeVar("Result")
 
@@ -83,7 +82,7 @@ class VoiceRoutes:
         self._queues = queues
 
     def router(self) -> APIRouter:
-        routes = APIRouter(tags=["library"], route_class=WritingRoute)
+        routes = APIRouter(tags=["library"], route_class=LibraryRoute)
         voice = "/v1/voices/{reference}"
         sample = voice + "/samples/{sample_id}"
         routes.post("/v1/voices/advise", openapi_extra=ADVISE)(self.advise)
@@ -220,7 +219,7 @@ class VoiceRoutes:
         """A sample as the model gets it, with cut and gain applied: a WAV file."""
         voice = await self._get(request, reference)
         chosen = sample_at(voice, sample)
-        data = await to_thread.run_sync(self._library.voices.clip, chosen)
+        data = await read(self._library.voices.clip, chosen)
         wav = await until_hangup(request, self._clips.preview(request.state.caller, data, chosen.cut))
         return Response(wav, media_type="audio/wav", headers=_GUARDED)
 
@@ -326,7 +325,7 @@ class VoiceRoutes:
         return await until_hangup(request, queue.run(request.state.caller, work, *values))
 
     async def _get(self, request: Request, reference: str) -> Voice:
-        return await to_thread.run_sync(self._library_of(request).voices.get, reference)
+        return await read(self._library_of(request).voices.get, reference)
 
     def _library_of(self, request: Request) -> Library:
         return self._library.seen_by(request.state.owner_filter)

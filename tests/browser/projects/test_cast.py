@@ -9,7 +9,7 @@ from typing import Any
 from playwright.sync_api import Locator, Route, expect
 
 from tests.browser.projects.test_longform import area_of, import_it
-from tests.browser.screen import Screen
+from tests.browser.screen import Screen, asks_before_leaving
 from tests.browser.test_looks import serious_violations
 from tests.studio.server import Served
 
@@ -84,7 +84,19 @@ def write_into_last_part(studio: Served, tag: str, more: str) -> None:
 def test_novel_gets_an_editable_cast(studio: Served, open_page: Open) -> None:
     screen, area = import_novel(studio, open_page)
     expect(area.get_by_label("Voice of Eleanor")).to_have_value("bert")
+    screen.page.route("**/cast/**", lambda route: route.abort())
+    area.get_by_label("Name of Eleanor").fill("Eleanor Hale")
     area.get_by_label("Voice of Eleanor").select_option("anna")
+    expect(area.locator(".cast-panel [role=status]").first).to_contain_text("not responding")
+    assert asks_before_leaving(screen.page)
+    screen.page.unroute_all()
+    area.get_by_role("button", name="Parts", exact=True).click()
+    area.get_by_role("button", name="Cast", exact=True).click()
+    expect(area.get_by_label("Name of Eleanor Hale")).to_have_value("Eleanor Hale")
+    expect(area.get_by_label("Voice of Eleanor Hale")).to_have_value("anna")
+    area.get_by_label("Name of Eleanor Hale").fill("Eleanor")
+    area.get_by_label("Name of Eleanor Hale").press("Enter")
+    expect(area.get_by_label("Name of Eleanor", exact=True)).to_have_value("Eleanor")
     assert serious_violations(screen) == []
     read_as_prose(screen, area)
     area.locator("[data-part=filter]").select_option(label="Eleanor (3)")
@@ -100,6 +112,7 @@ def test_novel_gets_an_editable_cast(studio: Served, open_page: Open) -> None:
     screen.page.get_by_role("button", name="Undo").click()
     expect(rows.first.get_by_role("textbox")).to_have_value("“Come in,”")
     expect(rows.last.get_by_role("textbox")).to_have_value(re.compile(r"^\[sad\].* And more\.$"))
+    expect(area.locator("#undo-toast")).to_contain_text("3 parts changed. 2 undone; 1 was changed again since")
     area.get_by_role("combobox", name="Tag", exact=True).select_option("sad")
     area.get_by_role("combobox", name="Delivery", exact=True).select_option(label="Lively")
     expect(rows.first.get_by_role("textbox")).to_have_value("[sad] “Come in,”")
@@ -188,6 +201,10 @@ def test_people_are_edited_before_the_import_and_known_in_the_next_book(studio: 
     assert (entry["phrase"], entry["said"]) == ("Ashby", "Ashbee")
 
 
+def line_text(line: Locator) -> str:
+    return line.locator("strong").inner_text()
+
+
 def test_unsure_lines_are_decided_by_single_keys(studio: Served, open_page: Open) -> None:
     screen, area = import_novel(studio, open_page)
     area.get_by_role("button", name="Decide 2 unsure lines").click()
@@ -201,6 +218,18 @@ def test_unsure_lines_are_decided_by_single_keys(studio: Served, open_page: Open
     press("u")
     expect(lines.nth(0)).to_contain_text("Probably")
     expect(lines.nth(0)).to_be_focused()
+    press("1")
+    expect(lines.nth(0)).to_contain_text("Decided: Eleanor")
+    with studio.client() as client:  # as somebody else does
+        parts = f"/v1/projects/{screen.page.url.rpartition('/')[2]}/parts"
+        [line] = [part for part in client.get(parts).json()["data"] if part["text"] == line_text(lines.nth(0))]
+        assert client.patch(parts, json={"ids": [line["id"]], "character": "", "tags": ["sad"]}).is_success
+        press("u")
+        expect(area.locator("#undo-toast")).to_contain_text("Decided: Eleanor. This can no longer be undone")
+        [now] = [part for part in client.get(parts).json()["data"] if part["id"] == line["id"]]
+        assert (now["character"], now["confirmed"], now["text"]) == (None, True, f"[sad] {line['text']}")
+        assert client.patch(f"{parts}/{line['id']}", json={"tags": []}).is_success
+    lines.nth(0).focus()
     lines.nth(0).evaluate(  # faster than the studio answers
         """(line) => {
             const press = (key) => line.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));

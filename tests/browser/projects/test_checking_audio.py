@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 from engine import EngineConfig
 from studio.voices.recogniser_download import MODEL
 from tests.browser.projects.test_longform import area_of, import_file, table
-from tests.browser.screen import Screen
+from tests.browser.screen import Screen, asks_before_leaving
 from tests.browser.test_looks import serious_violations
 from tests.longform.script import RECOGNISER, scripted
 from tests.studio.fake_engine import FakeEngine
@@ -83,6 +83,7 @@ def test_doubtful_spots_are_played_regenerated_and_accepted_with_keys(
     spots.nth(1).get_by_role("button", name="Regenerate").press("Enter")
     expect(spots).to_have_count(1)
     another_tab_chooses_a_take_and_accepts_a_spot(page, spots)
+    unsaved_note_returns_with_the_project(page, area)
 
 
 def another_tab_chooses_a_take_and_accepts_a_spot(page: Page, spots: Locator) -> None:
@@ -120,10 +121,29 @@ def note_while_listening(page: Page, spots: Locator) -> None:
     field = page.get_by_role("textbox", name="Note for part 2")
     expect(field).to_be_focused()
     field.fill("Too happy")
+    page.keyboard.press("Escape")
+    expect(page.get_by_text("Not saved yet. Save the note")).to_be_visible()
+    assert asks_before_leaving(page)
     page.keyboard.press("Enter")
     expect(field).to_be_hidden()
     expect(spots.nth(0)).to_contain_text("Note: Too happy")
     expect(spots.nth(1).locator(".proof-play")).to_be_focused()
+
+
+def unsaved_note_returns_with_the_project(page: Page, area: Locator) -> None:
+    page.keyboard.press("m")
+    note = page.get_by_role("textbox", name="Note for part")
+    note.fill("Too slow")
+    area.get_by_role("button", name="All projects").click()
+    expect(note).to_have_count(0)
+    page.go_back()
+    expect(note).to_have_value("Too slow")
+    note.press("Enter")
+    expect(note).to_be_hidden()
+    page.go_back()
+    page.go_forward()
+    expect(area.get_by_role("button", name="Check", exact=True)).to_be_visible()
+    expect(note).to_be_hidden()
 
 
 def talkative(config: EngineConfig) -> FakeEngine:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from playwright.sync_api import FilePayload, expect
 
-from tests.browser.projects.test_longform import area_of, import_it
-from tests.browser.screen import Screen, go
+from tests.browser.projects.test_longform import area_of, import_file, import_it, table
+from tests.browser.screen import Held, Screen, asks_before_leaving, go
 from tests.browser.test_looks import serious_violations
 from tests.studio.documents import epub, page
 from tests.studio.server import Served
@@ -36,6 +37,16 @@ def test_lines_are_counted_in_the_selected_chapters(studio: Served, open_page: O
     every.uncheck()
     every.check()
     expect(names.locator(".cast-figures")).to_have_text(["4 lines", "2 lines"])
+    counting = Held(screen.page, "**/v1/projects/characters")
+    area.get_by_label("One", exact=False).uncheck()
+    counting.wait_for(1)
+    area.get_by_label("Name of Bert").fill("Robert")
+    area.get_by_label("Name of Bert").press("Enter")
+    counting.answer(0)
+    counting.answer(1)  # asked again with the new name
+    expect(names.locator(".cast-figures")).to_have_text(["2 lines", "2 lines"])
+    expect(area.get_by_label("Name of Robert")).to_have_value("Robert")
+    assert asks_before_leaving(screen.page)
 
 
 def test_pasted_text_and_its_preview_are_restored(studio: Served, open_page: Open) -> None:
@@ -52,12 +63,22 @@ def test_pasted_text_and_its_preview_are_restored(studio: Served, open_page: Ope
     go(screen.page, "History")
     screen.page.go_back()
     expect(area.get_by_label("Author", exact=True).first).to_have_value("Somebody")
+    with screen.page.expect_event("dialog") as asked:
+        screen.page.evaluate("() => void window.studio.bringBook('Another text.')")
+    assert "discard" in asked.value.message.lower()
+    asked.value.dismiss()
+    expect(area.get_by_label("Author", exact=True).first).to_have_value("Somebody")
     import_it(area)
     area.get_by_role("button", name="All projects").click()
     expect(text).to_have_value("")
     screen.page.reload()
     expect(text).to_be_hidden()
     expect(text).to_have_value("")
+    area.get_by_text("Or paste a text").click()
+    text.fill("Not imported yet.")
+    import_file(area, table("text\nOne.\n"))
+    area.get_by_role("button", name="All projects").click()
+    expect(text).to_have_value("Not imported yet.")
 
 
 def test_book_is_imported_by_chapters_lists_omissions_and_includes_notes_on_request(
@@ -85,8 +106,18 @@ def test_book_is_imported_by_chapters_lists_omissions_and_includes_notes_on_requ
     expect(left_out.get_by_text("1 footnote or endnote is left out.")).to_be_visible()
     area.get_by_role("button", name="All projects").click()
     area.get_by_label("Choose a document").set_input_files(file)
+    one = area.get_by_role("checkbox", name=re.compile("^One"))
+    area.get_by_label("Title", exact=True).fill("Mine again")
+    one.uncheck()
+    area.get_by_label("About the Author").check()
     area.get_by_label("Read footnotes and endnotes").check()
     expect(area.locator("[data-part=import-skipped]")).to_contain_text("2 items skipped")
+    expect(area.get_by_label("Title", exact=True)).to_have_value("Mine again")
+    expect(one).not_to_be_checked()
+    expect(area.get_by_label("About the Author")).to_be_checked()
+    assert asks_before_leaving(screen.page)
+    one.check()
+    area.get_by_label("About the Author").uncheck()
     import_it(area)
     expect(rows.nth(1).locator("textarea").first).to_have_value("A dog barked.\n\nA terrier.")
     left_out.get_by_text("2 items skipped").click()

@@ -38,6 +38,17 @@ ARRANGE = """async (verb) => {
 }"""
 """Delete the first part, merge it with the next one, or split it, as another tab does; the page looks at once."""
 
+ADD_PARTS = """async (count) => {
+    const [{ id }] = (await (await fetch("/v1/projects?limit=1")).json()).data;
+    const [{ id: after }] = (await (await fetch(`/v1/projects/${id}/parts`)).json()).data;
+    const headers = { "Content-Type": "application/json" };
+    for (let n = count; n; n -= 1) {
+        const body = JSON.stringify({ text: `Part ${n}.`, after });
+        await fetch(`/v1/projects/${id}/parts`, { method: "POST", headers, body });
+    }
+    window.studio.longform.back();
+}"""
+
 
 def open_project(studio: Served, open_page: Open) -> tuple[Screen, Page, Locator]:
     screen = open_page(studio).ready()
@@ -88,6 +99,39 @@ def test_leaving_the_page_asks_and_saves_typed_text(studio: Served, open_page: O
     page.reload()
     page.wait_for_selector("body[data-studio=ready]")
     expect(area.get_by_label("Title of the project")).to_have_value("A new title")
+    new_part_being_written_is_kept(page, area, dialogs)
+
+
+def new_part_being_written_is_kept(page: Page, area: Locator, dialogs: list[str]) -> None:
+    """Its row leaves the window and comes back, the page is reloaded, and another tab deletes the part above."""
+    page.evaluate(ADD_PARTS, 14)
+    expect(text_of(area, 14)).to_be_attached()
+    area.get_by_role("button", name="Arrange part 1", exact=True).click()
+    page.get_by_role("menuitem", name="Insert below").click()
+    new = area.get_by_label("Text of a new part after part 1", exact=True)
+    expect(new).to_be_focused()
+    new.fill("In between.")
+    text_of(area, 2).focus()
+    page.set_viewport_size({"width": 1280, "height": 300})
+    page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+    expect(new).to_have_count(0)
+    page.evaluate("scrollTo(0, 0)")
+    expect(new).to_have_value("In between.")
+    for count, shown in enumerate(("done", "")):  # no part, then all
+        area.locator("[data-part=filter]").select_option(shown)
+        expect(text_of(area, 3)).to_have_count(count)
+        expect(new).to_have_value("In between.")
+    dialogs.clear()
+    page.evaluate(ARRANGE, "delete")
+    gone = area.locator(".long-parts > [data-gone]")
+    expect(gone.get_by_label("Text of a new part")).to_have_value("In between.")
+    page.reload()
+    page.wait_for_selector("body[data-studio=ready]")
+    expect(gone.get_by_label("Text of a new part")).to_have_value("In between.")
+    assert dialogs == ["beforeunload"]
+    area.get_by_role("button", name="Add", exact=True).click()
+    expect(new).to_have_count(0)
+    assert stored_texts(page)[:3] == ["In between.", "Part 1.", "Part 2."]
 
 
 def test_hidden_page_saves_automatically_and_typing_continues(studio: Served, open_page: Open) -> None:

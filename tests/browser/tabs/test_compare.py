@@ -86,13 +86,19 @@ def test_script_is_spoken_in_several_voices_with_one_click(served: Served, open_
     screen = open_page(served).ready()
     screen.cut_after(2)
     screen.script.fill("Two words")
+    go(screen.page, "Compare")
+    text = area(screen).get_by_role("textbox", name="Text")
+    text.fill("Typed here.")
+    go(screen.page, "Studio")
     screen.page.get_by_role("button", name="Hear this in other voices").click()
     expect(area(screen)).to_contain_text("Ready: listen and vote")
-    expect(area(screen).get_by_role("textbox", name="Text")).to_have_value("Two words")
+    expect(text).to_have_value("Two words")
     expect(cell(screen, "A")).to_contain_text("Anna")
     expect(cell(screen, "B")).to_contain_text("Bert")
     screen.until_over()
     assert screen.heard()["rendered"] == 43 * 2048
+    area(screen).get_by_role("button", name="Undo").click()
+    expect(text).to_have_value("Typed here.")
 
 
 def test_compared_takes_differ_only_in_voice_switch_in_place_and_can_be_downloaded(compare: Screen) -> None:

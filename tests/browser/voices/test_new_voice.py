@@ -354,6 +354,8 @@ def test_recognised_words_are_marked_against_the_transcript(
     press(screen, "Use what was heard")
     expect(words).to_have_value("A steady tone.")
     expect(steps.locator("mark")).to_have_count(0)
+    words.press("Control+z")
+    expect(words).to_have_value("A steady bell.")
 
 
 def test_clip_from_the_studio_enters_at_the_second_step(studio: Served, open_page: Open, tmp_path: Path) -> None:

@@ -251,13 +251,22 @@ def test_clips_are_edited_removed_and_an_old_revision_restored(studio: Served, o
 
 def test_changes_of_others_are_not_overwritten_and_voice_defaults_are_used(studio: Served, open_page: Open) -> None:
     screen = open_page(studio).ready()
+    unshown = {"licence": "CC0\nby Bert", "tags": ["warm, deep"], "defaults": {"top_p": 0.86, "seed": 2**60 + 1}}
+    with studio.client() as client:
+        client.patch("/v1/voices/bert", json=unshown).raise_for_status()
     inspector = inspect(screen, "Bert")
     with studio.client() as client:
         client.patch("/v1/voices/bert", json={"description": "Theirs."}).raise_for_status()
     inspector.get_by_label("Description").fill("Mine.")
     inspector.get_by_role("button", name="Save", exact=True).click()
-    expect(inspector).to_contain_text("Someone else changed this voice")
-    expect(inspector.get_by_label("Description")).to_have_value("Theirs.")
+    expect(inspector).to_contain_text(re.compile("Someone else changed this voice.*Description: “Theirs.”"))
+    expect(inspector.get_by_label("Description")).to_have_value("Mine.")
+    inspector.get_by_role("button", name="Save", exact=True).click()
+    expect(inspector.locator("[data-part=inspector-said]")).to_have_text("Saved “Bert”.")
+    with studio.client() as client:
+        kept = client.get("/v1/voices/bert").json()
+    assert {field: kept[field] for field in unshown} == unshown
+    assert kept["description"] == "Mine."
 
     inspector.get_by_label("API name").fill("narrator")
     inspector.get_by_label("Language").fill("en-GB")
@@ -367,6 +376,13 @@ def test_unsaved_text_in_the_inspector_stays_until_saved(studio: Served, open_pa
     expect(inspector.get_by_role("heading", name="Anna", exact=True)).to_be_visible()
     expect(description).to_have_value("Warm and slow.")
     assert asks_before_leaving(screen.page)
+    inspector.get_by_role("button", name="Duplicate Anna").click()
+    expect(library(screen)).to_contain_text("Anna copy")
+    screen.page.go_back()
+    expect(message).to_contain_text("Not saved yet")
+    screen.page.evaluate("location.hash = '#voices/bert'")
+    expect(screen.page).to_have_url(re.compile("#voices/(?!bert)"))
+    expect(description).to_have_value("Warm and slow.")
 
     inspector.get_by_role("button", name="Save transcript").click()
     expect(message).to_contain_text("Transcript saved.")

@@ -61,6 +61,7 @@ CALLS = {
     ("patch", PROJECT): Call("edit", {"title": "Other"}),
     ("delete", PROJECT): Call("own"),
     ("post", f"{PROJECT}/speak"): Call("edit", {}),
+    ("post", f"{PROJECT}/undo"): Call("edit", {"parts": [{"ids": ["{part_id}"], "before": {}, "after": {}}]}),
     ("post", f"{PROJECT}/pause"): Call("edit"),
     ("post", f"{PROJECT}/resume"): Call("edit"),
     ("post", f"{PROJECT}/cancel"): Call("edit"),

@@ -128,12 +128,13 @@ def test_unchanged_samples_create_no_revision(library: Library) -> None:
 def test_editing_the_fields_of_a_voice_changes_its_version_but_not_its_revision(library: Library) -> None:
     voice = library.voices.create(VoiceFields(name="Anna", description="old"), [new_sample()])
     edited = library.voices.edit("anna", VoiceFields(name="Berta", favourite=True), voice.version)
-    assert (edited.slug, edited.description, edited.favourite) == ("berta", "old", True)
+    assert (edited.name, edited.slug, edited.description, edited.favourite) == ("Berta", "anna", "old", True)
     assert edited.revision == 1 and edited.version != voice.version
     with pytest.raises(EditConflict):
         library.voices.edit("berta", VoiceFields(name="Carla"), voice.version)
-    with pytest.raises(NotFound):
-        library.voices.get("anna")
+    with pytest.raises(NameTaken):
+        library.voices.create(VoiceFields(name="Anna"), [new_sample()])
+    assert library.voices.get("anna") == library.voices.get("berta") == edited
 
 
 @pytest.mark.parametrize(

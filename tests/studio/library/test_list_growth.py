@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from longform.library.project_records import NewPart, PartChanges, ProjectSettings
+from longform.library.project_records import NewPart, PartChanges, ProjectSettings, ReplacedValues
 from longform.library.project_repository import PartFilter, ProjectLibrary
 from longform.library.proof_records import Checked
 from manuscript.documents import read_document
@@ -171,11 +171,17 @@ CASES: dict[tuple[str, str], Callable[[World], Work]] = {
     ("cast", "with_names"): lambda world: partial(
         world.library.cast.with_names, [f"Name {number}" for number in range(world.count)], None
     ),
+    ("part_edits", "edit_parts"): on_parts("part_edits", "edit_parts", PartChanges(voice="bert")),
+    ("part_edits", "undo"): lambda world: partial(
+        world.library.part_edits.undo,
+        world.project,
+        None,
+        [ReplacedValues((one,), {"text": f"Words of {one}."}, {}) for one in world.ids],
+    ),
     ("part_queue", "recover"): recovered,
     ("part_queue", "renew"): renewed,
     ("projects", "count_parts"): filtered("count_parts"),
     ("projects", "create"): created,
-    ("projects", "edit_parts"): on_parts("projects", "edit_parts", PartChanges(voice="bert")),
     ("projects", "part_ids"): filtered("part_ids"),
     ("projects", "parts"): filtered("parts"),
     ("projects", "queue_parts"): on_parts("projects", "queue_parts"),
@@ -252,6 +258,29 @@ def test_twice_as_many_items_cost_twice_as_much(
         if seconds[1] <= TIMES * max(seconds[0], LEAST):
             return
     raise AssertionError(figures)
+
+
+@pytest.mark.parametrize("owner", [None, ""])
+def test_page_of_the_trash_costs_the_same_however_much_is_in_it(
+    tmp_path: Path, connections: list[sqlite3.Connection], owner: str | None
+) -> None:
+    steps = []
+    for count in (50, 500):
+        connections.clear()
+        world, noted = World(ProjectLibrary(tmp_path / str(count)), count), list[None]()
+        world.delete_parts()
+        takes_deleted(world)()
+        for connection in filter(is_open, connections):
+            connection.set_progress_handler(lambda noted=noted: noted.append(None), 10)  # type: ignore[misc]
+        first = world.library.trash.page(owner, 20)
+        assert [item.kind for item in first] == ["take"] * 20
+        after = [item for item in world.library.trash.page(owner, count) if item.kind == "take"][-1]
+        noted.clear()
+        parts = world.library.trash.page(owner, 20, after.id)
+        world.library.trash.page(owner, 20)
+        assert [item.kind for item in parts] == ["part"] * 20
+        steps.append(len(noted))
+    assert 0 < steps[1] <= 1.2 * steps[0], steps
 
 
 def whole_project_methods(library: ProjectLibrary) -> dict[str, Callable[[str, None], object]]:

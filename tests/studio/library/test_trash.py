@@ -68,7 +68,7 @@ def one_of_each(library: ProjectLibrary) -> tuple[Voice, Project]:
     library.arrangement.delete(kept.id, "me", [dog.id])
     library.replacements.replace(kept.id, "me", TextReplacement("cat", "cow"))
     ann = library.cast.add(kept.id, "me", NewCharacter("Ann"))
-    library.projects.edit_parts(
+    library.part_edits.edit_parts(
         kept.id, "me", [library.projects.parts(kept.id, "me")[0].id], PartChanges(character=ann.id)
     )
     library.cast.merge(kept.id, "me", str(ann.id), None)

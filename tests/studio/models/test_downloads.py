@@ -96,7 +96,7 @@ def test_paused_download_keeps_its_files_and_a_cancelled_one_leaves_none(
         assert client.post(f"{LIST}/bundled/download").status_code == 404
 
 
-async def test_no_download_begins_while_the_files_of_a_cancelled_one_are_removed(hub: Hub, tmp_path: Path) -> None:
+async def test_download_requested_while_files_are_removed_begins_afterwards(hub: Hub, tmp_path: Path) -> None:
     is_removing, may_end = threading.Event(), threading.Event()
 
     def remove() -> None:
@@ -104,17 +104,21 @@ async def test_no_download_begins_while_the_files_of_a_cancelled_one_are_removed
         may_end.wait(60)
 
     async def finish(commit: str, folder: Path) -> None:
-        pass
+        finished.append(folder)
 
+    finished = list[Path]()
     download = HubDownload(MODEL.files, lambda commit: tmp_path, finish, remove)
     download.status = DownloadStatus(False, 1, 2)  # paused
     cancelling = asyncio.create_task(download.cancel())
     await asyncio.to_thread(is_removing.wait, 60)
     download.begin()  # from another tab
+    await asyncio.sleep(0)
+    assert hub.paths == []
     may_end.set()
     await cancelling
+    assert download.status.is_running
     await download.wait()
-    assert hub.paths == [] and download.status == DownloadStatus()
+    assert finished == [tmp_path] and download.status == DownloadStatus()
 
 
 @pytest.mark.posix

@@ -1,10 +1,9 @@
 // Edits and arranges a project's parts as requested by their rows, and offers to undo each step.
 
-import { changePart, changeParts, deleteParts, insertPart, regeneratePart, mergeParts, movePart, readPartIds, readParts, restoreParts, splitPart } from "../../client/projects.js";
+import { changePart, changeParts, deleteParts, insertPart, regeneratePart, mergeParts, movePart, readPartIds, readParts, restoreParts, splitPart, undoChange } from "../../client/projects.js";
 import { Refusal } from "../../client/refusal.js";
 import { phrase } from "../../lib/phrases.js";
 import { offerUndo } from "../../trash/undo-toast.js";
-import { valuesBefore, valuesOf } from "./values-before.js";
 
 const TITLE = 60; // characters of a part's text shown in messages
 
@@ -42,60 +41,45 @@ export class Arranging {
     if (verb === "split" || verb === "merge") await this.unsaved.save(part.id); // typed but not yet sent
     if (verb === "split") return row.reword(words, await this.#split(part, words, cursor));
     if (verb === "merge") return row.reword(words, await this.#merge(part, following?.id ?? (await this.#after(part))));
-    if (verb === "insert") return this.#insert(part.id, text).then(() => row.tools.written());
+    if (verb === "insert") return this.#insert(row.isGone ? await this.#before(part) : part.id, text);
     return this.move(part, part.position + (verb === "up" ? -1 : 1));
   }
 
   /** Choose a take; words: the message. Throws Refusal. */
   async choose(part, take, words) {
-    await changePart(this.id, part.id, { take });
-    this.offer(words, () => changePart(this.id, part.id, { ...valuesOf(part, ["take"]), take_before: take }));
+    const { replaced } = await changePart(this.id, part.id, { take });
+    this.offer(words, () => undoChange(this.id, replaced));
   }
 
-  /** Offer to undo changes to a part; before: previous values, as the API expects them. */
-  changedPart(part, before) {
-    const undo = { ...before, ...("text" in before && { text_before: part.text }), ...("take" in before && { take_before: part.chosen }) }; // keep later text and choices by someone else
-    this.offer(phrase("part.changed", { number: part.position + 1 }), () => changePart(this.id, part.id, undo));
+  /** Offer to undo changes to a part. */
+  changedPart({ position }, replaced) {
+    this.offer(phrase("part.changed", { number: position + 1 }), () => undoChange(this.id, replaced));
   }
 
   /** Change fields of many parts. Throws Refusal. */
   async changeAll(ids, changes) {
-    const before = await valuesBefore(this.id, ids, Object.keys(changes));
-    await changeParts(this.id, ids, changes);
-    const after = before.some(({ values }) => "text" in values) ? await valuesBefore(this.id, ids, ["text"]) : [];
-    const texts = new Map(after.flatMap((group) => group.ids.map((id) => [id, group.values.text])));
-    this.offer(phrase("project.changed.count", { count: ids.length }), async () => {
-      /** @type {unknown[]} */
-      const refused = [];
-      for (const { ids: alike, values } of before) {
-        if (!("text" in values)) await changeParts(this.id, alike, values);
-        else for (const id of alike) await changePart(this.id, id, { ...values, text_before: texts.get(id) }).catch((problem) => refused.push(problem)); // keep later text by somebody else
-      }
-      if (refused.length) throw refused[0];
-    });
+    const { replaced } = await changeParts(this.id, ids, changes);
+    this.offer(phrase("project.changed.count", { count: ids.length }), () => undoChange(this.id, replaced));
   }
 
-  /** Rename a chapter and its heading. A chapter cannot become untitled again. Throws Refusal. */
+  /** Rename a chapter and its heading. Throws Refusal. */
   async rename(chapter, title) {
-    const { data: [before] } = await readParts(this.id, chapter.position, 1);
-    const part = await changePart(this.id, chapter.id, { chapter: title });
-    const words = phrase("project.chapter.renamed", { title: part.chapter });
-    if (before?.id !== part.id || !before.chapter) return void offerUndo(words, null, false);
-    const values = valuesOf(before, before.text === part.text ? ["chapter"] : ["chapter", "text"]);
-    this.offer(words, () => changePart(this.id, part.id, { ...values, ...("text" in values && { text_before: part.text }) }));
+    const { chapter: renamed, replaced } = await changePart(this.id, chapter.id, { chapter: title });
+    this.offer(phrase("project.chapter.renamed", { title: renamed }), () => undoChange(this.id, replaced));
   }
 
   /** Throws Refusal. */
   async move(part, position) {
     await movePart(this.id, part.id, position);
-    this.offer(phrase("part.moved", { number: part.position + 1 }), () => movePart(this.id, part.id, part.position));
+    this.offer(phrase("part.moved", { number: part.position + 1 }), () => movePart(this.id, part.id, part.position, position));
   }
 
   /** Offer to undo a step, without moving the focus. */
   offer(words, undo) {
     const all = async () => {
-      await undo();
+      const done = await undo();
       this.changed();
+      return done;
     };
     offerUndo(words, all, false);
   }
@@ -146,8 +130,8 @@ export class Arranging {
   }
 
   async #insert(after, text) {
-    const { id, position } = await insertPart(this.id, after, text);
-    this.offer(phrase("part.inserted", { number: position + 1 }), () => deleteParts(this.id, [id]));
+    const { id, position, text: inserted } = await insertPart(this.id, after, text);
+    this.offer(phrase("part.inserted", { number: position + 1 }), () => deleteParts(this.id, [id], inserted));
     return id;
   }
 
@@ -159,8 +143,12 @@ export class Arranging {
     } catch (problem) {
       if (!(problem instanceof Refusal) || problem.param !== "ids") throw problem;
     }
-    const before = position ? await readPartIds(this.id, "", 0, position) : [];
-    return this.#insert(before.at(-1) ?? null, text);
+    return this.#insert(await this.#before({ position }), text);
+  }
+
+  /** Read the id of the part above a place; null: there is none. Throws Refusal. */
+  async #before({ position }) {
+    return (position ? await readPartIds(this.id, "", 0, position) : []).at(-1) ?? null;
   }
 
   /** Read the id of the next part. Throws Refusal. */

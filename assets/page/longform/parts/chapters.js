@@ -93,7 +93,7 @@ export class Chapters extends EventTarget {
   #newEntry(id) {
     const tell = (type) => this.#tell(type, id);
     const words = [element("span", { className: "chapter-title" }), element("span", { className: "long-word" }), element("span", { className: "quiet" })];
-    const write = () => this.#write(id);
+    const write = () => this.write(id)?.focus();
     const go = element("button", { type: "button", className: "chapter-go", onclick: () => tell("go") }, words);
     go.addEventListener("keydown", ({ key }) => key === "F2" && write());
     return element("li", {}, [
@@ -107,12 +107,12 @@ export class Chapters extends EventTarget {
     this.dispatchEvent(new CustomEvent(type, { detail: { chapter: this.#chapters.find((chapter) => chapter.id === id), ...more } }));
   }
 
-  /** Show a field for a new title in the entry: Enter or leaving it renames the chapter, Escape cancels. */
-  #write(id) {
+  /** Show a field for a new title in the entry, and return it: Enter or leaving it renames the chapter, Escape cancels. typed: a title that could not be saved. */
+  write(id, typed = "") {
     const entry = this.#entries.get(id);
     const chapter = this.#chapters.find((candidate) => candidate.id === id);
-    if (!entry || !chapter || entry.closest("[data-right=read]") || entry.querySelector("input")) return;
-    const field = element("input", { value: chapter.title, maxLength: LONGEST, dir: "auto", autocomplete: "off" });
+    if (!entry || !chapter || entry.closest("[data-right=read]") || entry.querySelector("input")) return null;
+    const field = element("input", { value: typed || chapter.title, maxLength: LONGEST, dir: "auto", autocomplete: "off" });
     field.setAttribute("aria-label", phrase("project.chapter.rename", { title: chapter.title || phrase("project.chapter.none") }));
     let isOpen = true;
     const close = () => {
@@ -142,6 +142,6 @@ export class Chapters extends EventTarget {
     });
     entry.append(field);
     field.select();
-    field.focus();
+    return field;
   }
 }

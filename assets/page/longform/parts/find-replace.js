@@ -156,10 +156,8 @@ export class FindReplace {
 
   async #undo(replacement) {
     const { parts, left } = await undoReplace(this.id, replacement);
-    if (this.signal.aborted) return;
-    const kept = left ? ` ${phrase("project.unreplaced.kept", { count: left })}` : "";
-    this.#say(`${phrase("project.unreplaced", { count: parts })}${kept}`);
-    this.changed();
+    if (!this.signal.aborted) this.changed();
+    return { undone: parts, left: Array(left) };
   }
 
   async #attempt(work) {

@@ -1,7 +1,9 @@
 // Saves changes made in the rows of parts in order, keeps them on failure, and never overwrites someone else's text unasked.
 
 import { UnderWay } from "../../lib/under-way.js";
-import { valuesOf } from "./values-before.js";
+
+/** Values with which the API resets a field to the project's. @type {Record<string, any>} */
+const UNSET = { voice: "", character: "", speed: -1, temperature: -1, top_p: -1, top_k: -1, pause: -1 };
 
 export class PartChanges {
   #underWay = new UnderWay();
@@ -21,18 +23,19 @@ export class PartChanges {
       if (entry?.problem?.isOfPart) list.showGone(key, entry.position);
       else if (row) mark(row);
     });
-    unsaved.addEventListener("saved", ({ detail: { key, saved, before } }) => {
+    unsaved.addEventListener("saved", ({ detail: { key, saved } }) => {
       if (!key || signal.aborted) return;
       const row = list.row(key);
-      if (row) row.base = saved.text;
-      list.update(saved);
-      arranging.changedPart(saved, before);
+      const { replaced, ...part } = saved;
+      if (row) row.base = part.text;
+      list.update(part);
+      arranging.changedPart(part, replaced);
     });
   }
 
   /** Record changes to be saved once the field is left. */
   note(row, changes) {
-    const before = valuesOf(row.part, Object.keys(changes));
+    const before = Object.fromEntries(Object.keys(changes).map((name) => [name, row.part[name] ?? UNSET[name]]));
     this.unsaved.note(row.part.id, changes, "text" in changes ? { ...before, text: row.base } : before, row.part.position);
   }
 

@@ -17,7 +17,7 @@ const GROWS = CSS.supports("field-sizing", "content");
 /** The same for "1⏎The Beginning" and "1. The Beginning". */
 const letters = (text) => text.replace(/[^\p{L}\p{N}]+/gu, "");
 
-/** Fires "play", "again" (regenerate), "compare" (takes), "select" with {isRange} when its box is clicked, "type" with {text} while it is edited, "change" with the changed fields, "settle" like its note, and "arrange" like its tools. */
+/** Fires "play", "again" (regenerate), "compare" (takes), "select" with {isRange} when its box is clicked, "type" with {text} while it is edited, "change" with the changed fields, "settle" like its note, and "arrange" and "write" like its tools. */
 export class PartRow extends EventTarget {
   /** @type {any} */
   part = null;
@@ -68,7 +68,7 @@ export class PartRow extends EventTarget {
       if (!this.element.hasAttribute("data-gone")) this.text.focus(); // as the buttons go; the text is shown by now
     });
     this.tools = new PartTools();
-    this.tools.addEventListener("arrange", ({ detail }) => tell("arrange", detail));
+    for (const type of ["arrange", "write"]) this.tools.addEventListener(type, ({ detail }) => tell(type, detail));
     this.element = element("li", {}, [
       element("div", { className: "long-which" }, [this.box, this.handle]),
       element("div", { className: "long-text" }, [
@@ -191,6 +191,7 @@ export class PartRow extends EventTarget {
     this.element.toggleAttribute("data-gone", isGone);
     this.text.setAttribute("aria-label", phrase(isGone ? "part.gone.text" : "part.text", { number }));
     this.note.show(entry, this.part.text, isGone ? number : 0);
+    this.tools.showWritten(entry?.below ?? "");
     if (this.text.readOnly) this.#lock(); // perhaps no longer
     this.#showState();
     this.#fillText();
@@ -198,7 +199,7 @@ export class PartRow extends EventTarget {
   }
 
   #showState() {
-    const state = this.#unsaved ? "unsaved" : this.part.state;
+    const state = Object.keys(this.#unsaved?.changes ?? {}).length ? "unsaved" : this.part.state;
     this.state.dataset.state = state;
     this.state.textContent = phrase(/** @type {import("../../lib/phrases.js").Key} */ (`longform.part.${state}`));
   }

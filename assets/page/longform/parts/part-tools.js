@@ -5,7 +5,7 @@ import { MORE } from "../../lib/icons.js";
 import { offerMenu } from "../../lib/menu.js";
 import { phrase } from "../../lib/phrases.js";
 
-/** Fires "arrange" with {verb}: mend, split, merge, up, down or delete; insert also with {text}. */
+/** Fires "arrange" with {verb}: mend, split, merge, up, down or delete; insert also with {text}; and "write" with {text} while a new part is being written (blank: it no longer is). */
 export class PartTools extends EventTarget {
   /** Whether a sentence is being regenerated. */
   isMending = false;
@@ -13,6 +13,8 @@ export class PartTools extends EventTarget {
   #total = 0;
   /** @type {HTMLFormElement | null} */
   #form = null;
+  /** Of the new part. */
+  #text = element("textarea", { rows: 2, placeholder: phrase("part.insert.text"), dir: "auto", oninput: () => this.#tell({ text: this.#text.value }, "write") });
 
   constructor() {
     super();
@@ -31,21 +33,27 @@ export class PartTools extends EventTarget {
       item("part.mend", "mend", this.isMending || state !== "done"),
       item("part.split", "split"),
       item("part.merge", "merge", isLast),
-      { words: phrase("part.insert"), run: () => this.#write() },
+      { words: phrase("part.insert"), run: () => this.#open().focus() },
       item("part.up", "up", position === 0),
       item("part.down", "down", isLast),
       item("part.delete", "delete", this.#total === 1, true),
     ];
   }
 
-  /** Close the form for a new part. */
-  written() {
+  /** Show the text of a new part, as written before the row was last away; blank: it was added or discarded. */
+  showWritten(text) {
+    if (text && !this.#form) this.#open().value = text;
+    else if (!text && this.#text.value.trim()) this.#close();
+  }
+
+  #close() {
     this.#form?.remove();
     this.#form = null;
+    this.#text.value = "";
   }
 
   clear() {
-    this.written();
+    this.#close();
     this.say("");
     this.isMending = false;
   }
@@ -61,27 +69,28 @@ export class PartTools extends EventTarget {
     labelled(this.toggle, phrase("part.arrange", { number: part.position + 1 }));
   }
 
-  #write() {
-    this.written();
-    const text = element("textarea", { rows: 2, placeholder: phrase("part.insert.text"), dir: "auto" });
+  /** Open the form for a new part, and return its field. */
+  #open() {
+    const text = this.#text;
+    if (this.#form) return text;
     text.setAttribute("aria-label", phrase("part.insert.label", { number: this.#part.position + 1 }));
     const leave = () => {
-      this.written();
+      this.#close();
+      this.#tell({ text: "" }, "write");
       this.toggle.focus();
     };
     const buttons = [element("button", { type: "submit", className: "plain", textContent: phrase("part.insert.add") }), element("button", { type: "button", className: "plain", textContent: phrase("longform.cancel"), onclick: leave })];
-    const form = (this.#form = element("form", {}, [text, element("div", { className: "long-bar" }, buttons)]));
+    const form = (this.#form = element("form", { onkeydown: ({ key }) => key === "Escape" && !text.value.trim() && leave() }, [text, element("div", { className: "long-bar" }, buttons)]));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       if (text.value.trim()) this.#tell({ verb: "insert", text: text.value });
       else text.focus();
     });
-    form.addEventListener("keydown", (event) => event.key === "Escape" && !text.value.trim() && leave());
     this.element.append(form);
-    text.focus();
+    return text;
   }
 
-  #tell(detail) {
-    this.dispatchEvent(new CustomEvent("arrange", { detail }));
+  #tell(detail, type = "arrange") {
+    this.dispatchEvent(new CustomEvent(type, { detail }));
   }
 }

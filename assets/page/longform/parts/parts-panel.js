@@ -117,7 +117,10 @@ export class PartsPanel {
   }
 
   async #rename({ chapter, title }) {
-    await this.arranging.rename(chapter, title);
+    await this.arranging.rename(chapter, title).catch((problem) => {
+      this.chapters.write(chapter.id, title);
+      throw problem;
+    });
     this.#forgetMap();
   }
 
@@ -154,6 +157,7 @@ export class PartsPanel {
   #dress(row) {
     const on = (type, work) => row.addEventListener(type, ({ detail }) => this.of.run(() => work(row.part, detail)));
     row.addEventListener("type", ({ detail }) => this.changes.note(row, detail));
+    row.addEventListener("write", ({ detail }) => this.of.unsaved.write(row.part.id, detail.text, row.part.position));
     on("change", (part, changes) => this.changes.save(row, changes));
     on("settle", (part, { isMine }) => this.changes.settle(row, isMine));
     on("again", (part) => this.changes.after(() => speakParts(this.of.id, [part.id])));
@@ -173,6 +177,7 @@ export class PartsPanel {
     try {
       await this.arranging.arrange(row, this.list.filter ? null : following, order);
       this.selection.forgetAnchor();
+      if (order.verb === "insert" && this.of.unsaved.of(part.id)?.below === order.text) this.of.unsaved.write(part.id, "");
       if (order.verb !== "delete") return;
       this.selection.set([part.id], false);
       this.list.row((following ?? before)?.id)?.tools.toggle.focus();
