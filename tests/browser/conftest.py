@@ -160,17 +160,6 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         browser.close()
 
 
-QUICK_PLAYER = """
-    const speed = 4;
-    window.AudioContext = class extends AudioContext {
-        constructor({ sampleRate, ...options } = {}) {
-            super(sampleRate ? { ...options, sampleRate: speed * sampleRate } : options);
-            if (sampleRate) Object.defineProperty(this, "sampleRate", { value: sampleRate });
-        }
-    };
-"""
-"""Takes play four times as fast: a context that is asked for a take's rate has a higher one, but reports the take's."""
-
 DESK: dict[str, Any] = {"viewport": {"width": 1280, "height": 860}}
 
 
@@ -182,7 +171,6 @@ class Visits:
 
     def __init__(self, browser: Browser, screen: dict[str, Any]) -> None:
         self.context = browser.new_context(**DESK | screen)
-        self.context.add_init_script(QUICK_PLAYER)
         self._own = self.context.new_page()
         self._own.route("**", lambda route: route.fulfill(body=""))
         self._own.goto("http://127.0.0.1/")  # on the studios' site: keeps their renderer process alive
