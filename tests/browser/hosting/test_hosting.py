@@ -150,7 +150,7 @@ def test_page_speaks_after_sign_in(voices_folder: Path, new_page: Callable[[], P
         for tab in (page, other_tab):  # the next person at this browser finds nothing of the one before
             expect(tab.get_by_label("Key", exact=True)).to_be_visible()
             left = tab.evaluate("Object.keys({ ...localStorage, ...sessionStorage })")
-            assert set(left) <= {"voice-studio-left"}
+            assert set(left) <= {"voice-studio-/:left"}
 
 
 def keyed_program(screen: Screen) -> str:
