@@ -182,6 +182,10 @@ def test_page_speaks_under_a_proxy_path(
             addresses = {url for url in outside if urlparse(url).scheme.startswith("http")}
             assert addresses <= {f"{studio.url}/manifest.json"}
         expect(screen.takes).to_have_count(1)
+        kept = screen.page.evaluate("Object.keys({ ...localStorage, ...sessionStorage })")
+        assert kept and all(name.startswith(f"voice-studio-{PREFIX}/:") for name in kept), (
+            "not for other paths' studios"
+        )
 
 
 def test_space_without_a_bucket_warns_that_voices_are_temporary(
