@@ -13,6 +13,7 @@ from audio import Cut, InvalidClip
 from audio.read import MAX_SECONDS
 from engine import CannotAlign, InvalidReference, InvalidUtterance, PromptTooLong
 from speechtext.word_times import words_in
+from studio.api.origins import address_of
 from studio.api.sending import until_hangup
 from studio.errors import InvalidRequest, NameTaken
 from studio.library import Library, NewSample, Voice, VoiceFields
@@ -68,8 +69,7 @@ class ClientVoices:
         return own.get(reference.casefold()) or resolver.library.voices.get(reference)
 
     def address_of(self, request: Request) -> str:
-        """The studio's address as the caller sees it, without a slash at the end."""
-        return str(request.base_url).rstrip("/") + self.studio.settings.root_path
+        return address_of(request, self.studio.settings.root_path)
 
     async def samples(
         self, request: Request, files: Sequence[Upload], texts: Sequence[str], is_cleaned: bool

@@ -9,6 +9,7 @@ from longform.feeds import EPISODE, Feeds, write_rss
 from longform.library.project_repository import ProjectLibrary
 from studio.api.access import SHARED
 from studio.api.body import JsonBody
+from studio.api.origins import address_of
 from studio.api.queued import look_up, project_router
 from studio.api.routes.share_routes import GUARDED, NewShare, share_json
 from studio.api.sending import file_reader, range_response, until_hangup
@@ -59,8 +60,8 @@ class FeedRoutes:
             feed = await until_hangup(request, self._feeds.feed(project_id, request.state.caller))
         except NotFound as error:
             return await look_up(self._gone, error)
-        base = f"{str(request.base_url).rstrip('/')}{self._settings.root_path}{SHARED}{token}/"
-        text = await look_up(write_rss, feed, base)
+        address = address_of(request, self._settings.root_path + SHARED)
+        text = await look_up(write_rss, feed, f"{address}{token}/")
         return Response(text, headers=GUARDED, media_type="application/rss+xml")
 
     def file(self, token: str, name: str, request: Request) -> Response:

@@ -19,6 +19,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from studio.api.body import MAX_BODY
 from studio.api.error_responses import ApiError, error_response
+from studio.api.origins import address_of
 from studio.api.sending import until_hangup
 from studio.api.sessions import surplus
 from studio.services import Studio
@@ -109,10 +110,9 @@ class McpEndpoint:
             request = context.request_context.request
             assert request is not None, "every call comes in a request"
             headers = {name: value for name in ("authorization", "host") if (value := request.headers.get(name))}
-            address = (request.client.host, request.client.port) if request.client else ("unknown", 0)
-            app = httpx.ASGITransport(request.scope["app"], raise_app_exceptions=False, client=address)
-            base = f"{request.url.scheme}://{request.headers.get('host') or 'localhost'}"
-            client = httpx.AsyncClient(transport=app, base_url=base, headers=headers, timeout=TIMEOUT)
+            caller = (request.client.host, request.client.port) if request.client else ("unknown", 0)
+            app = httpx.ASGITransport(request.scope["app"], raise_app_exceptions=False, client=caller)
+            client = httpx.AsyncClient(transport=app, base_url=str(request.base_url), headers=headers, timeout=TIMEOUT)
 
             async def until_left(calling: Coroutine[Any, Any, httpx.Response]) -> httpx.Response:
                 try:
@@ -120,7 +120,8 @@ class McpEndpoint:
                 except ClientDisconnect as error:  # the package logs any other error as a fault of the studio
                     raise ToolError("the client has left") from error
 
-            return StudioClient(client, base + self._root_path, False, context=context, until_left=until_left)
+            address = address_of(request, self._root_path)
+            return StudioClient(client, address, False, context=context, until_left=until_left)
 
         server = build_server(lambda _: nullcontext(client_of))
         server.streamable_http_app(

@@ -10,6 +10,7 @@ import ipaddress
 from typing import Literal
 
 from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
 from starlette.types import Scope
 
 from studio.api.error_responses import ApiError
@@ -101,6 +102,22 @@ def _host_name(host: str) -> str:
 def _is_ours(origin: str, headers: Headers) -> bool:
     """Whether an origin is the studio's own. Pages cannot set Host, and X-Forwarded-Host only if CORS allows it."""
     scheme, _, place = origin.lower().partition("://")
-    forwarded = headers.get("x-forwarded-host", "").partition(",")[0].strip()
     port = DEFAULT_PORTS.get(scheme, "")
-    return place != "" and place in {host.lower().removesuffix(port) for host in (headers.get("host", ""), forwarded)}
+    return place != "" and place in {
+        host.lower().removesuffix(port) for host in (headers.get("host", ""), _first(headers, "x-forwarded-host"))
+    }
+
+
+def address_of(reader: HTTPConnection, root_path: str) -> str:
+    """The studio's address as the caller sees it, also through proxies, without a slash at the end.
+
+    Callers can claim any, but only for their own answers.
+    """
+    is_https = "https" in (reader.url.scheme, _first(reader.headers, "x-forwarded-proto"))
+    host = _first(reader.headers, "x-forwarded-host") or reader.base_url.netloc
+    return f"{'https' if is_https else 'http'}://{host}{root_path}"
+
+
+def _first(headers: Headers, name: str) -> str:
+    """The value that the first of several proxies has added."""
+    return headers.get(name, "").partition(",")[0].strip()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping
 from urllib.parse import parse_qs
 
@@ -15,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 from studio import ASSETS
 from studio.api.body import read_body
 from studio.api.error_responses import ApiError
+from studio.api.origins import address_of
 from studio.api.sessions import LIFETIME_SECONDS, Sessions
 from studio.i18n import page_phrases
 
@@ -23,7 +25,13 @@ LOGIN = "/login"
 """The sign-in of gradio_client's ``auth=("any name", KEY)``, which sends the key as password and takes no redirect."""
 COOKIE = "studio_session"
 OWNER_COOKIE = "studio_owner"
-"""Which owner's key a browser has, as a digest for the page's scripts: what they stored belongs to one owner."""
+"""Which owner's key a browser has, as a digest for the page's scripts: what they stored belongs to one owner.
+
+The names of both end with the port, such as _7860, unless it is the scheme's: a browser sends cookies to all ports.
+"""
+_TOKENS = re.compile(rf"\b{COOKIE}_?(\d{{0,5}})=([\w-]{{43}})(?![\w-])", re.ASCII)
+MAX_TOKENS = 32
+"""Tokens of a request that are looked up: those of the studios on one host name."""
 LARGEST_FORM = 4096
 """Bytes."""
 FORM = ASSETS / "page" / "sign-in.html"
@@ -61,7 +69,8 @@ class SignIn:
         if request.method != "POST":
             answer: Response = self.page(request, 200)
         elif scope["path"] == SIGN_OUT:
-            await to_thread.run_sync(self._sessions.end, _token(scope))
+            for token in _tokens(scope):
+                await to_thread.run_sync(self._sessions.end, token)
             answer = self._remember(request, "", 0)
         else:
             answer = await self._sign_in(request)
@@ -85,7 +94,7 @@ class SignIn:
         """The digest of the key with which a browser has signed in; None for sockets."""
         if scope["type"] != "http":  # pages of any site may open a socket, and the browser would send the cookie
             return None
-        return self._sessions.key_of(_token(scope))
+        return next(filter(None, map(self._sessions.key_of, _tokens(scope))), None)
 
     async def _sign_in(self, request: Request) -> Response:
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM_TYPE:
@@ -112,12 +121,13 @@ class SignIn:
 
     def _remember(self, request: Request, value: str, seconds: int, owner: str = "") -> Response:
         answer = RedirectResponse(f"{self._root_path}/", 303, {"Cache-Control": "no-store"})
-        is_https = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto", ""))
+        is_https = address_of(request, "").startswith("https:")
         # In a frame of another site, browsers accept only the first of these.
         site = "SameSite=None; Secure; Partitioned" if is_https and self._framed else "SameSite=Lax"
         secure = "; Secure" if is_https and not self._framed else ""
         path = self._root_path or "/"
-        for cookie, scripts in ((f"{COOKIE}={value}", "HttpOnly; "), (f"{OWNER_COOKIE}={owner}", "")):
+        end = f"_{port}" if (port := _port(request)) else ""
+        for cookie, scripts in ((f"{COOKIE}{end}={value}", "HttpOnly; "), (f"{OWNER_COOKIE}{end}={owner}", "")):
             answer.headers.append("Set-Cookie", f"{cookie}; Max-Age={seconds}; Path={path}; {scripts}{site}{secure}")
         return answer
 
@@ -127,5 +137,14 @@ def wants_page(scope: Scope) -> bool:
     return scope["method"] in ("GET", "HEAD") and "text/html" in Headers(scope=scope).get("accept", "")
 
 
-def _token(scope: Scope) -> str:
-    return HTTPConnection(scope).cookies.get(COOKIE, "")
+def _port(reader: HTTPConnection) -> str:
+    """The port of the address that the browser has, blank for the scheme's own; some proxies send Host without it."""
+    port = (reader.headers.get("origin") or address_of(reader, "")).rpartition(":")[2]
+    return port if port.isdecimal() else ""
+
+
+def _tokens(scope: Scope) -> list[str]:
+    """The tokens in a request's cookies, this port's first; others may be of studios on the same host name."""
+    reader = HTTPConnection(scope)
+    found = _TOKENS.findall("; ".join(reader.headers.getlist("cookie")))[:MAX_TOKENS]
+    return [token for _, token in sorted(found, key=lambda each: each[0] != _port(reader))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import threading
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -67,6 +68,10 @@ def test_podcast_app_gets_a_feed_with_a_playable_file_for_each_chapter(
         assert [channel.findtext(name) for name in ("title", f"{ITUNES}author", f"{ITUNES}block")] == [
             "A Bük", "I. M.", "Yes",
         ]  # fmt: skip
+        proxied = client.get(
+            link["path"], headers={"X-Forwarded-Host": "books.example, x", "X-Forwarded-Proto": "https"}
+        )
+        assert set(re.findall(r'(?:url|href)="(https?://[^/]*)', proxied.text)) == {"https://books.example"}
         image = channel.find(f"{ITUNES}image")
         assert image is not None
         cover = client.get(image.attrib["href"])

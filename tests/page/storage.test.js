@@ -43,10 +43,12 @@ test("what another owner of a key left is forgotten, in the browser and in the t
   const left = (owner) => ({ "voice-studio-/:owner": JSON.stringify(owner), "voice-studio-/:1": "{}" });
   const names = () => [globalThis.localStorage, globalThis.sessionStorage].map((storage) => "voice-studio-/:1" in storage);
   const clear = () => [globalThis.localStorage, globalThis.sessionStorage].forEach((storage) => Object.keys(storage).forEach((name) => storage.removeItem(name)));
-  for (const [owner, now, isForgotten] of [["aa", "bb", true], ["aa", "aa", false], ["aa", "", false]]) {
+  const cookies = [["aa", "=bb", true], ["aa", "=aa", false], ["aa", "", false], ["aa", "_81=bb", true, "81"], ["aa", "=bb", false, "81"]];
+  for (const [owner, now, isForgotten, port] of cookies) {
+    globalThis.location = /** @type {any} */ ({ port });
     clear();
     for (const storage of [globalThis.localStorage, globalThis.sessionStorage]) Object.assign(storage, left(owner));
-    globalThis.document = /** @type {any} */ ({ cookie: `other=1${now && `; studio_owner=${now}`}` });
+    globalThis.document = /** @type {any} */ ({ cookie: `other=1${now && `; studio_owner${now}`}` });
     assert.equal(forgetOthers(), isForgotten);
     assert.deepEqual(names(), [!isForgotten, !isForgotten]);
   }

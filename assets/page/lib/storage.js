@@ -124,7 +124,11 @@ export function forgetOthers() {
 }
 
 /** The owner whose key this browser has, as the studio's cookie says; undefined without keys. */
-const signedIn = () => /(?:^|; )studio_owner=([0-9a-f]+)/.exec(globalThis.document?.cookie ?? "")?.[1];
+function signedIn() {
+  const port = globalThis.location?.port; // cookies belong to all ports of a host, so their names have it
+  const cookie = new RegExp(`(?:^|; )studio_owner${port ? `_${port}` : ""}=([0-9a-f]+)`);
+  return cookie.exec(globalThis.document?.cookie ?? "")?.[1];
+}
 
 const openedBy = signedIn();
 forgetOthers();

@@ -62,7 +62,7 @@ def test_voice_is_created_read_updated_used_and_deleted(steered: Steer) -> None:
             assert changed["tags"] == ["a", "b"] and changed["description"] == "Mine"
         assert changed["title"] == "Fifth"
         spoken_in = client.post("/v1/tts", json={"text": "Hello.", "reference_id": voice["_id"]})
-        assert spoken_in.headers["x-voice"] == "fifth"
+        assert spoken_in.headers["x-voice"] == "my-voice"
         assert client.delete(address).status_code == 200
         assert message(client.get(address), 404)
         assert message(client.delete(address), 404)

@@ -20,6 +20,7 @@ from studio.api import sessions
 from studio.api.sessions import LIFETIME_SECONDS, Sessions
 from studio.settings import read_keys
 from tests.studio.conftest import Steered
+from tests.studio.server import Served
 
 Steer = Callable[..., Steered]
 KEYS = read_keys("schlüssel")
@@ -47,6 +48,29 @@ def test_cookie_grants_the_access_of_its_key_until_sign_out(steered: Steer) -> N
             assert other.get("/v1/takes", headers=header).json()["data"] == takes
         client.post("/sign-out")
         assert client.get("/v1/takes").status_code == 401
+
+
+def test_studios_at_two_ports_of_a_host_do_not_sign_each_other_out(steered: Steer, tmp_path: Path) -> None:
+    """The browser sends each of them the cookies of both."""
+    studios = [steered(api_keys=KEYS, home=str(tmp_path / name))[0] for name in ("one", "two")]
+    with httpx.Client() as browser:
+
+        def post(studio: Served, path: str) -> httpx.Response:
+            origin = {"Origin": studio.url, "Sec-Fetch-Site": "same-origin"}
+            return browser.post(studio.url + path, data={"key": "schlüssel"}, headers=origin)
+
+        def statuses() -> list[int]:
+            return [browser.get(f"{studio.url}/v1/takes").status_code for studio in studios]
+
+        for studio in studios:
+            post(studio, "/sign-in")
+        assert statuses() == [200, 200]
+        post(studios[0], "/sign-out")
+        assert statuses() == [401, 200]
+        port = studios[1].url.rpartition(":")[2]
+        assert [name for name, value in browser.cookies.items() if value] == [
+            f"studio_session_{port}", f"studio_owner_{port}",
+        ]  # fmt: skip
 
 
 @pytest.mark.parametrize("key", ["", "schlüsse", "x" * 5000])
@@ -98,7 +122,9 @@ def test_cookie_is_third_party_only_on_a_space_and_limited_to_the_root_path(
     assert answer.headers["location"] == "/studio/"
     cookie, owner = answer.headers.get_list("set-cookie")
     assert "Path=/studio;" in cookie and cookie.endswith(expected)
-    assert owner.startswith("studio_owner=") and "HttpOnly" not in owner, "for the page's scripts"
+    assert owner.startswith(f"studio_owner_{served.url.rpartition(':')[2]}=") and "HttpOnly" not in owner, (
+        "for the page's scripts"
+    )
     assert owner.endswith(expected.removeprefix("HttpOnly")) and "Path=/studio;" in owner
 
 
