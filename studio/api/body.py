@@ -6,7 +6,7 @@ import difflib
 import json
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Generic, NoReturn, TypeVar, overload
+from typing import TYPE_CHECKING, Annotated, Any, Generic, NoReturn, TypeVar
 
 import anyio
 import numpy as np
@@ -49,14 +49,15 @@ Result = TypeVar("Result")
 class BodyReader(Generic[Model]):
     """A route's dependency: its JSON body as a model; the document lists the model as the route's request body."""
 
-    def __init__(self, model: type[Model], prepare: Callable[[dict[str, Any]], dict[str, Any]] | None = None) -> None:
+    def __init__(
+        self, model: type[Model], prepare: Callable[[dict[str, Any]], dict[str, Any]] = lambda fields: fields
+    ) -> None:
         """``prepare`` changes the fields before they are validated."""
         self.model, self._prepare = model, prepare
 
     async def __call__(self, request: Request) -> Model:
         """Raises ApiError (400, 408, 413, 415), InvalidRequest."""
-        prepare = self._prepare or (lambda fields: fields)
-        return await read_json(request, lambda fields: as_model(prepare(fields), self.model))
+        return await read_json(request, lambda fields: as_model(self._prepare(fields), self.model))
 
 
 if TYPE_CHECKING:
@@ -70,11 +71,7 @@ else:
             return Annotated[model, Depends(BodyReader(model))]
 
 
-@overload
-async def read_json(request: Request) -> dict[str, Any]: ...
-@overload
-async def read_json(request: Request, convert: Callable[[dict[str, Any]], Result]) -> Result: ...
-async def read_json(request: Request, convert: Callable[[dict[str, Any]], Any] = lambda fields: fields) -> Any:
+async def read_json(request: Request, convert: Callable[[dict[str, Any]], Result]) -> Result:
     """The body's JSON object, converted; a large one in the queue of texts, since sixty at once would block the event
     loop for seconds. Raises ApiError (400, 408, 413, 415), InvalidRequest, QueueFull, TooManyRequests.
     """
