@@ -21,6 +21,11 @@ STARTING = 100_000
 def main() -> int:
     """Run the command and return its exit code. Each command imports only what it needs."""
     command, arguments = sys.argv[1:2], sys.argv[2:]
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed by a service manager; pythonw on Windows has none
+            # Takes the closed one's number, which a file of the library could get otherwise, for child processes too.
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  # until the program ends
+            os.set_inheritable(getattr(sys, name).fileno(), True)
     if isinstance(sys.stdout, io.TextIOWrapper):  # consoles of Windows lack most letters, and print them as \uXXXX then
         sys.stdout.reconfigure(errors="backslashreplace")
     if bundle := os.environ.get("REQUESTS_CA_BUNDLE"):  # which is how many networks are set up, and httpx ignores

@@ -13,6 +13,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
+import yaml
 
 from engine import EngineConfig
 from studio.settings import Settings
@@ -76,6 +77,12 @@ def test_container_variables_are_settings_and_its_port_is_open() -> None:
     user_line = next(line for line in steps("RUN") if "useradd" in line)
     assert "--uid 1000" in user_line and all(volume in user_line for volume in volumes)
     assert steps("USER") == ["studio"]
+    # docker compose also passes a .env that is written for the host: its places must not apply in the container.
+    own = {name.replace("PORT", "STUDIO_PORT"): value for name, value in variables.items()}
+    for service in yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))["services"].values():
+        given = {name: str(value) for name, value in service["environment"].items()}
+        assert given == own | {"STUDIO_BACKUP_DIR": "", "STUDIO_VOICES": ""}
+        assert service["ports"][0].endswith(f":{given['STUDIO_PORT']}")
 
 
 def test_container_and_space_use_the_same_python() -> None:

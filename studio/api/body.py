@@ -6,7 +6,7 @@ import difflib
 import json
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Generic, NoReturn, TypeVar, overload
+from typing import TYPE_CHECKING, Annotated, Any, Generic, NoReturn, TypeVar
 
 import anyio
 import numpy as np
@@ -34,6 +34,9 @@ MAX_AT_ONCE = 256 * 1024
 MAX_HELD = 512 * 2**20
 """Bytes of all larger bodies that are in memory, each until its request is answered; half of them for one caller."""
 BODY_SECONDS = 60
+"""Longest pause within a body, and what it may take besides the time for its bytes at `MIN_RATE`."""
+MIN_RATE = 16 * 1024
+"""Bytes per second, much less than any link for uploads: who sends more slowly only wants to occupy the studio."""
 MAX_LENIENT = 1024 * 1024
 """Bytes of a body that the strict parser rejects."""
 MAX_DIGITS = 20
@@ -46,14 +49,15 @@ Result = TypeVar("Result")
 class BodyReader(Generic[Model]):
     """A route's dependency: its JSON body as a model; the document lists the model as the route's request body."""
 
-    def __init__(self, model: type[Model], prepare: Callable[[dict[str, Any]], dict[str, Any]] | None = None) -> None:
+    def __init__(
+        self, model: type[Model], prepare: Callable[[dict[str, Any]], dict[str, Any]] = lambda fields: fields
+    ) -> None:
         """``prepare`` changes the fields before they are validated."""
         self.model, self._prepare = model, prepare
 
     async def __call__(self, request: Request) -> Model:
         """Raises ApiError (400, 408, 413, 415), InvalidRequest."""
-        prepare = self._prepare or (lambda fields: fields)
-        return await read_json(request, lambda fields: as_model(prepare(fields), self.model))
+        return await read_json(request, lambda fields: as_model(self._prepare(fields), self.model))
 
 
 if TYPE_CHECKING:
@@ -67,11 +71,7 @@ else:
             return Annotated[model, Depends(BodyReader(model))]
 
 
-@overload
-async def read_json(request: Request) -> dict[str, Any]: ...
-@overload
-async def read_json(request: Request, convert: Callable[[dict[str, Any]], Result]) -> Result: ...
-async def read_json(request: Request, convert: Callable[[dict[str, Any]], Any] = lambda fields: fields) -> Any:
+async def read_json(request: Request, convert: Callable[[dict[str, Any]], Result]) -> Result:
     """The body's JSON object, converted; a large one in the queue of texts, since sixty at once would block the event
     loop for seconds. Raises ApiError (400, 408, 413, 415), InvalidRequest, QueueFull, TooManyRequests.
     """
@@ -100,17 +100,21 @@ async def read_body(request: Request, limit: int = MAX_BODY, param: str | None =
     content_length = request.headers.get("content-length", "")
     if content_length.isdecimal() and (len(content_length) > MAX_DIGITS or int(content_length) > limit):
         raise _too_large(limit, param)
-    body, seconds = bytearray(), max(BODY_SECONDS, BODY_SECONDS * limit // MAX_BODY)
+    body, began = bytearray(), anyio.current_time()
     try:
-        with anyio.fail_after(seconds):
+        with anyio.fail_after(BODY_SECONDS) as waiting:
             async for piece in request.stream():
                 body += piece
+                waiting.deadline = min(anyio.current_time(), began + len(body) / MIN_RATE) + BODY_SECONDS
                 if len(body) > limit:
                     raise _too_large(limit, param)
                 if len(body) > MAX_AT_ONCE:
                     _hold(request.scope["state"], len(piece))
     except TimeoutError:
-        message = f"The request body did not arrive within {seconds} seconds."
+        message = (
+            f"The request body arrived too slowly: send at least {MIN_RATE >> 10} KiB per second without pauses of "
+            f"{BODY_SECONDS} seconds, over a faster connection or as a smaller file."
+        )
         raise ApiError(408, message, code="request_timeout", headers={"Connection": "close"}) from None
     return bytes(body)
 

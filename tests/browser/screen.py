@@ -208,7 +208,7 @@ class Screen:
 
     def reopen_with(self, draft: dict[str, Any]) -> None:
         """Reload the page with this draft in the browser's storage, and discard any pending draft of the page."""
-        keep = "(draft) => { sessionStorage['voice-studio-1'] = draft; Storage.prototype.setItem = () => {}; }"
+        keep = "(draft) => { sessionStorage['voice-studio-/:1'] = draft; Storage.prototype.setItem = () => {}; }"
         self.page.evaluate(keep, json.dumps(draft))
         self.page.reload()
         self.page.wait_for_selector("body[data-studio=ready]")

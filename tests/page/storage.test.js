@@ -35,13 +35,13 @@ test("a sign-out removes every entry, whatever its name, and nothing of other pr
   assert.deepEqual(told, ["storagefull"], "it is told once");
   Store.prototype.setItem = set;
   forget();
-  assert.deepEqual(Object.keys({ ...globalThis.localStorage, ...globalThis.sessionStorage }), ["of-another-program", "voice-studio-left"]);
+  assert.deepEqual(Object.keys({ ...globalThis.localStorage, ...globalThis.sessionStorage }), ["of-another-program", "voice-studio-/:left"]);
 });
 
 test("what another owner of a key left is forgotten, in the browser and in the tab", async () => {
   const { forgetOthers } = await import("../../assets/page/lib/storage.js");
-  const left = (owner) => ({ "voice-studio-owner": JSON.stringify(owner), "voice-studio-1": "{}" });
-  const names = () => [globalThis.localStorage, globalThis.sessionStorage].map((storage) => "voice-studio-1" in storage);
+  const left = (owner) => ({ "voice-studio-/:owner": JSON.stringify(owner), "voice-studio-/:1": "{}" });
+  const names = () => [globalThis.localStorage, globalThis.sessionStorage].map((storage) => "voice-studio-/:1" in storage);
   const clear = () => [globalThis.localStorage, globalThis.sessionStorage].forEach((storage) => Object.keys(storage).forEach((name) => storage.removeItem(name)));
   const cookies = [["aa", "=bb", true], ["aa", "=aa", false], ["aa", "", false], ["aa", "_81=bb", true, "81"], ["aa", "=bb", false, "81"]];
   for (const [owner, now, isForgotten, port] of cookies) {
@@ -52,4 +52,23 @@ test("what another owner of a key left is forgotten, in the browser and in the t
     assert.equal(forgetOthers(), isForgotten);
     assert.deepEqual(names(), [!isForgotten, !isForgotten]);
   }
+});
+
+test("studios under several paths of a host leave each other's entries, and the first finds those of before paths were stored", async () => {
+  const opened = async (/** @type {string} */ pathname) => {
+    globalThis.location = /** @type {any} */ ({ pathname });
+    return import(`../../assets/page/lib/storage.js?${pathname}`);
+  };
+  globalThis.document = /** @type {any} */ ({ cookie: "studio_owner=aa" });
+  globalThis.sessionStorage = new Store();
+  globalThis.localStorage = Object.assign(new Store(), { "voice-studio-owner": '"bb"', "voice-studio-1": '"Of Ben"' });
+  const trial = await opened("/trial/");
+  assert.equal(trial.kept("1", null), null, "another owner's, who may have left it in another studio");
+  trial.keep("1", "Of Anna, on trial");
+  globalThis.document.cookie = "studio_owner=bb";
+  const main = await opened("/");
+  assert.deepEqual([main.kept("1", null), "voice-studio-1" in globalThis.localStorage], ["Of Ben", false]);
+  assert.equal(trial.kept("1", null), "Of Anna, on trial", "Ben's sign-in to one studio leaves what Anna keeps in the other");
+  main.forget();
+  assert.deepEqual(Object.keys(globalThis.localStorage).sort(), ["voice-studio-/:left", "voice-studio-/trial/:1", "voice-studio-/trial/:owner"]);
 });

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { resolveObjectURL } from "node:buffer";
 import test from "node:test";
 
+import { deleteTakes } from "../../assets/page/client/takes.js";
 import { figuresOf } from "../../assets/page/player/take-figures.js";
 import { Waveform } from "../../assets/page/player/waveform.js";
 import { plainVoice, Take } from "../../assets/page/takes/take.js";
@@ -119,4 +120,15 @@ test("a waveform has the loudest sample of each thirtieth of a second, whatever 
 test("the revision is removed from a voice's name", () => {
   assert.equal(plainVoice("clara@3"), "clara");
   assert.equal(plainVoice("me@home"), "me@home");
+});
+
+test("many takes are deleted in requests whose addresses every proxy accepts", async (context) => {
+  globalThis.window = /** @type {any} */ ({ location: { origin: "http://studio", href: "http://studio/" } });
+  const ids = Array.from({ length: 400 }, (_, n) => `take_${String(n).padStart(31, "0")}`);
+  const sent = context.mock.method(globalThis, "fetch", async (url) => {
+    assert.ok(url.length < 8000);
+    return Response.json({ ids: new URL(url).searchParams.get("ids")?.split(","), undo_seconds: 600 });
+  });
+  const { ids: deleted, undo_seconds: seconds } = await deleteTakes(ids);
+  assert.deepEqual([deleted, seconds, sent.mock.callCount()], [ids, 600, 3]);
 });

@@ -173,6 +173,24 @@ def test_a_missing_model_stops_the_start_with_the_reason(tmp_path: Path) -> None
     assert "Without STUDIO_MODEL or MODEL the bundled model starts" in output
 
 
+HELPED = """
+import os, sys
+from launch import main
+sys.argv[1:] = ["voices", "--help"]
+try:
+    main()
+except SystemExit:
+    files = [open(0), sys.stdout, sys.stderr]  # the log asks whether they are a terminal
+    sys.exit(any(file.isatty() or file.fileno() != n or not os.get_inheritable(n) for n, file in enumerate(files)))
+"""
+
+
+@pytest.mark.posix
+def test_standard_streams_that_are_closed_are_replaced() -> None:
+    start = ["sh", "-c", 'exec "$0" -c "$1" <&- >&- 2>&-', sys.executable, HELPED]
+    assert subprocess.run(start, cwd=ROOT, check=False, timeout=60).returncode == 0
+
+
 @pytest.mark.posix
 def test_command_reports_readiness_prints_a_working_curl_line_and_stops(
     quick_checkpoint: Path, voices_folder: Path, tmp_path: Path

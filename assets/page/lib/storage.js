@@ -19,7 +19,8 @@ class Memory {
   }
 }
 
-const PREFIX = "voice-studio-"; // of every entry, so that none outlives a sign-out
+const FAMILY = "voice-studio-";
+const PREFIX = FAMILY + (globalThis.location?.pathname ?? "").replace(/\/?$/, "/:"); // of every entry; studios under several paths share a browser's storage
 const LEFT = `${PREFIX}left`; // written when a person signs out, for the page's other tabs
 const OWNER = "owner"; // whose entries these are
 let hasLeft = false; // nothing is written any more: the page is about to reload
@@ -97,8 +98,22 @@ function remove(storage) {
   for (const name of Object.keys(storage)) if (name.startsWith(PREFIX)) storage.removeItem(name);
 }
 
+/** Take over what was stored before entries had the studio's path, unless it is another owner's: perhaps of another studio. @param {Storage | Memory} storage */
+function adopt(storage) {
+  if (storage instanceof Memory || hasLeft) return;
+  const owner = signedIn();
+  if (readFrom(storage, OWNER, owner, FAMILY) !== owner) return;
+  const isOld = (/** @type {string} */ key) => key.startsWith(FAMILY) && key[FAMILY.length] !== "/";
+  for (const name of Object.keys(storage).filter(isOld).map((key) => key.slice(FAMILY.length))) {
+    const value = readFrom(storage, name, null, FAMILY);
+    storage.removeItem(FAMILY + name); // first: the storage may be full
+    if (entryOf(name) !== LEFT && readFrom(storage, name, null) === null) writeTo(storage, name, value);
+  }
+}
+
 /** Remove what another owner of a key, who did not sign out, left here. Returns whether there was any: then the page must be reloaded. */
 export function forgetOthers() {
+  for (const storage of [ofTab, ofBrowser]) adopt(storage);
   const owner = signedIn();
   if (!owner) return false;
   const others = [ofTab, ofBrowser].filter((storage) => readFrom(storage, OWNER, owner) !== owner);
@@ -131,10 +146,11 @@ globalThis.addEventListener?.("storage", ({ key, newValue }) => {
  * @param {Storage | Memory} storage
  * @param {string} name
  * @param {any} otherwise
+ * @param {string} [prefix]
  */
-function readFrom(storage, name, otherwise) {
+function readFrom(storage, name, otherwise, prefix = PREFIX) {
   try {
-    return JSON.parse(storage.getItem(entryOf(name)) ?? "null") ?? otherwise;
+    return JSON.parse(storage.getItem(prefix + name) ?? "null") ?? otherwise;
   } catch (problem) {
     if (!(problem instanceof SyntaxError)) throw problem;
     return otherwise;

@@ -92,7 +92,6 @@ export class SentenceEditor extends EventTarget {
 
   #key(event) {
     event.stopPropagation(); // keep key presses from the text and the page
-    if (event.isComposing) return; // Enter and Escape belong to the input method
     if (event.key === "Enter") this.#finish();
     else if (event.key === "Escape") this.leave();
     else return;

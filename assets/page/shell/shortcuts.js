@@ -9,6 +9,8 @@ const AREAS = ["studio", "longform", "voices", "history"]; // Alt+1 to Alt+4
 export function listenForKeys({ areas, speaking, nowPlaying, list, history, longform }, dialog) {
   let isPlayKey = false;
   closeByPressBeside(dialog);
+  // An input method's Enter and Escape end a conversion, not what the page would end. With the last one Safari no longer says isComposing, but 229.
+  document.documentElement.addEventListener("keydown", (event) => (event.isComposing || event.keyCode === 229) && event.stopPropagation(), true);
   document.addEventListener("click", ({ target }) => target instanceof Element && target.closest("[data-opens=shortcuts]") && dialog.showModal());
   document.addEventListener("keydown", (event) => {
     const within = (selector) => event.target instanceof Element && event.target.closest(selector);

@@ -44,7 +44,7 @@ def batch_routes(service: SpeechService) -> APIRouter:
     async def create_batch(request: Request) -> Response:
         """Generate many texts; one that fails has a result with an error. ``stream: true`` sends one line of JSON per
         result, in the order of completion."""
-        fields = canonical_fields(await read_json(request))
+        fields = await read_json(request, canonical_fields)
         body = as_model(fields, BatchBody)
         batch = _Batch(service, fields, request.state.request_id, request.state.caller)
         media_type = "application/x-ndjson" if body.stream else "application/json"

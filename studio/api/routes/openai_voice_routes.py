@@ -63,7 +63,7 @@ class OpenAIVoiceRoutes:
         Without ref_text, the clip is transcribed if a recogniser is installed. In place of audio_sample and ref_text,
         take_id names a take that was generated without a reference: its audio and text become the voice."""
         if request.headers.get("content-type", "").startswith("application/json"):
-            await read_json(request)
+            await read_json(request, dict)
             raise InvalidRequest(
                 "voices are created from a clip: send multipart/form-data with audio_sample, or with take_id", "type"
             )

@@ -150,7 +150,7 @@ def test_page_speaks_after_sign_in(voices_folder: Path, new_page: Callable[[], P
         for tab in (page, other_tab):  # the next person at this browser finds nothing of the one before
             expect(tab.get_by_label("Key", exact=True)).to_be_visible()
             left = tab.evaluate("Object.keys({ ...localStorage, ...sessionStorage })")
-            assert set(left) <= {"voice-studio-left"}
+            assert set(left) <= {"voice-studio-/:left"}
 
 
 def keyed_program(screen: Screen) -> str:
@@ -182,6 +182,10 @@ def test_page_speaks_under_a_proxy_path(
             addresses = {url for url in outside if urlparse(url).scheme.startswith("http")}
             assert addresses <= {f"{studio.url}/manifest.json"}
         expect(screen.takes).to_have_count(1)
+        kept = screen.page.evaluate("Object.keys({ ...localStorage, ...sessionStorage })")
+        assert kept and all(name.startswith(f"voice-studio-{PREFIX}/:") for name in kept), (
+            "not for other paths' studios"
+        )
 
 
 def test_space_without_a_bucket_warns_that_voices_are_temporary(

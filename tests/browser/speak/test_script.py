@@ -153,7 +153,7 @@ def test_draft_and_settings_survive_a_reload_and_stay_private(served: Served, op
     screen.page.get_by_label("Choose a voice").click()
     screen.page.get_by_role("option", name="Bert").click()
     screen.page.wait_for_function(
-        "() => { const kept = JSON.parse(localStorage['voice-studio-1'] ?? '{}');"
+        "() => { const kept = JSON.parse(localStorage['voice-studio-/:1'] ?? '{}');"
         " return kept.text === 'My draft' && kept.voice === 'bert' && kept.cutAfter === 7; }"
     )
     expect(open_page(served).ready().script).not_to_have_value("My draft")
@@ -163,7 +163,7 @@ def test_draft_and_settings_survive_a_reload_and_stay_private(served: Served, op
         script = tab.get_by_role("textbox", name="Script", exact=True)
         expect(script).to_have_value("My draft")
         script.fill("Another draft")
-        tab.wait_for_function("() => localStorage['voice-studio-1'].includes('Another draft')")
+        tab.wait_for_function("() => localStorage['voice-studio-/:1'].includes('Another draft')")
     screen.script.fill("My draft!")
     screen.page.reload()  # before Gradio has reported the last keys
     screen.page.wait_for_selector("body[data-studio=ready]")

@@ -86,6 +86,12 @@ def test_stop_and_page_close_free_the_row_and_stopped_takes_are_kept(served: Ser
     screen.script.fill("A sentence to be stopped.")
     screen.script.press("Control+Enter")
     screen.page.wait_for_function("window.studio.current.number === 2 && window.studio.heard.rendered > 0")
+    for sign in ("isComposing: true", "keyCode: 229"):  # ends a conversion of an input method
+        event = f"new KeyboardEvent('keydown', {{ key: 'Escape', bubbles: true, {sign} }})"
+        stays = screen.script.evaluate(
+            f"(field) => {{ field.dispatchEvent({event}); return document.body.dataset.speaking; }}"
+        )
+        assert stays == "yes"
     screen.page.keyboard.press("Escape")
     served.until(running=0)
     expect(screen.takes.first).to_contain_text("A sentence to be stopped.")

@@ -55,7 +55,7 @@ def test_takes_stars_and_deletions_survive_a_reload(served: Served, open_page: O
         expect(screen.takes).to_have_count(number)
         screen.until_over()
     ids = [
-        screen.page.evaluate(f"window.studio.list && JSON.parse(localStorage['voice-studio-takes-1'])[{n}].id")
+        screen.page.evaluate(f"window.studio.list && JSON.parse(localStorage['voice-studio-/:takes-1'])[{n}].id")
         for n in range(3)
     ]
     with screen.page.expect_response(f"**/v1/takes/{ids[0]}"):

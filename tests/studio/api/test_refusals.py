@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import select
 import socket
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
+from starlette.requests import Request
+from starlette.types import Message
 
-from studio.api.body import MAX_BODY
+from studio.api.body import MAX_BODY, read_body, release
+from studio.api.error_responses import ApiError
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 from tests.studio.server import Served
@@ -19,6 +24,7 @@ from tests.waiting import wait_until
 
 SPEECH = "/v1/audio/speech"
 Steer = Callable[..., Steered]
+SCOPE: dict[str, Any] = {"type": "http", "method": "POST", "headers": [], "state": {"caller": "somebody"}}
 
 
 BAD_BODIES: dict[str, tuple[object, int, str | None]] = {
@@ -180,3 +186,43 @@ def test_incomplete_body_times_out(steered: Steer, monkeypatch: pytest.MonkeyPat
     with posting(served, "Content-Length: 50") as connection:
         connection.sendall(b'{"input": ')
         assert connection.recv(4096).startswith(b"HTTP/1.1 408 ")
+
+
+class ClockedLoop(asyncio.SelectorEventLoop):
+    """Its time passes only as told."""
+
+    now = 0.0
+
+    def time(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize(
+    ("seconds", "size", "arrives"),
+    [(50, 820_000, True), (61, 2**20, False), (30, 1, False), (50, 90_000, False)],
+    ids=["steadily", "with a pause", "byte by byte", "below the rate"],
+)
+def test_body_may_be_slow_while_it_makes_progress(seconds: float, size: int, arrives: bool) -> None:
+    async def read() -> int:
+        pieces = iter([True] * 17 + [False])
+
+        async def receive() -> Message:
+            loop = asyncio.get_running_loop()
+            assert isinstance(loop, ClockedLoop)
+            loop.now += seconds
+            for _ in range(2):  # an expired timer runs first
+                await asyncio.sleep(0)
+            return {"type": "http.request", "body": b"a" * size, "more_body": next(pieces)}
+
+        try:
+            return len(await read_body(Request(SCOPE, receive), 20 * 2**20))
+        finally:
+            release(SCOPE["state"])
+
+    with asyncio.Runner(loop_factory=ClockedLoop) as runner:
+        if arrives:
+            assert runner.run(read()) == 18 * size
+        else:
+            with pytest.raises(ApiError, match="smaller file") as refused:
+                runner.run(read())
+            assert refused.value.status == 408

@@ -130,7 +130,7 @@ export class Chapters extends EventTarget {
     field.addEventListener("input", () => field.setCustomValidity(""));
     field.addEventListener("blur", () => isOpen && (send() || close()));
     field.addEventListener("keydown", (event) => {
-      if (!["Enter", "Escape"].includes(event.key) || event.isComposing) return;
+      if (!["Enter", "Escape"].includes(event.key)) return;
       event.preventDefault();
       event.stopPropagation();
       if (event.key === "Escape") close();
