@@ -14,6 +14,7 @@ import pytest
 from tests.environment import clean, data_variables
 
 clean()  # before any module reads a variable
+gc.set_threshold(50_000, 50, 50)  # otherwise a tenth of the time of imports and tests
 
 # torch is imported where it is used: a process that only distributes the tests does not need it.
 
@@ -42,7 +43,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in out]
     items.sort(key=lambda item: item.path.name not in BEGIN_FIRST)
     gc.freeze()  # imported objects stay, and need not be scanned repeatedly
-    gc.set_threshold(50_000, 50, 50)  # otherwise a tenth of the tests' time
 
 
 def pytest_sessionfinish() -> None:

@@ -13,7 +13,7 @@ Work = Callable[[str], object]
 
 TIMES = 3
 """Greatest cost ratio for twice the input: half more than twice allows for the machine's variations."""
-LEAST = 0.004
+LEAST = 0.002
 """Seconds below which nothing can be measured."""
 LARGEST = 1 << 17
 """Characters; anything too fast to measure even then is fast enough."""

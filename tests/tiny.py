@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cache
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
 
@@ -289,11 +291,18 @@ def codec_config(sizes: TinyCodec) -> dict[str, Any]:
 
 def write_codec(folder: Path, sizes: TinyCodec, seed: int = 0, nesting: Nesting = "plain") -> None:
     """Write codec.yaml and codec.pth: parametrised and legacy weight norm, stale buffers and all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    config, weights = _codec_files(sizes, seed, nesting)
+    (folder / "codec.yaml").write_text(config)
+    (folder / "codec.pth").write_bytes(weights)
+
+
+@cache
+def _codec_files(sizes: TinyCodec, seed: int, nesting: Nesting) -> tuple[str, bytes]:
+    """The contents of codec.yaml and codec.pth, created once per size: building the class takes longest."""
     from tests.upstream import build_codec
 
-    folder.mkdir(parents=True, exist_ok=True)
     config = codec_config(sizes)
-    (folder / "codec.yaml").write_text(yaml.dump(config, Dumper=_NoAliases, sort_keys=False))
     codec = build_codec(config)
     generator = torch.Generator().manual_seed(seed + 1)
     with torch.no_grad():
@@ -304,7 +313,9 @@ def write_codec(folder: Path, sizes: TinyCodec, seed: int = 0, nesting: Nesting 
         state = {f"generator.{key}": value for key, value in state.items()}
     elif nesting != "plain":
         state = {nesting: state}
-    torch.save(state, folder / "codec.pth")
+    file = BytesIO()
+    torch.save(state, file)
+    return yaml.dump(config, Dumper=_NoAliases, sort_keys=False), file.getvalue()
 
 
 def _draw(name: str, like: Tensor, generator: torch.Generator) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -38,14 +39,14 @@ class NativeDecoder:
         self._tables, self._offsets, self._limits = _codebooks(codec)
         self._clamps, self._adds = codec.config.clamps, isinstance(codec.quantizer.pre_conv, CausalConv1d)
         plan = Plan(MOST_FRAMES, streams, decodes=True)
-        first, last = _build(codec, LayerBuilder(plan))
-        self._layers = NativeLayers(plan, first, last, 1, SOUND)
+        first, last, width = _build(codec, LayerBuilder(plan))
+        self._layers = NativeLayers(plan, first, last, width, SOUND)
         self.reset = self._layers.reset
 
     def __call__(self, slot: int, codes: np.ndarray) -> np.ndarray:
         """The next codes (codebooks, frames) → float32 (samples,)."""
         parts = [codes[:, at : at + MOST_FRAMES] for at in range(0, codes.shape[1], MOST_FRAMES)]
-        sound = np.concatenate([self._layers(slot, self._vectors(part))[:, 0] for part in parts])
+        sound = np.concatenate([self._layers(slot, self._vectors(part)).ravel() for part in parts])
         return np.clip(sound, -1, 1, out=sound) if self._clamps else sound
 
     def _vectors(self, codes: np.ndarray) -> np.ndarray:
@@ -56,8 +57,8 @@ class NativeDecoder:
         return np.pad(vectors, ((0, 0), (0, padded(vectors.shape[1]) - vectors.shape[1])))
 
 
-def _build(codec: Codec, builder: LayerBuilder) -> tuple[int, int]:
-    """Add the decoder's layers; returns the buffers of vectors and sound."""
+def _build(codec: Codec, builder: LayerBuilder) -> tuple[int, int, int]:
+    """Add the decoder's layers; returns the buffers of vectors and sound, and the samples of the sound's rows."""
     plan, quantizer = builder.plan, codec.quantizer
     post: Any = quantizer.post_module
     context, before = 0, quantizer.pre_conv
@@ -83,13 +84,15 @@ def _build(codec: Codec, builder: LayerBuilder) -> tuple[int, int]:
         builder.convolve_up(x, up, output=raw)
         builder.add_block(raw, result, block)
         x = result
-    return first, _build_convolutions(model, builder, x, rows, PLAIN if codec.config.clamps else TANH)
+    return first, *_build_convolutions(model, builder, x, rows, PLAIN if codec.config.clamps else TANH)
 
 
-def _build_convolutions(model: Any, builder: LayerBuilder, x: int, rows: int, end: int) -> int:
+def _build_convolutions(model: Any, builder: LayerBuilder, x: int, rows: int, end: int) -> tuple[int, int]:
     """``end``: the last activation."""
     first, *blocks, snake, last, _ = model
-    followers = [(block.block[0], block.block[1].context) for block in blocks] + [(snake, last.context)]
+    width = math.gcd(rows * math.prod(block.block[1].stride for block in blocks), PANEL)
+    followers = [(block.block[0], block.block[1].context) for block in blocks]
+    followers.append((snake, last.context + -last.context % width))
     pending = builder.ahead(rows, first.conv.out_channels, followers[0][1])
     builder.convolve(x, first.conv.weight, first.conv.bias, activated=pending, snake=followers[0][0])
     for block, following in zip(blocks, followers[1:], strict=True):
@@ -98,9 +101,9 @@ def _build_convolutions(model: Any, builder: LayerBuilder, x: int, rows: int, en
         raw, ahead = builder.raw(rows, up.conv.out_channels), builder.before(units[0], rows)
         builder.convolve_up(pending, up, output=raw, activated=ahead, snake=units[0].block[0])
         pending = builder.units(raw, ahead, units, rows, following)
-    sound = builder.plan.buffer("sound", rows, PANEL)
-    builder.convolve(pending, last.conv.weight, last.conv.bias, activated=sound, activation=end)
-    return sound
+    sound = builder.plan.buffer("sound", rows // width, PANEL)
+    builder.convolve_joined(pending, last, width, activated=sound, activation=end)
+    return sound, width
 
 
 def _codebooks(codec: Codec) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,8 +1,9 @@
 """The codec's layers for the C code: weights in its order, buffers between layers, and streams' states.
 
-The numbers are float32, the seven-tap convolutions by Winograd's F(4, 7), where a frame is long enough. A decoder's
-weights that a frame reads for a few rows only are whole numbers of 16 bits with a scale per output, which are half as
-much to read. Chunks of any sizes give what the whole gives bit for bit, for any number of threads.
+The numbers are float32, the seven-tap convolutions by Winograd's F(4, 7) where a frame is long enough. A decoder's
+long frames use F(8, 7), and F(3, 2) for upsampling convolutions of two taps. A decoder's weights that a frame reads for
+a few rows only are whole numbers of 16 bits with a scale per output, which are half as much to read. Chunks of any
+sizes give what the whole gives bit for bit, for any number of threads.
 """
 
 from __future__ import annotations
@@ -31,26 +32,32 @@ from engine.native.library import (
 
 PANEL = 16
 """Outputs that are computed together; a buffer's channels are a multiple of it."""
-POINTS, OUTPUTS, TAPS = 10, 4, 7
-_MOST_TILES = 512
+TAPS = 7
+_TILED = 5120
+"""Products of Winograd tiles with one of the widest layer's inputs, for which there is memory."""
 _FEW_ROWS = 4
 """Rows of a frame for which reading float32 weights takes longer than the products."""
-_AT = (0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 1.5, -1.5)
-"""The finite points: small whole numbers and halves, with which float32 keeps a relative error of some 6e-6 a layer."""
+_MANY_ROWS = 128
+"""Rows of a frame for which larger tiles are faster, though their weights are more to read."""
+_POINTS = {4: (1.0,), 10: (1.0, 2.0, 0.5, 1.5), 14: (0.3, 0.6, 0.85, 1.15, 1.65, 3.2)}
+"""Of Winograd's rules, by their number of points; each with its negative, besides 0 and ∞. Those of 14 were searched
+for the least error of float32, 1.5e-5 a layer, where simple fractions give 4e-5."""
 _CONVOLUTION, _WINOGRAD, _DEPTHWISE, _TRANSFORMER = range(4)
 PLAIN, _SNAKE, GELU, TANH = range(4)
 
 
-def winograd_matrices() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Matrices for inputs (POINTS, POINTS), weights (POINTS, TAPS) and outputs (OUTPUTS, POINTS), in float64."""
+def winograd_matrices(outputs: int, taps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Matrices for inputs (points, points), weights (points, taps) and outputs (outputs, points), in float64."""
+    points = outputs + taps - 1
+    finite = [0.0, *(point for each in _POINTS[points] for point in (each, -each))]
 
     def powers(count: int) -> np.ndarray:
-        rows = [[point**power for power in range(count)] for point in _AT]
+        rows = [[point**power for power in range(count)] for point in finite]
         return np.array([*rows, [0.0] * (count - 1) + [1.0]])
 
-    inputs = np.linalg.inv(powers(POINTS)).T
+    inputs = np.linalg.inv(powers(points)).T
     largest = abs(inputs).max(1, keepdims=True)
-    return inputs / largest, powers(TAPS) * largest, powers(OUTPUTS).T
+    return inputs / largest, powers(taps) * largest, powers(outputs).T
 
 
 def runs_transformer(config: TransformerConfig) -> bool:
@@ -136,10 +143,10 @@ class Plan:
             buffer.memory = memory[place]
         tiled = [layer for layer in self.layers if layer.kind == _WINOGRAD]
         if tiled:
-            size = (_MOST_TILES + 1) * max(layer.inputs for layer in tiled)
-            tiles = self.pointer(np.zeros(POINTS * size, np.float32))
+            size = _TILED * max(layer.inputs for layer in tiled)
+            tiles = self.pointer(np.zeros(size, np.float32))
             for layer in tiled:
-                layer.memory, layer.most_tiles = tiles, size // layer.inputs - 1
+                layer.memory, layer.most_tiles = tiles, size // (layer.points * layer.inputs) - 1
 
 
 class WindowSteps:
@@ -246,25 +253,31 @@ class LayerBuilder:
         is_added: bool = False,
         dilation: int = 1,
         repeats: int = 1,
+        tile: int = 0,
         is_exact: bool = False,
     ) -> None:
         """A convolution with weight (outputs, inputs, taps); repeats: how often the Snake's periods repeat.
 
-        is_exact: its weights are float32.
+        tile: rows of a Winograd tile, if not 0. is_exact: its weights are float32.
         """
         outputs, inputs, taps = weight.shape
-        width = padded(outputs)
+        plan, width, rows = self.plan, padded(outputs), self.plan.buffers[x].rows
         full = torch.zeros(width, inputs, taps)
         full[:outputs] = weight
-        panels = full.unflatten(0, (-1, PANEL)).permute(0, 3, 2, 1)  # (panels, taps, inputs, PANEL)
-        fields = self._fields(_CONVOLUTION, x, bias, outputs, output, activated, snake, repeats)
+        fields = self._fields(_WINOGRAD if tile else _CONVOLUTION, x, bias, outputs, output, activated, snake, repeats)
         fields.taps, fields.dilation, fields.inputs, fields.is_added = taps, dilation, inputs, is_added
         fields.activation = activation or fields.activation
-        if self.plan.decodes and not is_exact and self.plan.buffers[x].rows <= _FEW_ROWS:
-            fields.weights, fields.scales = self.plan.shorts(panels, 1, 2)
+        if tile:
+            matrices, starts = winograd_matrices(tile, taps), _starts(rows, dilation, tile)
+            full = full.double() @ torch.from_numpy(matrices[1]).t()
+            fields.points, fields.tiles, fields.starts = tile + taps - 1, len(starts), plan.pointer(starts)
+            fields.in_, fields.out = (plan.pointer(matrix.astype(np.float32)) for matrix in matrices[::2])
+        panels = full.unflatten(0, (-1, PANEL)).permute(0, 3, 2, 1)  # (panels, taps or points, inputs, PANEL)
+        if plan.decodes and not is_exact and rows <= _FEW_ROWS:
+            fields.weights, fields.scales = plan.shorts(panels, 1, 2)
         else:
-            fields.weights = self.plan.pointer(panels)
-        self.plan.layers.append(fields)
+            fields.weights = plan.pointer(panels)
+        plan.layers.append(fields)
 
     def convolve_up(self, x: int, layer: Any, output: int, activated: int = -1, snake: Any | None = None) -> None:
         """An upsampling convolution as one of taps = context + 1, whose outputs are `stride` rows."""
@@ -279,7 +292,8 @@ class LayerBuilder:
         weight[:, :outputs] = shares
         bias = torch.zeros(stride, width)
         bias[:, :outputs] = conv.bias
-        self.convolve(x, weight.flatten(0, 1), bias.flatten(), output, activated, snake, repeats=stride)
+        tile = self._tile(self.plan.buffers[x].rows, inputs, taps, 1)
+        self.convolve(x, weight.flatten(0, 1), bias.flatten(), output, activated, snake, repeats=stride, tile=tile)
 
     def convolve_down(self, x: int, layer: Any, output: int, activated: int = -1, snake: Any | None = None) -> None:
         """A strided convolution, whose taps are a multiple of the stride."""
@@ -289,6 +303,18 @@ class LayerBuilder:
         weight = torch.zeros(outputs, stride, padded(inputs), taps // stride)
         weight[:, :, :inputs] = conv.weight.unflatten(2, (-1, stride)).permute(0, 3, 1, 2)
         self.convolve(joined, weight.flatten(1, 2), conv.bias, output, activated, snake)
+
+    def convolve_joined(self, x: int, layer: Any, count: int, activated: int, activation: int) -> None:
+        """A convolution with one output, of which a row holds those of `count` rows of x: panels are full then."""
+        conv, joined, width = layer.conv, self.plan.joined(x, count), self.plan.buffers[x].channels
+        _, inputs, taps = conv.weight.shape
+        past = layer.context + -layer.context % count
+        weight = torch.zeros(count, past + count, width)
+        for row in range(count):
+            last = past + row + 1
+            weight[row, last - taps : last, :inputs] = conv.weight[0].t()
+        weight = weight.view(count, -1, count * width).transpose(1, 2)
+        self.convolve(joined, weight, conv.bias.expand(count), activated=activated, activation=activation)
 
     def project(self, x: int, layer: nn.Module, rows: int) -> int:
         """A transformer's projection; returns its output, which is x if there is none."""
@@ -309,7 +335,10 @@ class LayerBuilder:
 
     def before(self, unit: Any, rows: int) -> int:
         """A buffer for the input of a residual unit after its first Snake."""
-        return self.ahead(rows, unit.block[1].conv.in_channels, _starts(unit, rows)[1])
+        conv = unit.block[1].conv
+        tile, context = self._unit_tile(unit, rows), (TAPS - 1) * conv.dilation[0]
+        earliest = int(_starts(rows, conv.dilation[0], tile)[:, 0].min()) if tile else 0
+        return self.ahead(rows, conv.in_channels, context - min(0, earliest))
 
     def units(self, raw: int, ahead: int, units: list[Any], rows: int, following: tuple[Any, int]) -> int:
         """Residual units of what is in `raw`, and its Snake in `ahead`; returns the input of what follows: a Snake and
@@ -319,7 +348,10 @@ class LayerBuilder:
             _, dilated, snake, last = unit.block
             width = last.conv.out_channels
             middle = plan.buffer("mid", rows, width)
-            self._dilated(ahead, dilated, middle, snake, _starts(unit, rows)[0])
+            conv, tile = dilated.conv, self._unit_tile(unit, rows)
+            self.convolve(
+                ahead, conv.weight, conv.bias, activated=middle, snake=snake, dilation=conv.dilation[0], tile=tile
+            )
             if index + 1 < len(units):
                 after, ahead = units[index + 1].block[0], self.before(units[index + 1], rows)
             else:
@@ -358,19 +390,17 @@ class LayerBuilder:
         weight, bias = second.weight * block.gamma[:, None], second.bias * block.gamma
         self.convolve(wide, weight[..., None], bias, output=result, is_added=True)
 
-    def _dilated(self, x: int, layer: Any, middle: int, snake: Any, starts: np.ndarray | None) -> None:
-        conv = layer.conv
-        if starts is None:
-            self.convolve(x, conv.weight, conv.bias, activated=middle, snake=snake, dilation=conv.dilation[0])
-            return
-        plan = self.plan
-        factors = torch.from_numpy(winograd_matrices()[1])
-        weight = torch.einsum("pk,oik->poi", factors, conv.weight.double())
-        panels = weight.unflatten(1, (-1, PANEL)).permute(1, 0, 3, 2)  # (panels, points, inputs, PANEL)
-        fields = self._fields(_WINOGRAD, x, conv.bias, conv.out_channels, -1, middle, snake)
-        fields.taps, fields.dilation, fields.inputs = TAPS, conv.dilation[0], conv.in_channels
-        fields.weights, fields.starts, fields.tiles = plan.pointer(panels), plan.pointer(starts), len(starts)
-        plan.layers.append(fields)
+    def _unit_tile(self, unit: Any, rows: int) -> int:
+        conv = unit.block[1].conv
+        return self._tile(rows, conv.in_channels, TAPS, conv.dilation[0])
+
+    def _tile(self, rows: int, channels: int, taps: int, dilation: int) -> int:
+        """Rows of a Winograd tile for frames of this many rows; 0: no tiles."""
+        if channels % PANEL:
+            return 0
+        if self.plan.decodes and rows >= _MANY_ROWS:
+            return {2: 3, TAPS: 8}.get(taps, 0)
+        return 4 if taps == TAPS and rows >= 2 * dilation else 0
 
     def _fields(
         self, kind: int, x: int, bias: Tensor, outputs: int, output: int, activated: int, snake: Any | None,
@@ -390,17 +420,12 @@ class LayerBuilder:
         return fields
 
 
-def _starts(unit: Any, rows: int) -> tuple[np.ndarray | None, int]:
-    """The Winograd tiles of a frame, None if it is too short for them, and the context that they need."""
-    dilated = unit.block[1]
-    dilation, channels = dilated.conv.dilation[0], dilated.conv.in_channels
-    if rows < OUTPUTS * dilation // 2 or channels % PANEL:
-        return None, dilated.context
+def _starts(rows: int, dilation: int, tile: int) -> np.ndarray:
+    """The Winograd tiles of a frame, each as its first row and the first of its outputs that is stored."""
     starts = []
     for phase in range(min(dilation, rows)):
         count = -(-(rows - phase) // dilation)
-        starts += [(phase + at * dilation, 0) for at in range(0, count - OUTPUTS + 1, OUTPUTS)]
-        if left := count % OUTPUTS:  # a last tile that ends with the frame
-            starts.append((phase + (count - OUTPUTS) * dilation, OUTPUTS - left))
-    context = (TAPS - 1) * dilation - min(0, *(row for row, _ in starts))
-    return np.array(starts, np.int32), context
+        starts += [(phase + at * dilation, 0) for at in range(0, count - tile + 1, tile)]
+        if left := count % tile:  # a last tile that ends with the frame
+            starts.append((phase + (count - tile) * dilation, tile - left))
+    return np.array(starts, np.int32)

@@ -95,10 +95,13 @@ class ConvolutionFields(ctypes.Structure):
             (name, ctypes.c_int32)
             for name in (
                 "kind", "input", "output", "activated", "taps", "dilation", "inputs", "outputs", "is_added",
-                "activation", "tiles", "most_tiles",
+                "activation", "tiles", "most_tiles", "points",
             )
         ),
-        *((name, ctypes.c_void_p) for name in ("weights", "scales", "bias", "alpha", "inverse", "starts", "memory")),
+        *(
+            (name, ctypes.c_void_p)
+            for name in ("weights", "scales", "bias", "alpha", "inverse", "starts", "memory", "in_", "out")
+        ),
         ("transformer", ctypes.POINTER(TransformerFields)),
         ("steps", ctypes.POINTER(StepsFields)),
     )  # fmt: skip

@@ -338,7 +338,7 @@ class PartValues(StrictBody):
     """Fields of a part as an answer's ``replaced`` has them."""
 
     text: str | None = None
-    chapter: Annotated[str, Field(max_length=MAX_TITLE)] | None = None
+    chapter: Annotated[str, Field(max_length=MAX_TITLE), AfterValidator(_one_line)] | None = None
     chosen: str | None = None
     voice: VoiceName | None = None
     pause: Pause | None = None

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from engine import ModelCard
 from studio.settings import read_keys
 from tests.browser.screen import Screen, go, sign_in
-from tests.browser.test_looks import PHONE, in_both_schemes, serious_violations
+from tests.browser.test_looks import WINDOWS, in_both_schemes, serious_violations
 from tests.studio.fake_engine import with_card
 from tests.studio.server import Served
 from tests.studio.sounds import tone, wav
@@ -27,36 +26,36 @@ def more(screen: Screen) -> Locator:
     return screen.page.get_by_role("button", name="Choose a model that can")
 
 
-@pytest.mark.parametrize("look", [{}, PHONE], ids=["desktop", "phone"])
-def test_demo_is_described_and_links_its_owner_to_the_models(
-    steered: Steer, open_page: Open, look: dict[str, object]
-) -> None:
-    screen = open_page(steered(with_card(DEMO)), **look).ready()
+def test_demo_is_described_and_links_its_owner_to_the_models(steered: Steer, open_page: Open) -> None:
+    screen = open_page(steered(with_card(DEMO))).ready()
     expect(screen.page.locator("#demo-line")).to_contain_text(
         "This is a small demo model: English only, with synthetic voices; it cannot copy a real voice."
     )
-    assert in_both_schemes(screen) == []
-    more(screen).press("Enter")
-    dialog = screen.page.get_by_role("dialog", name="Models")
-    expect(dialog.get_by_role("listitem").filter(has_text="Audio8")).to_contain_text("clones any voice")
-    screen.page.keyboard.press("Escape")
-    expect(dialog).to_be_hidden()
-    expect(more(screen)).to_be_focused()
+    for window in WINDOWS.values():
+        screen.page.set_viewport_size(window)
+        assert in_both_schemes(screen) == []
+        more(screen).press("Enter")
+        dialog = screen.page.get_by_role("dialog", name="Models")
+        expect(dialog.get_by_role("listitem").filter(has_text="Audio8")).to_contain_text("clones any voice")
+        screen.page.keyboard.press("Escape")
+        expect(dialog).to_be_hidden()
+        expect(more(screen)).to_be_focused()
 
 
-@pytest.mark.parametrize("look", [{}, PHONE], ids=["desktop", "phone"])
-def test_visitor_sees_how_to_run_the_model(steered: Steer, new_page: NewPage, look: dict[str, object]) -> None:
+def test_visitor_sees_how_to_run_the_model(steered: Steer, new_page: NewPage) -> None:
     studio = steered(with_card(DEMO), api_keys=read_keys("ann=first,bob=second"))
     rights = ["clipboard-read", "clipboard-write"]
-    page = new_page(permissions=rights, **look)
+    page = new_page(permissions=rights)
     sign_in(page, studio, "second")
     screen = Screen(page, studio).ready()
     more(screen).press("Enter")
     dialog = screen.page.get_by_role("dialog", name="Models that clone voices")
     expect(dialog.get_by_role("button", name="Close")).to_be_focused()
     expect(dialog.get_by_role("link", name="Fish Audio Research License")).to_be_visible()
-    assert in_both_schemes(screen) == []
-    assert screen.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    for window in WINDOWS.values():
+        screen.page.set_viewport_size(window)
+        assert in_both_schemes(screen) == []
+        assert screen.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     commands = ["MODEL=Edge0/Audio8-TTS-Preview-0.6b make run", "MODEL=fishaudio/s2-pro make run"]
     for number, command in enumerate(commands):
         dialog.get_by_role("button", name="Copy").first.click()
@@ -106,20 +105,19 @@ def test_clone_notice_appears_when_creating_a_voice_and_once_at_its_first_take(
     expect(screen.page.get_by_role("dialog", name="Models")).to_be_visible()
 
 
-@pytest.mark.parametrize("look", [{}, PHONE], ids=["desktop", "phone"])
-def test_closest_voice_is_offered_before_a_clone(
-    steered: Steer, open_page: Open, tmp_path: Path, look: dict[str, object]
-) -> None:
+def test_closest_voice_is_offered_before_a_clone(steered: Steer, open_page: Open, tmp_path: Path) -> None:
     """The tests' bundled voices are tones; the clip has Bert's tone."""
-    screen = open_page(steered(with_card(DEMO)), **look).ready()
+    screen = open_page(steered(with_card(DEMO))).ready()
     go(screen.page, "New voice")
     steps = screen.page.get_by_role("region", name="New voice")
     (tmp_path / "me.wav").write_bytes(wav(tone(6, hertz=150)))
     steps.get_by_label("A recording of the voice").set_input_files(tmp_path / "me.wav")
     steps.get_by_role("button", name="Next").click()
     expect(steps).to_contain_text("This demo model cannot copy this voice. The closest of its own 2 voices is Bert.")
-    assert in_both_schemes(screen) == []
-    assert screen.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    for window in WINDOWS.values():
+        screen.page.set_viewport_size(window)
+        assert in_both_schemes(screen) == []
+        assert screen.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     steps.get_by_role("button", name="Use Bert").click()
     expect(screen.page.locator("#voice input")).to_have_value("Bert")
     screen.bring_clip(tmp_path / "me.wav")

@@ -113,7 +113,8 @@ class Product:
         if module and getattr(module, name, None) is not pattern:
             return set(METHODS)
         owners = [owner for owner in self.trees if not module or getattr(owner, name, None) is pattern]
-        if module and any(name in self._other[owner] for owner in owners):
+        exact = owners if module else [owner for owner in owners if name in BUILT and hasattr(owner, name)]
+        if any(name in self._other[owner] for owner in exact):
             return set(METHODS)
         return {method for owner in owners for method in self._methods[owner].get(name, ())} or set(METHODS)
 
@@ -147,8 +148,11 @@ def _uses(
     for module, tree in trees.items():
         methods[module], called = dict[str, set[str]](), set[int]()
         for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute) and node.attr in {*METHODS, "pattern"} and (name := _name(node.value)):
-                called.add(id(node.value))
+            if not isinstance(node, ast.Attribute) or node.attr not in {*METHODS, "pattern"}:
+                continue
+            owner = node.value.func if isinstance(node.value, ast.Call) else node.value  # what a function has built
+            if name := _name(owner):
+                called.add(id(owner))
                 methods[module].setdefault(name, set()).update({node.attr} & METHODS)
         other[module] = {
             name

@@ -12,15 +12,11 @@ enum { ROWS = 12 };  // rows that are: fewer sums would wait for each other
 #else
 enum { ROWS = 6 };  // 12 sums, two weights and an input are fifteen of sixteen registers
 #endif
-enum { SPAN = 48 };  // most rows of a tile; weights of a panel are read from the cache for each ROWS of them
+enum { SPAN = 24 };  // most rows of a tile; weights of a panel are read from the cache for each ROWS of them
 enum { TILE_PRODUCTS = 1 << 18 };  // of a tile, some ten microseconds
-enum { AHEAD = 2048 };  // bytes of weights that are asked for before they are needed
+enum { AHEAD = 8192 };  // bytes of weights that a single group of rows asks for before they are needed
 enum { KEPT_BYTES = 1 << 20 };  // that a core's own cache keeps
 enum { TILES_PER_THREAD = 6 };  // of large tiles at least, so that no thread waits long for the last ones
-
-// Winograd's F(4, 7): four outputs of a seven-tap convolution by ten products instead of 28, with points 0, ±1, ±2, ±½, ±1½
-// and ∞. The rows of IN are divided by their largest entry, and the weights multiplied by it.
-#include "winograd.h"
 
 void NAME(transformer_steps)(const Transformer *, const Steps *, int lane);
 
@@ -42,40 +38,48 @@ static const char *weights_of(const Convolution *c, int64_t panel, int64_t produ
 
 INLINE f16 load_weights(const char *w, int is_short) {
     typedef int16_t s16 __attribute__((vector_size(32), aligned(2)));
-    return is_short ? __builtin_convertvector(*(const s16 *)w, f16) : *(const f16u *)w;
+    return is_short ? __builtin_convertvector(*(const s16 *)w, f16) : load16((const float *)w);
 }
 
-// Sums of `count` rows of PANEL outputs.
+// Sums of `count` rows of PANEL outputs. While the weights are multiplied, later ones are asked for, `hop` bytes each time.
 INLINE void sum_rows(
-    const float *x, int64_t row, int64_t tap, int taps, int inputs, const char *w, int is_short, int count, float *out) {
+    const float *x, int64_t row, int64_t tap, int taps, int inputs, const char *w, int is_short, const char *ahead,
+    int64_t hop, int count, float *out) {
     f16 sums[ROWS] = {0};
     for (int k = 0; k < taps; k++) {
         const float *from = x + k * tap;
-        for (int i = 0; i < inputs; i++, w += PANEL * (is_short ? sizeof(int16_t) : sizeof(float))) {
-            __builtin_prefetch(w + AHEAD);
+        for (int i = 0; i < inputs; i++, w += PANEL * (is_short ? sizeof(int16_t) : sizeof(float)), ahead += hop) {
+            __builtin_prefetch(ahead, 0, 2);
             f16 weights = load_weights(w, is_short);
             for (int r = 0; r < count; r++) sums[r] = fma16(weights, all16(from[r * row + i]), sums[r]);
         }
     }
-    for (int r = 0; r < count; r++) *(f16u *)(out + r * PANEL) = sums[r];
+    for (int r = 0; r < count; r++) store16(out + r * PANEL, sums[r]);
 }
 
 INLINE void sum_count(
-    const float *x, int64_t row, int64_t tap, int taps, int inputs, const char *w, int is_short, int count, float *out) {
-#define COUNT(n) case n: if (n <= ROWS) sum_rows(x, row, tap, taps, inputs, w, is_short, n, out); break;
+    const float *x, int64_t row, int64_t tap, int taps, int inputs, const char *w, int is_short, const char *ahead,
+    int64_t hop, int count, float *out) {
+#define COUNT(n) \
+    case n: if (n <= ROWS) sum_rows(x, row, tap, taps, inputs, w, is_short, ahead, hop, n, out); break;
     switch (count) {
         COUNT(1) COUNT(2) COUNT(3) COUNT(4) COUNT(5) COUNT(6)
         COUNT(7) COUNT(8) COUNT(9) COUNT(10) COUNT(11) COUNT(12)
     }
 }
 
-// As many of the rows that are left as leaves no small rest: few sums at a time wait for each other.
-static int some_rows(
-    const float *x, int64_t row, int64_t tap, int taps, int inputs, const char *w, int is_short, int left, float *out) {
-    int groups = (left + ROWS - 1) / ROWS, count = (left + groups - 1) / groups;
-    if (is_short) sum_count(x, row, tap, taps, inputs, w, 1, count, out);
-    else sum_count(x, row, tap, taps, inputs, w, 0, count, out);
-    return count;
+// Sums of all rows of a tile, in groups without a small one: few sums at a time wait for each other. Only the first group
+// waits for the memory, so all of them share in asking for the next weights.
+static void sum_tile(
+    const float *x, int64_t row, int64_t tap, int taps, int inputs, const char *w, int is_short, int rows, float *out) {
+    int64_t line = PANEL * (is_short ? sizeof(int16_t) : sizeof(float)), bytes = line * taps * inputs;
+    for (int groups = (rows + ROWS - 1) / ROWS, group = 0, first = 0; group < groups; group++) {
+        int count = (rows - first + groups - group - 1) / (groups - group);
+        const char *ahead = w + (groups == 1 ? AHEAD : bytes + bytes * group / groups);
+        if (is_short) sum_count(x, row, tap, taps, inputs, w, 1, ahead, line / groups, count, out);
+        else sum_count(x, row, tap, taps, inputs, w, 0, ahead, line / groups, count, out);
+        first += count, x += count * row, out += count * PANEL;
+    }
 }
 
 // Stores the activation of eight sums.
@@ -116,20 +120,17 @@ static void convolution_tile(void *context, int tile) {
     int32_t span, panel = place_of(d, tile, &span), panels = c->outputs / PANEL, last = panel + d->panels_per_tile;
     int32_t begin = span * d->span, end = begin + d->span < d->rows ? begin + d->span : d->rows;
     const float *x = rows_of(in) - (int64_t)(c->taps - 1) * c->dilation * in->channels;
-    float sums[ROWS * PANEL];
+    float sums[SPAN * PANEL];
     for (; panel < last && panel < panels; panel++) {
-        const char *w = weights_of(c, panel, (int64_t)c->taps * c->inputs);
-        for (int count, row = begin; row < end; row += count) {
-            count = some_rows(
-                x + (int64_t)row * in->channels, in->channels, (int64_t)c->dilation * in->channels, c->taps, c->inputs, w,
-                c->scales != NULL, end - row, sums);
-            for (int r = 0; r < count; r++)
-                for (int half = 0; half < PANEL; half += 8) {
-                    f8 sum = load(sums + r * PANEL + half);
-                    if (c->scales) sum *= load(c->scales + panel * PANEL + half);
-                    finish(d, row + r, panel * PANEL + half, sum);
-                }
-        }
+        sum_tile(
+            x + (int64_t)begin * in->channels, in->channels, (int64_t)c->dilation * in->channels, c->taps, c->inputs,
+            weights_of(c, panel, (int64_t)c->taps * c->inputs), c->scales != NULL, end - begin, sums);
+        for (int32_t row = begin; row < end; row++)
+            for (int half = 0; half < PANEL; half += 8) {
+                f8 sum = load(sums + (row - begin) * PANEL + half);
+                if (c->scales) sum *= load(c->scales + panel * PANEL + half);
+                finish(d, row, panel * PANEL + half, sum);
+            }
     }
 }
 
@@ -159,33 +160,73 @@ static int32_t start_of(const Pass *d, int32_t tile, int32_t *stored) {
     return tile / d->per_frame * d->buffers[d->c->input].rows + start[0];
 }
 
-static void winograd_in(void *context, int index) {
-    const Pass *d = context;
+// Winograd's rule for `points` products of a tile: 0, pairs of a number and its negative, and ∞. Rows of the matrix are
+// divided by their largest entry, and the weights multiplied by it.
+INLINE void transform_in(const Pass *d, int index, int points) {
     const Convolution *c = d->c;
     const Buffer *in = &d->buffers[c->input];
     int32_t stored, row = start_of(d, d->first + index, &stored);
     int64_t step = (int64_t)c->dilation * in->channels, point = (int64_t)d->point_rows * c->inputs;
-    const float *x = rows_of(in) + (int64_t)row * in->channels - 6 * step;
+    const float *x = rows_of(in) + (int64_t)row * in->channels - (c->taps - 1) * step;
     float *to = c->memory + (int64_t)index * c->inputs;
-    for (int32_t i = 0; i < c->inputs; i += 8) {
-        f8 values[WINOGRAD_POINTS];
-        for (int k = 0; k < WINOGRAD_POINTS; k++) values[k] = load(x + k * step + i);
-        f8 first = all(0), last = all(0);
-        for (int k = 0; k < WINOGRAD_POINTS; k += 2) {
-            first = fma8(all(IN[0][k]), values[k], first);
-            last = fma8(all(IN[WINOGRAD_POINTS - 1][k + 1]), values[k + 1], last);
+    for (int32_t i = 0; i < c->inputs; i += PANEL, x += PANEL, to += PANEL) {
+        const float *factors = c->in;
+        f16 first = all16(0), last = all16(0);
+        for (int k = 0; k < points; k += 2) {
+            first = fma16(all16(factors[k]), load16(x + k * step), first);
+            last = fma16(all16(factors[(points - 1) * points + k + 1]), load16(x + (k + 1) * step), last);
         }
-        store(to + i, first);
-        store(to + (WINOGRAD_POINTS - 1) * point + i, last);
-        for (int p = 1; p < WINOGRAD_POINTS - 1; p += 2) {  // a point and its negative
-            f8 even = all(0), odd = all(0);
-            for (int k = 1; k < WINOGRAD_POINTS - 1; k += 2) {
-                odd = fma8(all(IN[p][k]), values[k], odd);
-                even = fma8(all(IN[p][k + 1]), values[k + 1], even);
+        store16(to, first);
+        store16(to + (points - 1) * point, last);
+        factors += points;
+        for (int p = 1; p < points - 1; p += 2, factors += 2 * points) {
+            f16 even = all16(0), odd = all16(0);
+            for (int k = 1; k < points - 1; k += 2) {
+                odd = fma16(all16(factors[k]), load16(x + k * step), odd);
+                even = fma16(all16(factors[k + 1]), load16(x + (k + 1) * step), even);
             }
-            store(to + p * point + i, even + odd);
-            store(to + (p + 1) * point + i, even - odd);
+            store16(to + p * point, even + odd);
+            store16(to + (p + 1) * point, even - odd);
         }
+    }
+}
+
+// A panel of the `rows` rows of a tile from its sums.
+INLINE void transform_out(const Pass *d, const float *sums, int index, int32_t panel, int points, int rows) {
+    const Convolution *c = d->c;
+    float results[MOST_POINTS][PANEL];
+    for (int odd = 0; odd < 2; odd++) {  // rows: as many sums at a time as there are registers for
+        f16 outputs[MOST_POINTS / 2] = {odd ? all16(0) : load16(sums)};
+        for (int j = odd + 2; j < rows; j += 2) outputs[j / 2] = all16(0);
+        if (rows % 2 != odd) outputs[(rows - 1) / 2] = load16(sums + (points - 1) * SPAN * PANEL);
+        for (int p = 1; p < points - 1; p += 2) {
+            f16 one = load16(sums + p * SPAN * PANEL), other = load16(sums + (p + 1) * SPAN * PANEL);
+            f16 both = odd ? one - other : one + other;
+            for (int j = odd; j < rows; j += 2)
+                outputs[j / 2] = fma16(all16(c->out[j * points + p]), both, outputs[j / 2]);
+        }
+        for (int j = odd; j < rows; j += 2) store16(results[j], outputs[j / 2]);
+    }
+    int32_t stored, row = start_of(d, d->first + index, &stored);
+    for (int j = stored; j < rows; j++)
+        for (int half = 0; half < PANEL; half += 8)
+            finish(d, row + j * c->dilation, panel * PANEL + half, load(results[j] + half));
+}
+
+static void winograd_in(void *context, int index) {
+    const Pass *d = context;
+    switch (d->c->points) {
+        case 4: transform_in(d, index, 4); break;
+        case 10: transform_in(d, index, 10); break;
+        case MOST_POINTS: transform_in(d, index, MOST_POINTS); break;
+    }
+}
+
+static void winograd_out(const Pass *d, const float *sums, int index, int32_t panel) {
+    switch (d->c->points) {
+        case 4: transform_out(d, sums, index, panel, 4, 3); break;
+        case 10: transform_out(d, sums, index, panel, 10, 4); break;
+        case MOST_POINTS: transform_out(d, sums, index, panel, MOST_POINTS, 8); break;
     }
 }
 
@@ -194,32 +235,15 @@ static void winograd_tile(void *context, int tile) {
     const Convolution *c = d->c;
     int32_t span, panel = place_of(d, tile, &span), panels = c->outputs / PANEL, last = panel + d->panels_per_tile;
     int32_t begin = span * d->span, end = begin + d->span < d->count ? begin + d->span : d->count;
-    float sums[WINOGRAD_POINTS][SPAN * PANEL];
+    float sums[MOST_POINTS * SPAN * PANEL];
     for (int32_t index = begin; d->is_whole && index < end; index++) winograd_in(context, index);
     for (; panel < last && panel < panels; panel++) {
-        for (int p = 0; p < WINOGRAD_POINTS; p++) {
-            const char *w = weights_of(c, (int64_t)panel * WINOGRAD_POINTS + p, c->inputs);
-            const float *x = c->memory + (int64_t)p * d->point_rows * c->inputs;
-            for (int count, row = begin; row < end; row += count)
-                count = some_rows(
-                    x + (int64_t)row * c->inputs, c->inputs, 0, 1, c->inputs, w, c->scales != NULL, end - row,
-                    sums[p] + (row - begin) * PANEL);
-        }
-        for (int32_t index = begin; index < end; index++) {
-            int32_t stored, row = start_of(d, d->first + index, &stored);
-            for (int half = 0; half < PANEL; half += 8) {
-                f8 values[WINOGRAD_POINTS];
-                for (int p = 0; p < WINOGRAD_POINTS; p++) values[p] = load(sums[p] + (index - begin) * PANEL + half);
-                f8 outputs[WINOGRAD_OUTPUTS] = {values[0], all(0), all(0), values[WINOGRAD_POINTS - 1]};
-                for (int p = 1; p < WINOGRAD_POINTS - 1; p += 2) {  // a point and its negative
-                    f8 even = values[p] + values[p + 1], odd = values[p] - values[p + 1];
-                    for (int j = 0; j < WINOGRAD_OUTPUTS; j++)
-                        outputs[j] = fma8(all(OUT[j][p]), j % 2 ? odd : even, outputs[j]);
-                }
-                for (int j = stored; j < WINOGRAD_OUTPUTS; j++)
-                    finish(d, row + j * c->dilation, panel * PANEL + half, outputs[j]);
-            }
-        }
+        for (int p = 0; p < c->points; p++)
+            sum_tile(
+                c->memory + ((int64_t)p * d->point_rows + begin) * c->inputs, c->inputs, 0, 1, c->inputs,
+                weights_of(c, (int64_t)panel * c->points + p, c->inputs), c->scales != NULL, end - begin,
+                sums + p * SPAN * PANEL);
+        for (int32_t index = begin; index < end; index++) winograd_out(d, sums + (index - begin) * PANEL, index, panel);
     }
 }
 
@@ -263,8 +287,8 @@ static void run(Pass *d, int lane) {
         for (d->first = 0; d->first < total; d->first += c->most_tiles) {
             d->count = total - d->first < c->most_tiles ? total - d->first : c->most_tiles;
             d->point_rows = d->count | 1;
-            int32_t tiles, products = WINOGRAD_POINTS * c->inputs;
-            if (sizeof(float) * products * c->outputs <= 2 * KEPT_BYTES) {
+            int32_t tiles, products = c->points * c->inputs;
+            if (sizeof(float) * products * c->outputs <= KEPT_BYTES + KEPT_BYTES / 2) {
                 tiles = divide_rows(d, d->count);
             } else {
                 pool_run(lane, winograd_in, d, d->count);

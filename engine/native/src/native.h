@@ -92,12 +92,13 @@ typedef struct {
     int32_t kind, input, output, activated;  // buffers: of the sums, and of their activation; −1: none
     int32_t taps, dilation, inputs, outputs;  // outputs: a multiple of 16; a row of an upsampling convolution is several
     int32_t is_added, activation;  // is_added: to what is in the output buffer
-    int32_t tiles, most_tiles;  // WINOGRAD: of a frame, and those that memory has room for
-    const void *weights;  // (outputs / 16, taps, inputs, 16), WINOGRAD_POINTS of them instead of taps; float32 or, of a CONVOLUTION, int16
+    int32_t tiles, most_tiles, points;  // WINOGRAD: of a frame, those that memory has room for, and products of a tile
+    const void *weights;  // (outputs / 16, taps, inputs, 16), points instead of taps; float32 or, of a CONVOLUTION, int16
     const float *scales;  // of int16 weights, one per output; else null
     const float *bias, *alpha, *inverse;  // of SNAKE: α and 1 / α
     const int32_t *starts;  // WINOGRAD: of a frame's tiles, the first row and the first of its outputs that is stored
-    float *memory;  // WINOGRAD: (WINOGRAD_POINTS, most_tiles + 1, inputs)
+    float *memory;  // WINOGRAD: (points, most_tiles + 1, inputs)
+    const float *in, *out;  // WINOGRAD: matrices (points, points) and (points - taps + 1, points)
     const Transformer *transformer;
     const Steps *steps;  // TRANSFORMER: places of the frames' rows
 } Convolution;
@@ -109,7 +110,7 @@ typedef struct {
     int32_t n_convolutions, first, last, width;  // the buffers of input and output, and how much of the output's rows counts
 } Layers;
 
-enum { WINOGRAD_POINTS = 10, WINOGRAD_OUTPUTS = 4 };
+enum { MOST_POINTS = 14 };
 
 #define FRAME_OF(isa)                                                            \
     void transformer_steps_##isa(const Transformer *, const Steps *, int lane); \

@@ -30,6 +30,8 @@ INLINE f8 load_bfloat16(const uint16_t *p) {
     return v;
 }
 INLINE void store(float *p, f8 v) { *(f8u *)p = v; }
+INLINE f16 load16(const float *p) { return *(const f16u *)p; }
+INLINE void store16(float *p, f16 v) { *(f16u *)p = v; }
 INLINE f8 all(float v) { return (f8){v, v, v, v, v, v, v, v}; }
 INLINE f16 all16(float v) { return (f16){v, v, v, v, v, v, v, v, v, v, v, v, v, v, v, v}; }
 INLINE f8 to_floats(i8 v) { return __builtin_convertvector(v, f8); }

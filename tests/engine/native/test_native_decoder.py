@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +10,8 @@ import torch
 
 from engine.checkpoint.speech_tokenizer import load_qwen_codec
 from engine.codec import Codec, load_codec
-from engine.native import build, library
+from engine.native import library
 from engine.native.decoder import NativeDecoder, runs
-from engine.native.layers import winograd_matrices
 from tests.tiny import TinyCodec, write_codec
 from tests.tiny_qwen_codec import write_tiny_speech_tokenizer
 
@@ -84,13 +82,6 @@ def test_a_processor_without_fused_products_agrees_within_rounding(codec: Codec)
     assert library.use_isa("base")
     base = streamed(decoder, given, [FRAMES])
     assert ((sound - base) ** 2).mean() < 10**-7.5 * (base**2).mean()
-
-
-def test_header_holds_the_matrices_of_the_rule() -> None:
-    text = (build.SOURCES / "winograd.h").read_text("utf-8")
-    numbers = np.array([float(number) for number in re.findall(r"(-?\d+\.\d+(?:e-?\d+)?)f", text)])
-    inputs, _, outputs = winograd_matrices()
-    np.testing.assert_allclose(numbers, np.concatenate([inputs.ravel(), outputs.ravel()]), atol=1e-12)
 
 
 def test_a_codec_of_other_sizes_runs_in_torch(tmp_path: Path) -> None:

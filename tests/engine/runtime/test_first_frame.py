@@ -16,8 +16,8 @@ from engine.model.prompt import PrefillChunk
 from engine.runtime.plain_frame import PlainFrame
 from tests.engine.speaking import Take, first_chunk, hear, paused_loop, running_engine, seeded, until
 
-TAKES = [seeded(f"Take number {i}.", seed=i, frames=frames) for i, frames in enumerate((1, 2, 12, 30, 5, 1))]
-SPEAKING = seeded("Speaks all the time.", seed=9, frames=150)
+TAKES = [seeded(f"Take number {i}.", seed=i, frames=frames) for i, frames in enumerate((1, 2, 12, 17, 5, 1))]
+SPEAKING = seeded("Speaks all the time.", seed=9, frames=60)
 
 
 def draw_first_frames_separately(engine: Engine) -> list[int]:

@@ -53,7 +53,7 @@ def test_server_survives_any_request(api: Any) -> None:
         operation = operation_result.ok()
         seen.append(operation.label)
 
-        @settings(max_examples=4, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+        @settings(max_examples=3, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
         @given(case=operation.as_strategy())
         def holds(case: schemathesis.Case) -> None:
             case.call_and_validate(checks=[not_a_server_error], timeout=60)
