@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-import re
 import shutil
 from collections.abc import Generator, Sequence
 from contextlib import closing, suppress
@@ -34,8 +33,6 @@ PATIENCE = 5.0
 """Seconds that a request for a feed waits for missing files. Podcast apps give up after some ten seconds, and ask again
 within hours; the files are made meanwhile."""
 MOST_MADE = 16  # number of feeds that are remembered
-EPISODE = re.compile(r"[0-9a-f]{32}\.mp3")
-"""The name of an episode's file, so that no other file is sent, whatever separates folders on the system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +78,12 @@ class Feeds:
                 if folder.name not in linked:
                     shutil.rmtree(folder, ignore_errors=True)
 
-    def path(self, project_id: str, name: str) -> Path:
-        return self._folder / project_id / name
+    def file(self, project_id: str, name: str) -> Path:
+        """The file of an episode. Blocking. Raises NotFound."""
+        for path in self._files(project_id):
+            if path.name == name:
+                return path
+        raise NotFound("this episode has changed or does not exist; update the feed", "name")
 
     async def feed(self, project_id: str, caller: str) -> Feed:
         """The feed with the episodes whose files exist; the others are made, even after this has returned.
@@ -127,8 +128,7 @@ class Feeds:
 
     def _files(self, project_id: str) -> set[Path]:
         """Blocking."""
-        folder = self._folder / project_id
-        return set(folder.iterdir()) if folder.is_dir() else set()
+        return set((self._folder / project_id).glob("*.mp3"))
 
     def _episodes(self, project: Project, timeline: Timeline, book: Tags) -> Generator[Episode, None, None]:
         standard = standard_of(project.settings.loudness)
@@ -146,7 +146,7 @@ class Feeds:
             tags = replace(book, title=title, album=book.title, track=track, chapters=())
             key = repr((audio.fingerprint, standard, project.settings.bitrate, replace(tags, cover=None), cover))
             name = f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.mp3"
-            yield Episode(chapter.id, self.path(project.id, name), audio.seconds(audio.samples), tags, audio)
+            yield Episode(chapter.id, self._folder / project.id / name, audio.seconds(audio.samples), tags, audio)
 
     async def _make(self, feed: Feed) -> None:
         """Create the missing files one at a time, then remove those that no episode needs any more. It ends when the

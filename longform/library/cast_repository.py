@@ -14,6 +14,7 @@ from longform.library.part_order import THESE, positions_of
 from longform.library.project_records import Recipes, ReplacedValues
 from longform.library.row_mapping import (
     AT_REST,
+    changing,
     recipes_for,
     recipes_of,
     reset_failed,
@@ -207,26 +208,22 @@ class Cast:
             characters = {character for character, _ in changes.values()}
             voices = {one: one and voice_of_character(db, project_id, one) for one in characters}
             recipes = recipes_for(db, row, among, [ids], lambda part, *_: voices[changes[part][0]])
-        with self._store.writing() as db:
-            row = row_of(db, project_id, owner_filter)
+        with changing(self._store.writing(), project_id, owner_filter) as (db, row):
             values = [(character, sure, part_id, project_id) for part_id, (character, sure) in changes.items()]
             before = _following(db, ids)
             db.conn.executemany(update, values)
             _settle(db, row, among, ids, recipes)
-            touch(db, row)
             after = _following(db, ids)
             return [ReplacedValues((one,), before[one], after[one]) for one in before if before[one] != after[one]]
 
     def add(self, project_id: str, owner_filter: str | None, character: NewCharacter) -> CastMember:
         """Add a character without lines. Raises NotFound, InvalidRequest."""
-        with self._store.writing() as db:
-            row = row_of(db, project_id, owner_filter)
+        with changing(self._store.writing(), project_id, owner_filter) as (db, _):
             if len(rows := _rows(db, project_id)) >= MAX_CAST_CHARACTERS:
                 raise _too_many()
             new_row = character_row(project_id, character)
             _check_name(rows, new_row["name"], None)
             db.table("characters").insert(new_row)
-            touch(db, row)
             return _member(new_row, {})
 
     def edit(
@@ -243,14 +240,12 @@ class Cast:
             old_row = _row(db, project_id, character_id)
             voice = _changed_row(old_row, changes)["voice"]
             recipes = _recipes_in(db, row, {character_id: voice} if voice != old_row["voice"] else {})
-        with self._store.writing() as db:
-            row = row_of(db, project_id, owner_filter)
+        with changing(self._store.writing(), project_id, owner_filter) as (db, row):
             old_row = _row(db, project_id, character_id)
             new_row = _changed_row(old_row, changes)
             _check_name(_rows(db, project_id), new_row["name"], character_id)
             db.table("characters").update(old_row["n"], new_row)
             revoice(db, row, {character_id: (old_row["voice"], new_row["voice"])}, recipes)
-            touch(db, row)
             return _member(old_row | new_row, _figures(db, project_id))
 
     def recast(
@@ -264,8 +259,7 @@ class Cast:
         and after. ``only_from``: the voices that they must still have, others are left. Raises NotFound."""
         with self._store.reading() as db:
             recipes = _recipes_in(db, row_of(db, project_id, owner_filter, "edit"), voices)
-        with self._store.writing() as db:
-            row = row_of(db, project_id, owner_filter)
+        with changing(self._store.writing(), project_id, owner_filter) as (db, row):
             changes = dict[str, tuple[str | None, str | None]]()
             for one in _rows(db, project_id):
                 voice, old_voice = voices.get(one["id"], one["voice"]), one["voice"]
@@ -274,7 +268,6 @@ class Cast:
                     db.table("characters").update(one["n"], {"voice": voice})
                     changes[one["id"]] = old_voice, voice
             revoice(db, row, changes, recipes)
-            touch(db, row)
             return changes
 
     def merge(
@@ -290,8 +283,7 @@ class Cast:
             row = row_of(db, project_id, owner_filter, "edit")
             voice = None if into is None else _row(db, project_id, into)["voice"]
             recipes = _recipes_in(db, row, {character_id: voice})
-        with self._trash.deleting() as db:
-            row = row_of(db, project_id, owner_filter)
+        with changing(self._trash.deleting(), project_id, owner_filter) as (db, row):
             merged = _row(db, project_id, character_id)
             successor = None if into is None else _row(db, project_id, into)
             query = "select id, voice from all_parts where character = ? order by place"
@@ -305,7 +297,6 @@ class Cast:
                 db.table("characters").update(successor["n"], {name: successor[name] for name in ("aliases", "gender")})
             db.table("characters").update(merged["n"], {"lines": ids, "successor": into, "merge": json.dumps(record)})
             mark(db, "characters", [character_id])
-            touch(db, row)
             return None if successor is None else _member(successor, _figures(db, project_id))
 
 

@@ -24,6 +24,7 @@ from longform.library.row_mapping import (
     AFRESH,
     AT_REST,
     add_parts,
+    changing,
     check_unchanged,
     clean_part,
     ids_of,
@@ -83,12 +84,10 @@ class Arrangement:
         ``chapter``: the title of the chapter that then begins with the following part, unless one does already; blank:
         that part belongs to the chapter of the inserted one. Raises NotFound, InvalidRequest.
         """
-        with self._store.writing() as db:
-            row = row_of(db, project_id, owner_filter)
+        with changing(self._store.writing(), project_id, owner_filter) as (db, _):
             place, part_id = _add(db, project_id, part, after, part_id=part_id)
             if chapter:
                 begin_chapter(db, project_id, place, chapter)
-            touch(db, row)
             return part_of(db, project_id, part_id)
 
     def split(self, project_id: str, owner_filter: str | None, part_id: str, text: str, at: int) -> tuple[Part, Part]:
@@ -97,8 +96,7 @@ class Arrangement:
         If the part was queued, both are. Raises NotFound, InvalidRequest, and EditConflict if its text has
         changed since.
         """
-        with self._store.writing() as db:
-            row = row_of(db, project_id, owner_filter)
+        with changing(self._store.writing(), project_id, owner_filter) as (db, row):
             part = part_of(db, project_id, part_id)
             check_unchanged(part, text)
             if not text[:at].strip() or not text[at:].strip():
@@ -116,7 +114,6 @@ class Arrangement:
             db.execute("update all_parts set continues = ?1 where continues = ?2 and id != ?1", [second_id, part_id])
             _reword(db, part, {"text": clean_part(text[:at]), "pause": None, "end": None, "scene": 0})
             update_states(db, recipes_of(db, row), f"id = ? and {AT_REST}", [part_id])
-            touch(db, row)
             return part_of(db, project_id, part_id), part_of(db, project_id, second_id)
 
     def merge(
@@ -129,8 +126,7 @@ class Arrangement:
         Raises NotFound, InvalidRequest for a result that is too long, and EditConflict if another part is now between
         the two or their text has changed.
         """
-        with self._trash.deleting() as db:
-            row = row_of(db, project_id, owner_filter)
+        with changing(self._trash.deleting(), project_id, owner_filter) as (db, row):
             part, second = part_of(db, project_id, part_id), part_of(db, project_id, following)
             if second.position != part.position + 1:
                 raise EditConflict("these parts are no longer next to each other; reload the list", "following")
@@ -146,7 +142,6 @@ class Arrangement:
             deleted = 0.0 if full_text is not None else now()
             write_part(db, following, {"merged_into": part_id, "merge": json.dumps(record)} | _at_rest(second, deleted))
             update_states(db, recipes_of(db, row), f"id = ? and {AT_REST}", [part_id])
-            touch(db, row)
             return part_of(db, project_id, part_id)
 
     def move(
@@ -162,8 +157,7 @@ class Arrangement:
 
         Raises NotFound, InvalidRequest, EditConflict.
         """
-        with self._store.writing() as db:
-            row = row_of(db, project_id, owner_filter)
+        with changing(self._store.writing(), project_id, owner_filter) as (db, _):
             if position_before not in (None, part_of(db, project_id, part_ids[0]).position):
                 raise EditConflict("this part was moved meanwhile; reload the list", "position_before")
             ids = json.dumps(ids_of(db, project_id, part_ids))
@@ -175,7 +169,6 @@ class Arrangement:
             places = places_after(db, project_id, low, len(moved))
             rows = [(place, part_id) for place, (part_id, _) in zip(places, moved, strict=True)]
             db.conn.executemany("update all_parts set place = ? where id = ?", rows)
-            touch(db, row)
             return len(moved)
 
     def delete(
@@ -186,8 +179,7 @@ class Arrangement:
 
         Raises NotFound, EditConflict, and InvalidRequest for all parts of a project.
         """
-        with self._trash.deleting() as db:
-            row = row_of(db, project_id, owner_filter)
+        with changing(self._trash.deleting(), project_id, owner_filter) as (db, _):
             if text_before is not None:
                 for part_id in part_ids:
                     check_unchanged(part_of(db, project_id, part_id), text_before)
@@ -195,7 +187,6 @@ class Arrangement:
             if count_parts(db, project_id) == len(ids):
                 raise InvalidRequest("a project has at least one part; delete the project instead", "part")
             mark_deleted(db, project_id, ids, now())
-            touch(db, row)
             return len(ids)
 
     def restore(self, project_id: str, owner_filter: str | None, part_ids: Sequence[str]) -> int:

@@ -22,6 +22,7 @@ from longform.library.project_records import (
 from longform.library.row_mapping import (
     AT_REST,
     Reword,
+    changing,
     check_unchanged,
     clean_chapter,
     clean_part,
@@ -115,8 +116,7 @@ class PartEdits:
             recipes = recipes_of(db, row)
             for old in _old_values(db, project_id, (*replaced, *followed))[0]:
                 outcome_of(db, recipes, _NUMBERED, [project_id, json.dumps([*old.parts])], old.columns, old.reword)
-        with self._store.writing() as db:
-            row = row_of(db, project_id, owner_filter)
+        with changing(self._store.writing(), project_id, owner_filter) as (db, row):
             found, left = _old_values(db, project_id, replaced)
             if found and followed:
                 followers, more_left = _old_values(db, project_id, followed)
@@ -124,7 +124,6 @@ class PartEdits:
             recipes = recipes_of(db, row, recipes)
             for old in found:
                 _put_back(db, project_id, recipes, old)
-            touch(db, row)
             return sum(len(old.parts) for old in found), left
 
 

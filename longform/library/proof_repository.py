@@ -10,7 +10,7 @@ from typing import Any
 
 from longform.library.part_order import BEYOND, positions_of
 from longform.library.proof_records import MAX_NOTE, Checked, Kind, ProofFigures, ProofFinding, Spot, ToCheck
-from longform.library.row_mapping import row_of, touch
+from longform.library.row_mapping import changing, row_of
 from longform.library.usual_sound import DRIFTS, TakeSound, UsualSound
 from studio.errors import InvalidRequest, NotFound
 from studio.library.checks import clean_text
@@ -221,8 +221,7 @@ class Proofs:
 
     def accept(self, project_id: str, owner_filter: str | None, spot_id: str, accepted: bool) -> Spot:
         """Accept a spot, so that it is no longer listed, or undo that. Raises NotFound."""
-        with self._store.writing() as db:
-            touch(db, row_of(db, project_id, owner_filter))
+        with changing(self._store.writing(), project_id, owner_filter) as (db, _):
             spot = _spot_of(db, project_id, spot_id)
             db.execute("update findings set accepted = ? where id = ?", [int(accepted), spot.id])
             return _spot_of(db, project_id, spot_id)
@@ -231,8 +230,7 @@ class Proofs:
     def add_note(self, project_id: str, owner_filter: str | None, take_id: str, at: float, note: str) -> Spot:
         """Mark a second of a part's take, with a note. Raises NotFound, InvalidRequest."""
         note = clean_text("note", note, MAX_NOTE)
-        with self._store.writing() as db:
-            touch(db, row_of(db, project_id, owner_filter))
+        with changing(self._store.writing(), project_id, owner_filter) as (db, _):
             condition = "takes.id = ? and part_id in (select id from parts where project_id = ?)"
             query = f"select n, seconds, text from takes where {condition}"
             for number, seconds, text in db.execute(query, [take_id, project_id]).fetchall():

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
@@ -196,6 +197,18 @@ def row_of(
         check_right(db, f"the project {row['title']!r}", row, owner_filter, needed)
         return row
     raise NotFound(f"there is no project {project_id[:80]!r}", param)
+
+
+@contextmanager
+def changing(
+    transaction: AbstractContextManager[Database], project_id: str, owner_filter: str | None
+) -> Iterator[tuple[Database, dict[str, Any]]]:
+    """A transaction that changes a project, and its row, whose time of the last change is set at the end. Raises as
+    `row_of`."""
+    with transaction as db:
+        row = row_of(db, project_id, owner_filter)
+        yield db, row
+        touch(db, row)
 
 
 def row_to_restore_to(db: Database, project_id: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
-from longform.feeds import EPISODE, Feeds, write_rss
+from longform.feeds import Feeds, write_rss
 from longform.library.project_repository import ProjectLibrary
 from studio.api.access import SHARED
 from studio.api.body import JsonBody
@@ -71,11 +71,8 @@ class FeedRoutes:
             cover = self._projects.cover(project_id, None)
             if cover is not None and name == cover.file_name:
                 return Response(cover.image, headers=GUARDED, media_type=cover.media_type)
-            path = self._feeds.path(project_id, name)
-            if not (EPISODE.fullmatch(name) and path.is_file()):
-                raise NotFound("this episode has changed or does not exist; update the feed", "name")
-            size = path.stat().st_size
-            return range_response(request, size, path.stem, file_reader(path), "audio/mpeg", GUARDED)
+            path = self._feeds.file(project_id, name)
+            return range_response(request, path.stat().st_size, path.stem, file_reader(path), "audio/mpeg", GUARDED)
         except NotFound as error:
             return self._gone(error)
 

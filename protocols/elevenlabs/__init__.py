@@ -8,7 +8,7 @@ from fastapi import APIRouter
 
 from protocols.elevenlabs.eleven_library import ElevenLibraryRoutes
 from protocols.elevenlabs.eleven_names import CONSTANTS, PREFIX, for_eleven_client
-from protocols.elevenlabs.eleven_speech import ElevenSpeechRoutes
+from protocols.elevenlabs.eleven_speech import eleven_speech_routes
 from protocols.elevenlabs.sockets import eleven_sockets
 from studio.api.error_responses import ApiError, Protocol, add_protocol
 from studio.services import Studio
@@ -43,7 +43,7 @@ ELEVENLABS = Protocol(
 def eleven_routes_of_speech(speech: SpeechService) -> list[APIRouter]:
     """The routes that send speech."""
     add_protocol(ELEVENLABS)
-    return [ElevenSpeechRoutes(speech).router(), eleven_sockets(speech)]
+    return [eleven_speech_routes(speech), eleven_sockets(speech)]
 
 
 def register(studio: Studio) -> None:

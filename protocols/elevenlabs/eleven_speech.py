@@ -7,6 +7,8 @@ import json
 import re
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import astuple, dataclass
+from itertools import chain, groupby
+from operator import itemgetter
 from typing import Annotated, Any, Literal, NamedTuple
 
 from anyio import to_thread
@@ -91,29 +93,24 @@ class VoiceSegments:
 
     def __init__(self, turns: Sequence[tuple[str, int, str]]) -> None:
         """``turns``: the voice, the index of the input and the text of each."""
-        self._turns, self._at, stop = list[tuple[str, int, int, int]](), 0, 0
-        for voice_id, index, text in turns:
-            self._turns.append((voice_id, index, stop, stop + len(text)))
-            stop += len(text) + 1  # turns are joined by a line end
+        # The turn of each character; the line end after a turn belongs to none.
+        owners = ([*[(voice_id, index)] * len(text), None] for voice_id, index, text in turns)
+        self._owners = chain.from_iterable(owners)
 
     def add(self, written: Sequence[Character]) -> list[dict[str, Any]]:
         """The segments of the next characters."""
-        begin, self._at = self._at, self._at + len(written)
-        spans = (
-            (voice_id, index, max(start, begin) - begin, min(stop, self._at) - begin)
-            for voice_id, index, start, stop in self._turns
-        )
+        places = groupby(zip(range(len(written)), self._owners, strict=False), key=itemgetter(1))
+        spans = [(owner, [at for at, _ in group]) for owner, group in places if owner is not None]
         return [
             {
                 "voice_id": voice_id,
-                "start_time_seconds": round(written[start].start, 3),
-                "end_time_seconds": round(written[stop - 1].end, 3),
-                "character_start_index": start,
-                "character_end_index": stop,
+                "start_time_seconds": round(written[span[0]].start, 3),
+                "end_time_seconds": round(written[span[-1]].end, 3),
+                "character_start_index": span[0],
+                "character_end_index": span[-1] + 1,
                 "dialogue_input_index": index,
             }
-            for voice_id, index, start, stop in spans
-            if start < stop
+            for (voice_id, index), span in spans
         ]
 
 
@@ -136,26 +133,24 @@ def spread(text: str, words: Sequence[Timed], places: Sequence[int], start: floa
 
 def in_seconds(characters: Sequence[Character]) -> dict[str, Any] | None:
     """The form of responses; None without characters."""
-    if not characters:
-        return None
-    return {
+    times = {
         "characters": [character.sign for character in characters],
         "character_start_times_seconds": [round(character.start, 3) for character in characters],
         "character_end_times_seconds": [round(character.end, 3) for character in characters],
     }
+    return times if characters else None
 
 
 def in_milliseconds(characters: Sequence[Character], offset: float) -> dict[str, Any] | None:
     """The form of sockets, with times later by ``offset`` seconds; None without characters."""
-    if not characters:
-        return None
     starts = [round((character.start + offset) * 1000) for character in characters]
     ends = [round((character.end + offset) * 1000) for character in characters]
-    return {
+    times = {
         "chars": [character.sign for character in characters],
         "charStartTimesMs": starts,
         "charDurationsMs": [end - start for start, end in zip(starts, ends, strict=True)],
     }
+    return times if characters else None
 
 
 class VoiceSettings(BaseModel):
@@ -251,34 +246,22 @@ class Delivery:
 Delivered = Annotated[Delivery, Depends()]
 
 
-class ElevenSpeechRoutes:
+def eleven_speech_routes(service: SpeechService) -> APIRouter:
     """The routes that send speech. Answers start with the first frame; disconnecting cancels them."""
+    routes = APIRouter(prefix=PREFIX, tags=["elevenlabs"])
 
-    def __init__(self, service: SpeechService) -> None:
-        self._service = service
-
-    def router(self) -> APIRouter:
-        routes = APIRouter(prefix=PREFIX, tags=["elevenlabs"])
-        for path, handler in (("text-to-speech/{voice_id}", self.convert), ("text-to-dialogue", self.converse)):
-            for end, content in (("", SOUND), ("/stream", SOUND), (TIMED, TIMES), (f"/stream{TIMED}", TIMES)):
-                routes.post(f"/v1/{path}{end}", openapi_extra=content, response_class=Response)(handler)
-        return routes
-
-    async def convert(
-        self, voice_id: str, body: JsonBody[ElevenSpeech], request: Request, delivery: Delivered
-    ) -> Response:
+    async def convert(voice_id: str, body: JsonBody[ElevenSpeech], request: Request, delivery: Delivered) -> Response:
         """Generate speech; ``with-timestamps`` with the times of all characters: one JSON object with the file in
         base64, or, for a ``stream``, lines of JSON, in which the times of a passage come once it is generated."""
-        return await self._send(request, body.request_in(voice_id, *astuple(delivery)), len(body.text))
+        return await send(request, body.request_in(voice_id, *astuple(delivery)), len(body.text))
 
-    async def converse(self, body: JsonBody[ElevenDialogue], request: Request, delivery: Delivered) -> Response:
+    async def converse(body: JsonBody[ElevenDialogue], request: Request, delivery: Delivered) -> Response:
         """Generate a dialogue; ``with-timestamps`` as for speech, and with the times of its turns as
         ``voice_segments``."""
         characters = sum(len(entry.text) for entry in body.inputs)
-        return await self._send(request, body.request_in(*astuple(delivery)), characters, body.segments)
+        return await send(request, body.request_in(*astuple(delivery)), characters, body.segments)
 
-    async def _send(
-        self,
+    async def send(
         request: Request,
         wanted: SpeechRequest,
         characters: int,
@@ -286,18 +269,23 @@ class ElevenSpeechRoutes:
     ) -> Response:
         is_timed = request.url.path.endswith(TIMED)
         if is_timed:
-            self._service.check_alignment()
+            service.check_alignment()
         segments = await to_thread.run_sync(segments_of, wanted) if is_timed else None
         origin = Origin(request.state.request_id, request.state.caller, live=True)
-        speech = await until_hangup(request, self._service.speak(wanted, origin))
+        speech = await until_hangup(request, service.speak(wanted, origin))
         if is_timed:
-            send = _lines if "/stream/" in request.url.path else _object
-            answer = speech_response(speech, send(speech, segments), "application/json")
+            pieces = _lines if "/stream/" in request.url.path else _object
+            answer = speech_response(speech, pieces(speech, segments), "application/json")
         else:
             answer = speech_response(speech, speech.body, speech.media_type.partition(";")[0])
         answer.headers["request-id"] = answer.headers["history-item-id"] = speech.request_id
         answer.headers["character-cost"] = answer.headers["x-character-count"] = str(characters)
         return answer
+
+    for path, handler in (("text-to-speech/{voice_id}", convert), ("text-to-dialogue", converse)):
+        for end, content in (("", SOUND), ("/stream", SOUND), (TIMED, TIMES), (f"/stream{TIMED}", TIMES)):
+            routes.post(f"/v1/{path}{end}", openapi_extra=content, response_class=Response)(handler)
+    return routes
 
 
 async def _timed(speech: Speech) -> AsyncGenerator[tuple[bytes, list[Character], list[Character]], None]:

@@ -73,7 +73,7 @@ class McpEndpoint:
                 begun = dict(message["headers"]).get(SESSION)
                 if name is None and begun is not None:
                     self._sessions[begun] = session
-                    await self._end_idle(scope, session)
+                    await self._end_idle(session)
                 elif name is not None and scope["method"] == "DELETE":
                     self._sessions.pop(name, None)
             await send(message)
@@ -85,7 +85,7 @@ class McpEndpoint:
             session.calls, session.requests = session.calls - is_call, session.requests - 1
             session.used = time.monotonic()
 
-    async def _end_idle(self, scope: Scope, new: _Session) -> None:
+    async def _end_idle(self, new: _Session) -> None:
         """Forget expired sessions, which the package ends itself; if there are too many with the new one, end others
         that wait for no answer."""
         since = time.monotonic() - IDLE_SECONDS
@@ -93,10 +93,10 @@ class McpEndpoint:
         idle = [
             (each.caller, each.used, name) for name, each in self._sessions.items() if each is new or not each.calls
         ]
-        for name in surplus(idle, MAX_SESSIONS - (len(self._sessions) - len(idle))):
-            del self._sessions[name]
-            ending = {**scope, "method": "DELETE", "headers": [(SESSION, name)]}
-            await self._manager.handle_request(ending, _nothing, _unheard)
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(self._manager.handle_request)) as client:
+            for name in surplus(idle, MAX_SESSIONS - (len(self._sessions) - len(idle))):
+                del self._sessions[name]
+                await client.delete(f"http://localhost{PATH}", headers={SESSION: name})
 
     def _made(self) -> Any:
         from mcp.server.mcpserver import Context
@@ -143,14 +143,6 @@ class McpEndpoint:
     async def close(self) -> None:
         if self._running is not None:
             await end_tasks(self._running)
-
-
-async def _nothing() -> Message:
-    return {"type": "http.request", "body": b"", "more_body": False}
-
-
-async def _unheard(message: Message) -> None:
-    """Send nothing."""
 
 
 def register(studio: Studio) -> None:

@@ -50,6 +50,8 @@ def test_voice_is_created_read_updated_used_and_deleted(steered: Steer) -> None:
         assert client.get("/model/my-voice").json() == voice
         assert voice["samples"][0]["audio"].startswith(f"{served.url}/v1/voices/")
         assert client.get(voice["samples"][0]["audio"]).content == spoken()
+        outside = client.get(address, headers={"X-Forwarded-Host": "voices.example"}).json()
+        assert outside["samples"][0]["audio"].startswith("http://voices.example/v1/voices/")
         bodies: list[dict[str, Any]] = [
             {"data": {"title": "Second", "tags": ["a", "b"]}},
             {"files": {"title": (None, "Third"), "tags": (None, "a,b")}},
