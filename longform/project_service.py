@@ -178,18 +178,22 @@ class ProjectService:
         owner_filter: str | None,
         change: Callable[[Project], tuple[str | None, ProjectSettings]],
         sharing: str | None = None,
+        check_voice: bool = True,
     ) -> tuple[Project, Project]:
         """Change the title and the settings, or share it; ``change`` maps the project to its new ones, with None for
-        the same title. Returns the project before and after.
+        the same title; ``check_voice``: whether a new voice must be usable. Returns the project before and after.
 
         Raises NotFound, InvalidRequest.
         """
         with self._editing[hash(project_id) % len(self._editing)]:
             project = self._projects.get(project_id, owner_filter)
             title, after = change(project)
-            if after.voice != project.settings.voice:
+            if after.voice != project.settings.voice and check_voice:
                 self._voices.check(project_id, owner_filter, after.voice)
-            return project, self._change(project, owner_filter, title, after, sharing)
+            changed = self._change(project, owner_filter, title, after, sharing)
+            if after.voice != project.settings.voice:
+                self.library.part_edits.remember_voices(project_id, project.settings.voice)
+            return project, changed
 
     def _change(
         self,
@@ -211,7 +215,9 @@ class ProjectService:
     ) -> tuple[Part, list[ReplacedValues]]:
         """The part, and what was replaced. Raises NotFound, InvalidRequest, EditConflict."""
         self._voices.check(project_id, owner_filter, changes.voice)
-        return self.library.part_edits.edit_part(project_id, owner_filter, part_id, changes)
+        part, replaced = self.library.part_edits.edit_part(project_id, owner_filter, part_id, changes)
+        self.library.part_edits.remember_voices(project_id, *(one.before.get("voice") for one in replaced))
+        return part, replaced
 
     def insert_part(self, project_id: str, owner_filter: str | None, part: NewPart, after: str | None) -> Part:
         """Insert a part after the part ``after``, or as the first one if None. Raises NotFound, InvalidRequest."""

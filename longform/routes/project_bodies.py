@@ -372,17 +372,20 @@ class ReplacedSettings(StrictBody):
     before: SettingsBody
     after: SettingsBody
 
-    def unchanged(self, project: Project) -> list[str]:
-        """The fields that a project still has as they are after the change."""
+    def unchanged(self, project: Project, keeps_voice: bool) -> list[str]:
+        """The fields that a project still has as they are after the change; ``keeps_voice``: but for the voice."""
         current = self.before.values_of(project)
-        return [name for name in current if current[name] == getattr(self.after, name)]
+        names = current.keys() - {"voice"} if keeps_voice else current.keys()
+        return sorted(name for name in names if current[name] == getattr(self.after, name))
 
-    def changed(self, project: Project) -> list[str]:
-        return [name for name in self.before.values_of(project) if name not in self.unchanged(project)]
+    def changed(self, project: Project, keeps_voice: bool) -> list[str]:
+        unchanged = self.unchanged(project, keeps_voice)
+        return [name for name in self.before.values_of(project) if name not in unchanged]
 
-    def change(self, project: Project) -> tuple[str | None, ProjectSettings]:
+    def change(self, project: Project, keeps_voice: bool) -> tuple[str | None, ProjectSettings]:
         """The new title, None for the same, and settings of a project."""
-        return SettingsBody(**{name: getattr(self.before, name) for name in self.unchanged(project)}).change(project)
+        names = self.unchanged(project, keeps_voice)
+        return SettingsBody(**{name: getattr(self.before, name) for name in names}).change(project)
 
 
 class ReplacedVoice(StrictBody):

@@ -166,8 +166,10 @@ class ProjectRoutes:
         been changed since is left as it is, and listed."""
         owner_filter, undone, left = request.state.owner_filter, 0, list[str]()
         if settings := body.settings:
-            before, _ = self._service.edit(project_id, owner_filter, settings.change)
-            undone, left = len(settings.unchanged(before)), settings.changed(before)
+            keeps = bool(self._cast.withheld_voices(project_id, owner_filter, settings.before.voice))
+            change = partial(settings.change, keeps_voice=keeps)
+            before, _ = self._service.edit(project_id, owner_filter, change, check_voice=False)
+            undone, left = len(settings.unchanged(before, keeps)), settings.changed(before, keeps)
         if body.parts or body.characters:
             count, more_left = self._cast.undo(project_id, owner_filter, *body.cast_changes())
             undone, left = undone + count, [*left, *more_left]

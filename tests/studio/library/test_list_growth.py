@@ -163,7 +163,7 @@ def filtered(method: str) -> Callable[[World], Work]:
 
 
 CASES: dict[tuple[str, str], Callable[[World], Work]] = {
-    ("arrangement", "delete"): on_parts("arrangement", "delete"),
+    ("arrangement", "delete"): on_parts("arrangement", "delete", "Some words of a book."),
     ("arrangement", "move"): on_parts("arrangement", "move", 7),
     ("arrangement", "restore"): restored,
     ("cast", "neighbours"): lambda world: partial(world.library.cast.neighbours, world.ids, 6),
@@ -176,7 +176,10 @@ CASES: dict[tuple[str, str], Callable[[World], Work]] = {
         world.library.part_edits.undo,
         world.project,
         None,
-        [ReplacedValues((one,), {"text": f"Words of {one}."}, {}) for one in world.ids],
+        [
+            ReplacedValues((one,), {"text": f"Words of {one}.", "speed": 1 + number / 1000}, {})
+            for number, one in enumerate(world.ids)
+        ],
     ),
     ("part_queue", "recover"): recovered,
     ("part_queue", "renew"): renewed,
