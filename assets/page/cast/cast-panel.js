@@ -116,14 +116,14 @@ class CastPanel {
     }
   }
 
-  /** Send what is due. Throws Refusal; what was lost on its way is sent again before the cast is next read. */
+  /** Send what is due. Throws Refusal; what the studio could not take is sent again before the cast is next read. */
   async #send() {
     for (const [id, changes] of [...this.#due]) {
       this.#due.delete(id);
       try {
         await (id === null ? changeProject(this.project.id, { voice: changes.voice }) : changeCharacter(this.project.id, id, changes));
       } catch (problem) {
-        if (problem.isLost) this.#due.set(id, { ...changes, ...this.#due.get(id) });
+        if (!problem.isOfRequest) this.#due.set(id, { ...changes, ...this.#due.get(id) });
         throw problem;
       }
     }

@@ -84,8 +84,13 @@ def write_into_last_part(studio: Served, tag: str, more: str) -> None:
 def test_novel_gets_an_editable_cast(studio: Served, open_page: Open) -> None:
     screen, area = import_novel(studio, open_page)
     expect(area.get_by_label("Voice of Eleanor")).to_have_value("bert")
-    screen.page.route("**/cast/**", lambda route: route.abort())
+    busy = {"error": {"message": "the library is locked", "code": "library_unavailable"}}
+    screen.page.route("**/cast/**", lambda route: route.fulfill(status=503, json=busy))
     area.get_by_label("Name of Eleanor").fill("Eleanor Hale")
+    area.get_by_label("Name of Eleanor").press("Tab")
+    expect(area.locator(".cast-panel [role=status]").first).to_contain_text("locked")
+    screen.page.unroute_all()
+    screen.page.route("**/cast/**", lambda route: route.abort())
     area.get_by_label("Voice of Eleanor").select_option("anna")
     expect(area.locator(".cast-panel [role=status]").first).to_contain_text("not responding")
     assert asks_before_leaving(screen.page)
