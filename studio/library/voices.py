@@ -200,7 +200,7 @@ class Voices:
                     raise NameTaken(f"another voice already has the API name {slug!r}; choose another", "slug")
                 if slug != row["slug"] and _planned(db, [row["slug"]], "%"):
                     raise InvalidRequest(
-                        f"projects name this voice {row['slug']!r}: give them another one first, or keep this API name",
+                        f"projects, perhaps deleted or another person's, name this voice {row['slug']!r}: it keeps this API name",
                         "slug",
                     )
                 changed["slug"] = slug
