@@ -199,10 +199,8 @@ class Voices:
                 if _is_taken(db, slug, row["id"]):
                     raise NameTaken(f"another voice already has the API name {slug!r}; choose another", "slug")
                 if slug != row["slug"] and _planned(db, [row["slug"]], "%"):
-                    raise InvalidRequest(
-                        f"projects name this voice {row['slug']!r}: give them another one first, or keep this API name",
-                        "slug",
-                    )
+                    whose = "projects, perhaps deleted ones or another person's"
+                    raise InvalidRequest(f"{whose}, name this voice {row['slug']!r}: it keeps this API name", "slug")
                 changed["slug"] = slug
             if changed["consent_id"] != row["consent_id"]:
                 check_consent(db, changed["consent_id"], self._viewer)
