@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import fields, replace
 
 from longform.cast_service import MOST_PROPOSED
-from longform.credits import Credits, check_texts, texts_of
+from longform.credits import Credits, CreditsUndo, ReplacedCredits, check_texts, texts_of
 from longform.document_import import DocumentImport, guessed_language
 from longform.import_previews import ImportPreview, ImportPreviews
 from longform.library.project_records import NewPart, Part, PartChanges, Project, ProjectSettings, ReplacedValues
@@ -169,7 +169,7 @@ class ProjectService:
         extras = (document.cover, document.skipped, document.cast)
         project = self._projects.create(owner, title, request.kind, parts, settings, *extras)
         if settings.opening_credits or settings.closing_credits:
-            project = self._change(project, owner, None, settings)
+            project, _ = self._change(project, owner, None, settings)
         return self.queue_parts(project.id, owner, "missing") if start else project
 
     def edit(
@@ -178,9 +178,11 @@ class ProjectService:
         owner_filter: str | None,
         change: Callable[[Project], tuple[str | None, ProjectSettings]],
         sharing: str | None = None,
-    ) -> tuple[Project, Project]:
+        undo: CreditsUndo | None = None,
+    ) -> tuple[Project, Project, ReplacedCredits]:
         """Change the title and the settings, or share it; ``change`` maps the project to its new ones, with None for
-        the same title. Returns the project before and after.
+        the same title; ``undo``: of the credits, if that undoes a change. Returns the project before and after, and
+        what was replaced in its credits.
 
         Raises NotFound, InvalidRequest.
         """
@@ -189,7 +191,8 @@ class ProjectService:
             title, after = change(project)
             if after.voice != project.settings.voice:
                 self._voices.check(project_id, owner_filter, after.voice)
-            return project, self._change(project, owner_filter, title, after, sharing)
+            put_back = self._credits.restore(project, owner_filter, undo) if undo else None
+            return project, *self._change(project, owner_filter, title, after, sharing, put_back)
 
     def _change(
         self,
@@ -198,13 +201,15 @@ class ProjectService:
         title: str | None,
         settings: ProjectSettings,
         sharing: str | None = None,
-    ) -> Project:
+        put_back: Set[str] | None = None,
+    ) -> tuple[Project, ReplacedCredits]:
         new_title = before.title if title is None else clean_title(title)
         credits = self._credits.plan(before, new_title, settings, owner_filter)
         after = None if credits.settings == before.settings else credits.settings
         project = self._projects.edit(before.id, owner_filter, title, after, sharing, before.settings)
-        has_changed = self._credits.apply(project, owner_filter, credits)
-        return self._projects.get(before.id, owner_filter) if has_changed else project
+        replaced = self._credits.apply(project, owner_filter, credits, put_back)
+        has_credits = any(credits.before) or any(credits.after)
+        return self._projects.get(before.id, owner_filter) if has_credits else project, replaced
 
     def edit_part(
         self, project_id: str, owner_filter: str | None, part_id: str, changes: PartChanges
