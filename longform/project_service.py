@@ -82,6 +82,7 @@ class ProjectService:
         settings = settings or ProjectSettings()
         voices = (*request.cast.values(), *(person.voice for person in request.people))
         is_voice = await self._documents.run(owner, self._checked_voices, owner, settings.voice, *voices)
+        settings = replace(settings, voice=settings.voice and is_voice.by_slug(settings.voice))
         document = await request.read(self._documents, owner, is_voice)
         return await change(self._store, owner, request, document, title, settings, start)
 
@@ -190,7 +191,7 @@ class ProjectService:
             project = self._projects.get(project_id, owner_filter)
             title, after = change(project)
             if after.voice != project.settings.voice:
-                self._voices.check(project_id, owner_filter, after.voice)
+                after = replace(after, voice=self._voices.check(project_id, owner_filter, after.voice))
             put_back = self._credits.restore(project, owner_filter, undo) if undo else None
             return project, *self._change(project, owner_filter, title, after, sharing, put_back)
 
@@ -215,12 +216,12 @@ class ProjectService:
         self, project_id: str, owner_filter: str | None, part_id: str, changes: PartChanges
     ) -> tuple[Part, list[ReplacedValues]]:
         """The part, and what was replaced. Raises NotFound, InvalidRequest, EditConflict."""
-        self._voices.check(project_id, owner_filter, changes.voice)
+        changes = replace(changes, voice=self._voices.check(project_id, owner_filter, changes.voice))
         return self.library.part_edits.edit_part(project_id, owner_filter, part_id, changes)
 
     def insert_part(self, project_id: str, owner_filter: str | None, part: NewPart, after: str | None) -> Part:
         """Insert a part after the part ``after``, or as the first one if None. Raises NotFound, InvalidRequest."""
-        self._voices.check(project_id, owner_filter, part.voice)
+        part = replace(part, voice=self._voices.check(project_id, owner_filter, part.voice))
         return self.library.arrangement.insert(project_id, owner_filter, part, after)
 
     def queue_parts(
