@@ -202,8 +202,8 @@ class Voices:
                 changed["slug"] = slug
             for name, field in (("folded", "name"), ("slug", "slug")):
                 if row[name] not in (changed[name], changed["slug"]) and _planned(db, [row[name]], "%"):
-                    used = f"projects name this voice {row[field]!r}"
-                    raise InvalidRequest(f"{used}: give them another one first, or keep this name", field)
+                    whose = "projects, perhaps deleted ones or another person's"
+                    raise InvalidRequest(f"{whose}, name this voice {row[field]!r}: it keeps this name", field)
             if changed["consent_id"] != row["consent_id"]:
                 check_consent(db, changed["consent_id"], self._viewer)
             self._touch(db, changed)

@@ -7,12 +7,14 @@ import { element, redrawWhenLeft, setChildren } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
+import { keep, kept } from "../lib/storage.js";
 import { askBeforeLeaving, askWhileTyping } from "../lib/typing.js";
 import { offerUndo } from "../trash/undo-toast.js";
 import { CastLines } from "./cast-lines.js";
 import { CharacterRow } from "./character-row.js";
 import { markOf, marksOf } from "./people.js";
 
+const STORE = "cast-1"; // by project: the changes to be sent
 const JUST = 1000; // ms after a change made here, which is not read twice
 
 class CastPanel {
@@ -22,11 +24,12 @@ class CastPanel {
   #rows = new Map();
   /** @type {{ characters: any[], assistant: string | null }} */
   #cast = { characters: [], assistant: null };
-  /** Changes to be sent, by the character's id; they stay in their fields until the studio answers. @type {Map<string | null, any>} */
-  #due = new Map();
+  /** Changes to be sent, by the character's id, blank for the narrator's; they stay in their fields until the studio answers. @type {Map<string, any>} */
+  #due;
 
   constructor(container, project) {
     this.project = project;
+    this.#due = new Map(Object.entries(kept(STORE, {})[project.id] ?? {}));
     this.list = element("ul", { className: "cast-list" });
     this.list.setAttribute("aria-label", phrase("cast.title"));
     this.note = element("p", { className: "quiet" });
@@ -108,7 +111,8 @@ class CastPanel {
   }
 
   async #change(member, changes) {
-    this.#due.set(member.id, { ...this.#due.get(member.id), ...changes });
+    const key = member.id ?? "";
+    this.#due.set(key, { ...this.#due.get(key), ...changes });
     try {
       await this.#send();
     } finally {
@@ -116,17 +120,25 @@ class CastPanel {
     }
   }
 
-  /** Send what is due. Throws Refusal; what was lost on its way is sent again before the cast is next read. */
+  /** Send what is due. Throws Refusal; what the studio could not take is sent again before the cast is next read. */
   async #send() {
     for (const [id, changes] of [...this.#due]) {
       this.#due.delete(id);
       try {
-        await (id === null ? changeProject(this.project.id, { voice: changes.voice }) : changeCharacter(this.project.id, id, changes));
+        await (id ? changeCharacter(this.project.id, id, changes) : changeProject(this.project.id, { voice: changes.voice }));
       } catch (problem) {
-        if (problem.isLost) this.#due.set(id, { ...changes, ...this.#due.get(id) });
+        if (!problem.isOfRequest) this.#due.set(id, { ...changes, ...this.#due.get(id) });
         throw problem;
+      } finally {
+        this.#keep();
       }
     }
+  }
+
+  /** Keep in the browser what is due, for when the project or the page is left. */
+  #keep() {
+    const { [this.project.id]: _, ...others } = kept(STORE, {});
+    keep(STORE, this.#due.size ? { ...others, [this.project.id]: Object.fromEntries(this.#due) } : others);
   }
 
   async #undoable({ id, name }, { undo_seconds: seconds }, words) {

@@ -85,7 +85,10 @@ def test_keys_have_names_limits_and_rights_and_a_lost_key_is_requested_again(
         expect(area).not_to_contain_text(str(tmp_path))
 
         go(page, "Studio")
-        screen.script.fill("What I wrote")
+        with page.expect_response(
+            "**/v1/audio/speech/reading"
+        ):  # or its refusal would open the dialog before the click
+            screen.script.fill("What I wrote")
         page.context.clear_cookies()  # as if the keys had changed
         screen.speak.click()
         dialog = page.get_by_role("dialog", name="Sign in again")

@@ -188,7 +188,7 @@ def draft_outlives_a_start_without_voices(screen: Screen) -> None:
     expect(screen.script).to_have_value("My draft!")
     screen.script.press("End")
     screen.script.press_sequentially("!")
-    page.wait_for_function("() => localStorage['voice-studio-1'].includes('My draft!!')")
+    page.wait_for_function("() => localStorage['voice-studio-/:1'].includes('My draft!!')")
     page.unroute_all()
     expect(page.get_by_label("Choose a voice")).to_have_value("Bert")
 
