@@ -410,7 +410,8 @@ class UndoBody(StrictBody):
         self,
     ) -> tuple[list[ReplacedValues], list[ReplacedValues], dict[str, tuple[str | None, str | None]]]:
         """The parts, those that followed, and the characters' voices by their ids. Raises InvalidRequest."""
-        parts, followed = ([one.values() for one in some] for some in (self.parts, self.followed))
+        lists = self.parts, self.followed
+        parts, followed = ([one.values() for one in each if one.before != one.after] for each in lists)
         return parts, followed, {one.id: (one.before, one.after) for one in self.characters}
 
 

@@ -167,6 +167,7 @@ class ProjectRoutes:
         """Undo changes of settings, parts or the cast: the fields of ``replaced`` as their answers had it. What has
         been changed since is left as it is, and listed."""
         owner_filter, undone, left = request.state.owner_filter, 0, list[str]()
+        self._projects.check(project_id, owner_filter, "edit")
         if body.parts or body.characters:
             undone, left = self._cast.undo(project_id, owner_filter, *body.cast_changes())
         if settings := body.settings:

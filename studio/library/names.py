@@ -94,8 +94,7 @@ class KnownVoices:
 
     ids: frozenset[str]
     slugs: frozenset[str]
-    names: Mapping[str, str]
-    """Slugs by folded names."""
+    names: Mapping[str, str]  # slugs by folded names
 
     def __call__(self, reference: str) -> bool:
         as_id, as_slug, as_name = meanings(reference)
@@ -103,11 +102,10 @@ class KnownVoices:
 
     def by_slug(self, reference: str) -> str:
         """The reference with the slug of a voice in place of its name, which may change."""
-        name, revision = split_revision(reference.strip())
+        name = split_revision(reference.strip())[0]
         as_id, as_slug, as_name = meanings(name)
-        if as_id in self.ids or as_slug in self.slugs or as_name not in self.names:
-            return reference
-        return self.names[as_name] + ("" if revision is None else f"@{revision}")
+        slug = None if as_id in self.ids or as_slug in self.slugs else self.names.get(as_name)
+        return reference if slug is None else slug + reference.strip()[len(name) :]
 
 
 def meanings(reference: str) -> tuple[str, str, str]:
