@@ -65,14 +65,14 @@ class CastService:
 
     def add(self, project_id: str, owner_filter: str | None, character: NewCharacter) -> CastMember:
         """Raises NotFound, InvalidRequest, UnknownVoice, NotAllowed."""
-        self._voices.check(project_id, owner_filter, character.voice)
+        character = replace(character, voice=self._voices.check(project_id, owner_filter, character.voice))
         return self._cast.add(project_id, owner_filter, character)
 
     def edit(
         self, project_id: str, owner_filter: str | None, character_id: str, changes: CharacterChanges
     ) -> CastMember:
         """Raises NotFound, InvalidRequest, UnknownVoice, NotAllowed."""
-        self._voices.check(project_id, owner_filter, changes.voice)
+        changes = replace(changes, voice=self._voices.check(project_id, owner_filter, changes.voice))
         return self._cast.edit(project_id, owner_filter, character_id, changes)
 
     def recast(
@@ -217,7 +217,7 @@ class CastService:
 
         Raises NotFound, InvalidRequest, UnknownVoice.
         """
-        self._voices.check(project_id, owner_filter, changes.voice)
+        changes = replace(changes, voice=self._voices.check(project_id, owner_filter, changes.voice))
         edit = self._library.part_edits.edit_parts
         count, replaced = edit(project_id, owner_filter, parts, self.tagged(changes, tags))
         self._library.part_edits.remember_voices(project_id, *(one.before.get("voice") for one in replaced))

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from longform.library.part_arrangement import new_part_id
-from longform.library.project_records import MAX_CREDITS, NewPart, Part, PartChanges, Project, ProjectSettings
+from longform.library.project_records import (
+    MAX_CREDITS,
+    NewPart,
+    Part,
+    PartChanges,
+    Project,
+    ProjectSettings,
+    ReplacedValues,
+)
 from longform.library.project_repository import ALL_PARTS, ProjectLibrary
 from manuscript.passages import MAX_PART_TEXT, MAX_PARTS
 from speechtext.script import sentences_of
@@ -48,18 +57,23 @@ def filled_in(template: str, title: str, settings: ProjectSettings) -> str:
     return "".join(sentences).strip()
 
 
+def _is_filled_in(part: Part, text: str) -> bool:
+    """Whether a part has the text of its credits, alone or with another part, or the first half of it."""
+    return bool(text) and (text in part.text or text.startswith(part.text))
+
+
 def texts_of(title: str, settings: ProjectSettings) -> Texts:
     return filled_in(settings.opening_credits, title, settings), filled_in(settings.closing_credits, title, settings)
 
 
 def check_texts(texts: Texts, parts: int) -> None:
     """Raise InvalidRequest for credits that are too long, or if ``parts``, the number with them, is too large."""
-    for field, text in zip(("opening_credits", "closing_credits"), texts, strict=True):
+    for name, text in zip(("opening_credits", "closing_credits"), texts, strict=True):
         if len(text) > MAX_PART_TEXT:
             raise InvalidRequest(
-                f"with its placeholders filled in, {field} has {len(text)} characters; at most {MAX_PART_TEXT} are "
+                f"with its placeholders filled in, {name} has {len(text)} characters; at most {MAX_PART_TEXT} are "
                 "allowed",
-                field,
+                name,
             )
     if parts > MAX_PARTS:
         raise InvalidRequest(f"with credits the project has {parts} parts; at most {MAX_PARTS} are allowed", "parts")
@@ -75,6 +89,24 @@ class CreditChanges:
     parts: tuple[Part | None, Part | None]
     removed: Sequence[str]
     """The ids of those that somebody has deleted or merged: they are added again only with another template."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacedCredits:
+    """What a change of the credits replaced, so that it can be undone."""
+
+    parts: list[ReplacedValues] = field(default_factory=list)
+    deleted: dict[str, list[str]] = field(default_factory=dict)
+    """The ids of the deleted parts, by the id of the part with these credits."""
+
+
+@dataclass(frozen=True, slots=True)
+class CreditsUndo:
+    """The undo of a change that replaced credits."""
+
+    put_back: Set[str] = frozenset()  # the ids of the parts that have their old values again
+    left: Set[str] = frozenset()  # the ids of those that have been changed since, and stay as they are
+    deleted: Mapping[str, Sequence[str]] = field(default_factory=dict)  # as in ReplacedCredits
 
 
 class Credits:
@@ -114,21 +146,38 @@ class Credits:
         settings = replace(settings, opening_part=opening, closing_part=closing)
         return CreditChanges(settings, old_texts, new_texts, (parts[0], parts[1]), removed)
 
-    def apply(self, project: Project, owner_filter: str | None, changes: CreditChanges) -> bool:
-        """Add, change and delete the two parts; returns whether anything was done. Raises InvalidRequest, NotFound.
+    def restore(self, project: Project, owner_filter: str | None, undo: CreditsUndo) -> set[str]:
+        """Restore the deleted parts, unless the project has other credits now; returns the ids of all that are as they
+        were. Raises NotFound, InvalidRequest."""
+        put_back = set(undo.put_back)
+        for part_id, ids in undo.deleted.items():
+            if part_id in undo.left or part_id not in (project.settings.opening_part, project.settings.closing_part):
+                continue
+            with suppress(NotFound):  # not in the trash any more: the part may exist, or is added again
+                self._arrangement.restore(project.id, owner_filter, ids)
+            put_back.update(ids)
+        return put_back
+
+    def apply(
+        self, project: Project, owner_filter: str | None, changes: CreditChanges, put_back: Set[str] | None = None
+    ) -> ReplacedCredits:
+        """Add, change and delete the two parts; returns what was replaced. Raises InvalidRequest, NotFound.
 
         A part that was edited by hand is kept until its credits change, and what was merged into it stays. Of a part
-        that was split, the second half stays if its words do; else the first gets all of the new text.
+        that was split, the second half stays if its words do; else the first gets all of the new text. ``put_back``:
+        the ids of the parts that an undo has put back already, and which stay as they are, as do those that were edited
+        by hand since; None: this is no undo.
         """
         ids = project.settings.opening_part, project.settings.closing_part
-        is_changed = False
+        replaced = ReplacedCredits()
         for number, (new_text, part, part_id) in enumerate(zip(changes.after, changes.parts, ids, strict=True)):
             before = changes.before[number]
             if part is None:
                 if not new_text or not part_id or part_id in changes.removed:
                     continue
                 self._add(project, owner_filter, new_text, part_id, is_closing=number == 1)
-                is_changed = True
+                continue
+            if put_back is not None and (part.id in put_back or not _is_filled_in(part, before)):
                 continue
             text, unneeded = new_text, list[str]()
             if before and part.text != before and before in part.text:  # another part was merged into it
@@ -142,12 +191,11 @@ class Credits:
                 unneeded.append(part.id)
             if unneeded:
                 self._arrangement.delete(project.id, owner_filter, unneeded)
+                replaced.deleted[part.id] = unneeded
             if text and new_text != before and text != part.text:
-                self._edits.edit_part(project.id, owner_filter, part.id, PartChanges(text=text))
-            elif not unneeded:
-                continue
-            is_changed = True
-        return is_changed
+                changed = self._edits.edit_part(project.id, owner_filter, part.id, PartChanges(text=text))
+                replaced.parts.extend(changed[1])
+        return replaced
 
     def _second_half(self, part: Part, before: str, owner_filter: str | None) -> Part | None:
         """The part after this one if the credits, the text ``before``, were split into the two."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
@@ -119,7 +120,9 @@ def _roles(request: DocumentImport) -> list[Role]:
 
 
 def cut_document(request: DocumentImport, is_voice: KnownVoices) -> Document:
-    """The document, with the parts of a project as its passages. Blocking. Raises InvalidDocument."""
+    """The document, with the parts of a project as its passages; voices are named by their slugs. Blocking. Raises
+    InvalidDocument."""
+    by_slug = functools.cache(is_voice.by_slug)
     casting = Casting(request.cast, is_voice, request.people)
     document = split_by_speaker(request.document(), casting, request.with_speakers)
     parts, tags = into_parts(document, request.splitting), request.tags
@@ -129,7 +132,9 @@ def cut_document(request: DocumentImport, is_voice: KnownVoices) -> Document:
         names = ", ".join(list(unknown)[:8]) + (" …" if len(unknown) > 8 else "")
         note = f"The model does not know these directions, so they stay in their column: {names}."
         document = replace(document, skipped=(*document.skipped, note)[-MAX_SKIPPED:])
-    return replace(document, passages=tuple(_named_once(directed(part, known) for part in parts)))
+    cast = tuple(replace(one, voice=by_slug(one.voice)) if one.voice else one for one in document.cast)
+    parts = [replace(part, voice=by_slug(part.voice)) if part.voice else part for part in parts]
+    return replace(document, passages=tuple(_named_once(directed(part, known) for part in parts)), cast=cast)
 
 
 def _named_once(parts: Iterable[Passage]) -> Iterator[Passage]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import fields, replace
 
 from longform.cast_service import MOST_PROPOSED
-from longform.credits import Credits, check_texts, texts_of
+from longform.credits import Credits, CreditsUndo, ReplacedCredits, check_texts, texts_of
 from longform.document_import import DocumentImport, guessed_language
 from longform.import_previews import ImportPreview, ImportPreviews
 from longform.library.project_records import NewPart, Part, PartChanges, Project, ProjectSettings, ReplacedValues
@@ -82,6 +82,7 @@ class ProjectService:
         settings = settings or ProjectSettings()
         voices = (*request.cast.values(), *(person.voice for person in request.people))
         is_voice = await self._documents.run(owner, self._checked_voices, owner, settings.voice, *voices)
+        settings = replace(settings, voice=settings.voice and is_voice.by_slug(settings.voice))
         document = await request.read(self._documents, owner, is_voice)
         return await change(self._store, owner, request, document, title, settings, start)
 
@@ -169,7 +170,7 @@ class ProjectService:
         extras = (document.cover, document.skipped, document.cast)
         project = self._projects.create(owner, title, request.kind, parts, settings, *extras)
         if settings.opening_credits or settings.closing_credits:
-            project = self._change(project, owner, None, settings)
+            project, _ = self._change(project, owner, None, settings)
         return self.queue_parts(project.id, owner, "missing") if start else project
 
     def edit(
@@ -178,22 +179,24 @@ class ProjectService:
         owner_filter: str | None,
         change: Callable[[Project], tuple[str | None, ProjectSettings]],
         sharing: str | None = None,
-        check_voice: bool = True,
-    ) -> tuple[Project, Project]:
+        undo: CreditsUndo | None = None,
+    ) -> tuple[Project, Project, ReplacedCredits]:
         """Change the title and the settings, or share it; ``change`` maps the project to its new ones, with None for
-        the same title; ``check_voice``: whether a new voice must be usable. Returns the project before and after.
+        the same title; ``undo``: of the credits, if that undoes a change, whose voice need not be usable. Returns
+        the project before and after, and what was replaced in its credits.
 
         Raises NotFound, InvalidRequest.
         """
         with self._editing[hash(project_id) % len(self._editing)]:
             project = self._projects.get(project_id, owner_filter)
             title, after = change(project)
-            if after.voice != project.settings.voice and check_voice:
-                self._voices.check(project_id, owner_filter, after.voice)
-            changed = self._change(project, owner_filter, title, after, sharing)
+            if after.voice != project.settings.voice and undo is None:
+                after = replace(after, voice=self._voices.check(project_id, owner_filter, after.voice))
+            put_back = self._credits.restore(project, owner_filter, undo) if undo else None
+            changed = self._change(project, owner_filter, title, after, sharing, put_back)
             if after.voice != project.settings.voice:
                 self.library.part_edits.remember_voices(project_id, project.settings.voice)
-            return project, changed
+            return project, *changed
 
     def _change(
         self,
@@ -202,26 +205,28 @@ class ProjectService:
         title: str | None,
         settings: ProjectSettings,
         sharing: str | None = None,
-    ) -> Project:
+        put_back: Set[str] | None = None,
+    ) -> tuple[Project, ReplacedCredits]:
         new_title = before.title if title is None else clean_title(title)
         credits = self._credits.plan(before, new_title, settings, owner_filter)
         after = None if credits.settings == before.settings else credits.settings
         project = self._projects.edit(before.id, owner_filter, title, after, sharing, before.settings)
-        has_changed = self._credits.apply(project, owner_filter, credits)
-        return self._projects.get(before.id, owner_filter) if has_changed else project
+        replaced = self._credits.apply(project, owner_filter, credits, put_back)
+        has_credits = any(credits.before) or any(credits.after)
+        return self._projects.get(before.id, owner_filter) if has_credits else project, replaced
 
     def edit_part(
         self, project_id: str, owner_filter: str | None, part_id: str, changes: PartChanges
     ) -> tuple[Part, list[ReplacedValues]]:
         """The part, and what was replaced. Raises NotFound, InvalidRequest, EditConflict."""
-        self._voices.check(project_id, owner_filter, changes.voice)
+        changes = replace(changes, voice=self._voices.check(project_id, owner_filter, changes.voice))
         part, replaced = self.library.part_edits.edit_part(project_id, owner_filter, part_id, changes)
         self.library.part_edits.remember_voices(project_id, *(one.before.get("voice") for one in replaced))
         return part, replaced
 
     def insert_part(self, project_id: str, owner_filter: str | None, part: NewPart, after: str | None) -> Part:
         """Insert a part after the part ``after``, or as the first one if None. Raises NotFound, InvalidRequest."""
-        self._voices.check(project_id, owner_filter, part.voice)
+        part = replace(part, voice=self._voices.check(project_id, owner_filter, part.voice))
         return self.library.arrangement.insert(project_id, owner_filter, part, after)
 
     def queue_parts(

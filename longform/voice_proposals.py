@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from manuscript.passages import NewCharacter
 from studio.errors import NotAllowed, UnknownVoice
+from studio.library.names import KnownVoices, fold
 
 if TYPE_CHECKING:
     from longform.library.project_repository import ProjectLibrary
@@ -24,23 +25,30 @@ class ProjectVoices:
     library: ProjectLibrary
     voices: VoiceResolver
 
-    def check(self, project_id: str, caller: str | None, *names: str | None) -> None:
-        """Like `check_for_owner`, where the owner is that of a project. Raises NotFound."""
-        if any(names):
-            self.check_for_owner(self.library.projects.get(project_id, caller).owner, caller, *names)
+    def check(self, project_id: str, caller: str | None, name: str | None) -> str | None:
+        """Like `check_for_owner`, where the owner is that of a project; returns the voice as a project stores it: by
+        its slug, if this is its name. Raises NotFound."""
+        if not name:
+            return name
+        voice = self.check_for_owner(self.library.projects.get(project_id, caller).owner, caller, name)
+        if voice is None:
+            return name
+        return KnownVoices(frozenset([voice.id]), frozenset([voice.slug]), {fold(voice.name): voice.slug}).by_slug(name)
 
-    def check_for_owner(self, owner: str, caller: str | None, *names: str | None) -> None:
+    def check_for_owner(self, owner: str, caller: str | None, *names: str | None) -> Voice | None:
         """Raises UnknownVoice for a voice that the caller cannot use, NotAllowed for one that the project's owner
-        cannot use, for whom its parts are generated."""
+        cannot use, for whom its parts are generated. Returns the last one."""
+        voice = None
         for name in filter(None, dict.fromkeys(names)):
             self.voices.seen_by(caller).find(name)
             try:
-                self.voices.seen_by(owner).find(name)
+                voice = self.voices.seen_by(owner).find(name)
             except UnknownVoice:
                 raise NotAllowed(
                     "the owner of the project cannot use this voice: share the voice first, or choose another one",
                     "voice",
                 ) from None
+        return voice
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,21 +158,25 @@ class ProjectRoutes:
     def edit_project(self, project_id: str, body: JsonBody[ProjectChanges], request: Request) -> Response:
         """Edit title or settings; parts generated with other settings become stale. Its owner may also set
         ``sharing``."""
-        before, project = self._service.edit(project_id, request.state.owner_filter, body.change, body.sharing)
-        return self._answer(project, replaced={"settings": body.replaced(before, project)})
+        owner_filter = request.state.owner_filter
+        before, project, credits = self._service.edit(project_id, owner_filter, body.change, body.sharing)
+        replaced = {"settings": body.replaced(before, project), "deleted": credits.deleted}
+        return self._answer(project, replaced=replaced | replaced_json(credits.parts))
 
     def undo(self, project_id: str, body: JsonBody[UndoBody], request: Request) -> JSONResponse:
         """Undo changes of settings, parts or the cast: the fields of ``replaced`` as their answers had it. What has
         been changed since is left as it is, and listed."""
         owner_filter, undone, left = request.state.owner_filter, 0, list[str]()
+        self._projects.check(project_id, owner_filter, "edit")
+        if body.parts or body.characters:
+            undone, left = self._cast.undo(project_id, owner_filter, *body.cast_changes())
         if settings := body.settings:
             keeps = bool(self._cast.withheld_voices(project_id, owner_filter, settings.before.voice))
-            change = partial(settings.change, keeps_voice=keeps)
-            before, _ = self._service.edit(project_id, owner_filter, change, check_voice=False)
-            undone, left = len(settings.unchanged(before, keeps)), settings.changed(before, keeps)
-        if body.parts or body.characters:
-            count, more_left = self._cast.undo(project_id, owner_filter, *body.cast_changes())
-            undone, left = undone + count, [*left, *more_left]
+            change, undo = partial(settings.change, keeps_voice=keeps), body.credits(left)
+            before, _, credits = self._service.edit(project_id, owner_filter, change, undo=undo)
+            filled_in = {part_id for one in credits.parts for part_id in one.ids}
+            left = [*settings.changed(before, keeps), *(part_id for part_id in left if part_id not in filled_in)]
+            undone += len(settings.unchanged(before, keeps))
         return JSONResponse({"object": "project.undone", "undone": undone, "left": left})
 
     def delete_project(self, project_id: str, request: Request) -> JSONResponse:

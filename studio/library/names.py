@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from anyascii import anyascii
@@ -93,11 +94,18 @@ class KnownVoices:
 
     ids: frozenset[str]
     slugs: frozenset[str]
-    names: frozenset[str]
+    names: Mapping[str, str]  # slugs by folded names
 
     def __call__(self, reference: str) -> bool:
         as_id, as_slug, as_name = meanings(reference)
         return as_id in self.ids or as_slug in self.slugs or as_name in self.names
+
+    def by_slug(self, reference: str) -> str:
+        """The reference with the slug of a voice in place of its name, which may change."""
+        name = split_revision(reference.strip())[0]
+        as_id, as_slug, as_name = meanings(name)
+        slug = None if as_id in self.ids or as_slug in self.slugs else self.names.get(as_name)
+        return reference if slug is None else slug + reference.strip()[len(name) :]
 
 
 def meanings(reference: str) -> tuple[str, str, str]:

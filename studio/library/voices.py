@@ -122,7 +122,8 @@ class Voices:
         with self._store.reading() as db:
             query = f"select id, slug, folded from voices where deleted is null and {readable('?1')}"
             rows = db.execute(query, [self._viewer]).fetchall()
-        return KnownVoices(*(frozenset(row[column] for row in rows) for column in range(3)))
+        ids, slugs = (frozenset(row[column] for row in rows) for column in range(2))
+        return KnownVoices(ids, slugs, {folded: slug for _, slug, folded in rows})
 
     def page(
         self,
@@ -198,10 +199,11 @@ class Voices:
             if slug := changes.slug:
                 if _is_taken(db, slug, row["id"]):
                     raise NameTaken(f"another voice already has the API name {slug!r}; choose another", "slug")
-                if slug != row["slug"] and _planned(db, [row["slug"]], "%"):
-                    whose = "projects, perhaps deleted ones or another person's"
-                    raise InvalidRequest(f"{whose}, name this voice {row['slug']!r}: it keeps this API name", "slug")
                 changed["slug"] = slug
+            for name, field in (("folded", "name"), ("slug", "slug")):
+                if row[name] not in (changed[name], changed["slug"]) and _planned(db, [row[name]], "%"):
+                    whose = "projects, perhaps deleted ones or another person's"
+                    raise InvalidRequest(f"{whose}, name this voice {row[field]!r}: it keeps this name", field)
             if changed["consent_id"] != row["consent_id"]:
                 check_consent(db, changed["consent_id"], self._viewer)
             self._touch(db, changed)

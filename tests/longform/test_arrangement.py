@@ -254,7 +254,7 @@ def test_undo_puts_back_only_what_nobody_has_changed_since(steered: Steer) -> No
     project = create_project(served, items=items, title="Book", author="Ann", language="en", start=True)
     until(served, project, "done")
     at = f"{PROJECTS}/{project['id']}"
-    part, other = parts_of(served, project)
+    [part, _] = parts_of(served, project)
     with served.client() as client:
 
         def undo(answer: httpx.Response) -> Any:
@@ -317,6 +317,9 @@ def test_undo_brings_back_the_take_that_a_person_has_chosen(steered: Steer) -> N
         assert parts_of(served, project)[0]["chosen"] == newer
         stolen = {"ids": [part["id"]], "before": {"chosen": other["chosen"]}, "after": {"chosen": newer}}
         assert client.post(f"{at}/undo", json={"parts": [stolen]}).json()["left"] == [part["id"]]
+        nothing = stolen | {"before": stolen["after"]}
+        assert client.post(f"{at}/undo", json={"parts": [nothing]}).json()["undone"] == 0
+        assert_envelope(client.post(f"{PROJECTS}/proj_none/undo", json={}), 404, "project")
         elsewhere = post(served, project, f"parts/{part['id']}/move", position=1, position_before=1)
         assert_envelope(elsewhere, 412, "position_before")
         deleted = post(served, project, "parts/delete", ids=[part["id"]], text_before="Another.")

@@ -87,6 +87,59 @@ def test_edited_credits_stay_until_their_template_is_changed_or_cleared(steered:
     assert [part["text"] for part in parts_of(served, project)] == ["Hallo.", "Aus."]
 
 
+def test_undo_brings_back_credits_typed_by_hand(steered: Steer) -> None:
+    served, _ = steered()
+    about = {"title": "A", "author": "Ann", "narrator": "Zoë", "opening_credits": OPENING}
+    project = create_project(served, items=[{"input": "Hello."}], **about)
+    at = f"{PROJECTS}/{project['id']}"
+    [first, _] = parts_of(served, project)
+    typed = "A, by Ann. By hand. Read by Zoë."
+    change(served, project, first, text=typed).raise_for_status()
+    post_verb(served, project, "speak")
+    until(served, project, "done")
+    before = parts_of(served, project)
+    with served.client() as client:
+
+        def changed(**changes: object) -> Json:
+            replaced: Json = client.patch(at, json=changes).json()["replaced"]
+            return replaced
+
+        def left_by_undo(replaced: Json) -> list[str]:
+            left: list[str] = client.post(f"{at}/undo", json=replaced).json()["left"]
+            return left
+
+        renamed = changed(title="B")
+        assert texts(served, project)[0][1] == "B, by Ann. Read by Zoë."
+        assert left_by_undo(renamed) == [] and parts_of(served, project) == before
+
+        cleared = changed(opening_credits="", author="Eve")
+        assert texts(served, project) == [("A", "Hello.")]
+        assert left_by_undo(cleared) == [] and parts_of(served, project) == before
+
+        renamed = changed(title="B")
+        changed(author="Eve")  # the template says both
+        assert left_by_undo(renamed) == [] and texts(served, project)[0][1] == "A, by Eve. Read by Zoë."
+        renamed = changed(title="B")
+        change(served, project, first, text="By hand, since.").raise_for_status()
+        assert left_by_undo(renamed) == [first["id"]] and texts(served, project)[0][1] == "By hand, since."
+
+        post(served, project, f"parts/{first['id']}/split", text="By hand, since.", at=8).raise_for_status()
+        cleared = changed(opening_credits="")
+        changed(opening_credits="{title}.")
+        assert left_by_undo(cleared) == ["opening_credits"]  # and no second credits
+        assert [text for _, text in texts(served, project)] == ["A.", "since.", "Hello."]
+
+        changed(opening_credits="{title}. By {author}.")
+        added = parts_of(served, project)[0]
+        post(served, project, f"parts/{added['id']}/split", text=added["text"], at=3).raise_for_status()
+        halves = parts_of(served, project)
+        cleared = changed(opening_credits="")
+        assert [part["text"] for part in parts_of(served, project)] == ["since.", "Hello."]
+        assert left_by_undo(cleared) == [] and parts_of(served, project) == halves
+        added = changed(closing_credits="The end.")
+        assert left_by_undo(added) == [] and parts_of(served, project) == halves
+
+
 def test_credits_that_were_split_say_nothing_twice(steered: Steer) -> None:
     served, _ = steered()
     about = {"author": "Ann", "narrator": "Zoë", "opening_credits": OPENING}

@@ -112,7 +112,9 @@ def test_project_has_the_title_of_its_document_or_file(steered: Steer) -> None:
 
 def test_failing_row_is_tried_twice_without_stopping_others(steered: Steer) -> None:
     served, engine = steered()
-    table = "text,voice,pause\nOne two.,anna,0\nThree.,nobody,\nFour.,bert,2.5\n"
+    with served.client() as client:
+        client.patch("/v1/voices/anna", json={"name": "Aunt May"}).raise_for_status()
+    table = "text,voice,pause\nOne two.,Aunt May@1,0\nThree.,nobody,\nFour.,bert,2.5\n"
     project = create_project(served, input=table, kind="csv", start=True)
     now = until(served, project, "incomplete")
     assert (now["parts"]["done"], now["parts"]["failed"]) == (2, 1)
@@ -122,6 +124,37 @@ def test_failing_row_is_tried_twice_without_stopping_others(steered: Steer) -> N
     post_verb(served, project, "speak")
     until(served, project, "done")
     assert len(engine.utterances) == 3
+    assert [part["voice"] for part in parts_of(served, project)] == ["anna@1", "bert", "bert"]
+
+
+def test_renamed_voice_keeps_its_projects(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        client.patch("/v1/voices/anna", json={"name": "Aunt May"}).raise_for_status()
+        people = [{"name": "Eve", "voice": "aunt may@1"}]
+        about = {"speakers": True, "people": people, "cast": {"Bo": "Aunt May"}, "voice": " AUNT  MAY "}
+        project = create_project(served, input="Eve: Hello.\n\nBo: Bye.\n\nAunt May: No.", **about)
+        at = f"{PROJECTS}/{project['id']}"
+        assert project["settings"]["voice"] == "anna"
+        assert {part["voice"] for part in parts_of(served, project)} == {"anna@1", "anna"}
+        client.patch(at, json={"voice": "bert"}).raise_for_status()
+        assert client.patch(at, json={"voice": "Aunt May@1"}).json()["settings"]["voice"] == "anna@1"
+        first = parts_of(served, project)[0]
+        assert change(served, project, first, voice="Aunt May").json()["voice"] == "anna"
+        added = client.post(f"{at}/parts", json={"text": "More.", "after": None, "voice": "Aunt May"})
+        character = client.post(f"{at}/cast", json={"name": "Zoë", "voice": "Aunt May"}).json()
+        assert (added.json()["voice"], character["voice"]) == ("anna", "anna")
+        edited = client.patch(f"{at}/cast/{character['id']}", json={"voice": "Aunt May@1"}).json()
+        client.patch(f"{at}/parts", json={"ids": [first["id"]], "voice": "Aunt May@1"}).raise_for_status()
+        assert (edited["voice"], parts_of(served, project)[1]["voice"]) == ("anna@1", "anna@1")
+
+        unknown = create_project(served, input="text,voice\nOne.,Nobody Yet", kind="csv")
+        client.patch("/v1/voices/anna", json={"name": "Nobody Yet"}).raise_for_status()
+        refused = client.patch("/v1/voices/anna", json={"name": "May Parker"})  # that part would not find it
+        assert_envelope(refused, 400, "name")
+        [part] = parts_of(served, unknown)
+        assert change(served, unknown, part, voice="Nobody Yet").json()["voice"] == "anna"
+        client.patch("/v1/voices/anna", json={"name": "May Parker"}).raise_for_status()
 
 
 def test_unknown_voice_is_refused_and_nothing_is_generated(steered: Steer) -> None:
