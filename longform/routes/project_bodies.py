@@ -378,10 +378,6 @@ class ReplacedSettings(StrictBody):
         names = current.keys() - {"voice"} if keeps_voice else current.keys()
         return sorted(name for name in names if current[name] == getattr(self.after, name))
 
-    def changed(self, project: Project, keeps_voice: bool) -> list[str]:
-        unchanged = self.unchanged(project, keeps_voice)
-        return [name for name in self.before.values_of(project) if name not in unchanged]
-
     def change(self, project: Project, keeps_voice: bool) -> tuple[str | None, ProjectSettings]:
         """The new title, None for the same, and settings of a project."""
         names = self.unchanged(project, keeps_voice)

@@ -175,8 +175,10 @@ class ProjectRoutes:
             change, undo = partial(settings.change, keeps_voice=keeps), body.credits(left)
             before, _, credits = self._service.edit(project_id, owner_filter, change, undo=undo)
             filled_in = {part_id for one in credits.parts for part_id in one.ids}
-            left = [*settings.changed(before, keeps), *(part_id for part_id in left if part_id not in filled_in)]
-            undone += len(settings.unchanged(before, keeps))
+            names = settings.unchanged(before, keeps)
+            changed = sorted(settings.before.values_of(before).keys() - names)
+            left = [*changed, *(part_id for part_id in left if part_id not in filled_in)]
+            undone += len(names)
         return JSONResponse({"object": "project.undone", "undone": undone, "left": left})
 
     def delete_project(self, project_id: str, request: Request) -> JSONResponse:
