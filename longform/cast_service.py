@@ -27,6 +27,7 @@ from manuscript.passages import SURE
 from speechtext.script import with_tags
 from studio.api.queued import look_up
 from studio.errors import REFUSALS, InvalidRequest, NotFound
+from studio.library.names import split_revision
 from studio.speech.speech_service import SpeechService
 
 MOST_PROPOSED = 100  # maximum voices of the library from which characters' voices are chosen
@@ -95,7 +96,9 @@ class CastService:
         roles = roles_of(characters, self._cast.speakers(project_id, owner_filter))
         proposals = proposed_voices(roles, voices, narrator.slug if narrator else None, only_missing)
         chosen = {role.character.id: role.character.voice for role in proposals if not role.character.is_narrator}
-        return self._cast.recast(project_id, owner_filter, chosen)
+        changed = self._cast.recast(project_id, owner_filter, chosen)
+        self._library.part_edits.remember_voices(project_id, *(before for before, _ in changed.values()))
+        return changed
 
     def lines(
         self, project_id: str, owner_filter: str | None, part_filter: PartFilter, offset: int, limit: int
@@ -217,11 +220,14 @@ class CastService:
         changes = replace(changes, voice=self._voices.check(project_id, owner_filter, changes.voice))
         edit = self._library.part_edits.edit_parts
         count, replaced = edit(project_id, owner_filter, parts, self.tagged(changes, tags))
+        self._library.part_edits.remember_voices(project_id, *(one.before.get("voice") for one in replaced))
         is_decision = changes.confirmed is not False and (changes.confirmed or changes.character is not None)
         if not is_decision or isinstance(parts, PartRange) or len(parts) != 1:
             return count, replaced, []
         followers = self._followers(project_id, owner_filter, parts[0])
-        return count, replaced, self._cast.follow(project_id, owner_filter, followers)
+        followed = self._cast.follow(project_id, owner_filter, followers)
+        self._library.part_edits.remember_voices(project_id, *(one.before["voice"] for one in followed))
+        return count, replaced, followed
 
     def undo(
         self,
@@ -235,15 +241,30 @@ class CastService:
         decision, if that is undone; ``voices``: of characters by their ids, before and after. Returns the number of
         parts and characters, and the ids of those left as they are.
 
-        Raises NotFound, InvalidRequest, UnknownVoice, NotAllowed.
+        Raises NotFound, InvalidRequest, NotAllowed.
         """
-        before = {one.before.get("voice") for one in (*replaced, *followed)} | {before for before, _ in voices.values()}
-        for voice in before:
-            self._voices.check(project_id, owner_filter, voice)
-        count, left = self._library.part_edits.undo(project_id, owner_filter, replaced, followed)
-        earlier, later = ({one: pair[at] for one, pair in voices.items()} for at in (0, 1))
-        revoiced = self._cast.recast(project_id, owner_filter, earlier, later) if voices else {}
-        return count + len(revoiced), [*left, *(one for one in voices if one not in revoiced)]
+        former = [one.before.get("voice") for one in (*replaced, *followed)]
+        kept = self.withheld_voices(project_id, owner_filter, *former, *(before for before, _ in voices.values()))
+        left = [part for one in (*replaced, *followed) if one.before.get("voice") in kept for part in one.ids]
+        parts, more = ([one for one in some if one.before.get("voice") not in kept] for some in (replaced, followed))
+        count, more_left = self._library.part_edits.undo(project_id, owner_filter, parts, more)
+        pairs = {one: pair for one, pair in voices.items() if pair[0] not in kept}
+        earlier, later = ({one: pair[at] for one, pair in pairs.items()} for at in (0, 1))
+        revoiced = self._cast.recast(project_id, owner_filter, earlier, later) if pairs else {}
+        return count + len(revoiced), [*left, *more_left, *(one for one in voices if one not in revoiced)]
+
+    def withheld_voices(self, project_id: str, owner_filter: str | None, *names: str | None) -> set[str | None]:
+        """Which of these former voices an undo does not put back. They need not be usable any more, but the parts are
+        generated with the rights of the project's owner: a voice that only the owner can use must have been
+        replaced by a change, so that nobody chooses it in this way. Raises NotFound."""
+        named = {name for name in names if name}
+        if not named:
+            return set()
+        owner = self._library.projects.get(project_id, owner_filter).owner
+        owners, callers = (self._library.seen_by(one).voices.known_voices() for one in (owner, owner_filter))
+        plain = {name: split_revision(name.strip())[0] for name in named}
+        hidden = (name for name in named if owners(plain[name]) and not callers(plain[name]))
+        return {name for name in hidden if not self._library.part_edits.had_voice(project_id, name)}
 
     def _followers(self, project_id: str, owner_filter: str | None, part_id: str) -> dict[str, Speaker]:
         """The lines that are decided again after the decision about this one, by their ids."""

@@ -182,18 +182,21 @@ class ProjectService:
         undo: CreditsUndo | None = None,
     ) -> tuple[Project, Project, ReplacedCredits]:
         """Change the title and the settings, or share it; ``change`` maps the project to its new ones, with None for
-        the same title; ``undo``: of the credits, if that undoes a change. Returns the project before and after, and
-        what was replaced in its credits.
+        the same title; ``undo``: of the credits, if that undoes a change: its voice need not be usable. Returns the
+        project before and after, and what was replaced in its credits.
 
         Raises NotFound, InvalidRequest.
         """
         with self._editing[hash(project_id) % len(self._editing)]:
             project = self._projects.get(project_id, owner_filter)
             title, after = change(project)
-            if after.voice != project.settings.voice:
+            if after.voice != project.settings.voice and undo is None:
                 after = replace(after, voice=self._voices.check(project_id, owner_filter, after.voice))
             put_back = self._credits.restore(project, owner_filter, undo) if undo else None
-            return project, *self._change(project, owner_filter, title, after, sharing, put_back)
+            changed = self._change(project, owner_filter, title, after, sharing, put_back)
+            if after.voice != project.settings.voice:
+                self.library.part_edits.remember_voices(project_id, project.settings.voice)
+            return project, *changed
 
     def _change(
         self,
@@ -217,7 +220,9 @@ class ProjectService:
     ) -> tuple[Part, list[ReplacedValues]]:
         """The part, and what was replaced. Raises NotFound, InvalidRequest, EditConflict."""
         changes = replace(changes, voice=self._voices.check(project_id, owner_filter, changes.voice))
-        return self.library.part_edits.edit_part(project_id, owner_filter, part_id, changes)
+        part, replaced = self.library.part_edits.edit_part(project_id, owner_filter, part_id, changes)
+        self.library.part_edits.remember_voices(project_id, *(one.before.get("voice") for one in replaced))
+        return part, replaced
 
     def insert_part(self, project_id: str, owner_filter: str | None, part: NewPart, after: str | None) -> Part:
         """Insert a part after the part ``after``, or as the first one if None. Raises NotFound, InvalidRequest."""

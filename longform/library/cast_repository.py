@@ -344,7 +344,7 @@ def revoice(
 
 def _following(db: Database, ids: str) -> dict[str, dict[str, Any]]:
     """What parts, a JSON list of ids, have in the columns that change when they follow from a decision."""
-    query = f"select id, character, voice, confidence, confirmed from all_parts where {THESE}"
+    query = f"select id, character, voice, confidence, confirmed, chosen from all_parts where {THESE}"
     return {row.pop("id"): row for row in select(db, query, [ids])}
 
 

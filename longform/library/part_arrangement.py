@@ -98,7 +98,7 @@ class Arrangement:
         """
         with changing(self._store.writing(), project_id, owner_filter) as (db, row):
             part = part_of(db, project_id, part_id)
-            check_unchanged(part, text)
+            check_unchanged(part.text, text)
             if not text[:at].strip() or not text[at:].strip():
                 raise InvalidRequest("one side of this position has no text; split the part between two words", "at")
             part_fields = {field.name: getattr(part, field.name) for field in fields(NewPart)}
@@ -180,10 +180,11 @@ class Arrangement:
         Raises NotFound, EditConflict, and InvalidRequest for all parts of a project.
         """
         with changing(self._trash.deleting(), project_id, owner_filter) as (db, _):
-            if text_before is not None:
-                for part_id in part_ids:
-                    check_unchanged(part_of(db, project_id, part_id), text_before)
             ids = ids_of(db, project_id, part_ids)
+            if text_before is not None:
+                query = f"select distinct text from parts where {THESE}"
+                for [text] in db.execute(query, [json.dumps(ids)]).fetchall():
+                    check_unchanged(text, text_before)
             if count_parts(db, project_id) == len(ids):
                 raise InvalidRequest("a project has at least one part; delete the project instead", "part")
             mark_deleted(db, project_id, ids, now())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -42,8 +43,11 @@ from studio.library.store import Store
 from studio.library.trash import now
 
 _AMONG = f"n {AMONG}"
-_NUMBERED = f"project_id = ? and {_AMONG}"
-"""Parts by a JSON list of the numbers of their rows."""
+_NUMBERED = f"+project_id = ? and {_AMONG}"
+"""Parts by a JSON list of the numbers of their rows. The plus keeps SQLite from an index of the project: it would read
+the whole project for each part."""
+MOST_REPLACED = 10_000
+"""Voices of projects in memory."""
 
 
 class PartEdits:
@@ -51,6 +55,8 @@ class PartEdits:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._replaced_voices = dict[tuple[str, str], None]()  # first in, first out
+        self._remembering = threading.Lock()
 
     def edit_part(
         self, project_id: str, owner_filter: str | None, part_id: str, changes: PartChanges
@@ -69,7 +75,7 @@ class PartEdits:
             if changes.text is not None:
                 values["text"] = clean_part(changes.text)
             if changes.text_before is not None and part.text != values.get("text"):  # else nothing is overwritten
-                check_unchanged(part, changes.text_before)
+                check_unchanged(part.text, changes.text_before)
             if changes.take_before is not None and part.chosen not in (changes.take_before, changes.take or ""):
                 raise EditConflict("another take of this part was chosen meanwhile; reload it", "take")
             if changes.take is not None and changes.take not in {take.id for take in part.takes}:
@@ -95,7 +101,7 @@ class PartEdits:
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
             columns = _columns(db, row, changes, decided)
-            count = "select count(*), json_array_length(?2) from parts where project_id = ?1 and n"
+            count = "select count(*), json_array_length(?2) from parts where +project_id = ?1 and n"
             existing, selected = db.execute(f"{count} in (select value from json_each(?2))", where).fetchone()
             if existing < selected:  # some were deleted meanwhile
                 _selected(db, project_id, selection)
@@ -115,7 +121,8 @@ class PartEdits:
             row = row_of(db, project_id, owner_filter, "edit")
             recipes = recipes_of(db, row)
             for old in _old_values(db, project_id, (*replaced, *followed))[0]:
-                outcome_of(db, recipes, _NUMBERED, [project_id, json.dumps([*old.parts])], old.columns, old.reword)
+                if _is_spoken_otherwise(old.columns, old.reword):
+                    outcome_of(db, recipes, _NUMBERED, old.where(project_id), old.columns, old.reword)
         with changing(self._store.writing(), project_id, owner_filter) as (db, row):
             found, left = _old_values(db, project_id, replaced)
             if found and followed:
@@ -125,6 +132,17 @@ class PartEdits:
             for old in found:
                 _put_back(db, project_id, recipes, old)
             return sum(len(old.parts) for old in found), left
+
+    def remember_voices(self, project_id: str, *names: str | None) -> None:
+        """Remember until the next start that changes replaced these voices in a project."""
+        with self._remembering:
+            self._replaced_voices |= {(project_id, name): None for name in names if name}
+            while len(self._replaced_voices) > MOST_REPLACED:
+                del self._replaced_voices[next(iter(self._replaced_voices))]
+
+    def had_voice(self, project_id: str, name: str) -> bool:
+        """Whether a change replaced this voice in a project, as far as is remembered."""
+        return (project_id, name) in self._replaced_voices
 
 
 class _Reword:
@@ -139,17 +157,29 @@ class _Reword:
 
 
 @dataclass(slots=True)
+class _OldTexts:
+    """Texts to put back, by the ids of parts."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+
+    def __call__(self, part_id: str, text: str) -> str:
+        return self.texts.get(part_id, text)
+
+
+@dataclass(slots=True)
 class _OldValues:
     """Values to put back into parts."""
 
     columns: dict[str, Any]
     parts: dict[int, str] = field(default_factory=dict)
     """Their ids by the numbers of their rows."""
-    texts: dict[str, str] = field(default_factory=dict)
-    """By their ids."""
+    takes: dict[int, str | None] = field(default_factory=dict)
+    """The takes to choose, by the numbers of all these rows, or of none."""
+    reword: _OldTexts | None = None
 
-    def reword(self, part_id: str, text: str) -> str:
-        return self.texts.get(part_id, text)
+    def where(self, project_id: str) -> list[str]:
+        """The values of _NUMBERED."""
+        return [project_id, json.dumps([*self.parts])]
 
 
 def _decided() -> int:
@@ -159,7 +189,7 @@ def _decided() -> int:
 
 
 def _rows(db: Database, where: str, values: Sequence[object], names: Iterable[str]) -> list[dict[str, Any]]:
-    return list(select(db, f"select id, {', '.join(names)} from parts where project_id = ? and {where}", values))
+    return list(select(db, f"select id, {', '.join(names)} from parts where +project_id = ? and {where}", values))
 
 
 def _selected(db: Database, project_id: str, selection: Sequence[str] | PartRange) -> list[str]:
@@ -214,6 +244,8 @@ def _change(
     Raises NotFound, InvalidRequest.
     """
     names = {*values, *columns, *(["text"] if reword else [])} or {"n"}
+    if "text" in names or _is_spoken_otherwise(names, None):  # then another take may be chosen
+        names.add("chosen")
     before = _rows(db, _AMONG, where, names)
     _assign(db, where, values)
     _write(db, recipes_of(db, row, computed), where, columns, reword, values)
@@ -248,8 +280,8 @@ def _assign(db: Database, where: Sequence[object], columns: dict[str, Any]) -> N
 def _old_values(
     db: Database, project_id: str, replaced: Sequence[ReplacedValues]
 ) -> tuple[list[_OldValues], list[str]]:
-    """What can be put back, and the ids of the parts that have changed since, or whose old take or character is gone.
-    Raises InvalidRequest."""
+    """What can be put back, and the ids of the parts that have changed since, or whose old take or character is gone;
+    a take that only followed from another change holds nothing up. Raises InvalidRequest."""
     ids = json.dumps([part_id for one in replaced for part_id in one.ids])
     names = {"n", *(name for one in replaced for name in one.after)}
     rows = {row["id"]: row for row in _rows(db, THESE, [project_id, ids], names)}
@@ -257,29 +289,39 @@ def _old_values(
     takes = dict(db.execute(f"select id, part_id from takes where id {AMONG}", [chosen]).fetchall())
     cast = db.execute("select id from characters where project_id = ? and deleted is null", [project_id]).fetchall()
     characters = {None, *(character for [character] in cast)}
-    found, left = dict[str, _OldValues](), list[str]()
+    found, left = dict[tuple[str, bool, bool], _OldValues](), list[str]()
     for one in replaced:
-        columns = {name: value for name, value in one.before.items() if name != "text"}
-        key = json.dumps(columns, sort_keys=True)
+        columns = {name: value for name, value in one.before.items() if name not in ("text", "chosen")}
+        others = one.after.keys() - {"chosen"}
+        key, text = (
+            json.dumps(columns, sort_keys=True),
+            clean_part(one.before["text"]) if "text" in one.before else None,
+        )
         for part_id in one.ids:
             row, take = rows.get(part_id), one.before.get("chosen")
-            is_same = row is not None and all(row[name] == value for name, value in one.after.items())
-            has_old = columns.get("character") in characters and (take is None or takes.get(take) == part_id)
-            if row is None or not is_same or not has_old:
+            is_same = row is not None and all(row[name] == one.after[name] for name in others)
+            if row is None or not is_same or columns.get("character") not in characters:
                 left.append(part_id)
                 continue
-            old = found.setdefault(key, _OldValues(columns))
+            has_take = "chosen" in one.before and row["chosen"] == one.after["chosen"]
+            has_take = has_take and (take is None or takes.get(take) == part_id)
+            if not has_take and one.before.keys() == {"chosen"}:
+                left.append(part_id)
+                continue
+            old = found.setdefault((key, has_take, text is not None), _OldValues(columns))
             old.parts[row["n"]] = part_id
-            if "text" in one.before:
-                old.texts[part_id] = clean_part(one.before["text"])
+            if has_take:
+                old.takes[row["n"]] = take
+            if text is not None:
+                old.reword = old.reword or _OldTexts()
+                old.reword.texts[part_id] = text
     return [*found.values()], left
 
 
 def _put_back(db: Database, project_id: str, recipes: Recipes, old: _OldValues) -> None:
-    where, columns = [project_id, json.dumps([*old.parts])], dict(old.columns)
-    values: dict[str, Any] = {name: columns.pop(name) for name in ("chapter", "chosen") if name in columns}
-    if "chapter" in values:
+    if "chapter" in old.columns:
         for part_id in old.parts.values():
-            rename_chapter(db, part_id, values["chapter"])
-    _assign(db, where, values)
-    _write(db, recipes, where, columns, old.reword if old.texts else None, values)
+            rename_chapter(db, part_id, old.columns["chapter"])
+    takes = ((take, number) for number, take in old.takes.items())
+    db.conn.executemany("update all_parts set chosen = ? where n = ?", takes)
+    _write(db, recipes, old.where(project_id), old.columns, old.reword, ["chosen"] if old.takes else [])

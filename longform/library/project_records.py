@@ -151,8 +151,8 @@ class Recipes:
         self.settings = settings
         self._phrases = EntryIndex(settings.pronunciations)
         self._recipes: dict[tuple[str, str | None, Direction], str] = {}
-        self.outcome: tuple[Any, Any] | None = None
-        """The last outcome that was worked out with them, after what it follows from: see `outcome_of`."""
+        self.outcomes: dict[tuple[object, ...], tuple[Any, Any]] = {}
+        """The outcomes that were worked out with them, after what each follows from: see `outcome_of`."""
 
     def of(self, text: str, voice: str | None, direction: Direction = AS_WRITTEN) -> str:
         """`ProjectSettings.recipe` of these settings, computed once for each text, voice and direction."""

@@ -93,13 +93,14 @@ def outcome_of(
     parts as they are. ``table``: all_parts for deleted ones too.
 
     It is called before the write lock is taken, and again under it with the same ``recipes``: then the first outcome
-    is returned if the parts are still the same, so that nothing is computed while others wait.
+    for these values is returned if the parts are still the same, so that nothing is computed while others wait.
     """
     query = f"select n, id, state, chosen, text, voice, {', '.join(DIRECTED)} from {table} where {where}"
     given = db.execute(query, values).fetchall(), columns, reword, phrases
-    if recipes.outcome is None or recipes.outcome[0] != given:
-        recipes.outcome = given, _outcome(db, recipes, *given)
-    outcome: Outcome = recipes.outcome[1]
+    key = table, where, *values
+    if key not in recipes.outcomes or recipes.outcomes[key][0] != given:
+        recipes.outcomes[key] = given, _outcome(db, recipes, *given)
+    outcome: Outcome = recipes.outcomes[key][1]
     return outcome
 
 
@@ -451,9 +452,9 @@ def clean_part(text: str) -> str:
     return text
 
 
-def check_unchanged(part: Part, text: str) -> None:
-    """Raises EditConflict unless this is still the text of the part, and InvalidRequest if it is not a valid text."""
-    if clean_part(text) != part.text:
+def check_unchanged(current: str, text: str) -> None:
+    """Raises EditConflict unless a part's current text is still this one, and InvalidRequest for an invalid text."""
+    if clean_part(text) != current:
         raise EditConflict("the text of this part was changed meanwhile; reload it", "text")
 
 

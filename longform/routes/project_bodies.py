@@ -15,7 +15,7 @@ from pydantic import AfterValidator, Field
 from audio.formats import check_bit_rate
 from audio.loudness import Loudness as Measured
 from audio.mastering import Mastering
-from longform.credits import CreditsUndo, check_template
+from longform.credits import check_template
 from longform.expected_length import expected_seconds
 from longform.import_previews import ImportPreview
 from longform.library.chapters import Chapter
@@ -372,17 +372,20 @@ class ReplacedSettings(StrictBody):
     before: SettingsBody
     after: SettingsBody
 
-    def unchanged(self, project: Project) -> list[str]:
-        """The fields that a project still has as they are after the change."""
+    def unchanged(self, project: Project, keeps_voice: bool) -> list[str]:
+        """The fields that a project still has as they are after the change; ``keeps_voice``: but for the voice."""
         current = self.before.values_of(project)
-        return [name for name in current if current[name] == getattr(self.after, name)]
+        names = current.keys() - {"voice"} if keeps_voice else current.keys()
+        return sorted(name for name in names if current[name] == getattr(self.after, name))
 
-    def changed(self, project: Project) -> list[str]:
-        return [name for name in self.before.values_of(project) if name not in self.unchanged(project)]
+    def changed(self, project: Project, keeps_voice: bool) -> list[str]:
+        unchanged = self.unchanged(project, keeps_voice)
+        return [name for name in self.before.values_of(project) if name not in unchanged]
 
-    def change(self, project: Project) -> tuple[str | None, ProjectSettings]:
+    def change(self, project: Project, keeps_voice: bool) -> tuple[str | None, ProjectSettings]:
         """The new title, None for the same, and settings of a project."""
-        return SettingsBody(**{name: getattr(self.before, name) for name in self.unchanged(project)}).change(project)
+        names = self.unchanged(project, keeps_voice)
+        return SettingsBody(**{name: getattr(self.before, name) for name in names}).change(project)
 
 
 class ReplacedVoice(StrictBody):
@@ -401,10 +404,6 @@ class UndoBody(StrictBody):
     )
     characters: list[ReplacedVoice] = Field([], max_length=MAX_CAST_CHARACTERS)
     deleted: dict[str, Annotated[list[str], Field(max_length=2)]] = Field({}, max_length=2)  # as in ReplacedCredits
-
-    def credits(self, left: Sequence[str]) -> CreditsUndo:
-        """The undo of the credits; ``left``: the ids of parts that have been changed since."""
-        return CreditsUndo({part for one in self.parts for part in one.ids}.difference(left), set(left), self.deleted)
 
     def cast_changes(
         self,

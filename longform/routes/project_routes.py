@@ -12,6 +12,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from longform.cast_service import CastService
+from longform.credits import CreditsUndo
 from longform.document_import import DocumentImport
 from longform.import_previews import ImportPreview
 from longform.library.project_records import PartState, Project, ProjectSettings
@@ -171,11 +172,14 @@ class ProjectRoutes:
         if body.parts or body.characters:
             undone, left = self._cast.undo(project_id, owner_filter, *body.cast_changes())
         if settings := body.settings:
-            undo = body.credits(left)
-            before, _, credits = self._service.edit(project_id, owner_filter, settings.change, undo=undo)
+            keeps = bool(self._cast.withheld_voices(project_id, owner_filter, settings.before.voice))
+            change = partial(settings.change, keeps_voice=keeps)
+            put_back = {part_id for one in body.parts for part_id in one.ids}.difference(left)
+            undo = CreditsUndo(put_back, set(left), body.deleted)
+            before, _, credits = self._service.edit(project_id, owner_filter, change, undo=undo)
             filled_in = {part_id for one in credits.parts for part_id in one.ids}
-            left = [*settings.changed(before), *(part_id for part_id in left if part_id not in filled_in)]
-            undone += len(settings.unchanged(before))
+            left = [*settings.changed(before, keeps), *(part_id for part_id in left if part_id not in filled_in)]
+            undone += len(settings.unchanged(before, keeps))
         return JSONResponse({"object": "project.undone", "undone": undone, "left": left})
 
     def delete_project(self, project_id: str, request: Request) -> JSONResponse:

@@ -289,6 +289,20 @@ def test_undo_puts_back_only_what_nobody_has_changed_since(steered: Steer) -> No
         newer = parts_of(served, project)[0]["chosen"]
         chosen = change(served, project, part, take=part["chosen"])
         assert undo(chosen) == (1, []) and parts_of(served, project)[0]["chosen"] == newer != part["chosen"]
+        change(served, project, part, text="Once.")
+        post_verb(served, project, "speak", parts=[part["id"]])
+        until(served, project, "done")
+        change(served, project, part, text="One.", take=part["chosen"])  # not the newest of this text
+        for changes in ({"text": "Once."}, {"voice": "anna"}, {"text": "Once.", "pause": 3}):
+            changed = change(served, project, part, **changes)
+            assert undo(changed) == (1, [])
+            now = parts_of(served, project)[0]
+            assert (now["chosen"], now["text"], now["state"]) == (part["chosen"], "One.", "done")
+        changed = change(served, project, part, text="Once.")
+        assert changed.json()["replaced"]["parts"][0]["before"] == {"chosen": part["chosen"], "text": "One."}
+        change(served, project, part, take=newer)
+        assert undo(changed) == (1, []), "the text comes back whatever take was chosen since"
+        assert parts_of(served, project)[0]["chosen"] == newer
         stolen = {"ids": [part["id"]], "before": {"chosen": other["chosen"]}, "after": {"chosen": newer}}
         assert client.post(f"{at}/undo", json={"parts": [stolen]}).json()["left"] == [part["id"]]
         nothing = stolen | {"before": stolen["after"]}

@@ -210,6 +210,13 @@ def test_range_of_lines_is_assigned_to_a_new_character_and_all_are_recast(steere
         voices = {one["id"]: one["voice"] for one in client.get(f"{at}/cast").json()["data"]}
         assert rest and {voices[one] for one in rest} == {"anna"} and voices[first] is None
         assert client.post(f"{at}/undo", json=answer).json()["undone"] == 0
+        items = [{"input": "One."}, {"input": "Two.", "voice": "Grandpa"}]  # a voice that does not exist
+        at = f"{PROJECTS}/{create_project(served, items=items)['id']}"
+        ids = client.get(f"{at}/parts/ids").json()["data"]
+        replaced = client.patch(f"{at}/parts", json={"ids": ids, "voice": "bert"}).json()["replaced"]
+        undone = {"object": "project.undone", "undone": 2, "left": []}
+        assert client.post(f"{at}/undo", json=replaced).json() == undone
+        assert [part["voice"] for part in client.get(f"{at}/parts").json()["data"]] == [None, "Grandpa"]
 
 
 def test_manifest_of_the_zip_has_the_cast_and_recreates_the_project(steered: Steer) -> None:

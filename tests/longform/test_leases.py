@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from longform.library import part_queue
+from longform.library import part_queue, row_mapping
 from longform.library.cast_repository import CharacterChanges
 from longform.library.project_records import (
     ClaimedPart,
@@ -270,7 +270,7 @@ CHANGES: dict[str, Callable[[ProjectLibrary, Project, list[str]], object]] = {
     ),
     "undo": lambda library, project, ids: library.replacements.undo(project.id, None),
     "undo of words": lambda library, project, ids: library.part_edits.undo(
-        project.id, None, [ReplacedValues((one,), {"text": f"Part {one}.", "speed": 1.1}, {}) for one in ids]
+        project.id, None, [ReplacedValues((one,), {"voice": one, "text": f"Part {one}."}, {}) for one in ids]
     ),
     "restore": lambda library, project, ids: library.arrangement.restore(project.id, None, ids[:2]),
     "restore from the trash": lambda library, project, ids: restore(library, "part"),
@@ -339,9 +339,9 @@ def test_recipes_are_computed_without_the_write_lock(
     if change in ("restore", "restore from the trash"):
         library.arrangement.delete(project.id, None, ids[:2])
         library.projects.edit(project.id, None, settings=replace(project.settings, speed=1.1))
-    locked, compute = list[bool](), Recipes._recipe
+    locked, compute, work_out = list[bool](), Recipes._recipe, row_mapping._outcome
 
-    def watched(recipes: Recipes, *values: Any) -> str:
+    def watch() -> None:
         with closing(sqlite3.connect(library.store.path, timeout=0)) as other:
             try:
                 other.execute("begin immediate")
@@ -349,9 +349,18 @@ def test_recipes_are_computed_without_the_write_lock(
                 locked.append(True)
             else:
                 locked.append(False)
+
+    def watched(recipes: Recipes, *values: Any) -> str:
+        watch()
         return compute(recipes, *values)
 
+    def watched_outcome(*values: Any) -> row_mapping.Outcome:
+        watch()
+        return work_out(*values)
+
     monkeypatch.setattr(Recipes, "_recipe", watched)
+    if change in ("direction", "wording", "undo of words"):
+        monkeypatch.setattr(row_mapping, "_outcome", watched_outcome)
     CHANGES[change](library, project, ids)
     assert locked and not any(locked)
     state: PartState = "done" if change in ("cancel", "undo", "undo from the trash", "merge") else "stale"

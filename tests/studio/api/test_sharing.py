@@ -351,6 +351,38 @@ def test_part_cannot_use_a_voice_unavailable_to_the_project_owner(
     assert bert.patch(part, json={"voice": voice}).json()["voice"] == voice
 
 
+def test_editor_undoes_changes_of_private_voices_and_gets_no_other_one(
+    served: Served, anna: httpx.Client, bert: httpx.Client
+) -> None:
+    ids, secret = create_for_anna(served, "edit"), create_for_anna(served, "private")["reference"]
+    project, part = PROJECT.format(**ids), PART.format(**ids)
+
+    def undo(replaced: Any) -> Any:
+        undone = bert.post(f"{project}/undo", json=replaced).raise_for_status().json()
+        now = anna.get(project).json()["settings"]
+        voices = [now["voice"], anna.get(f"{project}/parts").json()["data"][0]["voice"]]
+        return undone["undone"], undone["left"], now["pause"], voices
+
+    pause = anna.get(project).json()["settings"]["pause"]
+    settings = bert.patch(project, json={"voice": "bert", "pause": 3}).json()["replaced"]
+    direction = {"ids": [ids["part_id"]], "voice": "bert"}
+    line = bert.patch(f"{project}/parts", json=direction).json()["replaced"]
+    person = {"id": ids["character_id"], "before": f" {secret}@1 ", "after": None}
+    settings["settings"]["before"]["voice"] = secret
+    line["parts"][0]["before"]["voice"] = secret.upper()
+    assert undo(settings) == (1, ["voice"], pause, ["bert", "bert"])
+    everything = line | {"characters": [person]}
+    assert undo(everything) == (0, [ids["part_id"], ids["character_id"]], pause, ["bert", "bert"])
+    anna.patch(project, json={"voice": secret}).raise_for_status()
+    anna.patch(part, json={"voice": secret}).raise_for_status()
+    settings = bert.patch(project, json={"voice": "bert", "pause": 3}).json()["replaced"]
+    assert undo(settings) == (2, [], pause, [secret, secret])
+    line = bert.patch(f"{project}/parts", json=direction).json()["replaced"]
+    assert undo(line) == (1, [], pause, [secret, secret])
+    line = bert.patch(part, json={"voice": "bert"}).json()["replaced"]
+    assert undo(line) == (1, [], pause, [secret, secret])
+
+
 def test_an_editor_may_undo_a_deletion_but_not_empty_the_trash(
     served: Served, anna: httpx.Client, bert: httpx.Client
 ) -> None:

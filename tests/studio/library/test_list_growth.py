@@ -163,7 +163,7 @@ def filtered(method: str) -> Callable[[World], Work]:
 
 
 CASES: dict[tuple[str, str], Callable[[World], Work]] = {
-    ("arrangement", "delete"): on_parts("arrangement", "delete"),
+    ("arrangement", "delete"): on_parts("arrangement", "delete", "Some words of a book."),
     ("arrangement", "move"): on_parts("arrangement", "move", 7),
     ("arrangement", "restore"): restored,
     ("cast", "neighbours"): lambda world: partial(world.library.cast.neighbours, world.ids, 6),
@@ -176,7 +176,10 @@ CASES: dict[tuple[str, str], Callable[[World], Work]] = {
         world.library.part_edits.undo,
         world.project,
         None,
-        [ReplacedValues((one,), {"text": f"Words of {one}."}, {}) for one in world.ids],
+        [
+            ReplacedValues((one,), {"text": f"Words of {one}.", "speed": 1 + number / 1000}, {})
+            for number, one in enumerate(world.ids)
+        ],
     ),
     ("part_queue", "recover"): recovered,
     ("part_queue", "renew"): renewed,
@@ -233,6 +236,14 @@ def rows_written(connections: list[sqlite3.Connection]) -> int:
     return sum(connection.total_changes for connection in connections if is_open(connection))
 
 
+def count_steps(connections: list[sqlite3.Connection]) -> list[None]:
+    """A list that gets an item for each ten instructions of SQLite."""
+    noted = list[None]()
+    for connection in filter(is_open, connections):
+        connection.set_progress_handler(lambda: noted.append(None), 10)
+    return noted
+
+
 def is_open(connection: sqlite3.Connection) -> bool:
     try:
         return connection.total_changes >= 0
@@ -246,14 +257,16 @@ def test_twice_as_many_items_cost_twice_as_much(
 ) -> None:
     figures = []
     for attempt in range(TRIES):
-        seconds, rows = list[float](), list[int]()
+        seconds, rows, steps = list[float](), list[int](), list[int]()
         for count in (COUNT, 2 * COUNT):
             connections.clear()
             work = CASES[case](World(ProjectLibrary(tmp_path / f"{attempt}-{count}"), count))
-            before = rows_written(connections)
+            before, noted = rows_written(connections), count_steps(connections)
             seconds.append(cost(lambda _, work=work: work(), ""))  # type: ignore[misc]
             rows.append(rows_written(connections) - before)
+            steps.append(len(noted))
         assert rows[1] <= 2.2 * max(rows[0], 10), rows
+        assert steps[1] <= 2.5 * max(steps[0], 10), steps
         figures.append(seconds)
         if seconds[1] <= TIMES * max(seconds[0], LEAST):
             return
@@ -267,11 +280,10 @@ def test_page_of_the_trash_costs_the_same_however_much_is_in_it(
     steps = []
     for count in (50, 500):
         connections.clear()
-        world, noted = World(ProjectLibrary(tmp_path / str(count)), count), list[None]()
+        world = World(ProjectLibrary(tmp_path / str(count)), count)
         world.delete_parts()
         takes_deleted(world)()
-        for connection in filter(is_open, connections):
-            connection.set_progress_handler(lambda noted=noted: noted.append(None), 10)  # type: ignore[misc]
+        noted = count_steps(connections)
         first = world.library.trash.page(owner, 20)
         assert [item.kind for item in first] == ["take"] * 20
         after = [item for item in world.library.trash.page(owner, count) if item.kind == "take"][-1]
