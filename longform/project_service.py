@@ -182,8 +182,8 @@ class ProjectService:
         undo: CreditsUndo | None = None,
     ) -> tuple[Project, Project, ReplacedCredits]:
         """Change the title and the settings, or share it; ``change`` maps the project to its new ones, with None for
-        the same title; ``undo``: of the credits, if that undoes a change: its voice need not be usable. Returns the
-        project before and after, and what was replaced in its credits.
+        the same title; ``undo``: of the credits, if that undoes a change, whose voice need not be usable. Returns
+        the project before and after, and what was replaced in its credits.
 
         Raises NotFound, InvalidRequest.
         """

@@ -254,7 +254,7 @@ def test_undo_puts_back_only_what_nobody_has_changed_since(steered: Steer) -> No
     project = create_project(served, items=items, title="Book", author="Ann", language="en", start=True)
     until(served, project, "done")
     at = f"{PROJECTS}/{project['id']}"
-    part, other = parts_of(served, project)
+    [part, _] = parts_of(served, project)
     with served.client() as client:
 
         def undo(answer: httpx.Response) -> Any:
@@ -282,7 +282,19 @@ def test_undo_puts_back_only_what_nobody_has_changed_since(steered: Steer) -> No
         voiced = change(served, project, part, voice="bert", pause=3)
         change(served, project, part, voice="anna")
         assert undo(voiced) == (0, [part["id"]])
-        change(served, project, part, voice="", pause=-1)
+
+
+def test_undo_brings_back_the_take_that_a_person_has_chosen(steered: Steer) -> None:
+    served, _ = steered()
+    project = create_project(served, items=[{"input": "One."}, {"input": "Two."}], start=True)
+    until(served, project, "done")
+    at = f"{PROJECTS}/{project['id']}"
+    part, other = parts_of(served, project)
+    with served.client() as client:
+
+        def undo(answer: httpx.Response) -> Any:
+            undone = client.post(f"{at}/undo", json=answer.json()["replaced"]).json()
+            return undone["undone"], undone["left"]
 
         post_verb(served, project, "speak", parts=[part["id"]])
         until(served, project, "done")
@@ -305,6 +317,9 @@ def test_undo_puts_back_only_what_nobody_has_changed_since(steered: Steer) -> No
         assert parts_of(served, project)[0]["chosen"] == newer
         stolen = {"ids": [part["id"]], "before": {"chosen": other["chosen"]}, "after": {"chosen": newer}}
         assert client.post(f"{at}/undo", json={"parts": [stolen]}).json()["left"] == [part["id"]]
+        nothing = stolen | {"before": stolen["after"]}
+        assert client.post(f"{at}/undo", json={"parts": [nothing]}).json()["undone"] == 0
+        assert_envelope(client.post(f"{PROJECTS}/proj_none/undo", json={}), 404, "project")
         elsewhere = post(served, project, f"parts/{part['id']}/move", position=1, position_before=1)
         assert_envelope(elsewhere, 412, "position_before")
         deleted = post(served, project, "parts/delete", ids=[part["id"]], text_before="Another.")
