@@ -15,7 +15,7 @@ from pydantic import AfterValidator, Field
 from audio.formats import check_bit_rate
 from audio.loudness import Loudness as Measured
 from audio.mastering import Mastering
-from longform.credits import CreditsUndo, check_template
+from longform.credits import check_template
 from longform.expected_length import expected_seconds
 from longform.import_previews import ImportPreview
 from longform.library.chapters import Chapter
@@ -400,10 +400,6 @@ class UndoBody(StrictBody):
     )
     characters: list[ReplacedVoice] = Field([], max_length=MAX_CAST_CHARACTERS)
     deleted: dict[str, Annotated[list[str], Field(max_length=2)]] = Field({}, max_length=2)  # as in ReplacedCredits
-
-    def credits(self, left: Sequence[str]) -> CreditsUndo:
-        """The undo of the credits; ``left``: the ids of parts that have been changed since."""
-        return CreditsUndo({part for one in self.parts for part in one.ids}.difference(left), set(left), self.deleted)
 
     def cast_changes(
         self,

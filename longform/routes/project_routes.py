@@ -12,6 +12,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from longform.cast_service import CastService
+from longform.credits import CreditsUndo
 from longform.document_import import DocumentImport
 from longform.import_previews import ImportPreview
 from longform.library.project_records import PartState, Project, ProjectSettings
@@ -172,7 +173,9 @@ class ProjectRoutes:
             undone, left = self._cast.undo(project_id, owner_filter, *body.cast_changes())
         if settings := body.settings:
             keeps = bool(self._cast.withheld_voices(project_id, owner_filter, settings.before.voice))
-            change, undo = partial(settings.change, keeps_voice=keeps), body.credits(left)
+            change = partial(settings.change, keeps_voice=keeps)
+            put_back = {part_id for one in body.parts for part_id in one.ids}.difference(left)
+            undo = CreditsUndo(put_back, set(left), body.deleted)
             before, _, credits = self._service.edit(project_id, owner_filter, change, undo=undo)
             filled_in = {part_id for one in credits.parts for part_id in one.ids}
             names = settings.unchanged(before, keeps)
