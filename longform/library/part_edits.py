@@ -198,8 +198,8 @@ def _selected(db: Database, project_id: str, selection: Sequence[str] | PartRang
         ids = ids_of(db, project_id, selection)
         query, values = f"select n from parts where {THESE}", [json.dumps(ids)]
     else:
-        query = "select min(place), max(place) from parts where id in (?, ?)"
-        ends = db.execute(query, ids_of(db, project_id, [selection.first, selection.last])).fetchone()
+        ids = ids_of(db, project_id, [selection.first, selection.last])  # one, if they are the same
+        ends = db.execute(f"select min(place), max(place) from parts where {THESE}", [json.dumps(ids)]).fetchone()
         query, values = "select n from parts where project_id = ? and place between ? and ?", [project_id, *ends]
     return [project_id, json.dumps([number for [number] in db.execute(query, values).fetchall()])]
 

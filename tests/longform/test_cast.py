@@ -185,6 +185,8 @@ def test_range_of_lines_is_assigned_to_a_new_character_and_all_are_recast(steere
         new = client.post(f"{at}/cast", json={"name": "The Cook", "voice": "bert"}).json()
         ends = {"first": listed[-1]["id"], "last": listed[-2]["id"]}
         assert client.patch(f"{at}/parts", json=ends | {"character": new["id"]}).json()["count"] == 2
+        one = {"first": ends["first"], "last": ends["first"], "pause": 1}
+        assert client.patch(f"{at}/parts", json=one).json()["count"] == 1
         assert [part["voice"] for part in parts_of(served, project)[-2:]] == ["bert", "bert"]
         for character in (new["id"], ""):
             wanted = [part["id"] for part in parts_of(served, project) if (part["character"] or "") == character]
