@@ -24,7 +24,7 @@ from manuscript.encodings import without_controls
 from manuscript.passages import MAX_TITLE, PAUSE_WITHIN, SCENE_PAUSE, InvalidDocument
 from studio.api.queued import change, look_up
 from studio.errors import DamagedAudio, InvalidRequest
-from studio.library.names import KnownVoices
+from studio.library.names import KnownVoices, split_revision
 from studio.work import WorkQueue
 
 _OF_PASSAGES = {field.name for field in fields(NewPart)} & {field.name for field in fields(Passage)}
@@ -114,6 +114,16 @@ class ProjectService:
                 raise
             guessed = replace(prepared, columns=None)  # a table whose columns have other names now
             document = await guessed.read(self._documents, caller, is_voice)
+
+        def check_voices() -> None:
+            """Parts are generated with the owner's rights: a table adds no voice that its sender may not use."""
+            used = self._projects.voices(project_id, owner_filter)
+            named = {passage.voice for passage in document.passages if passage.voice} - used
+            for voice in named:
+                if is_voice(split_revision(voice)[0]):
+                    self._voices.check(project_id, owner_filter, voice)
+
+        await look_up(check_voices)
         tables = self.library.tables
         if apply:
             return await change(tables.update, project_id, owner_filter, document, _new_part)

@@ -294,6 +294,13 @@ class Projects:
             row_of(db, project_id, owner_filter)
             return int(db.execute(f"select count(*) from parts where {where}", values).fetchone()[0])
 
+    def voices(self, project_id: str, owner_filter: str | None) -> set[str]:
+        """The voices that its parts name. Raises NotFound."""
+        query = "select distinct voice from parts where project_id = ? and voice is not null"
+        with self._store.reading() as db:
+            row_of(db, project_id, owner_filter)
+            return {voice for [voice] in db.execute(query, [project_id]).fetchall()}
+
     def chapters(self, project_id: str, owner_filter: str | None) -> list[Chapter]:
         """The chapters of a project in order. Raises NotFound."""
         with self._store.reading() as db:

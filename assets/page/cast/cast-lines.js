@@ -50,9 +50,7 @@ export class CastLines extends EventTarget {
     this.ask.hidden = !assistant;
     this.likely.hidden = !("unsure" in which);
     this.ask.textContent = phrase("cast.ask", { model: assistant ?? "" });
-    this.#done = [];
-    this.#priced = "";
-    this.#at = 0;
+    [this.#done, this.#priced, this.#at] = [[], "", 0];
     this.title.textContent = title;
     this.#characters = characters;
     await this.#load(0);
@@ -276,16 +274,18 @@ export class CastLines extends EventTarget {
   }
 
   async #undo() {
-    const { line, character, confirmed, replaced, shown } = this.#done.pop() ?? {};
-    if (!line) return;
-    const { left } = await undoChange(this.id, replaced);
+    const last = this.#done.pop();
+    if (!last) return;
+    const { line, character, confirmed, replaced, shown } = last;
+    const { left } = await undoChange(this.id, replaced).catch((problem) => {
+      if (!problem.isOfRequest) this.#done.push(last); // the studio could not take it just now
+      throw problem;
+    });
     if (left.includes(line.id)) return void offerUndo(phrase("undo.outdated", { what: `${phrase("cast.decided", { name: this.#nameOf(line.character) })}.` }), null, false);
-    for (const [follower, before] of shown.filter(([one]) => !left.includes(one.id))) {
-      Object.assign(follower, before);
-      this.#redraw(follower);
+    for (const [one, before] of [...shown.filter(([follower]) => !left.includes(follower.id)), [line, { character, confirmed }]]) {
+      Object.assign(one, before);
+      this.#redraw(one);
     }
-    Object.assign(line, { character, confirmed });
-    this.#redraw(line);
     this.#go(this.#lines.indexOf(line));
     this.dispatchEvent(new CustomEvent("decided"));
   }

@@ -373,6 +373,8 @@ def test_editor_undoes_changes_of_private_voices_and_gets_no_other_one(
     assert undo(settings) == (1, ["voice"], pause, ["bert", "bert"])
     everything = line | {"characters": [person]}
     assert undo(everything) == (0, [ids["part_id"], ids["character_id"]], pause, ["bert", "bert"])
+    table = {"file": ("lines.csv", f"id,text,voice\n1,Some words.,{secret}@1\n")}
+    assert_envelope(bert.post(f"{project}/update", files=table), 400, "voice")
     anna.patch(project, json={"voice": secret}).raise_for_status()
     anna.patch(part, json={"voice": secret}).raise_for_status()
     settings = bert.patch(project, json={"voice": "bert", "pause": 3}).json()["replaced"]
