@@ -15,11 +15,12 @@ import { CharacterRow } from "./character-row.js";
 import { markOf, marksOf } from "./people.js";
 
 const STORE = "cast-1"; // by project: the changes to be sent
-const JUST = 1000; // ms after a change made here, which is not read twice
+const JUST = 1000; // ms after a look, within which several news are read at once
 
 class CastPanel {
   #looks = new Latest();
   #lookedAt = 0;
+  #timer = 0; // of the next look
   /** @type {Map<string | null, CharacterRow>} */
   #rows = new Map();
   /** @type {{ characters: any[], assistant: string | null }} */
@@ -48,7 +49,7 @@ class CastPanel {
     });
     askWhileTyping(container, project.signal);
     askBeforeLeaving(() => this.name.value.trim() !== "" || this.#due.size > 0, project.signal);
-    this.refresh = redrawWhenLeft(this.list, () => performance.now() - this.#lookedAt > JUST && this.#refresh(), project.signal);
+    this.refresh = redrawWhenLeft(this.list, () => this.#refresh(), project.signal);
     container.classList.add("cast-panel");
     container.append(element("div", { className: "cast-bar" }, [this.unsure, this.recast, add]), this.note, this.list, this.lines.element);
   }
@@ -74,6 +75,9 @@ class CastPanel {
 
   /** Reload the cast, as somebody else may have changed it; the project reports a failure. */
   async #refresh() {
+    clearTimeout(this.#timer);
+    const wait = this.#lookedAt + JUST - performance.now();
+    if (wait > 0) return void (this.#timer = setTimeout(() => this.project.signal.aborted || this.refresh(), wait));
     try {
       await this.#look();
     } catch (problem) {
