@@ -184,7 +184,7 @@ def test_deleted_voice_is_not_replaced_by_another_of_its_name(steered: Steer) ->
         script = {"voice": "bert", "cast": {"He": "anna"}}
         dialogue = speak(client, "One.\nHe: Two.", **script)
         client.delete("/v1/voices/anna")
-        client.patch("/v1/voices/bert", json={"name": "Anna"})
+        client.patch("/v1/voices/bert", json={"name": "Anna", "slug": "anna"})
         answer = continue_take(client, cut)
         assert_envelope(answer, 409, "take_id")
         assert "no longer in the library" in answer.json()["error"]["message"]
@@ -192,7 +192,7 @@ def test_deleted_voice_is_not_replaced_by_another_of_its_name(steered: Steer) ->
         again = record(client, dialogue)["request"]
         assert isinstance(again, dict) and again["voice"] == "anna@1", "who was bert"
         assert_envelope(client.post(SPEECH, json=again), 400)
-        client.patch("/v1/voices/anna", json={"name": "Bert"})
+        client.patch("/v1/voices/anna", json={"name": "Bert", "slug": "bert"})
         client.post("/v1/voices/anna/restore")
         assert continue_take(client, cut).status_code == 200
 
