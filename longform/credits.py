@@ -166,7 +166,7 @@ class Credits:
         A part that was edited by hand is kept until its credits change, and what was merged into it stays. Of a part
         that was split, the second half stays if its words do; else the first gets all of the new text. ``put_back``:
         the ids of the parts that an undo has put back already, and which stay as they are, as do those that were edited
-        by hand since; None: this is no undo.
+        by hand since; None if nothing is being undone.
         """
         ids = project.settings.opening_part, project.settings.closing_part
         replaced = ReplacedCredits()

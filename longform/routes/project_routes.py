@@ -165,8 +165,8 @@ class ProjectRoutes:
         return self._answer(project, replaced=replaced | replaced_json(credits.parts))
 
     def undo(self, project_id: str, body: JsonBody[UndoBody], request: Request) -> JSONResponse:
-        """Undo changes of settings, parts or the cast: the fields of ``replaced`` as their answers had it. What has
-        been changed since is left as it is, and listed."""
+        """Undo changes of settings, parts or the cast. The body has the fields of ``replaced`` from the answers to
+        those changes. What has been changed again since is left as it is, and listed."""
         owner_filter, undone, left = request.state.owner_filter, 0, list[str]()
         self._projects.check(project_id, owner_filter, "edit")
         if body.parts or body.characters:

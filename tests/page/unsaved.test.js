@@ -40,7 +40,7 @@ test("of changes sent later, only the refused ones are left out and told: a choi
   assert.equal(unsaved.refusal?.param, "author");
   unsaved.note("", { speed: 2 }, { speed: 1 });
   await unsaved.save("");
-  assert.deepEqual(sent.at(-1), { speed: 2 }, "what was refused is not sent again as it is");
+  assert.deepEqual(sent.at(-1), { speed: 2 }, "a refused value is not sent again unchanged");
   unsaved.note("", { author: "good" }, { author: "" });
   await unsaved.save("");
   assert.deepEqual([sent.at(-1), changes(), unsaved.size], [{ author: "good" }, undefined, 0]);
