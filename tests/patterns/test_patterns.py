@@ -15,11 +15,13 @@ from tests.patterns.product_patterns import METHODS, Product, Use
 
 ANCHORED = {"match", "fullmatch"}
 """Methods that try one start only; one of the others stands for all of them."""
-LARGE, LARGER = 1000, 4000
+LARGE = 1000
 SIZES = (16, 20, 24, 100)
 """The first are small enough for exponential growth to end."""
 SUSPICIOUS = 8
 """Times the cost for four times the characters: linear is 4, quadratic 16."""
+SURE, CERTAIN = 16, 64
+"""Times the characters, and times the cost for these: linear is 16, quadratic 256, and noise is far from four times."""
 LEAST = 0.000025
 """Seconds for LARGE characters below which quadratic growth is harmless: 10 ms for 20,000, 1 s for 200,000."""
 ENDLESS = 0.025
@@ -63,11 +65,12 @@ def _growth(pattern: re.Pattern[Any], method: str, make: Make) -> str:
     large = cost(LARGE)
     if large < LEAST or large < SUSPICIOUS * cost(LARGE // 4):
         return ""
+    large = min(cost(LARGE) for _ in range(TRIES))
     for _ in range(TRIES):
-        large, larger = cost(LARGE), cost(LARGER)
-        if larger < SUSPICIOUS * large:
+        larger = cost(SURE * LARGE)
+        if larger < CERTAIN * max(large, LEAST):
             return ""
-    return f"{LARGE} characters: {1000 * large:.1f} ms; {LARGER}: {1000 * larger:.1f} ms"
+    return f"{LARGE} characters: {1000 * large:.3f} ms; {SURE * LARGE}: {1000 * larger:.1f} ms"
 
 
 def _is_quick(pattern: re.Pattern[Any], bound: int) -> bool:
