@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 from urllib.parse import unquote
 
+import h11
 import httpx
 import uvicorn
 from starlette.types import ASGIApp
@@ -28,6 +29,12 @@ GRACE_SECONDS = 5
 HEAD_SECONDS = 75.0
 """Time for a new connection to send its first request. Browsers open connections in advance, and open another one if it
 has been closed."""
+READ_BYTES = 8192
+"""Bytes that a connection reads at a time: 256 KiB, asyncio's number, can be 40,000 pieces of a body or a message. All
+others would wait for seconds while these are taken apart, before any key is checked."""
+MOST_PIECES = 5000
+"""Pieces of a chunked body that may have fewer than PIECE_BYTES on average; no program sends more in good faith."""
+PIECE_BYTES = 64
 SPARE_FILES = 256
 """Open files that connections leave to the library, to models and to child processes."""
 
@@ -89,6 +96,22 @@ def most_connections() -> int:
     return max(soft - SPARE_FILES, soft // 2) if soft != resource.RLIM_INFINITY else sys.maxsize
 
 
+class _Reader(h11.Connection):
+    """Reads requests, and refuses bodies in so many tiny pieces that reading them takes longer than any work."""
+
+    pieces = size = 0
+
+    def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self.pieces = self.size = 0
+        elif isinstance(event, h11.Data) and event.chunk_start:
+            self.pieces, self.size = self.pieces + 1, self.size + len(event.data)
+            if self.pieces > MOST_PIECES and self.size < self.pieces * PIECE_BYTES:
+                raise h11.RemoteProtocolError("the body comes in too many pieces")
+        return event
+
+
 class Connection(H11Protocol):
     """uvicorn's connection, which ends if it sends no request: in time, or at once if others need its place.
 
@@ -98,10 +121,12 @@ class Connection(H11Protocol):
     def __init__(self, silent: dict[Connection, None], most: int, **given: Any) -> None:
         """``silent``: the server's connections without a request, the oldest first; ``most``: of all connections."""
         super().__init__(**given)
+        self.conn = _Reader(h11.SERVER, self.conn._max_incomplete_event_size)
         self._silent, self._most = silent, most
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        transport.max_size = READ_BYTES  # type: ignore[attr-defined]  # of asyncio, but not on Windows
         self._silent[self] = None
         self._deadline = self.loop.call_later(HEAD_SECONDS, self._end)
         if len(self.connections) > self._most:
@@ -111,6 +136,12 @@ class Connection(H11Protocol):
         super().data_received(data)
         if self.scope is not None:
             self._settle()
+
+    def send_400_response(self, msg: str) -> None:
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:  # it has been answered already, such as by a 401
+            self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._settle()

@@ -8,7 +8,7 @@ import socket
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -206,3 +206,23 @@ def test_a_connection_without_a_request_ends_in_time(listening: Callable[[int, f
     with socket.create_connection(listening(3, 0.1), 30) as client:
         client.sendall(b"GET / HTTP/1.1\r\nHost:")
         assert not client.recv(1)
+
+
+@pytest.mark.posix
+def test_tiny_pieces_are_read_in_short_turns_and_only_so_many(
+    listening: Callable[[int, float], tuple[str, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns: list[int] = []
+    receive = studio.server.Connection.data_received
+
+    def record(connection: studio.server.Connection, data: bytes) -> None:
+        turns.append(len(data))
+        receive(connection, data)
+
+    monkeypatch.setattr(studio.server.Connection, "data_received", record)
+    with socket.create_connection(listening(3, 60.0), 30) as client, suppress(ConnectionError):
+        client.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\n \r\n" * 50_000)
+        while client.recv(4096):  # which ends with the connection
+            pass
+    assert max(turns) <= 8192
+    assert sum(turns) < 5002 * 6 + 8192
