@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,8 @@ from studio.library.store import Store, once_more_with_room
 from studio.library.take import TAKE_KINDS, NewTake, Take, TakeCodes, TakeFilter, TakeKind
 from studio.library.take_rows import codes_of, insert_take, take_of
 from studio.library.trash import REMOVED_AT_ONCE, Trash, Trashed, mark, remove_takes
+
+log = logging.getLogger(__name__)
 
 MAX_PAGE = 500
 MOST_AT_ONCE = 1000
@@ -29,6 +32,8 @@ _LOOKED_UP = 16
 100,000 takes of 20 common words, 2 cores: a query of 120 characters takes 120 ms by index alone, 30 ms this way."""
 _PASSING = "starred = 0 and deleted is null and part_id is null"
 """Takes that the retention may remove."""
+_OF_KEYS = "(caller between 'key ' and 'key!' or caller between 'owner ' and 'owner!')"
+"""Takes of holders of keys, as `ApiKey.owner` names them."""
 _KIND = "case when state != 'finished' or audio is null then 2 else live end"
 """A take's index in TAKE_KINDS, as two indexes of the table have it."""
 
@@ -150,25 +155,35 @@ class Takes:
                     raise
 
     def keep_newest(self, count: int, most_bytes: int | None = None, owner: str | None = None) -> int:
-        """Remove takes of an owner (None: of all together) except starred ones; returns the number removed.
+        """Remove takes of an owner (None: of all callers without keys together) except starred ones; returns the number
+        removed.
 
         The newest ``count`` of each kind stay, as long as they have at most ``most_bytes`` together; beyond that those
-        cut off go first, then live ones, of each kind the oldest.
+        cut off go first, then live ones, of each kind the oldest. If so many are beyond the count that it must have
+        been lowered, perhaps by mistake, they are moved to the trash.
         """
-        kept, removed = _Kept(owner), 0
+        removed = 0
         for is_by_size in (False, True) if most_bytes is not None else (False,):
             with self._store.reading() as db:
-                ends = kept.beyond_size(db, most_bytes or 0) if is_by_size else kept.beyond_count(db, count)
+                kept = _Kept(db, owner)
+                ends = kept.beyond_size(most_bytes or 0) if is_by_size else kept.beyond_count(count)
+                ids = [] if is_by_size else [name for kind, end in ends.items() for name in kept.ids(kind, end)]
+            if len(ids) > REMOVED_AT_ONCE:
+                log.warning("%d takes are beyond STUDIO_KEEP_TAKES=%d now: they are in the trash", len(ids), count)
+                while ids:
+                    self.delete(TakeFilter(ids=tuple(ids[:MOST_AT_ONCE]), starred=False))
+                    del ids[:MOST_AT_ONCE]
+                continue
             removed += sum(self._remove(*kept.up_to(kind, end)) for kind, end in ends.items())
         return removed
 
     def removed_next(self, count: int, most_bytes: int, owner: str | None = None) -> dict[TakeKind, Take]:
         """By kind: the take that `keep_newest` will remove when one more take of its kind, of the average size, has
         been stored."""
-        kept = _Kept(owner)
         with self._store.reading() as db:
-            kinds = kept.beyond_count(db, count - 1) | kept.beyond_size(db, most_bytes, is_average_free=True)
-            return {TAKE_KINDS[kind]: kept.oldest(db, kind) for kind in sorted(kinds)}
+            kept = _Kept(db, owner)
+            kinds = kept.beyond_count(count - 1) | kept.beyond_size(most_bytes, is_average_free=True)
+            return {TAKE_KINDS[kind]: kept.oldest(kind) for kind in sorted(kinds)}
 
     def _remove(self, where: str, values: list[str | int]) -> int:
         removed = 0
@@ -257,45 +272,55 @@ def _either_form(text: str) -> str:
 
 
 class _Kept:
-    """The takes of an owner (None: of everybody) to which the retention applies, by kind: an index in TAKE_KINDS."""
+    """The takes of an owner (None: of all callers without keys) to which the retention applies, by kind: an index in
+    TAKE_KINDS. For one transaction, except `up_to`."""
 
-    def __init__(self, owner: str | None) -> None:
-        self._from = f"from takes where {_PASSING}" + ("" if owner is None else " and caller = ?")
+    def __init__(self, db: Database, owner: str | None) -> None:
+        self._db, self._where = db, _PASSING
         self._values: list[str] = [] if owner is None else [owner]
+        if owner is not None:
+            self._where += " and caller = ?"
+        elif self._one(f"select 1 from takes where {_PASSING} and {_OF_KEYS}"):  # else an index has all it needs
+            self._where += f" and not {_OF_KEYS}"
+        self._from = f"from takes where {self._where}"
 
     def up_to(self, kind: int, number: int) -> tuple[str, list[str | int]]:
         """A condition and its values: the takes of a kind with at most this number."""
-        where = self._from.removeprefix("from takes where ")
-        return f"{where} and {_KIND} = {kind} and n <= ?", [*self._values, number]
+        return f"{self._where} and {_KIND} = {kind} and n <= ?", [*self._values, number]
 
-    def beyond_count(self, db: Database, count: int) -> dict[int, int]:
+    def ids(self, kind: int, number: int) -> list[str]:
+        """The ids of the takes of `up_to`."""
+        where, values = self.up_to(kind, number)
+        return [row[0] for row in self._db.execute(f"select id from takes where {where}", values)]
+
+    def beyond_count(self, count: int) -> dict[int, int]:
         """By kind: the number of the newest take beyond the newest ``count``, if there are more."""
         found = {
-            kind: self._one(db, f"select n {self._from} and {_KIND} = {kind} order by n desc limit 1 offset ?", count)
+            kind: self._one(f"select n {self._from} and {_KIND} = {kind} order by n desc limit 1 offset ?", count)
             for kind in range(len(TAKE_KINDS))
         }
         return {kind: row[0] for kind, row in found.items() if row}
 
-    def beyond_size(self, db: Database, most_bytes: int, is_average_free: bool = False) -> dict[int, int]:
+    def beyond_size(self, most_bytes: int, is_average_free: bool = False) -> dict[int, int]:
         """By kind: the number of the newest take beyond ``most_bytes`` in the order in which takes are kept.
 
         ``is_average_free``: as if one more take of the average size were stored.
         """
-        count, size = self._one(db, f"select count(*), coalesce(sum(size), 0) {self._from}")
+        count, size = self._one(f"select count(*), coalesce(sum(size), 0) {self._from}")
         most_bytes -= size // max(count, 1) if is_average_free else 0
         if size <= most_bytes:
             return {}
         totals = f"select {_KIND} as kind, n, sum(size) over (order by {_KIND}, n desc) as total {self._from}"
         query = f"select kind, max(n) from ({totals}) where total > ? group by kind"
-        return dict(db.execute(query, [*self._values, most_bytes]).fetchall())
+        return dict(self._db.execute(query, [*self._values, most_bytes]).fetchall())
 
-    def oldest(self, db: Database, kind: int) -> Take:
+    def oldest(self, kind: int) -> Take:
         """The oldest take of a kind that exists."""
         query = f"select * {self._from} and {_KIND} = {kind} order by n limit 1"
-        return take_of(next(select(db, query, self._values)))
+        return take_of(next(select(self._db, query, self._values)))
 
-    def _one(self, db: Database, query: str, *values: int) -> Any:
-        return db.execute(query, [*self._values, *values]).fetchone()
+    def _one(self, query: str, *values: int) -> Any:
+        return self._db.execute(query, [*self._values, *values]).fetchone()
 
 
 def _unknown(take_id: str) -> NotFound:
