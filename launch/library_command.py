@@ -72,10 +72,14 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_verb(verbs: Verbs, name: str, command: Command, summary: str) -> argparse.ArgumentParser:
     verb = verbs.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
-    verb.add_argument("--home", type=Path, help="the library's folder; default: STUDIO_HOME")
+    verb.add_argument("--home", type=_folder, help="the library's folder; default: STUDIO_HOME")
     verb.add_argument("--json", action="store_true", help="print JSON")
     verb.set_defaults(command=command)
     return verb
+
+
+def _folder(text: str) -> Path:
+    return Path(text).expanduser()  # shells leave the ~ of --home=~/folder
 
 
 def _add_voice_verbs(verb: Callable[[str, Command, str], argparse.ArgumentParser]) -> None:

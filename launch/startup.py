@@ -334,6 +334,8 @@ def _serve(
     if terminal.has_failed:
         return 1
     check_interrupt()
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:  # which nohup ignores
+        signal.signal(signal.SIGHUP, server.handle_exit)  # a terminal that is closed ends takes as Ctrl-C does
     try:
         server.run()
     except KeyboardInterrupt:

@@ -386,14 +386,13 @@ def _check_file() -> None:
 
 
 def _check_names(variables: Mapping[str, str | None], fields: list[str]) -> None:
-    """Warn about names that look like settings but are not. Raises SettingsError for keys without the prefix."""
+    """Warn about names that look like settings but are not. Raises SettingsError for keys under another name."""
     names = [PREFIX + field for field in fields]
-    if variables.get("API_KEYS") and not variables.get("STUDIO_API_KEYS"):
-        raise SettingsError(
-            "API_KEYS is not a setting: name it STUDIO_API_KEYS, or anyone could use the studio without a key"
-        )
     for name in variables:
-        if name.upper().startswith(PREFIX) and name.upper() not in names:
+        if (name.upper().startswith(PREFIX) and name.upper() not in names) or name == "API_KEYS":
+            if "KEY" in name.upper() and variables[name] and not variables.get("STUDIO_API_KEYS"):
+                remedy = "name it STUDIO_API_KEYS, or anyone could use the studio without a key"
+                raise SettingsError(f"{name} is not a setting: {remedy}")
             matches = difflib.get_close_matches(name.upper(), names, 1, cutoff=0.8)
             hint = f" (did you mean {matches[0]}?)" if matches else ""
             log.warning("%s is not a setting and is ignored%s; see docs/settings.md", name, hint)

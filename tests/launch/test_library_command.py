@@ -56,11 +56,13 @@ def json_output(home: Path, *arguments: str, topic: str = "voices") -> Any:
     return json.loads(done.stdout)
 
 
-def test_voice_is_added_listed_shown_moved_deleted_and_restored(home: Path) -> None:
+def test_voice_is_added_listed_shown_moved_deleted_and_restored(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(variable, str(home))
     added = json_output(home, "add", "Eve", str(home / "eve.wav"), "--text", WORDS, "--language", "en", "--tag", "calm")
     assert added["sharing"] == "edit", "it belongs to no key yet"
     assert added["slug"] == "eve" and added["tags"] == ["calm"] and added["samples"][0]["text"] == WORDS
-    assert [voice["slug"] for voice in json_output(home, "list", "calm")] == ["eve"]
+    assert [voice["slug"] for voice in json_output(home, "list", "calm", "--home=~/library")] == ["eve"]
     assert json_output(home, "show", "EVE@1") == added
     json_output(home, "export", "eve", str(home / "eve.fishvoice"))
     assert json_output(home, "import", str(home / "eve.fishvoice"), "--inspect")["name"] == "Eve"

@@ -162,9 +162,10 @@ def test_unknown_setting_is_ignored_with_a_warning(
 def test_keys_without_the_prefix_or_of_two_people_stop_the_start(load: Load, where: str) -> None:
     if where == "file":
         Path(".env").write_text("API_KEYS=secret\n", encoding="utf-8")
-    with pytest.raises(SettingsError, match="name it STUDIO_API_KEYS"):
-        load(**({"API_KEYS": "secret"} if where == "environment" else {}))
-    assert load(API_KEYS="secret", STUDIO_API_KEYS="other").api_keys == read_keys("other")
+    for name in ("API_KEYS", "STUDIO_API_KEY", "STUDIO_API_KEYS_FILE") if where == "environment" else ("API_KEYS",):
+        with pytest.raises(SettingsError, match=f"^{name} is not a setting: name it STUDIO_API_KEYS"):
+            load(**({name: "secret"} if where == "environment" else {}))
+        assert load(**{name: "secret"}, STUDIO_API_KEYS="other").api_keys == read_keys("other")
     with pytest.raises(SettingsError, match=r"^STUDIO_API_KEYS=… cannot be used: two of the names have the same key"):
         load(STUDIO_API_KEYS="anne=0123456789abcdef,bob=0123456789abcdef")
 
