@@ -11,14 +11,17 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from mmap import mmap
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from studio.errors import DamagedAudio
 from studio.library.private_files import make_private_folder, open_privately, remove_file, unfinished
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Piece: TypeAlias = bytes | mmap
+"""Bytes of a file that is to be stored, in memory or in a temporary file."""
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 DIGEST_LENGTH = 64
@@ -39,7 +42,7 @@ class Draft:
     """A file that is not yet in the folder."""
 
     digest: str
-    pieces: Sequence[bytes] = field(repr=False)
+    pieces: Sequence[Piece] = field(repr=False)
     path: Path
     """Temporary path, until the file is kept."""
     replaces: bool
@@ -67,7 +70,7 @@ class AudioFiles:
             return self.keep(drafts)[0]
 
     @contextlib.contextmanager
-    def drafted(self, contents: Sequence[Sequence[bytes]]) -> Iterator[list[Draft]]:
+    def drafted(self, contents: Sequence[Sequence[Piece]]) -> Iterator[list[Draft]]:
         """Write contents, each given in pieces, to disk under temporary names; `keep` them in the block.
 
         The slow work is done here, in several threads and without the lock. Drafts that are not kept are removed.
@@ -98,7 +101,7 @@ class AudioFiles:
         _in_parallel(_sync_folder, sorted(folders))
         return [draft.digest for draft in drafts]
 
-    def _draft(self, pieces: Sequence[bytes], drafts: list[Draft]) -> Draft:
+    def _draft(self, pieces: Sequence[Piece], drafts: list[Draft]) -> Draft:
         sha256 = hashlib.sha256()
         for piece in pieces:
             sha256.update(piece)
@@ -194,7 +197,7 @@ def _in_parallel(work: Callable[[Item], Result], items: Sequence[Item]) -> list[
         return list(pool.map(work, items))
 
 
-def _write_synced(path: Path, pieces: Sequence[bytes]) -> None:
+def _write_synced(path: Path, pieces: Sequence[Piece]) -> None:
     with open(path, "wb", opener=open_privately) as file:
         file.writelines(pieces)
         file.flush()

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from studio.errors import LibraryBusy, LibraryFull, LibraryUnavailable
-from studio.library.audio_files import DIGEST_LENGTH, UNNAMED_DAYS, AudioFiles
+from studio.library.audio_files import DIGEST_LENGTH, UNNAMED_DAYS, AudioFiles, Piece
 from studio.library.disk_reserve import NO_ROOM, DiskReserve, is_full
 from studio.library.private_files import make_library_private, make_private_file, make_private_folder
 from studio.library.schema import BASELINE, FORMER_COMMIT, FORMER_MIGRATIONS, LAST_FORMER, MIGRATIONS, Database, select
@@ -197,7 +197,7 @@ class Store:
             yield db
 
     @contextlib.contextmanager
-    def adding(self, contents: Sequence[Sequence[bytes]]) -> Iterator[tuple[Database, list[str]]]:
+    def adding(self, contents: Sequence[Sequence[Piece]]) -> Iterator[tuple[Database, list[str]]]:
         """Like `writing`, with new audio files, each given in pieces; returns their digests.
 
         They are written before the lock is taken, several at once. Raises LibraryUnavailable, LibraryFull.

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from speechtext.word_times import Timed
+from studio.library.audio_files import Piece
 
 if TYPE_CHECKING:
     import numpy as np
@@ -176,7 +177,7 @@ class NewTake:
     """A take to be stored in the library, with everything stored beside it."""
 
     take: Take
-    audio: Sequence[bytes] = field(default=(), repr=False)
+    audio: Sequence[Piece] = field(default=(), repr=False)
     """Its audio file in pieces, the first of which is the header; none without audio."""
     codes: TakeCodes | None = field(default=None, repr=False)
     words: Sequence[Timed] | None = None

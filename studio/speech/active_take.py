@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from mmap import ACCESS_READ, mmap
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 import numpy as np
 
 from audio.encode import pcm16, wav_header
 from engine import EngineError
 from studio.errors import REFUSALS, Cancelled
+from studio.library.audio_files import Piece
 from studio.library.records import OWN_CLIP, RANDOM
 from studio.library.take import NewTake, SpokenPart, Take, TakeCodes
 from studio.speech.plan import Plan
-from studio.speech.recorder import Recorder
+from studio.speech.recorder import SPILL, Recorder, in_memory
 from studio.speech.register import Register
 from studio.speech.request import Origin, SpeechRequest
 from studio.speech.script_stream import Sound, next_sound
-from studio.work import CancelToken
+from studio.work import CancelToken, run_uninterrupted
 
 CANCELLED = "the request was cancelled"
 SILENCE_SECONDS = 0.1
@@ -63,8 +67,11 @@ class ActiveTake(CancelToken):
         self._parts: list[SpokenPart] = []
         """The parts that are complete."""
         self._is_unfinished = False
-        self._sound: list[bytes] = []
+        self._sound: list[Piece] = []
         """The audio for the library: 16-bit mono."""
+        self._file: IO[bytes] | None = None
+        self._spills_at = SPILL
+        """Bytes of it in memory from which it is moved to a file."""
         self._has_room = True
         register.add(self)
         if recorder is not None:
@@ -118,6 +125,23 @@ class ActiveTake(CancelToken):
             self._drop_sound(self._recorder)
             self._has_room = False
 
+    async def spill(self) -> None:
+        """Move the audio for the library from memory to a temporary file, if there is much of it."""
+        if self._recorder is not None and in_memory(self._sound) >= self._spills_at:
+            await run_uninterrupted(self._spill, self._recorder)
+            self._spills_at = SPILL + in_memory(self._sound)  # without room on the disk, try again later
+
+    def _spill(self, recorder: Recorder) -> None:
+        """Blocking."""
+        size, held = sum(map(len, self._sound)), in_memory(self._sound)
+        with suppress(OSError):
+            self._file = self._file or TemporaryFile(dir=recorder.folder)  # noqa: SIM115  # `end` closes it
+            self._file.seek(size - held)
+            self._file.writelines(piece for piece in self._sound if isinstance(piece, bytes))
+            self._file.flush()
+            self._sound[:] = [mmap(self._file.fileno(), size, access=ACCESS_READ)]
+            recorder.release(held)
+
     def begin(self) -> None:
         """Mark the first bytes as ready."""
         self._change(state="speaking", first_audio_ms=(time.perf_counter() - self._start_time) * 1000)
@@ -155,6 +179,7 @@ class ActiveTake(CancelToken):
             # Callers who left before the first sound would fill the history with takes that nobody can hear.
             self._recorder.close(self, self._new_take if self._sound or not self._has_room else None)
             self._sound = []
+            self._close_file()
 
     @property
     def _new_take(self) -> NewTake:
@@ -174,8 +199,13 @@ class ActiveTake(CancelToken):
         return NewTake(take, audio, self.codes if self._parts else None)
 
     def _drop_sound(self, recorder: Recorder) -> None:
-        recorder.release(sum(map(len, self._sound)))
+        recorder.release(in_memory(self._sound))
         self._sound.clear()
+        self._close_file()
+
+    def _close_file(self) -> None:
+        if self._file is not None:
+            self._file.close()
 
     def _change(self, **figures: Any) -> None:
         self.record = replace(self.record, **figures)

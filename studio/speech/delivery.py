@@ -191,7 +191,9 @@ class Speech:
                 with self._with_listener():
                     yield first
             while (sound := await self._active.next(self._sounds)) is not None:
-                if piece := await self._encoding.write(sound.pcm):
+                piece = await self._encoding.write(sound.pcm)
+                await self._active.spill()
+                if piece:
                     with self._with_listener():
                         yield piece
             if piece := await self._encoding.finish():

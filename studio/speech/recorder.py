@@ -13,6 +13,7 @@ from typing import Literal
 
 from studio.errors import LibraryBusy, LibraryFull
 from studio.library import Library
+from studio.library.audio_files import Piece
 from studio.library.take import NewTake
 from studio.settings import Settings
 from studio.supervisor import HealthCheck
@@ -21,6 +22,9 @@ log = logging.getLogger(__name__)
 
 MAX_HELD = 256 * 2**20
 """Maximum bytes of audio in memory, recording or waiting for the disk; takes beyond this are stored without audio."""
+SPILL = 2 * 2**20
+"""Bytes of a take's audio in memory from which it is moved to a temporary file: else four takes of the longest text
+would need all the memory that there is for everybody's."""
 MAX_WAITING = 1000
 """Maximum takes waiting for the disk; further takes are not stored."""
 BATCH = 32
@@ -58,13 +62,18 @@ class Retention:
         return caller if self.by_owner else None
 
 
+def in_memory(pieces: Sequence[Piece]) -> int:
+    """The bytes of those pieces that are in memory."""
+    return sum(len(piece) for piece in pieces if isinstance(piece, bytes))
+
+
 class Recorder:
     """Writes takes into a library, in the order in which they end; on a full disk, those that still fit first. Any
     thread may use it."""
 
     def __init__(self, library: Library, retention: Retention, report: Callable[[str, Outcome | None], None]) -> None:
         """``report`` gets a take's id with None when it has ended, then with its outcome; on any thread."""
-        self._takes = library.takes
+        self._takes, self.folder = library.takes, library.home
         self.retention = retention
         self._report = report
         self.watch = HealthCheck("recorder")
@@ -175,7 +184,7 @@ class Recorder:
         return [take_id for take_id in waiting if take_id not in stored]
 
     def _drop(self, take_id: str) -> None:
-        self.release(sum(map(len, self._waiting.pop(take_id).audio[1:])))
+        self.release(in_memory(self._waiting.pop(take_id).audio[1:]))
         self.mark_written(take_id)
 
     def keep(self, new_take: NewTake) -> None:
@@ -261,7 +270,7 @@ class Recorder:
 
     def _end(self, new_take: NewTake, outcome: Outcome) -> None:
         self._report(new_take.take.id, outcome)
-        self.release(sum(map(len, new_take.audio[1:])))
+        self.release(in_memory(new_take.audio[1:]))
 
     def _remove_old(self, callers: set[str]) -> None:
         """Remove the oldest takes beyond the retention of these callers."""

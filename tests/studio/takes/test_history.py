@@ -267,13 +267,13 @@ def test_retention_keeps_the_newest_thousand_takes_and_starred_ones(steered: Ste
     library.takes.add(old, b"old sound")
     with library.store.writing() as db:
         row = next(iter(db.table("takes").rows))
-        db.table("takes").insert_all(row | {"n": None, "id": f"req_{n}"} for n in range(1, 1200))
+        db.table("takes").insert_all(row | {"n": None, "id": f"req_{n}"} for n in range(1, 1050))
     with served.client() as client:
         assert client.patch(f"{TAKES}/req_3", json={"starred": True}).status_code == 200
         newest = speak(client)
         assert ids(client, limit=1) == [newest]
-        assert_envelope(client.get(f"{TAKES}/req_200"), 404)
-        assert client.get(f"{TAKES}/req_201").status_code == 200
+        assert_envelope(client.get(f"{TAKES}/req_50"), 404)
+        assert client.get(f"{TAKES}/req_51").status_code == 200
         assert client.get(f"{TAKES}/req_3").json()["starred"] is True
     with sqlite3.connect(library.store.path) as db:
         assert db.execute("select count(*) from takes").fetchone() == (1001,)
@@ -345,7 +345,9 @@ def test_missing_or_damaged_audio_file_is_reported(steered: Steer) -> None:
         assert answer.json()["error"]["code"] == "no_audio"
 
 
-def test_take_beyond_the_memory_limit_is_stored_without_audio(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_take_beyond_the_memory_limit_is_stored_without_audio_unless_it_is_in_a_file_by_then(
+    steered: Steer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("studio.speech.recorder.MAX_HELD", 2 * 13 * FRAME)
     served, _ = steered()
     with served.client() as client:
@@ -354,6 +356,12 @@ def test_take_beyond_the_memory_limit_is_stored_without_audio(steered: Steer, mo
         record = client.get(f"{TAKES}/{large}").json()
         assert record["text"] == "Three words here." and record["audio"] is None
         assert client.get(f"{TAKES}/{speak(client)}").json()["audio"], "room was not given back"
+        monkeypatch.setattr("studio.speech.active_take.SPILL", 2 * FRAME)
+        long = client.post(
+            SPEECH, json={"input": "Three words here. " * 4, "response_format": "pcm", "sample_rate": 44_100}
+        )
+        stored = client.get(f"{TAKES}/{long.headers['x-request-id']}/audio").content
+        assert stored[44:] == long.content and len(stored) > 4 * 13 * FRAME
         assert 'studio_takes_kept_total{outcome="soundless"} 1.0' in client.get("/metrics").text
 
 
