@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import fields, replace
 
 from longform.cast_service import MOST_PROPOSED
@@ -291,8 +291,7 @@ class ProjectService:
         """
         project = self._projects.get(project_id, owner_filter)
         parts = self._projects.parts(project_id, owner_filter, only_chosen=True)
-        read = [part for part in parts if project.settings.read_titles or not part.is_title]
-        if lost := [part for part in read if part.state == "done" and not self._has_sound(part)]:
+        if lost := self.lost(project, parts):
             raise damaged(lost)
         timeline = lay_out(parts, project.settings, edges_of(self.library.files, project.settings))
         if not timeline.placed and not timeline.missing:
@@ -304,6 +303,12 @@ class ProjectService:
                 "partial",
             )
         return timeline
+
+    def lost(self, project: Project, parts: Sequence[Part]) -> list[Part]:
+        """Which of a project's parts are done, and would be read, but have lost their audio, as far as the sizes of the
+        files and earlier reads tell. Blocking."""
+        read = (part for part in parts if project.settings.read_titles or not part.is_title)
+        return [part for part in read if part.state == "done" and not self._has_sound(part)]
 
     def _has_sound(self, part: Part) -> bool:
         """Whether the audio file of a part that is done has its size; its content is checked when it is read."""

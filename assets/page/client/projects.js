@@ -123,7 +123,7 @@ export function readSample(id, first, last) {
 export const partSound = (id, take) => address(at(id, `/takes/${encodeURIComponent(take)}/audio`));
 export const partTimes = (id, take) => at(id, `/takes/${encodeURIComponent(take)}/timestamps`);
 
-/** The links to a project's podcast feed, newest first: {data: [{token, path, expires}], share_days}; share_days: the longest validity, or 0 without links. */
+/** The links to a project's podcast feed, newest first: {data: [{token, path, expires}], share_days, problem}; share_days: the longest validity, or 0 without links; problem: which parts have lost their audio. */
 export const listFeeds = (id) => ask(at(id, "/feeds"));
 export const addFeed = (id, days) => ask(at(id, "/feeds"), json("POST", { days }));
 export const removeFeed = (id, token) => ask(at(id, `/feeds/${token}`), { method: "DELETE" });
