@@ -93,6 +93,7 @@ async function asCover(file) {
 /** The dialog of all projects, since the page has one. @type {ShareDialog | null} */
 let feedDialog = null;
 
+/** @param {{ data: any[], problem?: string | null }} list @param {() => boolean} isLatest */
 async function showEpisodes({ data: links, problem }, isLatest) {
   const { part } = /** @type {ShareDialog} */ (feedDialog);
   part("episodes").hidden = true;
