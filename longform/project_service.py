@@ -218,7 +218,7 @@ class ProjectService:
         put_back: Set[str] | None = None,
     ) -> tuple[Project, ReplacedCredits]:
         new_title = before.title if title is None else clean_title(title)
-        credits = self._credits.plan(before, new_title, settings, owner_filter)
+        credits = self._credits.plan(before, new_title, settings, owner_filter, put_back is not None)
         after = None if credits.settings == before.settings else credits.settings
         project = self._projects.edit(before.id, owner_filter, title, after, sharing, before.settings)
         replaced = self._credits.apply(project, owner_filter, credits, put_back)
