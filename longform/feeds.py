@@ -22,7 +22,7 @@ from longform.render import Masterings, encoded
 from longform.tags import Tags
 from longform.timed_text import rendered
 from longform.timeline import Timeline, damaged, lay_out
-from studio.errors import REFUSALS, LibraryUnavailable, NotFound
+from studio.errors import REFUSALS, DamagedAudio, LibraryUnavailable, NotFound
 from studio.library.private_files import make_private_folder, whole_file
 from studio.library.shares import Shares
 from studio.supervisor import end_tasks
@@ -174,11 +174,16 @@ class Feeds:
         """Create the missing files one at a time, then remove those that no episode needs any more. It ends when the
         project or its last link does."""
         project, needed = feed.project, {episode.path for episode in feed.episodes}
+        is_lost = bool(feed.lost)
         try:
             with suppress(NotFound):
                 for episode in feed.episodes:
-                    await self._books.last_of(project.owner, self._linked(project, self._written(project, episode)))
-                if not feed.lost:
+                    try:
+                        await self._books.last_of(project.owner, self._linked(project, self._written(project, episode)))
+                    except DamagedAudio as error:
+                        is_lost = True
+                        log.warning("the episode %s of %s cannot be made: %s", episode.id, project.id, error)
+                if not is_lost:
                     await to_thread.run_sync(_remove_others, self._folder / project.id, needed)
             await to_thread.run_sync(self.tidy)
             self._unwritten.pop(project.id, None)
