@@ -178,8 +178,7 @@ class ProjectRoutes:
             undo = CreditsUndo(put_back, set(left), body.deleted)
             before, _, credits = self._service.edit(project_id, owner_filter, change, undo=undo)
             filled_in = {part_id for one in credits.parts for part_id in one.ids}
-            names = settings.unchanged(before, keeps)
-            changed = sorted(settings.before.values_of(before).keys() - names)
+            names, changed = settings.compared(before, keeps)
             left = [*changed, *(part_id for part_id in left if part_id not in filled_in)]
             undone += len(names)
         return JSONResponse({"object": "project.undone", "undone": undone, "left": left})
