@@ -418,6 +418,7 @@ class UndoBody(StrictBody):
     )
     characters: list[ReplacedVoice] = Field([], max_length=MAX_CAST_CHARACTERS)
     deleted: dict[str, Annotated[list[str], Field(max_length=2)]] = Field({}, max_length=2)  # as in ReplacedCredits
+    table: str | None = Field(None, description="An update from a table: its lines that were added and gone.")
 
     def cast_changes(
         self,
@@ -529,6 +530,7 @@ def update_json(update: TableUpdate, applied: bool) -> dict[str, Any]:
         "changed": count["changed"],
         "gone": count["gone"],
         "lines": [asdict(line) for line in update.lines[:MAX_LISTED]],
+        **({"replaced": replaced_json(update.replaced) | {"table": update.undo}} if applied else {}),
     }
 
 

@@ -260,7 +260,7 @@ def test_tab_that_saves_later_chooses_between_both_texts(studio: Served, open_pa
     title.fill("Mine.")
     page.evaluate(RENAME, "Theirs.")
     title.blur()
-    expect(area.locator("[data-part=told]")).to_contain_text('Somebody has changed title meanwhile: it is now "Theirs."')
+    expect(area.locator("[data-part=told]")).to_contain_text('changed title meanwhile: it is now "Theirs."')
     expect(note).to_contain_text("It is now: Theirs.")
     expect(title).to_have_value("Mine.")
     assert page.evaluate(TITLE) == "Theirs."
