@@ -14,6 +14,7 @@ import pytest
 from manuscript.documents import read_document
 from manuscript.passages import InvalidDocument
 from tests.longform.test_projects import PROJECTS, Json, parts_of, until
+from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 from tests.studio.server import Served
 
@@ -240,6 +241,12 @@ def test_what_was_deleted_merged_split_or_moved_here_stays_so(steered: Callable[
     assert update(served, project, TABLE, apply=False)["lines"] == []
     applied = update(served, project, new, apply=True)
     assert (applied["lines"], texts(served, project)) == (lines, expected)
+    newer = update(served, project, TABLE, apply=True)["replaced"]
+    with served.client() as client:
+        at = f"{PROJECTS}/{project['id']}/undo"
+        assert_envelope(client.post(at, json=replaced), 404, "table")
+        assert_envelope(client.post(at, json=applied["replaced"]), 412, "table")
+    assert (send(served, "POST", project, "undo", **newer)["left"], texts(served, project)) == ([], expected)
     send(served, "PATCH", project, f"parts/{parts[1]['id']}", text="Epsilon!")
     undone = send(served, "POST", project, "undo", **applied["replaced"])
     assert (undone["undone"], undone["left"]) == (3, [parts[1]["id"]])
