@@ -126,7 +126,10 @@ class ProjectService:
         await look_up(check_voices)
         tables = self.library.tables
         if apply:
-            return await change(tables.update, project_id, owner_filter, document, _new_part)
+            update = await change(tables.update, project_id, owner_filter, document, _new_part)
+            former = (one.before.get("voice") for one in update.replaced)
+            self.library.part_edits.remember_voices(project_id, *former)
+            return update
         return await look_up(tables.compare, project_id, owner_filter, document)
 
     async def preview(self, caller: str, document_import: DocumentImport) -> ImportPreview:

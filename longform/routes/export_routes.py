@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, BinaryIO, TypeVar
+from typing import Annotated, Any, BinaryIO, TypeVar
 from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from audio.formats import check_bit_rate
+from audio.loudness import Loudness as Measured
 from audio.mastering import STANDARDS, Mastering, Standard, standard_of
 from longform.epub_book import EPUB_TYPE, write_epub
 from longform.file_jobs import CountedFiles, FileJob, FileJobs
@@ -21,7 +22,7 @@ from longform.project_service import ProjectService
 from longform.proof.proof_report import ProofReport
 from longform.render import FORMATS, M4B, STREAMED, ConcatenatedWav, Masterings, check_wav, checks, encoded, write_m4b
 from longform.retail_sample import MAX_SECONDS, MIN_SECONDS, sample_of
-from longform.routes.project_bodies import loudness_json, timeline_json
+from longform.routes.project_bodies import timeline_json
 from longform.tags import Tags
 from longform.timed_text import cues
 from longform.timeline import Placed, Timeline
@@ -371,3 +372,27 @@ def saved_as(title: str, extension: str) -> dict[str, str]:
     name = safe_file_name(title, extension, "project")
     plain = re.sub(r"[^\w .-]", "_", name, flags=re.ASCII)
     return {"Content-Disposition": f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"}
+
+
+def loudness_json(mastering: Mastering, has_standard: bool) -> dict[str, Any]:
+    """Without a standard, ``after`` equals ``before``."""
+
+    def measured(loudness: Measured) -> dict[str, float | None]:
+        return {
+            "integrated_lufs": loudness.integrated and round(loudness.integrated, 1),
+            "true_peak_db": round(loudness.true_peak, 1),
+            "peak_db": round(loudness.peak, 1),
+            "rms_db": round(loudness.rms, 1),
+            "noise_floor_db": round(loudness.noise_floor, 1),
+            "longest_silence_s": round(loudness.silence, 1),
+        }
+
+    return {
+        "object": "project.loudness",
+        "loudness": mastering.standard.name if has_standard else "none",
+        "gain_db": round(mastering.gain, 1) if has_standard else 0.0,
+        "limited": mastering.is_limited if has_standard else False,
+        "before": measured(mastering.before),
+        "after": measured(mastering.after if has_standard else mastering.before),
+        "faults": mastering.standard.faults(mastering.after) if has_standard else [],
+    }
