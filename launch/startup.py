@@ -224,7 +224,8 @@ def main() -> int:
     usage = "%(prog)s [voices | trash | models | check | mcp …]"
     parser = argparse.ArgumentParser("fish-voice-studio", usage, about, epilog)
     parser.add_argument("--version", action="version", version=__version__)
-    parser.parse_args()
+    if unknown := parser.parse_known_args()[1]:
+        parser.error(f"unknown: {' '.join(unknown)}; settings are variables, such as STUDIO_PORT=7861: see --help")
     try:
         settings = Settings.load()
         if settings.has_fleet and sys.platform == "win32":

@@ -89,6 +89,10 @@ def test_a_bad_setting_stops_the_start_with_its_name(
 ) -> None:
     output = output_of_refused_start(monkeypatch, capfd, PORT="eighty")
     assert "PORT='eighty'" in output and "must be" in output and "Traceback" not in output
+    monkeypatch.setattr(sys, "argv", ["app.py", "--port", "80"])
+    with pytest.raises(SystemExit):
+        startup.main()
+    assert "--port 80; settings are variables, such as STUDIO_PORT=7861" in capfd.readouterr().err
 
 
 def test_a_taken_port_stops_the_start_before_anything_is_opened(
