@@ -18,7 +18,7 @@ ANCHORED = {"match", "fullmatch"}
 SLOWEST = "finditer", "fullmatch"
 """What they do takes as long with every other method, or longer."""
 LARGE = 1000
-SIZES = (16, 24, 100)
+SIZES = (16, 20, 24, 100)
 """The first are small enough for exponential growth to end."""
 SUSPICIOUS = 8
 """Times the cost for four times the characters: linear is 4, quadratic 16."""
