@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from dataclasses import replace
 from mmap import ACCESS_READ, mmap
+from shutil import disk_usage
 from tempfile import TemporaryFile
 from typing import IO, Any
 
@@ -19,7 +20,7 @@ from studio.library.audio_files import Piece
 from studio.library.records import OWN_CLIP, RANDOM
 from studio.library.take import NewTake, SpokenPart, Take, TakeCodes
 from studio.speech.plan import Plan
-from studio.speech.recorder import SPILL, Recorder, in_memory
+from studio.speech.recorder import SPILL, SPILL_SPARES, Recorder, in_memory
 from studio.speech.register import Register
 from studio.speech.request import Origin, SpeechRequest
 from studio.speech.script_stream import Sound, next_sound
@@ -135,6 +136,8 @@ class ActiveTake(CancelToken):
         """Blocking."""
         size, held = sum(map(len, self._sound)), in_memory(self._sound)
         with suppress(OSError):
+            if disk_usage(recorder.folder).free < SPILL_SPARES:
+                return
             self._file = self._file or TemporaryFile(dir=recorder.folder)  # noqa: SIM115  # `end` closes it
             self._file.seek(size - held)
             self._file.writelines(piece for piece in self._sound if isinstance(piece, bytes))
@@ -205,7 +208,8 @@ class ActiveTake(CancelToken):
 
     def _close_file(self) -> None:
         if self._file is not None:
-            self._file.close()
+            with suppress(OSError):  # what a full disk did not take
+                self._file.close()
 
     def _change(self, **figures: Any) -> None:
         self.record = replace(self.record, **figures)

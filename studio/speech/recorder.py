@@ -25,6 +25,8 @@ MAX_HELD = 256 * 2**20
 SPILL = 2 * 2**20
 """Bytes of a take's audio in memory from which it is moved to a temporary file: else four takes of the longest text
 would need all the memory that there is for everybody's."""
+SPILL_SPARES = 2**30
+"""Free bytes that such a file leaves on the disk: a full one has no room for it and for the takes that still fit."""
 MAX_WAITING = 1000
 """Maximum takes waiting for the disk; further takes are not stored."""
 BATCH = 32
