@@ -431,4 +431,4 @@ def _starts(rows: int, dilation: int, tile: int) -> np.ndarray:
         starts += [(phase + at * dilation, 0) for at in range(0, count - tile + 1, tile)]
         if left := count % tile:  # a last tile that ends with the frame
             starts.append((phase + (count - tile) * dilation, tile - left))
-    return np.array(starts, np.int32)
+    return np.array(sorted(starts), np.int32)  # a thread's tiles then are of the rows that it wrote before
