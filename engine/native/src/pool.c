@@ -1,8 +1,8 @@
 // One pool of threads for all native work, and the choice of the instruction set.
 //
 // A call is divided into tiles whose results do not depend on who computes them, so a take is the same for any number of
-// threads. Threads take tiles as they go: a slow core holds up no more than its own. Each running call leaves one
-// thread less to help, so there are never more active threads than cores.
+// threads. Each thread has a share of the tiles and then takes those of others: a slow core holds up no more than its
+// own. Each running call leaves one thread less to help, so there are never more active threads than cores.
 #if !defined(_WIN32)
 #define _GNU_SOURCE
 #include <pthread.h>
