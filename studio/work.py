@@ -25,6 +25,7 @@ from contextlib import aclosing, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from anyio import CancelScope, CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
@@ -98,6 +99,7 @@ class WorkQueue:
         self._places: Counter[str] = Counter()
         self._running: Counter[str] = Counter()
         self._waiting: deque[tuple[str, asyncio.Future[None]]] = deque()
+        self._shares = WeakValueDictionary[str, asyncio.Semaphore]()
 
     @property
     def name(self) -> str:
@@ -128,19 +130,25 @@ class WorkQueue:
 
         ``allowed``: the classes allowed in its result. Raises the errors of `run`; TooCostly for memory too.
         """
-        async with self.turn(caller) as turn:
+        # A process has its turn to its end, which may be minutes: one of them is left to other callers.
+        async with self.turn(caller, most=max(1, self._kind.at_once - 1)) as turn:
             return await in_child(turn.job, memory, allowed, function, *values, threads=turn.threads)
 
-    async def last_of(self, caller: str, steps: Generator[Piece, None, None]) -> Piece:
-        """The last item of a generator that blocks at each step and may end between steps. Raises `run`'s errors."""
+    async def last_of(self, caller: str, steps: Generator[Piece, None, None]) -> Piece | None:
+        """The last item of a generator that blocks at each step and may end between steps; None without any.
+
+        It takes a turn for each step, as it may have hours of them; of one caller no more are begun than run at once,
+        since each may keep a file. Raises `run`'s errors.
+        """
+        last: Piece | None = None
         try:
-            async with self.turn(caller) as turn:
-                last = await turn.run(next, steps)
-                while (step := await turn.run(next, steps, None)) is not None:
-                    last = step
-                return last
+            with self._place(caller):
+                async with self._share(caller, self._kind.at_once):
+                    async for item in self._steps(caller, steps):
+                        last = item
         finally:
             await run_uninterrupted(steps.close)
+        return last
 
     async def stream(self, caller: str, pieces: Generator[bytes, None, None]) -> AsyncGenerator[bytes, None]:
         """Yield the pieces of a file as they are generated; the first is ready, so that refusals come before it.
@@ -160,14 +168,22 @@ class WorkQueue:
         return whole()
 
     @asynccontextmanager
-    async def turn(self, caller: str, patient: bool = False) -> AsyncIterator[ThreadTurn]:
-        """Wait for a place in the queue, then for a turn. ``patient``: takes no place, as it has another limit.
+    async def turn(self, caller: str, patient: bool = False, most: int | None = None) -> AsyncIterator[ThreadTurn]:
+        """Wait for a place in the queue, then for a turn. ``patient``: takes no place, as it has another limit;
+        ``most``: the maximum turns of a caller at a time, None: any number.
 
         Raises QueueFull, TooManyRequests.
         """
         with contextlib.nullcontext() if patient else self._place(caller):
-            async with self._turn(caller):
+            async with self._share(caller, most) if most else contextlib.nullcontext(), self._turn(caller):
                 yield ThreadTurn(self._job(), self._threads)
+
+    def _share(self, caller: str, most: int) -> asyncio.Semaphore:
+        """Held by a caller's work from its beginning to its end; a queue has one ``most``."""
+        share = self._shares.get(caller)
+        if share is None:
+            share = self._shares[caller] = asyncio.Semaphore(most)
+        return share
 
     @contextlib.contextmanager
     def _place(self, caller: str) -> Generator[None, None, None]:
@@ -233,17 +249,23 @@ class WorkQueue:
         return Job(kind.seconds, too_long, f"{kind.singular} takes too much memory to be {kind.done}; {kind.remedy}")
 
     async def _stream(self, caller: str, pieces: Generator[bytes, None, None]) -> AsyncGenerator[bytes, None]:
-        turn = ThreadTurn(self._job(), self._threads)
         try:
             with self._place(caller):
-                piece: bytes | None = b""
-                while piece is not None:
-                    async with self._turn(caller):
-                        piece = await turn.run(next, pieces, None)
+                async for piece in self._steps(caller, pieces):
                     if piece:
                         yield piece
         finally:
             await run_uninterrupted(pieces.close)
+
+    async def _steps(self, caller: str, steps: Generator[Piece, None, None]) -> AsyncGenerator[Piece, None]:
+        """The items of a blocking generator, each in a turn of its own."""
+        turn = ThreadTurn(self._job(), self._threads)
+        while True:
+            async with self._turn(caller):
+                item = await turn.run(next, steps, None)
+            if item is None:
+                return
+            yield item
 
 
 PLACE: ContextVar[tuple[WorkQueues, str] | None] = ContextVar("PLACE", default=None)
