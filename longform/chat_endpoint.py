@@ -118,8 +118,11 @@ class ChatEndpoint:
                     if response.status_code in (401, 403):
                         raise _failed(f"it refused the key ({response.status_code}): check STUDIO_CHAT")
                     if response.status_code != 200:
-                        message = f"it answered with status {response.status_code}"
-                        raise _failed(f"{message}: check STUDIO_CHAT")
+                        is_busy = response.status_code == 429 or response.status_code >= 500
+                        remedy = (
+                            "try again in a minute, then look at its log or limits" if is_busy else "check STUDIO_CHAT"
+                        )
+                        raise _failed(f"it answered with status {response.status_code}: {remedy}")
                     answer = bytearray()
                     async for piece in response.aiter_raw():
                         answer += piece

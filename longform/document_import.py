@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 MEMORY_BYTES = 2 * 1024**3  # memory limit of the child process
 SMALL = 64 * 1024
-"""Maximum bytes of text, or characters of items, of a document that is read in a thread: that takes a few
-milliseconds, while a process takes 0.2 s to start."""
+"""Maximum bytes of text, or characters of items, of a document that is read in a thread, in another queue than the long
+ones: that takes a few milliseconds, while a process takes 0.2 s to start."""
 SAMPLE_TEXTS = 20  # number of paragraphs or parts by which a language is guessed
 MAX_SAMPLE = 240
 """Maximum characters of a line that is listed with its character, so that it is read at a glance."""

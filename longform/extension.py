@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from functools import partial
 
 from longform.cast_service import CastService
@@ -33,10 +34,13 @@ REGENERATIONS = QueueKind(
 DOCUMENTS = QueueKind(
     "documents", "the document", "documents", "read", 2, 30, 150, "send it in several pieces, or as plain text"
 )
+SHORT_DOCUMENTS = replace(DOCUMENTS, name="short_documents")
+"""Documents that are read within milliseconds: they need not wait for those that take minutes."""
 PROOFS = QueueKind(
-    "proofs", "the project", "projects", "checked", 1, 15, 86_400, "cancel one, or try again when one is done"
+    "proofs", "the project", "projects", "checked", 8, 8, 86_400, "cancel one, or try again when one is done"
 )
-"""Checks of the audio of whole projects; for each part, they wait for a turn in the queue of transcripts."""
+"""Checks of the audio of whole projects, one of each caller at a time, since a book takes hours. For each part, they
+wait for a turn in the queue of transcripts, in which callers take turns."""
 BOOKS = QueueKind("books", "the audio book", "audio books", "measured or written", 2, 62, 7200, "request its chapters")
 """Whole projects, generated or measured before the first byte is sent."""
 LISTED = 100  # maximum projects in the list of jobs, the newest of those with work under way
@@ -49,7 +53,7 @@ def register(studio: Studio) -> None:
     queues, transcriber = speech.queues, studio.clips.transcriber
     worker = ProjectWorker(speech, library.part_queue)
     voices = ProjectVoices(library, studio.voices)
-    projects = ProjectService(library, worker, voices, queues.add(DOCUMENTS))
+    projects = ProjectService(library, worker, voices, queues.add(DOCUMENTS), queues.add(SHORT_DOCUMENTS))
     chat = ChatEndpoint(*studio.settings.chat) if studio.settings.chat else None
     cast = CastService(library, speech, voices, chat)
     prints = studio.library_prints.prints

@@ -51,11 +51,16 @@ class ProjectService:
     """
 
     def __init__(
-        self, library: ProjectLibrary, worker: ProjectWorker, voices: ProjectVoices, documents: WorkQueue
+        self,
+        library: ProjectLibrary,
+        worker: ProjectWorker,
+        voices: ProjectVoices,
+        documents: WorkQueue,
+        short_documents: WorkQueue,
     ) -> None:
-        """``documents``: the queue in which documents are read."""
+        """``documents``, ``short_documents``: the queues in which these are read."""
         self.library = library
-        self._documents = documents
+        self._documents, self._short_documents = documents, short_documents
         self._voices = voices
         self._projects = library.projects
         self._credits = Credits(library)
@@ -81,9 +86,9 @@ class ProjectService:
         """
         settings = settings or ProjectSettings()
         voices = (*request.cast.values(), *(person.voice for person in request.people))
-        is_voice = await self._documents.run(owner, self._checked_voices, owner, settings.voice, *voices)
+        is_voice = await self._short_documents.run(owner, self._checked_voices, owner, settings.voice, *voices)
         settings = replace(settings, voice=settings.voice and is_voice.by_slug(settings.voice))
-        document = await request.read(self._documents, owner, is_voice)
+        document = await request.read(self._queue_of(request), owner, is_voice)
         return await change(self._store, owner, request, document, title, settings, start)
 
     async def update_from(
@@ -108,12 +113,12 @@ class ProjectService:
 
         prepared, is_voice = await look_up(known)
         try:
-            document = await prepared.read(self._documents, caller, is_voice)
+            document = await prepared.read(self._queue_of(prepared), caller, is_voice)
         except InvalidDocument as error:
             if error.param != "columns" or request.columns is not None:
                 raise
             guessed = replace(prepared, columns=None)  # a table whose columns have other names now
-            document = await guessed.read(self._documents, caller, is_voice)
+            document = await guessed.read(self._queue_of(guessed), caller, is_voice)
 
         def check_voices() -> None:
             """Parts are generated with the owner's rights: a table adds no voice that its sender may not use."""
@@ -137,7 +142,7 @@ class ProjectService:
 
         Raises InvalidDocument, TooCostly, QueueFull, TooManyRequests.
         """
-        document, sections = await document_import.preview(self._documents, caller)
+        document, sections = await document_import.preview(self._queue_of(document_import), caller)
         return self.previews.keep(
             caller, document, sections, document_import.kind, document_import.file_name, document_import.with_notes
         )
@@ -147,7 +152,7 @@ class ProjectService:
 
         Raises the errors of `create`.
         """
-        roles = await document_import.roles(self._documents, caller)
+        roles = await document_import.roles(self._queue_of(document_import), caller)
 
         def proposed() -> list[Role]:
             resolver = self._voices.voices.seen_by(caller)
@@ -155,6 +160,9 @@ class ProjectService:
             return proposed_voices(roles, voices, voice.slug if voice else None, only_missing=True)
 
         return await look_up(proposed)
+
+    def _queue_of(self, request: DocumentImport) -> WorkQueue:
+        return self._short_documents if request.is_small else self._documents
 
     def _checked_voices(self, owner: str, *names: str | None) -> KnownVoices:
         self._voices.check_for_owner(owner, owner, *names)

@@ -24,7 +24,7 @@ from audio.formats import MEDIA_TYPES, open_encoder
 from audio.mastering import Mastering, Standard, find_mastering
 from audio.resampler import Resampler
 from audio.tempo import Tempo
-from longform.tags import Tags, id3, tag
+from longform.tags import MOST_COUNTED, Tags, id3, tag
 from longform.timeline import Placed, Timeline, damaged
 from studio.errors import DamagedAudio, InvalidRequest
 from studio.library.audio_files import AudioFiles
@@ -36,9 +36,6 @@ M4B = "m4b"
 M4B_TYPE = "audio/mp4"
 MEDIA_KIND = "2"  # an audiobook, by which players sort their libraries
 M4B_BITS = 64_000
-MOST_CHPL = 255
-"""Chapters that Nero's list beside QuickTime's can have. Players that prefer it would miss the others, so that files
-with more have only QuickTime's."""
 STREAMED = {name: kind for name, kind in MEDIA_TYPES.items() if name in ("wav", "mp3", "flac", "opus")}
 """Formats that can be streamed while they are encoded."""
 FORMATS = STREAMED | {M4B: M4B_TYPE}
@@ -220,7 +217,7 @@ def write_m4b(
     example if the disk is full.
     """
     with unnamed_file(folder) as output:
-        options = {"brand": "M4B "} | ({"movflags": "disable_chpl"} if len(tags.chapters) > MOST_CHPL else {})
+        options = {"brand": "M4B "} | ({"movflags": "disable_chpl"} if len(tags.chapters) > MOST_COUNTED else {})
         file = av.open(output, "w", format="mp4", options=options)
         stream = file.add_stream("aac", rate=timeline.sample_rate, layout="mono")
         assert isinstance(stream, AudioStream)

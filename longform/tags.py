@@ -19,6 +19,9 @@ from manuscript.untrusted import Cover
 
 _ISO_639_2: dict[str, str] = json.loads(Path(__file__).with_name("language-codes.json").read_text("utf-8"))
 """The codes that MP4 and ID3 require, by those of EPUB and the web."""
+MOST_COUNTED = 255
+"""Chapters that an MP3's table of contents and Nero's list in an M4B, beside QuickTime's, can have: they count in a
+byte. Players that prefer these would miss the others, so files with more have only the chapters themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +86,24 @@ def id3(tags: Tags) -> bytes:
         file.mux(stream.encode(frame))
         file.mux(stream.encode(None))
     data = buffer.getvalue()
-    size = 10 + sum((byte & 0x7F) << shift for byte, shift in zip(data[6:10], (21, 14, 7, 0), strict=True))
-    return data[:size]
+    size = 10 + sum((byte & 0x7F) << shift for byte, shift in zip(data[6:10], _SEVEN_BITS, strict=True))
+    return data[:size] if len(tags.chapters) <= MOST_COUNTED else _without_contents(data[:size])
+
+
+_SEVEN_BITS = (21, 14, 7, 0)
+
+
+def _without_contents(tag: bytes) -> bytes:
+    """An ID3 tag without its table of contents."""
+
+    def end(at: int) -> int:
+        return at + 10 + int.from_bytes(tag[at + 4 : at + 8], "big")
+
+    at = 10
+    while tag[at : at + 4] != b"CTOC":
+        at = end(at)
+    frames = tag[10:at] + tag[end(at) :]
+    return tag[:6] + bytes(len(frames) >> shift & 0x7F for shift in _SEVEN_BITS) + frames
 
 
 def _iso(tags: Tags) -> Mapping[str, str]:

@@ -25,6 +25,7 @@ from contextlib import aclosing, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from anyio import CancelScope, CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
@@ -98,6 +99,7 @@ class WorkQueue:
         self._places: Counter[str] = Counter()
         self._running: Counter[str] = Counter()
         self._waiting: deque[tuple[str, asyncio.Future[None]]] = deque()
+        self._shares = WeakValueDictionary[str, asyncio.Semaphore]()
 
     @property
     def name(self) -> str:
@@ -124,23 +126,21 @@ class WorkQueue:
     async def run_in_child(
         self, caller: str, memory: int, allowed: tuple[type, ...], function: Callable[..., Result], *values: object
     ) -> Result:
-        """Like `run`, in a separate process that may use ``memory`` bytes; cancelling kills it.
+        """Like `run`, in a separate process that may use ``memory`` bytes; cancelling kills it. It may take minutes, so
+        that a caller leaves one turn to others.
 
         ``allowed``: the classes allowed in its result. Raises the errors of `run`; TooCostly for memory too.
         """
-        async with self.turn(caller) as turn:
+        async with self.turn(caller, most=max(1, self._kind.at_once - 1)) as turn:
             return await in_child(turn.job, memory, allowed, function, *values, threads=turn.threads)
 
-    async def last_of(self, caller: str, steps: Generator[Piece, None, None]) -> Piece:
-        """The last item of a generator that blocks at each step and may end between steps. Raises `run`'s errors."""
-        try:
-            async with self.turn(caller) as turn:
-                last = await turn.run(next, steps)
-                while (step := await turn.run(next, steps, None)) is not None:
-                    last = step
-                return last
-        finally:
-            await run_uninterrupted(steps.close)
+    async def last_of(self, caller: str, steps: Generator[Piece, None, None]) -> Piece | None:
+        """The last item of a generator that blocks at each step; None without any. Each step has its own turn, as there
+        may be hours of them; a caller begins no more than run at once: each may keep a file. Raises `run`'s errors."""
+        last: Piece | None = None
+        async for item in self._items(caller, steps, self._kind.at_once):
+            last = item
+        return last
 
     async def stream(self, caller: str, pieces: Generator[bytes, None, None]) -> AsyncGenerator[bytes, None]:
         """Yield the pieces of a file as they are generated; the first is ready, so that refusals come before it.
@@ -148,7 +148,7 @@ class WorkQueue:
         The file keeps its place to the end, but takes a turn for each piece: a slow listener blocks no other caller.
         Raises the errors of `run`.
         """
-        stream = self._stream(caller, pieces)
+        stream = self._items(caller, pieces)
         first = await anext(stream, b"")
 
         async def whole() -> AsyncGenerator[bytes, None]:
@@ -160,14 +160,16 @@ class WorkQueue:
         return whole()
 
     @asynccontextmanager
-    async def turn(self, caller: str, patient: bool = False) -> AsyncIterator[ThreadTurn]:
-        """Wait for a place in the queue, then for a turn. ``patient``: takes no place, as it has another limit.
-
-        Raises QueueFull, TooManyRequests.
-        """
+    async def turn(self, caller: str, patient: bool = False, most: int | None = None) -> AsyncIterator[ThreadTurn]:
+        """Wait for a place in the queue, then for a turn. ``patient``: takes no place, as it has another limit;
+        ``most``: the maximum turns of a caller at a time, None: any number. Raises QueueFull, TooManyRequests."""
         with contextlib.nullcontext() if patient else self._place(caller):
-            async with self._turn(caller):
+            async with self._share(caller, most), self._turn(caller):
                 yield ThreadTurn(self._job(), self._threads)
+
+    def _share(self, caller: str, most: int | None) -> contextlib.AbstractAsyncContextManager[None]:
+        """Held by a caller's work from its beginning to its end; a queue has one ``most``."""
+        return contextlib.nullcontext() if most is None else self._shares.setdefault(caller, asyncio.Semaphore(most))
 
     @contextlib.contextmanager
     def _place(self, caller: str) -> Generator[None, None, None]:
@@ -188,9 +190,7 @@ class WorkQueue:
         try:
             yield
         finally:
-            self._places[caller] -= 1
-            if not self._places[caller]:
-                del self._places[caller]
+            self._places -= Counter([caller])
 
     @asynccontextmanager
     async def _turn(self, caller: str) -> AsyncIterator[None]:
@@ -215,9 +215,7 @@ class WorkQueue:
 
     def _give_back(self, caller: str) -> None:
         """End a turn, and begin the next one."""
-        self._running[caller] -= 1
-        if not self._running[caller]:
-            del self._running[caller]
+        self._running -= Counter([caller])
         self._waiting = deque(sorted(self._waiting, key=lambda entry: entry[0] == caller))
         while self._waiting:
             chosen = min(self._waiting, key=lambda entry: self._running[entry[0]])
@@ -232,18 +230,23 @@ class WorkQueue:
         too_long = f"{kind.singular} took longer than {kind.seconds:g} s to be {kind.done}; {kind.remedy}"
         return Job(kind.seconds, too_long, f"{kind.singular} takes too much memory to be {kind.done}; {kind.remedy}")
 
-    async def _stream(self, caller: str, pieces: Generator[bytes, None, None]) -> AsyncGenerator[bytes, None]:
+    async def _items(
+        self, caller: str, steps: Generator[Piece, None, None], most: int | None = None
+    ) -> AsyncGenerator[Piece, None]:
+        """The items of a blocking generator that are not empty, each in a turn of its own; closed after them."""
         turn = ThreadTurn(self._job(), self._threads)
         try:
             with self._place(caller):
-                piece: bytes | None = b""
-                while piece is not None:
-                    async with self._turn(caller):
-                        piece = await turn.run(next, pieces, None)
-                    if piece:
-                        yield piece
+                async with self._share(caller, most):
+                    while True:
+                        async with self._turn(caller):
+                            item = await turn.run(next, steps, None)
+                        if item is None:
+                            return
+                        if item:
+                            yield item
         finally:
-            await run_uninterrupted(pieces.close)
+            await run_uninterrupted(steps.close)
 
 
 PLACE: ContextVar[tuple[WorkQueues, str] | None] = ContextVar("PLACE", default=None)

@@ -164,7 +164,7 @@ class ProofRuns:
 
     async def _guarded(self, run: ProofRun, project_id: str, caller: str) -> None:
         """Raises only errors of queueing the run."""
-        async with self._queue.turn(caller):
+        async with self._queue.turn(caller, most=1):
             run.state, run.started = "running", time.monotonic()
             try:
                 await self._run(run, project_id, caller)

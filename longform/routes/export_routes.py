@@ -284,7 +284,9 @@ class ProjectFiles:
 
         async def write() -> BinaryIO:
             with self._library.store.explain_errors():
-                return await self._books.last_of(request.state.caller, writing)
+                file = await self._books.last_of(request.state.caller, writing)
+                assert file is not None
+                return file
 
         file = await until_hangup(request, write())
         size = file.seek(0, 2)

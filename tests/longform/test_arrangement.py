@@ -92,6 +92,26 @@ def test_undoing_a_merge_restores_chapters_takes_and_states(steered: Steer) -> N
     assert texts(served, project)[:2] == [(0, "New.", "new"), (1, "One or two.", "stale")], "no audio of another part"
 
 
+def test_takes_of_merged_parts_stay_while_the_merge_can_be_undone(
+    steered: Steer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longform.library.part_queue.MAX_TAKES", 1)
+    served, _ = steered()
+    project = create_project(served, items=[{"input": text} for text in ("One.", "Two.", "Three.")], start=True)
+    until(served, project, "done")
+    before = parts_of(served, project)
+    first, *others = (part["id"] for part in before)
+    for following in others:
+        post(served, project, f"parts/{first}/merge", following=following)
+    for _ in range(2):
+        post_verb(served, project, "speak", parts=[first])
+        until(served, project, "done")
+    assert post(served, project, "parts/restore", ids=others).status_code == 200
+    assert [(part["state"], part["chosen"]) for part in parts_of(served, project)] == [
+        ("done", part["chosen"]) for part in before
+    ]
+
+
 def test_undoing_a_merge_keeps_what_was_set_since(tmp_path: Path) -> None:
     library = ProjectLibrary(tmp_path)
     parts = [NewPart("One.", pause=1, end=2.0), NewPart("Two.", pause=3, end=4.0, scene=True)]

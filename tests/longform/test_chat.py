@@ -77,7 +77,8 @@ def test_proposals_are_returned_and_change_nothing(steered: Steer, chat: tuple[F
     ("status", "body", "reason"),
     [
         (401, b"{}", "refused the key"),
-        (404, b"no such page", "status 404"),
+        (404, b"no such page", "status 404: check STUDIO_CHAT"),
+        (429, b"too many requests", "status 429: try again in a minute"),
         (302, b"", "status 302"),
         (200, b"<html>", "not the requested JSON"),
         (200, b'{"choices": []}', "not the requested JSON"),

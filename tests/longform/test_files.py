@@ -17,15 +17,17 @@ import numpy as np
 import pytest
 
 from longform.library.project_records import Part, ProjectSettings
-from longform.render import ConcatenatedWav, write_m4b
+from longform.render import ConcatenatedWav, encoded, write_m4b
 from longform.tags import Tags
 from longform.timeline import lay_out
 from manuscript.subtitles import read_srt
+from manuscript.untrusted import Cover
 from studio.errors import InvalidRequest
 from studio.library.audio_files import AudioFiles
 from studio.library.take import Take
 from tests.longform.test_projects import PROJECTS, Json, change, create_project, parts_of, until
 from tests.studio.conftest import Steered
+from tests.studio.documents import png
 from tests.studio.server import Served
 from tests.studio.sounds import decoded, tone, wav
 
@@ -304,17 +306,21 @@ def test_wav_that_would_be_too_large_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("count", [255, 258])
-def test_m4b_with_more_chapters_than_a_short_list_holds_has_only_the_long_list(tmp_path: Path, count: int) -> None:
-    """Players that prefer the short one would show 255 chapters, the last of them hours long."""
+def test_more_chapters_than_a_short_list_holds_are_only_in_the_long_list(tmp_path: Path, count: int) -> None:
+    """Players that prefer the short one would show 255 chapters or fewer, the last of them hours long."""
     files = AudioFiles(tmp_path)
     timeline = lay_out([take_of(RATE, RATE, files.put(wav(tone(1.0, RATE, hertz=440), RATE)))], ProjectSettings())
     chapters = tuple((f"Chapter {number}", number / 300, (number + 1) / 300) for number in range(count))
-    *_, file = write_m4b(timeline, files, Tags("A Book", chapters=chapters), tmp_path)
+    tags = Tags("A Book", chapters=chapters, cover=Cover(png(), "image/png"))
+    *_, file = write_m4b(timeline, files, tags, tmp_path)
     with file:
-        data = file.read()
-    with av.open(io.BytesIO(data)) as book:
-        assert [chapter["metadata"]["title"] for chapter in book.chapters()] == [title for title, *_ in chapters]
-    assert (b"chpl" in data) == (count <= 255)
+        m4b = file.read()
+    mp3 = b"".join(encoded(timeline, files, "mp3", tags))
+    for data in (m4b, mp3):
+        with av.open(io.BytesIO(data)) as book:
+            assert [chapter["metadata"]["title"] for chapter in book.chapters()] == [title for title, *_ in chapters]
+            assert book.metadata["title"] == "A Book"
+    assert (b"chpl" in m4b) == (b"CTOC" in mp3) == (count <= 255)
 
 
 def test_takes_of_another_model_are_resampled_to_the_rate_of_most(tmp_path: Path) -> None:

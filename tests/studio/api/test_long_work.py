@@ -47,9 +47,9 @@ Wanted = tuple[str, dict[str, Any]]
 """The queue, and arguments for httpx."""
 
 QUEUES = {
-    "POST /v1/projects": "documents",
-    "POST /v1/projects/characters": "documents",
-    "POST /v1/projects/preview": "documents",
+    "POST /v1/projects": "short_documents",
+    "POST /v1/projects/characters": "short_documents",
+    "POST /v1/projects/preview": "short_documents",
     "POST /v1/voices/advise": "clips",
     "GET /v1/takes/{take_id}/likeness": "clips",
     "POST /v1/takes/{take_id}/likeness": "clips",
@@ -305,6 +305,7 @@ def test_document_process_ends_when_its_caller_disconnects(
         request.read()
         callers = [send_request(served, request, number) for number in range(CALLERS)]
         wait_until_true(lambda: len(children()) == 2)
+        assert client.post("/v1/projects/preview", json={"input": "It swam."}).status_code == 200, "short ones pass"
         assert counts(client)["/v1/projects?limit=200"] == 0
         for caller in callers:
             caller.close()
@@ -320,11 +321,11 @@ def test_full_queue_refuses_with_its_limit_and_retry_after(steered: Callable[...
         request = client.build_request("POST", "/v1/projects", json=body)
         for number in range(CALLERS):
             open_ones.enter_context(send_request(served, request, number))
-        wait_until_true(lambda: job_counts(client, "documents") == (2, 30))
+        wait_until_true(lambda: job_counts(client, "short_documents") == (2, 30))
         full = client.post("/v1/projects", json=body)
         assert full.status_code == 429 and int(full.headers["retry-after"]) > 0
         assert "30 are waiting, the maximum" in full.json()["error"]["message"]
-        assert client.get("/v1/queue").json()["work"]["documents"]["waiting"] == 30
+        assert client.get("/v1/queue").json()["work"]["short_documents"]["waiting"] == 30
 
 
 def test_one_caller_may_fill_only_half_of_a_queue(steered: Callable[..., Steered], gate: Gate) -> None:
@@ -333,12 +334,12 @@ def test_one_caller_may_fill_only_half_of_a_queue(steered: Callable[..., Steered
         request = client.build_request("POST", "/v1/projects", json={"input": "It swam."})
         for _ in range(20):
             open_ones.enter_context(send_request(served, request, 0))
-        wait_until_true(lambda: job_counts(client, "documents") == (2, 14))
+        wait_until_true(lambda: job_counts(client, "short_documents") == (2, 14))
         with httpx.Client(base_url=served.url, transport=httpx.HTTPTransport(local_address="127.0.0.2")) as same:
             refused = same.post("/v1/projects", json={"input": "It swam."})
         assert refused.status_code == 429 and "16 of your documents" in refused.json()["error"]["message"]
         open_ones.enter_context(send_request(served, request, 1))
-        wait_until_true(lambda: job_counts(client, "documents") == (2, 15))
+        wait_until_true(lambda: job_counts(client, "short_documents") == (2, 15))
 
 
 def test_full_encoding_queue_refuses_a_new_clip_but_not_a_cached_one(

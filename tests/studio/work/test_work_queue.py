@@ -104,6 +104,41 @@ async def test_full_queue_or_share_refuses_all_but_patient_callers() -> None:
     assert held.begun == ["0", "c", "patient", "1", "again"]
 
 
+async def test_long_work_of_one_caller_lets_that_of_others_pass() -> None:
+    queue, ends, begun = queue_of(at_once=2, waiting=14), threading.Event(), list[str]()
+
+    def book() -> Generator[bytes, None, None]:
+        begun.append("book")
+        while not ends.is_set():
+            yield b"a chapter"
+        yield b"the end"
+
+    books = [asyncio.create_task(queue.last_of("a", book())) for _ in range(3)]
+    await until(lambda: len(begun) == 2)
+    assert await asyncio.wait_for(queue.last_of("b", Pieces(4)()), 20) == bytes([3])
+    assert len(begun) == 2, "the third waits until one of the same caller has ended"
+    ends.set()
+    assert await asyncio.gather(*books) == [b"the end"] * 3
+
+
+async def test_caller_with_a_share_leaves_a_turn_to_others() -> None:
+    queue, held = queue_of(at_once=2), Held()
+
+    async def alone(caller: str, name: str) -> None:
+        async with queue.turn(caller, most=1) as turn:
+            await turn.run(held, name)
+
+    tasks = [asyncio.create_task(alone("a", name)) for name in ("first", "second")]
+    await until_begun(held, 1)
+    tasks.append(asyncio.create_task(alone("b", "other")))
+    await until_begun(held, 2)
+    assert held.begun == ["first", "other"]
+    tasks.pop(1).cancel()
+    held.gate.set()
+    await asyncio.gather(*tasks)
+    assert queue.figures["running"] == queue.figures["waiting"] == 0
+
+
 async def test_slow_work_is_refused_with_the_limit_and_the_remedy() -> None:
     queue, held = queue_of(seconds=0.05), Held()
     with pytest.raises(TooCostly, match=r"the clip took longer than 0.05 s to be decoded; send a shorter one"):
