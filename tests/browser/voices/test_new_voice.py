@@ -11,7 +11,7 @@ from playwright.sync_api import Dialog, Locator, Route, expect
 
 from engine import Engine
 from studio.settings import Settings
-from tests.browser.screen import TWO_SECONDS, Screen, go, posted
+from tests.browser.screen import TWO_SECONDS, Held, Screen, go, posted
 from tests.browser.test_looks import PHONE, looks_right_in_both_windows, serious_violations
 from tests.studio.server import Served, serve
 from tests.studio.sounds import tone, wav
@@ -303,9 +303,7 @@ def test_unusable_and_too_long_clips_are_refused_with_the_reason(
         expect(nav.get_by_role("button", name="Next", exact=True)).to_be_disabled()
     busy = {"error": {"message": "the studio is busy"}}
     again = {"retry-after": "1"}
-    screen.page.route(
-        "**/v1/voices/advise", lambda route: route.fulfill(status=503, json=busy, headers=again), times=1
-    )
+    screen.page.route("**/v1/voices/advise", lambda route: route.fulfill(status=503, json=busy, headers=again), times=1)
     bring(screen, tmp_path, tone(6))  # advice is asked for again
     press(screen, "Back")
     (tmp_path / "large.wav").write_bytes(bytes(11 * 2**20))
@@ -354,9 +352,22 @@ def test_second_clip_and_recorded_consent_are_added_to_the_voice(
     press(screen, "Next")
     press(screen, "Add the clip")
     expect(steps.locator("[data-part=saved-title]")).to_have_text("A clip was added to Tom")
+    press(screen, "Add another clip")
+    bring(screen, tmp_path, tone(5, hertz=250))
+    press(screen, "Next")
+    steps.get_by_label("Transcript").fill("A third tone.")
+    press(screen, "Next")
+    held = Held(screen.page, "**/samples")
+    press(screen, "Add the clip")
+    held.wait_for(1)
+    press(screen, "Start over")
+    press(screen, "Record")
+    with screen.page.expect_response("**/v1/audio/voices"):  # the Studio's list, once it is saved
+        held.answer(0)
+    expect(steps.locator("[data-part=recording]")).to_have_attribute("data-state", "recording")
     with studio.client() as client:
         voice = client.get("/v1/voices/tom").json()
-        assert [sample["text"] for sample in voice["samples"]] == ["A steady tone.", "A lower tone."]
+        assert [sample["text"] for sample in voice["samples"]] == ["A steady tone.", "A lower tone.", "A third tone."]
         for consent in (voice["consent"], client.get("/v1/voices/tim").json()["consent"]):
             assert client.get(f"/v1/audio/voice_consents/{consent}").json()["name"] == "Tom Tone"
 
