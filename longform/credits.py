@@ -30,6 +30,9 @@ _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _CHAPTERS: dict[str, list[str]] = json.loads(Path(__file__).with_name("credits.json").read_text("utf-8"))
 """Titles of the two chapters by language."""
 
+STAYS_REMOVED = ""
+"""The id in the settings of credits that somebody has removed, and whose text has become blank since."""
+
 Texts = tuple[str, str]  # the texts of the opening and the closing credits; blank: none
 
 
@@ -86,9 +89,10 @@ class CreditChanges:
     settings: ProjectSettings
     before: Texts
     after: Texts
-    parts: tuple[Part | None, Part | None]
-    removed: Sequence[str]
-    """The ids of those that somebody has deleted or merged: they are added again only with another template."""
+    parts: Sequence[Part | None]
+    removed: Sequence[bool]
+    """Whether somebody has deleted or merged each: it is added again only with another template. One that was deleted
+    because a placeholder became blank comes back with the next value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,33 +122,31 @@ class Credits:
     def __init__(self, library: ProjectLibrary) -> None:
         self._projects, self._arrangement, self._edits = library.projects, library.arrangement, library.part_edits
 
-    def plan(self, before: Project, title: str, settings: ProjectSettings, owner_filter: str | None) -> CreditChanges:
-        """The changes caused by a new title and new settings. Raises InvalidRequest.
+    def plan(
+        self, before: Project, title: str, settings: ProjectSettings, owner_filter: str | None, is_undo: bool = False
+    ) -> CreditChanges:
+        """The changes caused by a new title and new settings, or by undoing others. Raises InvalidRequest.
 
         A new part's id is in the settings before the part exists, so that it is never added twice.
         """
         old_texts, new_texts = texts_of(before.title, before.settings), texts_of(title, settings)
-        ids = [settings.opening_part, settings.closing_part]
-        parts = tuple(self._part(before.id, owner_filter, part_id) for part_id in ids)
-        templates = [(s.opening_credits, s.closing_credits) for s in (before.settings, settings)]
-        removed = [
-            part_id
-            for part_id, part, old, new in zip(ids, parts, *templates, strict=True)
-            if part_id and part is None and old == new and self._arrangement.is_deleted(part_id)
-        ]
-        added = sum(
-            bool(text) - bool(part)
-            for text, part, part_id in zip(new_texts, parts, ids, strict=True)
-            if part_id not in removed
-        )
+        ids = (settings.opening_part, settings.closing_part)
+        templates = [(one.opening_credits, one.closing_credits) for one in (before.settings, settings)]
+        added, parts, removed, new_ids = 0, list[Part | None](), list[bool](), list[str | None]()
+        for part_id, old, new, old_text, text in zip(ids, *templates, old_texts, new_texts, strict=True):
+            # Without a text of the credits, the part has only what somebody has merged into it.
+            part = self._part(before.id, owner_filter, part_id) if old_text or is_undo else None
+            is_in_trash = old == new and bool(part_id) and part is None and self._arrangement.is_deleted(str(part_id))
+            is_removed = (old == new and part_id == STAYS_REMOVED) or (is_in_trash and bool(old_text))
+            is_same = part is not None or is_in_trash or is_removed or not text
+            new_ids.append(STAYS_REMOVED if is_removed and not text else part_id if is_same else new_part_id())
+            added += 0 if is_removed else bool(text) - bool(part)
+            parts.append(part)
+            removed.append(is_removed)
         if added > 0 or new_texts != old_texts:
             check_texts(new_texts, self._projects.count_parts(before.id, owner_filter, ALL_PARTS) + added)
-        opening, closing = (
-            part_id if part or part_id in removed else new_part_id() if text else None
-            for text, part, part_id in zip(new_texts, parts, ids, strict=True)
-        )
-        settings = replace(settings, opening_part=opening, closing_part=closing)
-        return CreditChanges(settings, old_texts, new_texts, (parts[0], parts[1]), removed)
+        settings = replace(settings, opening_part=new_ids[0], closing_part=new_ids[1])
+        return CreditChanges(settings, old_texts, new_texts, parts, removed)
 
     def restore(self, project: Project, owner_filter: str | None, undo: CreditsUndo) -> set[str]:
         """Restore the deleted parts, unless the project has other credits now; returns the ids of all that are as they
@@ -173,9 +175,13 @@ class Credits:
         for number, (new_text, part, part_id) in enumerate(zip(changes.after, changes.parts, ids, strict=True)):
             before = changes.before[number]
             if part is None:
-                if not new_text or not part_id or part_id in changes.removed:
+                if not new_text or not part_id or changes.removed[number]:
                     continue
-                self._add(project, owner_filter, new_text, part_id, is_closing=number == 1)
+                if self._arrangement.is_deleted(part_id):
+                    self._arrangement.restore(project.id, owner_filter, [part_id])
+                    self._edits.edit_part(project.id, owner_filter, part_id, PartChanges(text=new_text))
+                else:
+                    self._add(project, owner_filter, new_text, part_id, is_closing=number == 1)
                 continue
             if put_back is not None and (part.id in put_back or not _is_filled_in(part, before)):
                 continue

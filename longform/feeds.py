@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import logging
 import shutil
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Sequence, Set
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from email.utils import formatdate
@@ -15,13 +15,14 @@ from pathlib import Path
 from anyio import to_thread
 
 from audio.mastering import standard_of
-from longform.library.project_records import Project
-from longform.project_service import NotFinished, ProjectService
+from longform.library.project_records import Part, Project
+from longform.project_service import ProjectService
+from longform.proof.sound_check import edges_of
 from longform.render import Masterings, encoded
 from longform.tags import Tags
 from longform.timed_text import rendered
-from longform.timeline import Timeline
-from studio.errors import REFUSALS, LibraryUnavailable, NotFound
+from longform.timeline import Timeline, damaged, lay_out
+from studio.errors import REFUSALS, DamagedAudio, LibraryUnavailable, NotFound
 from studio.library.private_files import make_private_folder, whole_file
 from studio.library.shares import Shares
 from studio.supervisor import end_tasks
@@ -43,7 +44,7 @@ class Episode:
     path: Path
     seconds: float
     tags: Tags
-    audio: Timeline | None  # None once all files of the feed are made
+    audio: Timeline | None  # None once all files of the feed are made, or if some of it is lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,9 @@ class Feed:
     project: Project
     tags: Tags
     episodes: Sequence[Episode]
-    is_made: bool = False  # whether all of their files exist, and no others
+    is_made: bool = False  # whether all of their files exist, and no others but those that are kept
+    lost: Sequence[Part] = ()
+    """The parts whose audio is lost. Files that are made of it are kept, as it may be in no other."""
 
 
 class Feeds:
@@ -103,6 +106,12 @@ class Feeds:
             raise LibraryUnavailable(f"the episodes of this feed cannot be written: {problem}; the log says which")
         return replace(feed, episodes=episodes)
 
+    def problem(self, project_id: str) -> str | None:
+        """Which parts have lost their audio, so that episodes with them cannot be made again; None: none. Blocking.
+        Raises NotFound."""
+        lost = self._parts(self._library.projects.get(project_id, None))[1]
+        return damaged(lost).message if lost else None
+
     async def close(self) -> None:
         """Stop making files."""
         await end_tasks(*self._making.values())
@@ -115,27 +124,38 @@ class Feeds:
         if known and known[0] == version and files == {episode.path for episode in known[1].episodes}:
             return known[1], files
         project = self._library.projects.get(project_id, None)
-        try:
-            timeline = self._service.timeline(project_id, None, partial=True)
-        except NotFinished:
-            timeline = Timeline((), 44_100, 0)
+        parts, lost = self._parts(project)
+        edges, lost_files = edges_of(self._library.files, project.settings), {part.chosen for part in lost}
+        known_edges = edges and (lambda take: (0, 0) if take.id in lost_files else edges(take))
+        timeline = lay_out(parts, project.settings, known_edges)
         tags = self._service.tags(project_id, None, timeline)
-        feed = Feed(project, tags, list(self._episodes(project, timeline, tags)))
-        if files == {episode.path for episode in feed.episodes}:
+        feed = Feed(project, tags, list(self._episodes(project, timeline, tags, lost, files)), lost=lost)
+        made = {episode.path for episode in feed.episodes}
+        if files == made or (lost and files > made):
             feed = replace(feed, episodes=[replace(one, audio=None) for one in feed.episodes], is_made=True)
+        if feed.is_made and not lost:
             self._made = dict([*self._made.items(), (project_id, (version, feed))][-MOST_MADE:])
         return feed, files
+
+    def _parts(self, project: Project) -> tuple[list[Part], list[Part]]:
+        """The parts of a project with their chosen takes, and those that have lost their audio. Blocking."""
+        parts = self._library.projects.parts(project.id, None, only_chosen=True)
+        return parts, self._service.lost(project, parts)
 
     def _files(self, project_id: str) -> set[Path]:
         """Blocking."""
         return set((self._folder / project_id).glob("*.mp3"))
 
-    def _episodes(self, project: Project, timeline: Timeline, book: Tags) -> Generator[Episode, None, None]:
+    def _episodes(
+        self, project: Project, timeline: Timeline, book: Tags, lost: Sequence[Part], files: Set[Path]
+    ) -> Generator[Episode, None, None]:
+        """``files``: those made. A chapter that has lost audio is an episode only if its file is among them."""
         standard = standard_of(project.settings.loudness)
         edges = (standard.head, standard.tail) if standard else (0.0, 0.0)
         chapters = self._library.projects.chapters(project.id, None)
         placed = {take.part.position: take for take in timeline.placed}
         cover = hashlib.sha256(book.cover.image).digest() if book.cover else b""
+        lost_at = {part.position for part in lost}
         for number, chapter in enumerate(chapters, 1):
             count = sum(chapter.parts.values())
             takes = [placed[at] for at in range(chapter.position, chapter.position + count) if at in placed]
@@ -145,18 +165,26 @@ class Feeds:
             title, track = chapter.title or book.title, (number, len(chapters))
             tags = replace(book, title=title, album=book.title, track=track, chapters=())
             key = repr((audio.fingerprint, standard, project.settings.bitrate, replace(tags, cover=None), cover))
-            name = f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.mp3"
-            yield Episode(chapter.id, self._folder / project.id / name, audio.seconds(audio.samples), tags, audio)
+            path = self._folder / project.id / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.mp3"
+            seconds, is_lost = audio.seconds(audio.samples), any(take.part.position in lost_at for take in takes)
+            if path in files or not is_lost:
+                yield Episode(chapter.id, path, seconds, tags, None if is_lost else audio)
 
     async def _make(self, feed: Feed) -> None:
         """Create the missing files one at a time, then remove those that no episode needs any more. It ends when the
         project or its last link does."""
         project, needed = feed.project, {episode.path for episode in feed.episodes}
+        is_lost = bool(feed.lost)
         try:
             with suppress(NotFound):
                 for episode in feed.episodes:
-                    await self._books.last_of(project.owner, self._linked(project, self._written(project, episode)))
-                await to_thread.run_sync(_remove_others, self._folder / project.id, needed)
+                    try:
+                        await self._books.last_of(project.owner, self._linked(project, self._written(project, episode)))
+                    except DamagedAudio as error:
+                        is_lost = True
+                        log.warning("the episode %s of %s cannot be made: %s", episode.id, project.id, error)
+                if not is_lost:
+                    await to_thread.run_sync(_remove_others, self._folder / project.id, needed)
             await to_thread.run_sync(self.tidy)
             self._unwritten.pop(project.id, None)
         except (*REFUSALS, OSError) as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import fields, replace
 
 from longform.cast_service import MOST_PROPOSED
@@ -126,7 +126,10 @@ class ProjectService:
         await look_up(check_voices)
         tables = self.library.tables
         if apply:
-            return await change(tables.update, project_id, owner_filter, document, _new_part)
+            update = await change(tables.update, project_id, owner_filter, document, _new_part)
+            former = (one.before.get("voice") for one in update.replaced)
+            self.library.part_edits.remember_voices(project_id, *former)
+            return update
         return await look_up(tables.compare, project_id, owner_filter, document)
 
     async def preview(self, caller: str, document_import: DocumentImport) -> ImportPreview:
@@ -218,7 +221,7 @@ class ProjectService:
         put_back: Set[str] | None = None,
     ) -> tuple[Project, ReplacedCredits]:
         new_title = before.title if title is None else clean_title(title)
-        credits = self._credits.plan(before, new_title, settings, owner_filter)
+        credits = self._credits.plan(before, new_title, settings, owner_filter, put_back is not None)
         after = None if credits.settings == before.settings else credits.settings
         project = self._projects.edit(before.id, owner_filter, title, after, sharing, before.settings)
         replaced = self._credits.apply(project, owner_filter, credits, put_back)
@@ -291,8 +294,7 @@ class ProjectService:
         """
         project = self._projects.get(project_id, owner_filter)
         parts = self._projects.parts(project_id, owner_filter, only_chosen=True)
-        read = [part for part in parts if project.settings.read_titles or not part.is_title]
-        if lost := [part for part in read if part.state == "done" and not self._has_sound(part)]:
+        if lost := self.lost(project, parts):
             raise damaged(lost)
         timeline = lay_out(parts, project.settings, edges_of(self.library.files, project.settings))
         if not timeline.placed and not timeline.missing:
@@ -304,6 +306,12 @@ class ProjectService:
                 "partial",
             )
         return timeline
+
+    def lost(self, project: Project, parts: Sequence[Part]) -> list[Part]:
+        """Which of a project's parts are done, and would be read, but have lost their audio, as far as the sizes of the
+        files and earlier reads tell. Blocking."""
+        read = (part for part in parts if project.settings.read_titles or not part.is_title)
+        return [part for part in read if part.state == "done" and not self._has_sound(part)]
 
     def _has_sound(self, part: Part) -> bool:
         """Whether the audio file of a part that is done has its size; its content is checked when it is read."""

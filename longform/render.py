@@ -9,7 +9,7 @@ import contextlib
 import io
 import os
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
@@ -107,6 +107,20 @@ def take_file(placed: Placed, files: AudioFiles) -> Path:
         return files.checked(placed.take.audio)
     except DamagedAudio as error:
         raise damaged([placed.part]) from error
+
+
+def checks(takes: Sequence[Placed], files: AudioFiles) -> Generator[bytes, None, None]:
+    """Read the files of takes, one after the other; yields nothing in between, as b"". Blocking. Raises DamagedAudio at
+    the end, which names all parts whose audio is missing or has changed."""
+    lost = set[str]()
+    for digest in {placed.take.audio: None for placed in takes}:
+        try:
+            files.checked(digest)
+        except DamagedAudio:
+            lost.add(digest)
+        yield b""
+    if lost:
+        raise damaged([placed.part for placed in takes if placed.take.audio in lost])
 
 
 class ConcatenatedWav:

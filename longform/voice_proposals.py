@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from manuscript.passages import NewCharacter
 from studio.errors import NotAllowed, UnknownVoice
-from studio.library.names import KnownVoices, fold
+from studio.library.names import fold, split_revision
 
 if TYPE_CHECKING:
     from longform.library.project_repository import ProjectLibrary
@@ -31,9 +31,8 @@ class ProjectVoices:
         if not name:
             return name
         voice = self.check_for_owner(self.library.projects.get(project_id, caller).owner, caller, name)
-        if voice is None:
-            return name
-        return KnownVoices(frozenset([voice.id]), frozenset([voice.slug]), {fold(voice.name): voice.slug}).by_slug(name)
+        plain = split_revision(name.strip())[0]
+        return voice.slug + name.strip()[len(plain) :] if voice and fold(plain) == fold(voice.name) else name
 
     def check_for_owner(self, owner: str, caller: str | None, *names: str | None) -> Voice | None:
         """Raises UnknownVoice for a voice that the caller cannot use, NotAllowed for one that the project's owner

@@ -43,6 +43,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in out]
     items.sort(key=lambda item: item.path.name not in BEGIN_FIRST)
     gc.freeze()  # imported objects stay, and need not be scanned repeatedly
+    vars(gc)["unfreeze"] = lambda: None  # nor where an engine's memory is freed, since nothing else is frozen here
 
 
 def pytest_sessionfinish() -> None:

@@ -45,10 +45,10 @@ _SHAPE: dict[str, Any] = {
 }  # fmt: skip
 
 
-def config(kind: str = "base") -> dict[str, Any]:
+def config(kind: str = "base", layers: int = 3) -> dict[str, Any]:
     """A config.json; the text's control tokens are its last words."""
     talker = _SHAPE | {
-        "vocab_size": CODES + 1024, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 3,
+        "vocab_size": CODES + 1024, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": layers,
         "text_hidden_size": 48, "text_vocab_size": WORDS, "max_position_embeddings": 1024,
         "rope_scaling": {"rope_type": "default", "interleaved": True, "mrope_section": [3, 3, 2]},
         "codec_pad_id": 164, "codec_bos_id": 165, "codec_eos_token_id": 166, "codec_think_id": 170,
@@ -144,10 +144,12 @@ def vocabulary() -> dict[str, int]:
     return symbols
 
 
-def write_qwen(folder: Path, kind: str = "base", weights_of_talker: dict[str, Tensor] | None = None) -> Path:
+def write_qwen(
+    folder: Path, kind: str = "base", weights_of_talker: dict[str, Tensor] | None = None, layers: int = 3
+) -> Path:
     """Write a whole checkpoint, the codec in a folder of its own."""
     folder.mkdir(parents=True, exist_ok=True)
-    tree = config(kind)
+    tree = config(kind, layers)
     (folder / "config.json").write_text(json.dumps(tree))
     encoder = speaker_encoder_tensors(tree["speaker_encoder_config"]) if kind == "base" else {}
     save_file((weights_of_talker or weights(tree)) | encoder, folder / "model.safetensors")

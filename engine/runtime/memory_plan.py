@@ -136,9 +136,9 @@ def largest(
     return size, memory
 
 
-def weights_on_cpu(config: ModelConfig, codec: CodecConfig) -> Weights:
+def weights_on_cpu(config: ModelConfig) -> Weights:
     """A CPU's weights if they are not set: float32, called bf16, or int8 where reading float32 takes too long."""
-    model, _ = _shapes(config, codec, "bf16")
+    model = _shapes(config, "bf16")
     layers = [*model.slow.layers, *model.fast.layers]
     is_large = sum(4 * p.numel() for layer in layers for p in layer.parameters()) > CACHED
     return "int8" if is_large and multiplies_eight_bits() else "bf16"
@@ -167,7 +167,7 @@ def plan_memory(
     prefix_bytes: for known voices; None: the size's default. codec_graphs: the precision of the codec's fused decoder,
     None where plain torch decodes. twelve_bits: which weights have a second copy in twelve bits.
     """
-    model, codec_model = _shapes(config, codec, size.weights)
+    model, codec_model = _shapes(config, size.weights), _codec_shapes(codec)
     rows, context = size.rows, size.context
     tensors = model.state_dict()
     if on_gpu and size.text_on_host:
@@ -202,10 +202,17 @@ def plan_memory(
 
 
 @functools.lru_cache(maxsize=12)
-def _shapes(config: ModelConfig, codec: CodecConfig, weights: Weights) -> tuple[DualAR, Codec]:
+def _shapes(config: ModelConfig, weights: Weights) -> DualAR:
     """Made once for all plans of a start, and for a list of models."""
     with only_shapes():
-        return DualAR(config, weights), codec_of(codec)
+        return DualAR(config, weights)
+
+
+@functools.lru_cache(maxsize=4)
+def _codec_shapes(codec: CodecConfig) -> Codec:
+    """Made once for all models and formats with this codec."""
+    with only_shapes():
+        return codec_of(codec)
 
 
 def _held_bytes(name: str, tensor: Tensor, dtype: torch.dtype) -> int:
@@ -278,7 +285,7 @@ class FrameCost:
 @functools.lru_cache(maxsize=64)
 def frame_cost(config: ModelConfig, codec: CodecConfig, dtype: torch.dtype, weights: Weights) -> FrameCost:
     """The cost of a frame with weights in this format."""
-    model, codec_model = _shapes(config, codec, weights)
+    model, codec_model = _shapes(config, weights), _codec_shapes(codec)
     residual = config.num_codebooks - 1
 
     def weight_bytes(*parts: nn.Module) -> int:

@@ -98,7 +98,7 @@ class Sizing:
         rows = config.rows_on(place.device.type)
         weights = config.weights
         if weights is None and place.device.type == "cpu" and place.dtype == torch.float32:
-            weights = weights_on_cpu(model, codec)
+            weights = weights_on_cpu(model)
         self._tries = sizes(config.max_rows, config.max_context, weights, rows, model.max_context, on_gpu, compact)
 
     def plan(self, size: EngineSize, twelve_bits: TwelveBits = "none") -> MemoryPlan:

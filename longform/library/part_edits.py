@@ -28,6 +28,7 @@ from longform.library.row_mapping import (
     clean_chapter,
     clean_part,
     clean_pause,
+    decision_time,
     ids_of,
     outcome_of,
     part_of,
@@ -40,7 +41,6 @@ from longform.library.row_mapping import (
 from studio.errors import EditConflict, NotFound
 from studio.library.schema import Database, select
 from studio.library.store import Store
-from studio.library.trash import now
 
 _AMONG = f"n {AMONG}"
 _NUMBERED = f"+project_id = ? and {_AMONG}"
@@ -81,7 +81,7 @@ class PartEdits:
             if changes.take is not None and changes.take not in {take.id for take in part.takes}:
                 raise NotFound(f"this part has no take {changes.take[:80]!r}", "take")
             values |= {} if changes.take is None else {"chosen": changes.take}
-            columns, where = _columns(db, row, changes, _decided()), _selected(db, project_id, [part_id])
+            columns, where = _columns(db, row, changes, decision_time()), _selected(db, project_id, [part_id])
             replaced = _change(db, row, where, values, columns, changes.reword and _Reword(changes.reword))
             return part_of(db, project_id, part_id), replaced
 
@@ -90,7 +90,7 @@ class PartEdits:
     ) -> tuple[int, list[ReplacedValues]]:
         """Change all these parts, or none; returns their number, and what was replaced. Raises NotFound,
         InvalidRequest."""
-        reword, decided = changes.reword and _Reword(changes.reword), _decided()
+        reword, decided = changes.reword and _Reword(changes.reword), decision_time()
         with self._store.reading() as db:  # a second of work for the longest project, done without the write lock
             row = row_of(db, project_id, owner_filter, "edit")
             where = _selected(db, project_id, selection)
@@ -182,12 +182,6 @@ class _OldValues:
         return [project_id, json.dumps([*self.parts])]
 
 
-def _decided() -> int:
-    """What a confirmed part has in its column: the time in microseconds, by which a decision differs from another one
-    that says the same."""
-    return int(now() * 1e6)
-
-
 def _rows(db: Database, where: str, values: Sequence[object], names: Iterable[str]) -> list[dict[str, Any]]:
     return list(select(db, f"select id, {', '.join(names)} from parts where +project_id = ? and {where}", values))
 
@@ -205,7 +199,7 @@ def _selected(db: Database, project_id: str, selection: Sequence[str] | PartRang
 
 
 def _columns(db: Database, row: dict[str, Any], changes: PartChanges, decided: int) -> dict[str, Any]:
-    """The columns that parts get; ``decided``: as returned by `_decided`. Raises NotFound, InvalidRequest."""
+    """The columns that parts get; ``decided``: as returned by `decision_time`. Raises NotFound, InvalidRequest."""
     values: dict[str, Any] = {}
     if changes.character is not None:
         has_character = bool(changes.character)

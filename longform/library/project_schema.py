@@ -139,6 +139,22 @@ def m053_trash_of_projects(db: Database) -> None:
     db.execute("create index parts_in_trash on all_parts (project_id, deleted, id) where deleted is not null")
 
 
+@MIGRATIONS()
+def m054_former_takes(db: Database) -> None:
+    """Takes that were chosen until one with another recipe was, and when that was: see `_choose_matching`."""
+    db.execute("create table former_takes (take integer primary key, replaced real not null)")
+    db.execute(
+        "create trigger takes_replaced after update of chosen on all_parts when old.chosen is not new.chosen begin"
+        " insert or replace into former_takes select former.n, julianday('now') from takes as former"
+        " left join takes as latter on latter.id = new.chosen"
+        " where former.id = old.chosen and former.recipe is not latter.recipe; end"
+    )
+    db.execute(
+        "create trigger former_takes_removed after delete on takes begin"
+        " delete from former_takes where take = old.n; end"
+    )
+
+
 def _empty_bins(db: Database, project_id: str, bins: list[dict[str, Any]]) -> None:
     """Return deleted parts, the last deleted first, to the places after the parts that they followed."""
     if not db.execute("select 1 from projects where id = ?", [project_id]).fetchone():  # it was being removed for good

@@ -65,7 +65,7 @@ class Spot:
 
     id: str
     finding: ProofFinding
-    accepted: bool
+    acceptance: int  # identifies the decision that it is fine; 0: nobody has accepted it
     part_id: str
     position: int
     take_id: str
@@ -73,6 +73,10 @@ class Spot:
     is_chosen: bool  # whether the part's chosen take is this one
     text: str  # the text of the take
     state: str  # state of the part; if that is stale, the take has an earlier text
+
+    @property
+    def accepted(self) -> bool:
+        return self.acceptance > 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from typing import Any
 
 from longform.library.part_order import BEYOND, positions_of
 from longform.library.proof_records import MAX_NOTE, Checked, Kind, ProofFigures, ProofFinding, Spot, ToCheck
-from longform.library.row_mapping import changing, row_of
+from longform.library.row_mapping import changing, decision_time, row_of
 from longform.library.usual_sound import DRIFTS, TakeSound, UsualSound
-from studio.errors import InvalidRequest, NotFound
+from studio.errors import EditConflict, InvalidRequest, NotFound
 from studio.library.checks import clean_text
 from studio.library.schema import Database, select
 from studio.library.store import Store, once_more_with_room
@@ -99,16 +99,16 @@ class Proofs:
                 row = {"take": number, "checked": time.time()} | figures
                 db.table("checked_takes").insert(row, replace=True)
                 accepted = {
-                    (kind, text[first:last], heard)
-                    for kind, first, last, heard in db.execute(
-                        "select kind, first, last, heard from findings where take = ? and accepted", [number]
+                    (kind, text[first:last], heard): acceptance
+                    for kind, first, last, heard, acceptance in db.execute(
+                        "select kind, first, last, heard, accepted from findings where take = ? and accepted", [number]
                     ).fetchall()
                 }
                 kept = ("note", *DRIFTS)  # by `settle_drift`, with a person's decision about them
                 db.execute(f"delete from findings where take = ? and kind not in {kept}", [number])
                 for finding in checked.findings:
-                    is_accepted = (finding.kind, text[finding.first : finding.last], finding.heard) in accepted
-                    _add(db, number, finding, is_accepted)
+                    same = finding.kind, text[finding.first : finding.last], finding.heard
+                    _add(db, number, finding, accepted.get(same, 0))
 
     def settle_drift(self, project_id: str, delays: Mapping[str, float]) -> None:
         """Find the takes that differ from what is now usual, and those that begin late.
@@ -211,7 +211,7 @@ class Proofs:
         with self._store.reading() as db:
             row_of(db, project_id, owner_filter)
             low, high = _span_of(db, project_id, chapter)
-            where = f"{_FOUND} where {_SHOWN} and accepted = ?2 and place >= ?3 and place < ?4"
+            where = f"{_FOUND} where {_SHOWN} and (accepted != 0) = ?2 and place >= ?3 and place < ?4"
             where += " and (?5 is null or findings.kind = ?5)"
             values = [project_id, int(accepted), low, high, kind]
             [total] = db.execute(f"select count(*) from {where}", values).fetchone()
@@ -219,11 +219,16 @@ class Proofs:
             rows = select(db, f"select {_SPOT} from {where} {order}", [*values, min(limit, MAX_PAGE), offset])
             return _spots(db, project_id, list(rows)), int(total)
 
-    def accept(self, project_id: str, owner_filter: str | None, spot_id: str, accepted: bool) -> Spot:
-        """Accept a spot, so that it is no longer listed, or undo that. Raises NotFound."""
+    def accept(
+        self, project_id: str, owner_filter: str | None, spot_id: str, accepted: bool, before: int | None = None
+    ) -> Spot:
+        """Accept a spot, so that it is no longer listed, or undo that; ``before``: its acceptance as read, None: any.
+        Raises NotFound, EditConflict."""
         with changing(self._store.writing(), project_id, owner_filter) as (db, _):
             spot = _spot_of(db, project_id, spot_id)
-            db.execute("update findings set accepted = ? where id = ?", [int(accepted), spot.id])
+            if before not in (None, spot.acceptance):
+                raise EditConflict("this spot was accepted or listed again meanwhile; reload it", "acceptance_before")
+            db.execute("update findings set accepted = ? where id = ?", [decision_time() if accepted else 0, spot.id])
             return _spot_of(db, project_id, spot_id)
 
     @once_more_with_room
@@ -242,15 +247,15 @@ class Proofs:
         raise NotFound(f"the project has no take {take_id[:80]!r}", "take")
 
 
-def _add(db: Database, take: int, finding: ProofFinding, accepted: bool = False) -> str:
-    row = _row(take, finding, accepted)
+def _add(db: Database, take: int, finding: ProofFinding, acceptance: int = 0) -> str:
+    row = _row(take, finding, acceptance)
     db.table("findings").insert(row)
     return str(row["id"])
 
 
-def _row(take: int, finding: ProofFinding, accepted: bool = False) -> dict[str, Any]:
+def _row(take: int, finding: ProofFinding, acceptance: int = 0) -> dict[str, Any]:
     figures = {name: getattr(finding, name) for name in _COLUMNS}
-    return {"id": f"spot_{secrets.token_hex(12)}", "take": take, "accepted": int(accepted)} | figures
+    return {"id": f"spot_{secrets.token_hex(12)}", "take": take, "accepted": acceptance} | figures
 
 
 def _finding(row: dict[str, Any]) -> ProofFinding:
@@ -267,7 +272,7 @@ def _spots(db: Database, project_id: str, rows: Sequence[dict[str, Any]]) -> lis
     positions = dict(zip(places, positions_of(db, project_id, places), strict=True))
     return [
         Spot(
-            *(row["id"], _finding(row), bool(row["accepted"]), row["part_id"], positions[row["place"]]),
+            *(row["id"], _finding(row), row["accepted"], row["part_id"], positions[row["place"]]),
             *(row["take_id"], row["take_number"], bool(row["is_chosen"]), row["text"], row["state"]),
         )
         for row in rows

@@ -31,6 +31,7 @@ from studio.library.pronunciation_repository import entries_of, entries_of_all
 from studio.library.schema import Database, select
 from studio.library.take import Take
 from studio.library.take_rows import take_of
+from studio.library.trash import now
 from studio.unicode_text import repair_surrogates
 
 _PART_FIELDS = {field.name for field in fields(Part)}
@@ -73,8 +74,8 @@ def update_states(
 ) -> None:
     """Derive the state of parts from their chosen takes; with ``phrases``, only of parts whose text contains one.
 
-    If the chosen take no longer matches its part, the newest matching take is chosen instead, unless ``choose`` is
-    False. Reads only the necessary columns of parts: a project may have 20,000.
+    If the chosen take no longer matches its part, one that does is chosen instead, unless ``choose`` is False. Reads
+    only the necessary columns of parts: a project may have 20,000.
     """
     write_outcome(db, outcome_of(db, recipes, where, values, phrases=phrases), {}, choose)
 
@@ -175,13 +176,14 @@ def reset_failed(db: Database, where: str, values: Sequence[object]) -> None:
 
 
 def _choose_matching(db: Database, recipes: str) -> None:
-    """Choose the newest take of each part that has this recipe, if there is one; ``recipes``: JSON, by the parts'
-    ids."""
+    """Choose a take of each part that has this recipe, if there is one: the last that was chosen until another recipe's
+    was, else the newest. ``recipes``: JSON, by the parts' ids."""
     recipes_query = "select key as part, value as recipe from json_each(?)"
     condition = "part_id = wanted.part and takes.recipe = wanted.recipe"
-    query = f"select part_id, id from ({recipes_query}) as wanted cross join takes on {condition} order by n"
-    newest = dict(db.execute(query, [recipes]).fetchall())
-    rows = [(take_id, part_id) for part_id, take_id in newest.items()]
+    matching = f"({recipes_query}) as wanted cross join takes on {condition} left join former_takes on take = takes.n"
+    query = f"select part_id, id from {matching} order by replaced, takes.n"  # null is first, and the last is taken
+    chosen = dict(db.execute(query, [recipes]).fetchall())
+    rows = [(take_id, part_id) for part_id, take_id in chosen.items()]
     db.conn.executemany("update all_parts set state = 'done', chosen = ? where id = ?", rows)
 
 
@@ -450,6 +452,12 @@ def clean_part(text: str) -> str:
     if not text:
         raise InvalidRequest("a part needs text: it is blank", "text")
     return text
+
+
+def decision_time() -> int:
+    """What a confirmed part or an accepted spot has in its column: the time in microseconds, by which a decision
+    differs from another one that says the same."""
+    return int(now() * 1e6)
 
 
 def check_unchanged(current: str, text: str) -> None:

@@ -8,14 +8,22 @@ from __future__ import annotations
 
 import contextlib
 import json
+import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from longform.library.cast_repository import character_row
 from longform.library.part_arrangement import new_part_id, put_back
 from longform.library.part_order import AMONG, count_parts, mark_deleted
-from longform.library.project_records import DIRECTED, Direction, NewPart, ProjectSettings
+from longform.library.project_records import (
+    DIRECTED,
+    Direction,
+    NewPart,
+    ProjectSettings,
+    ReplacedValues,
+    replaced_values,
+)
 from longform.library.project_schema import PLACES_APART
 from longform.library.row_mapping import (
     AT_REST,
@@ -30,11 +38,11 @@ from longform.library.row_mapping import (
     update_states,
     write_part,
 )
-from manuscript.passages import MAX_CAST_CHARACTERS, MAX_PARTS, Document, Passage
+from manuscript.passages import MAX_CAST_CHARACTERS, MAX_PARTS, Column, Document, Passage
 from manuscript.table import of_rows, passage_of
 from speechtext.script import with_tags
 from speechtext.tags import manner_tags
-from studio.errors import InvalidRequest
+from studio.errors import EditConflict, InvalidRequest, NotFound
 from studio.library.checks import right_of
 from studio.library.schema import Database, select
 from studio.library.store import Store
@@ -72,6 +80,8 @@ class TableUpdate:
     lines: tuple[LineChange, ...]
     """Changes in the order of the new table; lines that are gone come last."""
     same: int  # number of rows without a change
+    replaced: Sequence[ReplacedValues] = ()  # in parts, once it was applied
+    undo: str = ""  # for `TableUpdates.undo`
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +99,28 @@ class _Known:
         return _by_role(self.base[key], self.columns) if key in self.base else None
 
 
+@dataclass(frozen=True, slots=True)
+class _Undo:
+    """What undoes an update, but for the values that it replaced in parts."""
+
+    before: _Known
+    table: str  # the table that the project was given
+    added: Mapping[str, str]  # the texts of new parts by their ids
+    gone: Sequence[str]
+    make: NewPartOf
+
+
+MOST_UNDONE = 8
+"""Updates of tables in memory, each with the table before it."""
+
+
 class TableUpdates:
     """Calls block in proportion to the table: a second for the longest; ``owner_filter`` is as in Projects."""
 
     def __init__(self, store: Store, trash: Trash) -> None:
         self._store = store
         self._trash = trash
+        self._undos = dict[tuple[str, str], _Undo]()  # by project; first in, first out
 
     def mark_sent(self, project_id: str, owner_filter: str | None, takes: Mapping[str, str]) -> None:
         """Note which takes a zip had, by the parts' ids; nothing without the right to edit. Raises NotFound."""
@@ -124,12 +150,61 @@ class TableUpdates:
             row = row_of(db, project_id, owner_filter, "edit")
             if _version(db, row) != plan.version:  # somebody edited it meanwhile
                 plan = _Plan(db, row, document, new_part)
-            update = plan.update
+            update, known = plan.update, replace(plan.known, lines={}, trashed=[])
+            numbers = plan.numbers
+            before = _values(db, numbers)
             if returning := list(_returning(plan.known, update)):
                 put_back(db, returning)
                 plan = _Plan(db, row, document, new_part, update)
             plan.write(db, row)
-            return update
+            returned = [part["id"] for part in returning]
+            added, gone = _texts(db, [*plan.added, *returned]), [part for part in plan.gone if part not in returned]
+            undo = f"table_{secrets.token_hex(12)}"
+            self._undos[project_id, undo] = _Undo(known, plan.table, added, gone, new_part)
+            while len(self._undos) > MOST_UNDONE:
+                del self._undos[next(iter(self._undos))]
+            return replace(update, replaced=replaced_values(before, _values(db, numbers)), undo=undo)
+
+    def undo(self, project_id: str, owner_filter: str | None, undo_id: str) -> tuple[int, list[str]]:
+        """Undo an update, but for the values that it replaced in parts: its new parts go to the trash unless they have
+        other texts by now, those that were gone come back, and the table before it is the last one again. Returns the
+        number of these parts, and the ids of those left as they are.
+
+        Raises NotFound for an update that is not remembered, EditConflict if there was another one since.
+        """
+        with self._trash.deleting(frees_room=False) as db:
+            row, undo = row_of(db, project_id, owner_filter, "edit"), self._undos.get((project_id, undo_id))
+            if undo is None:
+                raise NotFound("this update of a table is not remembered any more", "table")
+            if db.execute("select rows from tables where project_id = ?", [project_id]).fetchall() != [(undo.table,)]:
+                raise EditConflict("this project was updated from another table since", "table")
+            texts = _texts(db, [*undo.added])
+            added = [part_id for part_id, text in texts.items() if text == undo.added[part_id]]
+            mark_deleted(db, project_id, added, now())
+            query = f"select * from all_parts where id {AMONG} and deleted > 0 order by deleted desc, n desc"
+            returning = list(select(db, query, [json.dumps(undo.gone)]))
+            put_back(db, returning)
+            table = _table(undo.before)
+            _Plan(db, row, table, undo.make, TableUpdate((), len(table.passages))).write(db, row)
+            self._undos.pop((project_id, undo_id))
+        done = {*added, *(part["id"] for part in returning)}
+        return len(done), [part_id for part_id in (*undo.added, *undo.gone) if part_id not in done]
+
+
+def _values(db: Database, numbers: Sequence[int]) -> list[Row]:
+    query = f"select id, text, chosen, voice, pause, scene, character from all_parts where n {AMONG}"
+    return list(select(db, query, [json.dumps(numbers)]))
+
+
+def _texts(db: Database, ids: Sequence[str]) -> dict[str, str]:
+    return dict(db.execute(f"select id, text from parts where id {AMONG}", [json.dumps(ids)]).fetchall())
+
+
+def _table(known: _Known) -> Document:
+    """The version of its table that a project was last given, without texts."""
+    titles = ((key, (known.before(key) or {}).get("chapter", "")[:200]) for key in known.base)
+    rows = of_rows(Passage("-", title, name=key, cells=known.base[key]) for key, title in titles)
+    return replace(rows, columns=tuple(Column(name, role) for name, role in known.columns.items()))
 
 
 def _key(line: LineChange | Passage) -> str:
@@ -274,12 +349,21 @@ class _Plan:
             self._add(passage)
         self._order, self._chapters = _order(self.known, self.ids, document), _chapters(self.known, self.ids, document)
         rows = [passage for passage in document.passages if not _is_own(self.known, passage)]
-        self._table = encoded_table((passage.name, passage.cells) for passage in rows)
+        self.table = encoded_table((passage.name, passage.cells) for passage in rows)
+        self.gone = [part["id"] for line in self.update.lines for part in _superseded(self.known, line)]
+
+    @property
+    def numbers(self) -> list[int]:
+        """Of the rows of the parts that it changes."""
+        return [values[-1] for rows in self._values.values() for values in rows]
+
+    @property
+    def added(self) -> list[str]:
+        return [part["id"] for part in self._added]
 
     def write(self, db: Database, row: Row) -> None:
         """Raises InvalidRequest."""
-        gone = [part["id"] for line in self.update.lines for part in _superseded(self.known, line)]
-        mark_deleted(db, self._project_id, gone, now())
+        mark_deleted(db, self._project_id, self.gone, now())
         db.table("characters").insert_all(self._cast.added)
         for columns, values in self._values.items():
             assigned = ", ".join(f'"{name}" = ?' for name in columns)
@@ -288,15 +372,15 @@ class _Plan:
             add_parts(db, self._added)
         if count_parts(db, self._project_id) > MAX_PARTS:
             raise InvalidRequest(f"the project would have more than {MAX_PARTS} parts, the maximum", "file")
-        settings, added = settings_of(db, row), {part["id"] for part in self._added}
-        _place(db, self._project_id, self._order, settings.closing_part)
+        settings, added = settings_of(db, row), {*self.added}
+        _place(db, self._project_id, self._order, added, settings.closing_part)
         update = "update all_parts set chapter = ?2, chapter_of = null where id = ?1 and chapter != ?2"
         db.conn.executemany(update, self._chapters)
         _begin_after_credits(db, settings.opening_part, self._order, added)
         stale = json.dumps(self._stale)
         reset_failed(db, f"n {AMONG}", [stale])
         update_states(db, recipes_of(db, row, self._recipes), f"n {AMONG} and {AT_REST}", [stale])
-        keep_table(db, self._project_id, self._table)
+        keep_table(db, self._project_id, self.table)
         touch(db, row | {"settings": json.dumps(settings.as_dict() | {"columns": self._columns})})
 
     def _add(self, passage: Passage) -> None:
@@ -405,13 +489,13 @@ def _order(known: _Known, ids: Mapping[str, str], document: Document) -> list[st
     return behind.get(None, []) + [each for key in here for each in (ids[key], *behind.get(key, []))]
 
 
-def _place(db: Database, project_id: str, order: Sequence[str], closing: str | None) -> None:
+def _place(db: Database, project_id: str, order: Sequence[str], added: Collection[str], closing: str | None) -> None:
     """Give these parts places in this order; all others, deleted ones too, stay behind the one before them.
 
-    ``closing``: the closing credits, behind which nothing is added.
+    ``added``: the new ones, which have no place yet; ``closing``: the closing credits, behind which nothing is added.
     """
     query = "select id from all_parts where project_id = ? order by place, n"
-    before = [part_id for [part_id] in db.execute(query, [project_id]).fetchall()]
+    before = [part_id for [part_id] in db.execute(query, [project_id]).fetchall() if part_id not in added]
     listed, followers = set(order), dict[str | None, list[str]]()
     if closing is not None and closing in before and not listed.intersection(before[before.index(closing) + 1 :]):
         order = [*(part_id for part_id in order if part_id != closing), closing]
@@ -432,9 +516,7 @@ def _chapters(known: _Known, ids: Mapping[str, str], document: Document) -> list
     """The parts with which chapters begin that the table now begins elsewhere, and their titles: those given here."""
     if not any(column.role == "chapter" for column in document.columns):
         return []
-    titles_before = ((key, (known.before(key) or {}).get("chapter", "")[:200]) for key in known.base)
-    rows = of_rows([Passage("-", title, name=key) for key, title in titles_before]).passages
-    before = {row.name: row.chapter for row in rows}
+    before = {row.name: row.chapter for row in _table(known).passages}
     titles = {title: known.lines[key][0]["chapter"] for key, title in before.items() if title and key in known.lines}
     return [
         (ids[_key(passage)], titles.get(passage.chapter) or passage.chapter)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, BinaryIO, TypeVar
+from typing import Annotated, Any, BinaryIO, TypeVar
 from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from audio.formats import check_bit_rate
+from audio.loudness import Loudness as Measured
 from audio.mastering import STANDARDS, Mastering, Standard, standard_of
 from longform.epub_book import EPUB_TYPE, write_epub
 from longform.file_jobs import CountedFiles, FileJob, FileJobs
@@ -19,12 +20,12 @@ from longform.library.project_records import Project
 from longform.library.project_repository import ALL_PARTS
 from longform.project_service import ProjectService
 from longform.proof.proof_report import ProofReport
-from longform.render import FORMATS, M4B, STREAMED, ConcatenatedWav, Masterings, check_wav, encoded, write_m4b
+from longform.render import FORMATS, M4B, STREAMED, ConcatenatedWav, Masterings, check_wav, checks, encoded, write_m4b
 from longform.retail_sample import MAX_SECONDS, MIN_SECONDS, sample_of
-from longform.routes.project_bodies import loudness_json, timeline_json
+from longform.routes.project_bodies import timeline_json
 from longform.tags import Tags
 from longform.timed_text import cues
-from longform.timeline import Timeline
+from longform.timeline import Placed, Timeline
 from longform.zip_export import TRACK_FORMATS, Sheet, chapters_zipped, speaker_in, tracks_zipped, zipped
 from manuscript.subtitles import write_srt, write_vtt
 from studio.api.field_types import LOWER_CASE
@@ -132,6 +133,8 @@ class ProjectFiles:
         _check_format(format, FORMATS)
         whole = await self._whole(project_id, request, finish, format)
         timeline, tags = whole.timeline, whole.tags
+        if format != "wav" or whole.standard or "range" not in request.headers:  # else a player asks for a little more
+            await self._check(request, timeline.placed)
         mastering = await self._mastering(request, whole.project, timeline, whole.standard)
         headers = whole.saved_as(tags.title, format)
         if format == "wav" and mastering is None:
@@ -163,6 +166,7 @@ class ProjectFiles:
         For acx, MP3 files have 192 kbit/s unless ``bitrate`` differs, and all files begin and end with silence."""
         _check_format(format, STREAMED, " of chapters")
         whole = await self._whole(project_id, request, finish, format)
+        await self._check(request, whole.timeline.placed)
         job, files = self._job(request, whole, f"{format} zip", 1 if whole.standard is None else MEASURED_TOO)
         audio = whole.timeline, files, format, whole.tags
         chunks = chapters_zipped(*audio, self._masterings, whole.standard, whole.bitrate)
@@ -176,6 +180,7 @@ class ProjectFiles:
         long as the whole, with silence where others speak; labels.txt and chapters.txt are labels for Audacity."""
         _check_format(format, TRACK_FORMATS, " of tracks")
         whole = await self._whole(project_id, request, Finish(partial))
+        await self._check(request, whole.timeline.placed)
         title, names = whole.tags.title, self._library.cast.names
         cast = await self._queued(request, names, project_id, request.state.owner_filter)
         job, files = self._job(request, whole, "tracks")
@@ -200,6 +205,7 @@ class ProjectFiles:
         edges = (standard.head, standard.tail) if standard else (0.0, 0.0)
         cut = (whole.timeline, files, self._library.takes.word_times, seconds, first, last, left_out, *edges)
         timeline = await self._queued(request, sample_of, *cut)
+        await self._check(request, timeline.placed)
         mastering = await self._mastering(request, whole.project, timeline, standard)
         tags = replace(whole.tags, chapters=())
         pieces = encoded(timeline, files, format, tags, mastering, whole.bitrate)
@@ -209,6 +215,7 @@ class ProjectFiles:
         """An EPUB 3 with the text and the audio (media overlays): readers highlight each sentence as it is played.
         ``bitrate`` applies to its MP3 files; 64 by default."""
         whole = await self._whole(project_id, request, finish)
+        await self._check(request, whole.timeline.placed)
         library = self._library
         mastering = await self._mastering(request, whole.project, whole.timeline, whole.standard)
         job, files = self._job(request, whole, "epub")
@@ -233,6 +240,10 @@ class ProjectFiles:
             return Whole(project, timeline, tags, standard, bitrate)
 
         return await self._queued(request, read)
+
+    async def _check(self, request: Request, takes: Sequence[Placed]) -> None:
+        """Read all takes before anything is sent: half a file might pass for a whole one. Raises DamagedAudio."""
+        await until_hangup(request, self._exports.stream(request.state.caller, checks(takes, self._library.files)))
 
     def _job(self, request: Request, whole: Whole, kind: str, passes: int = 1) -> tuple[FileJob, CountedFiles]:
         """The job of making a file of the whole, whose takes are read ``passes`` times, and the files to read."""
@@ -303,9 +314,11 @@ class ProjectFiles:
             return timeline, names, ProofReport(self._library, project_id, owner_filter), table
 
         timeline, names, report, table = await self._queued(request, read)
-        takes = {placed.part.id: placed.take.id for placed in (table.chosen(timeline) if table else timeline.placed)}
+        chosen = table.chosen(timeline) if table else timeline.placed
+        takes = {placed.part.id: placed.take.id for placed in chosen}
         if not takes:
             raise InvalidRequest("no line has changed since the last zip of takes", "changed")
+        await self._check(request, chosen)
 
         job = FileJob(request.state.caller, f"{report.title} (zip)", project_id, len(takes))
         files = CountedFiles(self._library.files, job)
@@ -359,3 +372,27 @@ def saved_as(title: str, extension: str) -> dict[str, str]:
     name = safe_file_name(title, extension, "project")
     plain = re.sub(r"[^\w .-]", "_", name, flags=re.ASCII)
     return {"Content-Disposition": f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"}
+
+
+def loudness_json(mastering: Mastering, has_standard: bool) -> dict[str, Any]:
+    """Without a standard, ``after`` equals ``before``."""
+
+    def measured(loudness: Measured) -> dict[str, float | None]:
+        return {
+            "integrated_lufs": loudness.integrated and round(loudness.integrated, 1),
+            "true_peak_db": round(loudness.true_peak, 1),
+            "peak_db": round(loudness.peak, 1),
+            "rms_db": round(loudness.rms, 1),
+            "noise_floor_db": round(loudness.noise_floor, 1),
+            "longest_silence_s": round(loudness.silence, 1),
+        }
+
+    return {
+        "object": "project.loudness",
+        "loudness": mastering.standard.name if has_standard else "none",
+        "gain_db": round(mastering.gain, 1) if has_standard else 0.0,
+        "limited": mastering.is_limited if has_standard else False,
+        "before": measured(mastering.before),
+        "after": measured(mastering.after if has_standard else mastering.before),
+        "faults": mastering.standard.faults(mastering.after) if has_standard else [],
+    }

@@ -34,10 +34,12 @@ class FeedRoutes:
         return routes
 
     def list_feeds(self, project_id: str, request: Request) -> JSONResponse:
-        """The links of a project's podcast feed, and the days that a new one may last: 0 if there are none."""
+        """The links of a project's podcast feed, the days that a new one may last (0: there are none), and
+        ``problem``: which parts have lost their audio, null without any."""
         self._projects.check(project_id, request.state.owner_filter, "own")
         data = [share_json(share, *FEED) for share in self._feeds.links.of(project_id)]
-        return JSONResponse({"object": "list", "data": data, "share_days": self._settings.share_days})
+        answer = {"object": "list", "data": data, "share_days": self._settings.share_days}
+        return JSONResponse(answer | {"problem": self._feeds.problem(project_id) if data else None})
 
     def add_feed(self, project_id: str, body: JsonBody[NewShare], request: Request) -> JSONResponse:
         """Create a link to a podcast feed of this project, with a finished chapter as an episode: {"days": 30}. Anyone

@@ -13,8 +13,6 @@ from fastapi import Query
 from pydantic import AfterValidator, Field
 
 from audio.formats import check_bit_rate
-from audio.loudness import Loudness as Measured
-from audio.mastering import Mastering
 from longform.credits import check_template
 from longform.expected_length import expected_seconds
 from longform.import_previews import ImportPreview
@@ -59,7 +57,7 @@ from studio.api.field_types import (
     VoiceName,
     Whole,
 )
-from studio.errors import InvalidRequest
+from studio.errors import EditConflict, InvalidRequest
 from studio.library.checks import clean_language, sharing_json
 from studio.library.take import Take
 
@@ -160,6 +158,22 @@ class ProjectChanges(SettingsBody):
     sharing: Literal["private", "read", "edit"] | None = Field(
         None, description="With API keys, the rights of other keys; only the owner may change it. null: unchanged."
     )
+    before: SettingsBody | None = Field(
+        None,
+        description="The title and settings as read: if one that is sent has another value since, the response is 412, "
+        "and nothing is changed. Absent fields: any.",
+    )
+
+    def change(self, project: Project) -> tuple[str | None, ProjectSettings]:
+        """As for all settings. Raises EditConflict."""
+        title, settings = super().change(project)
+        now = self.values_of(project)
+        sent = self.values_of(replace(project, title=title or project.title, settings=settings))
+        for name in now.keys() & self.before.model_fields_set if self.before else ():
+            if now[name] not in (getattr(self.before, name), sent[name]):
+                value = json.dumps(now[name], ensure_ascii=False)[:200]
+                raise EditConflict(f"somebody has changed {name} meanwhile: it is now {value}", name)
+        return title, settings
 
 
 class NewPartFields(StrictBody):
@@ -372,15 +386,19 @@ class ReplacedSettings(StrictBody):
     before: SettingsBody
     after: SettingsBody
 
-    def unchanged(self, project: Project, keeps_voice: bool) -> list[str]:
-        """The fields that a project still has as they are after the change; ``keeps_voice``: but for the voice."""
-        current = self.before.values_of(project)
-        names = current.keys() - {"voice"} if keeps_voice else current.keys()
-        return sorted(name for name in names if current[name] == getattr(self.after, name))
+    def compared(self, project: Project, keeps_voice: bool) -> tuple[list[str], list[str]]:
+        """The changed fields that a project still has as they are after the change, and those that it has not;
+        ``keeps_voice``: nor the voice."""
+        unchanged, others = list[str](), list[str]()
+        for name, current in self.before.values_of(project).items():
+            if (after := getattr(self.after, name)) != getattr(self.before, name):
+                is_kept = current != after or (keeps_voice and name == "voice")
+                (others if is_kept else unchanged).append(name)
+        return unchanged, others
 
     def change(self, project: Project, keeps_voice: bool) -> tuple[str | None, ProjectSettings]:
         """The new title, None for the same, and settings of a project."""
-        names = self.unchanged(project, keeps_voice)
+        names, _ = self.compared(project, keeps_voice)
         return SettingsBody(**{name: getattr(self.before, name) for name in names}).change(project)
 
 
@@ -400,6 +418,7 @@ class UndoBody(StrictBody):
     )
     characters: list[ReplacedVoice] = Field([], max_length=MAX_CAST_CHARACTERS)
     deleted: dict[str, Annotated[list[str], Field(max_length=2)]] = Field({}, max_length=2)  # as in ReplacedCredits
+    table: str | None = Field(None, description="An update from a table: its lines that were added and gone.")
 
     def cast_changes(
         self,
@@ -511,6 +530,7 @@ def update_json(update: TableUpdate, applied: bool) -> dict[str, Any]:
         "changed": count["changed"],
         "gone": count["gone"],
         "lines": [asdict(line) for line in update.lines[:MAX_LISTED]],
+        **({"replaced": replaced_json(update.replaced) | {"table": update.undo}} if applied else {}),
     }
 
 
@@ -568,28 +588,4 @@ def timeline_json(timeline: Timeline) -> dict[str, Any]:
         "seconds": timeline.seconds(timeline.samples),
         "missing": timeline.missing,
         "parts": [placed_json(placed) for placed in timeline.placed],
-    }
-
-
-def loudness_json(mastering: Mastering, has_standard: bool) -> dict[str, Any]:
-    """Without a standard, ``after`` equals ``before``."""
-
-    def measured(loudness: Measured) -> dict[str, float | None]:
-        return {
-            "integrated_lufs": loudness.integrated and round(loudness.integrated, 1),
-            "true_peak_db": round(loudness.true_peak, 1),
-            "peak_db": round(loudness.peak, 1),
-            "rms_db": round(loudness.rms, 1),
-            "noise_floor_db": round(loudness.noise_floor, 1),
-            "longest_silence_s": round(loudness.silence, 1),
-        }
-
-    return {
-        "object": "project.loudness",
-        "loudness": mastering.standard.name if has_standard else "none",
-        "gain_db": round(mastering.gain, 1) if has_standard else 0.0,
-        "limited": mastering.is_limited if has_standard else False,
-        "before": measured(mastering.before),
-        "after": measured(mastering.after if has_standard else mastering.before),
-        "faults": mastering.standard.faults(mastering.after) if has_standard else [],
     }

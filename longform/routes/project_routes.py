@@ -165,12 +165,15 @@ class ProjectRoutes:
         return self._answer(project, replaced=replaced | replaced_json(credits.parts))
 
     def undo(self, project_id: str, body: JsonBody[UndoBody], request: Request) -> JSONResponse:
-        """Undo changes of settings, parts or the cast. The body has the fields of ``replaced`` from the answers to
-        those changes. What has been changed again since is left as it is, and listed."""
+        """Undo changes of settings, parts or the cast, or an update from a table. The body has the fields of
+        ``replaced`` from the answers to those. What has been changed again since is left as it is, and listed."""
         owner_filter, undone, left = request.state.owner_filter, 0, list[str]()
         self._projects.check(project_id, owner_filter, "edit")
+        if body.table:
+            undone, left = self._service.library.tables.undo(project_id, owner_filter, body.table)
         if body.parts or body.characters:
-            undone, left = self._cast.undo(project_id, owner_filter, *body.cast_changes())
+            count, more = self._cast.undo(project_id, owner_filter, *body.cast_changes())
+            undone, left = undone + count, [*left, *more]
         if settings := body.settings:
             keeps = bool(self._cast.withheld_voices(project_id, owner_filter, settings.before.voice))
             change = partial(settings.change, keeps_voice=keeps)
@@ -178,8 +181,7 @@ class ProjectRoutes:
             undo = CreditsUndo(put_back, set(left), body.deleted)
             before, _, credits = self._service.edit(project_id, owner_filter, change, undo=undo)
             filled_in = {part_id for one in credits.parts for part_id in one.ids}
-            names = settings.unchanged(before, keeps)
-            changed = sorted(settings.before.values_of(before).keys() - names)
+            names, changed = settings.compared(before, keeps)
             left = [*changed, *(part_id for part_id in left if part_id not in filled_in)]
             undone += len(names)
         return JSONResponse({"object": "project.undone", "undone": undone, "left": left})

@@ -24,6 +24,9 @@ class SpotBody(StrictBody):
     """The change of a doubtful spot."""
 
     accepted: bool = Field(description="true: it is fine, so do not list it any more; false: list it again.")
+    acceptance_before: int | None = Field(
+        None, description="The spot's acceptance as read; if that has changed since, the response is 412. Absent: any."
+    )
 
 
 class NoteBody(StrictBody):
@@ -76,4 +79,5 @@ def spot_json(spot: Spot) -> dict[str, Any]:
         "after": after,
         "heard": finding.heard,
         "accepted": spot.accepted,
+        "acceptance": spot.acceptance,
     }

@@ -88,7 +88,8 @@ class ProofRoutes:
 
     def accept(self, project_id: str, spot_id: str, body: JsonBody[SpotBody], request: Request) -> JSONResponse:
         """Accept a doubtful spot, so that it is no longer listed, or list it again."""
-        spot = self._library.proofs.accept(project_id, request.state.owner_filter, spot_id, body.accepted)
+        change = body.accepted, body.acceptance_before
+        spot = self._library.proofs.accept(project_id, request.state.owner_filter, spot_id, *change)
         return JSONResponse(spot_json(spot))
 
     def add_note(self, project_id: str, body: JsonBody[NoteBody], request: Request) -> JSONResponse:

@@ -263,8 +263,16 @@ def test_undo_puts_back_only_what_nobody_has_changed_since(steered: Steer) -> No
 
         mine = client.patch(at, json={"title": "My book", "author": "Anne", "speed": 1.2, "language": "en"})
         client.patch(at, json={"author": "Eve", "year": 1900})  # by somebody else
+        seen = {"title": "My book", "author": "Anne", "year": None, "pause": 9}
+        late = client.patch(at, json={"title": "Our book", "author": "Ann", "before": seen})
+        assert_envelope(late, 412, "author")
+        assert 'has changed author meanwhile: it is now "Eve"' in late.text.replace("\\", "")
+        client.patch(at, json={"author": "Eve", "year": 1900, "before": seen}).raise_for_status()  # as it is
         assert undo(mine) == (2, ["author"])
         assert undo(mine) == (0, ["author", "speed", "title"])
+        nothing = {"before": {"title": "Book", "pause": 9}, "after": {"title": "Book", "pause": 9}}
+        undone = client.post(f"{at}/undo", json={"settings": nothing}).json()
+        assert (undone["undone"], undone["left"]) == (0, [])
         now = client.get(at).json()
         assert (now["title"], now["settings"]["speed"], now["parts"]["done"]) == ("Book", 1.0, 2)
         assert (now["settings"]["author"], now["settings"]["year"]) == ("Eve", 1900)

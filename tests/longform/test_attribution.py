@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 import pytest
 
 from manuscript.attribution import attribute
@@ -135,10 +137,11 @@ def test_attribution_is_deterministic() -> None:
 )
 def test_odd_text_is_covered_by_lines_in_order(text: str) -> None:
     paragraphs = text.split("\n\n")
-    lines = attribute(paragraphs).lines
+    lines = {index: list(lines) for index, lines in groupby(attribute(paragraphs).lines, lambda line: line.paragraph)}
+    assert lines.keys() <= set(range(len(paragraphs)))
     for index, paragraph in enumerate(paragraphs):
         at = 0
-        for line in (line for line in lines if line.paragraph == index):
+        for line in lines.get(index, ()):
             assert line.start >= at and not paragraph[at : line.start].strip()
             at = line.end
         assert not paragraph[at:].strip()

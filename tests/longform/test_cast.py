@@ -12,7 +12,7 @@ from longform.library.cast_repository import CharacterChanges
 from longform.library.project_records import NewPart, ProjectSettings
 from longform.library.project_repository import ProjectLibrary
 from manuscript.passages import NewCharacter
-from tests.longform.test_projects import PROJECTS, Json, Steer, create_project, parts_of, until
+from tests.longform.test_projects import PROJECTS, Json, Steer, change, create_project, parts_of, until
 from tests.studio.answers import assert_envelope
 from tests.studio.server import Served
 
@@ -72,6 +72,27 @@ def test_changing_a_characters_voice_makes_only_its_lines_stale(steered: Steer) 
     assert now["“Very.”"] == ("alloy", "stale"), "a line with a voice of its own keeps it"
     sample = cast_of(served, project)[""]["sample"]
     assert sample["take"] and "rain" in sample["text"]
+
+    def speak(parts: str | list[str]) -> None:
+        client.post(f"{at}/speak", json={"parts": parts}).raise_for_status()
+        until(served, project, "done")
+
+    with served.client() as client:
+        speak("stale")
+        preferred = parts_of(served, project)[0]["chosen"]
+        speak([first["id"]])
+        change(served, project, first, take=preferred).raise_for_status()
+        before = parts_of(served, project)
+        assert before[0]["takes"][0]["id"] != preferred == before[0]["chosen"]
+        recast = client.post(f"{at}/cast/recast", json={}).json()["replaced"]
+        speak("stale")
+        assert parts_of(served, project)[0]["voice"] != "anna"
+        assert client.post(f"{at}/undo", json=recast).json()["left"] == []
+        settings = client.patch(at, json={"speed": 1.5}).json()["replaced"]["settings"]
+        speak("stale")
+        client.post(f"{at}/undo", json={"settings": settings}).raise_for_status()
+    again = parts_of(served, project)
+    assert [part["chosen"] for part in again] == [part["chosen"] for part in before], "the takes that were chosen"
 
 
 def test_merged_characters_share_their_lines_until_the_merge_is_undone(steered: Steer) -> None:

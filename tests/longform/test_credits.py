@@ -86,6 +86,21 @@ def test_edited_credits_stay_until_their_template_is_changed_or_cleared(steered:
     settings(served, project, opening_credits="")
     assert [part["text"] for part in parts_of(served, project)] == ["Hallo.", "Aus."]
 
+    settings(served, project, opening_credits="Von {author}.", closing_credits="Von {narrator}.", narrator="Zoë")
+    opening, *_ = parts_of(served, project)
+    settings(served, project, author="", narrator="")  # which deletes both
+    assert [part["text"] for part in parts_of(served, project)] == ["Hallo."]
+    settings(served, project, author="Ida", narrator="Tom")
+    assert [part["text"] for part in parts_of(served, project)] == ["Von Ida.", "Hallo.", "Von Tom."]
+    assert parts_of(served, project)[0]["id"] == opening["id"]
+    with served.client() as client:
+        client.delete(f"{PROJECTS}/{project['id']}/parts/{opening['id']}").raise_for_status()
+    settings(served, project, author="")
+    settings(served, project, author="Eva")
+    assert [part["text"] for part in parts_of(served, project)] == ["Hallo.", "Von Tom."]
+    settings(served, project, opening_credits="Autorin: {author}.")
+    assert [part["text"] for part in parts_of(served, project)] == ["Autorin: Eva.", "Hallo.", "Von Tom."]
+
 
 def test_undo_brings_back_credits_typed_by_hand(steered: Steer) -> None:
     served, _ = steered()

@@ -116,6 +116,24 @@ def test_feed_follows_its_project(shared: tuple[Served, Json, Json], tmp_path: P
         again, same = map(enclosure, items_of(client, link))
         assert again["url"] != first["url"] and same == second
         assert client.get(first["url"]).status_code == 404
+        made = set((tmp_path / "home" / "episodes").glob("*/*"))
+        assert len(made) == 2
+
+        at, library = f"{PROJECTS}/{project['id']}", served.app.state.studio.library
+        _, lost, last = parts_of(served, project)
+        audio = library.files.path(library.takes.get(lost["chosen"]).audio)
+        sound = audio.read_bytes()
+        audio.unlink()
+        change(served, project, last, pause=2)  # at the end of an episode, which stays the same
+        assert list(map(enclosure, items_of(client, link))) == [again, same]
+        assert "2 is missing" in client.get(f"{at}/feeds").json()["problem"]
+        for content in (b"", sound[:44] + bytes(len(sound) - 44)):  # the second is noticed only when it is read
+            audio.write_bytes(content)
+            client.patch(at, json={"author": f"Ann {len(content)}"}).raise_for_status()
+            assert [item.findtext("title") for item in items_of(client, link)] == ["Second"]
+            assert set((tmp_path / "home" / "episodes").glob("*/*")) > made, "it may be the only copy of lost audio"
+        audio.write_bytes(sound)
+        assert len(items_of(client, link)) == 2 and client.get(f"{at}/feeds").json()["problem"] is None
         assert len(list((tmp_path / "home" / "episodes").glob("*/*"))) == 2
 
 

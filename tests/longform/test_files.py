@@ -244,13 +244,18 @@ def test_damaged_audio_is_refused_before_the_first_byte(spoken_project: tuple[Se
             refused(client, path, "the audio of parts 1, 2, 3 and 4 is missing")
         for take_id in chosen[1:3]:
             refused(client, f"takes/{take_id}/audio", "audio file")
-        paths[1].write_bytes(whole[1])
-        paths[2].write_bytes(whole[2][:44] + bytes(len(whole[2]) - 44))  # noticed where the file is read anyway
-        refused(client, "audio?format=m4b", "the audio of part 1 is missing")
-        for path in ("timeline", "audio", "audio?format=mp3", "audio?format=mp3&loudness=podcast", "zip", "epub"):
-            refused(client, path, "the audio of parts 1, 3 and 4 is missing")
         paths[2].write_bytes(whole[2])
-        assert client.get(f"{PROJECTS}/{project['id']}/audio?format=mp3").status_code == 200
+        changed = whole[1][:44] + bytes(len(whole[1]) - 44)
+        streams = ("audio", "audio?format=mp3", "audio?format=opus&loudness=podcast", "chapters", "zip", "tracks")
+        for path in (*streams, "sample", "epub", "audio?format=m4b"):  # each at the first try, and part 1 is as it was
+            paths[1].write_bytes(changed)
+            refused(client, path, "the audio of part 2 is missing")
+            paths[1].write_bytes(whole[1])
+            assert client.get(f"{PROJECTS}/{project['id']}/{path}").status_code == 200
+        paths[1].write_bytes(changed)
+        with pytest.raises(httpx.RemoteProtocolError, match="without sending complete message"):
+            client.get(f"{PROJECTS}/{project['id']}/audio", headers={"Range": "bytes=0-"})  # a player's
+        refused(client, "timeline", "the audio of part 2 is missing")
 
 
 def test_subtitles_start_at_their_times_or_after_the_previous_one(steered: Steer) -> None:

@@ -78,10 +78,16 @@ def test_wrong_words_are_listed_by_weight_until_accepted(steered: Steer, script:
     assert (second["before"], second["words"], second["after"]) == ("Four ", "five", " six.")
     assert (second["kind"], second["heard"], second["start"]) == ("changed", "oh", pytest.approx(4 / 3, abs=0.01))
     assert first["weight"] > second["weight"] and first["take"] == parts_of(served, project)[2]["chosen"]
-    assert proof(served, project, "PATCH", f"/spots/{first['id']}", accepted=True)["accepted"]
+    mine, theirs = (proof(served, project, "PATCH", f"/spots/{first['id']}", accepted=True) for _ in range(2))
+    assert mine["accepted"] and mine["acceptance"] != theirs["acceptance"] > 0 == first["acceptance"]
+    listed_again = {"accepted": False, "acceptance_before": mine["acceptance"]}
+    with served.client() as client:
+        late = client.patch(f"{PROJECTS}/{project['id']}/proof/spots/{first['id']}", json=listed_again)
+        assert_envelope(late, 412, "acceptance_before")
     assert spots(served, project) == [second] and spots(served, project, "?accepted=true")[0]["id"] == first["id"]
     assert proof(served, project)["spots"]["cut_end"] == 0
-    proof(served, project, "PATCH", f"/spots/{first['id']}", accepted=False)
+    listed_again["acceptance_before"] = theirs["acceptance"]
+    assert proof(served, project, "PATCH", f"/spots/{first['id']}", **listed_again) == first
     assert len(spots(served, project)) == 2
     assert spots(served, project, "?kind=changed") == [second] == spots(served, project, "?offset=1&limit=1")
 

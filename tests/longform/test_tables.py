@@ -14,6 +14,7 @@ import pytest
 from manuscript.documents import read_document
 from manuscript.passages import InvalidDocument
 from tests.longform.test_projects import PROJECTS, Json, parts_of, until
+from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 from tests.studio.server import Served
 
@@ -216,7 +217,9 @@ def test_what_was_deleted_merged_split_or_moved_here_stays_so(steered: Callable[
     assert (update(served, project, TABLE, apply=True)["lines"], texts(served, project)) == ([], here)
     # What the table itself changes applies to the whole row, and a row at its end comes before the closing credits.
     new = TABLE.replace("Alpha two.", "Alpha three.").replace("Gamma one.", "Gamma two.") + "e,Epsilon.,,,,,,Two\n"
-    lines = update(served, project, new, apply=True)["lines"]
+    states = [part["state"] for part in parts_of(served, project)]
+    applied = update(served, project, new, apply=True)
+    lines, replaced = applied["lines"], applied["replaced"]
     assert [(line["name"], line["change"], line["before"]) for line in lines] == [
         ("a", "changed", "Alpha one. Alpha two."), ("c", "added", ""), ("e", "added", ""),
     ]  # fmt: skip
@@ -231,6 +234,23 @@ def test_what_was_deleted_merged_split_or_moved_here_stays_so(steered: Callable[
     assert texts(served, project) == expected
     parts = parts_of(served, project)
     assert (parts[4]["id"], len(parts[4]["takes"]), parts[-1]["id"]) == (c, 1, end)
+    # Undone, all is as it was here, but for what somebody has changed since; the table then changes the same again.
+    undone = send(served, "POST", project, "undo", **replaced)
+    assert (undone["undone"], undone["left"], texts(served, project)) == (4, [], here)
+    assert [part["state"] for part in parts_of(served, project)] == states
+    assert update(served, project, TABLE, apply=False)["lines"] == []
+    applied = update(served, project, new, apply=True)
+    assert (applied["lines"], texts(served, project)) == (lines, expected)
+    newer = update(served, project, TABLE, apply=True)["replaced"]
+    with served.client() as client:
+        at = f"{PROJECTS}/{project['id']}/undo"
+        assert_envelope(client.post(at, json=replaced), 404, "table")
+        assert_envelope(client.post(at, json=applied["replaced"]), 412, "table")
+    assert (send(served, "POST", project, "undo", **newer)["left"], texts(served, project)) == ([], expected)
+    send(served, "PATCH", project, f"parts/{parts[1]['id']}", text="Epsilon!")
+    undone = send(served, "POST", project, "undo", **applied["replaced"])
+    assert (undone["undone"], undone["left"]) == (3, [parts[1]["id"]])
+    assert texts(served, project) == [here[0], "Epsilon!", *here[1:]]
 
 
 def test_titles_voices_pauses_and_texts_given_here_survive_other_cells(steered: Callable[..., Steered]) -> None:
@@ -241,7 +261,9 @@ def test_titles_voices_pauses_and_texts_given_here_survive_other_cells(steered: 
     send(served, "PATCH", project, f"parts/{a}", pause=5, voice="bert")
     new = TABLE.replace("two.,Anna,,1,,,", "two.,Ben,,1,1,,").replace("one.,Anna,,,,,", "one.,Anna,,,,whisper,")
     new = new.replace("\na,", "\nz,Zeta.,,,,,,One\na,") + "e,Epsilon.,,,,,,Two\n"
-    lines = {line["name"]: line for line in update(served, project, new, apply=True)["lines"]}
+    before = parts_of(served, project)
+    applied = update(served, project, new, apply=True)
+    lines = {line["name"]: line for line in applied["lines"]}
     columns = {name: line["columns"] for name, line in lines.items()}
     assert columns == {"z": [], "a": ["character", "scene"], "c": ["direction"], "e": []}
     assert lines["a"]["cells"] == {"character": ["Anna", "Ben"], "scene": ["", "1"]}
@@ -251,6 +273,8 @@ def test_titles_voices_pauses_and_texts_given_here_survive_other_cells(steered: 
     assert (parts["a"]["voice"], parts["a"]["pause"], parts["a"]["character"]) == ("bert", 5, parts["b"]["character"])
     assert parts["c"]["text"] == "[whisper] Gamma edited."
     assert parts["b"]["id"] == b
+    assert send(served, "POST", project, "undo", **applied["replaced"])["left"] == []
+    assert parts_of(served, project) == before
 
 
 def test_the_cast_of_unchanged_rows_is_not_added_again(steered: Callable[..., Steered]) -> None:

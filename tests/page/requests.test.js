@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
+import { undoChange } from "../../assets/page/client/projects.js";
 import { Refusal } from "../../assets/page/client/refusal.js";
 import { ask, askForKeysBy, json, readJson, seedOf } from "../../assets/page/client/requests.js";
 
@@ -60,4 +61,13 @@ test("a seed that JavaScript would round is read as its digits, and sent as the 
   assert.deepEqual(read, { seed: large, defaults: { seed: large }, least: { seed: 9007199254740991 }, text });
   assert.equal(json("PATCH", read).body, body.replace('": ', '":'));
   assert.deepEqual(["0", "9007199254740991", large].map(seedOf), [0, 9007199254740991, large]);
+});
+
+test("the undo of a change of many parts sends the rest of what it replaced once", async (context) => {
+  const sent = [];
+  context.mock.method(globalThis, "fetch", async (_, { body }) => (sent.push(JSON.parse(body)), Response.json({ undone: 500, left: ["part"] })));
+  const parts = Array.from({ length: 501 }, (_, number) => number);
+  assert.deepEqual(await undoChange("proj_1", { parts, followed: ["a line"], characters: ["a person"] }), { undone: 1000, left: ["part", "part"] });
+  const [first, second] = sent;
+  assert.deepEqual([first.parts.length, first.followed, first.characters, second], [500, ["a line"], ["a person"], { parts: [500] }]);
 });

@@ -131,4 +131,10 @@ test("many takes are deleted in requests whose addresses every proxy accepts", a
   });
   const { ids: deleted, undo_seconds: seconds } = await deleteTakes(ids);
   assert.deepEqual([deleted, seconds, sent.mock.callCount()], [ids, 600, 3]);
+  sent.mock.mockImplementationOnce(async () => Response.json({ error: { message: "the disk is full" } }, { status: 507 }), 5);
+  const partly = await deleteTakes(ids);
+  assert.deepEqual([partly.ids, partly.left], [ids.slice(0, 300), ids.slice(300)]);
+  assert.match(partly.problem?.why ?? "", /full/);
+  sent.mock.mockImplementation(async () => Response.json({ error: { message: "the disk is full" } }, { status: 507 }));
+  await assert.rejects(deleteTakes(ids), /full/);
 });

@@ -11,14 +11,19 @@ page.window = { location: { origin: "http://studio", href: "http://studio/" } };
 page.document = new EventTarget();
 page.addEventListener = () => {};
 
-/** Opens a project that refuses changes of these fields, unless its texts are `good`; returns it, and all changes that were sent. */
-function opened(context, refuses = /** @type {string[]} */ ([])) {
+/**
+ * Opens a project that refuses changes of these fields, unless its texts are `good`, and of those that someone else has `changed` unless they are seen;
+ * returns it, and all changes that were sent.
+ */
+function opened(context, refuses = /** @type {string[]} */ ([]), changed = /** @type {Record<string, any>} */ ({})) {
   const sent = [];
   context.mock.method(globalThis, "fetch", async (_, { body }) => {
-    const changes = JSON.parse(body);
+    const { before, ...changes } = JSON.parse(body);
     sent.push(changes);
+    const other = Object.keys(changes).find((name) => name in changed && before[name] !== changed[name]);
+    if (other) return Response.json({ error: { message: `${other} is different`, param: other } }, { status: 412 });
     const param = Object.keys(changes).find((name) => refuses.includes(name) && changes[name] !== "good");
-    return param ? Response.json({ error: { message: `${param} is wrong`, param } }, { status: 400 }) : Response.json({ text: changes.text });
+    return param ? Response.json({ error: { message: `${param} is wrong`, param } }, { status: 400 }) : Response.json({ text: changes.text, title: `${changes.title} (saved)`, settings: {} });
   });
   const leave = new AbortController();
   context.after(() => leave.abort());
@@ -58,4 +63,33 @@ test("a second window leaves alone what is being typed in the first", async (con
   first.unsaved.note("part_1", { text: "Half a sentence." }, { text: "" });
   await first.unsaved.save("part_1");
   assert.deepEqual(second.sent, [{ text: "Half a sentence.", text_before: "" }]);
+});
+
+test("a text of the project that someone else has changed is kept until one of both is chosen, and a choice reverts", async (context) => {
+  const { unsaved, sent, changes } = opened(context, [], { title: "Theirs", author: "Eve", speed: 2 });
+  unsaved.note("", { title: "Mine", author: "Ann", speed: 3 }, { title: "Old", author: "", speed: 1 });
+  await assert.rejects(unsaved.save(""), { status: 412 });
+  assert.deepEqual(changes(), { title: "Mine", author: "Ann" });
+  assert.deepEqual([unsaved.conflict[0], unsaved.conflict[1]?.param], ["title", "title"]);
+  await unsaved.overwrite("", "Theirs", "title");
+  assert.deepEqual([sent.at(-1), unsaved.conflict[0]], [{ title: "Mine" }, "author"]);
+  unsaved.note("", { author: "Anne" }, { author: "Eve" }); // typed once more, after it was told
+  await unsaved.save("");
+  assert.deepEqual([sent.at(-1), unsaved.size], [{ author: "Anne" }, 0]);
+  unsaved.note("", { author: "Mine again" }, { author: "Else" });
+  await assert.rejects(unsaved.save(""), { status: 412 });
+  unsaved.note("", { author: "Eve" }, { author: "Eve" });
+  assert.equal(unsaved.size, 0, "the other text is used");
+});
+
+test("a change during a request is based on what was saved", async (context) => {
+  const { unsaved, sent } = opened(context);
+  unsaved.note("", { title: "A" }, { title: "" });
+  const first = unsaved.save("");
+  while (!unsaved.of("")?.isSending) await null;
+  unsaved.note("", { title: "B" }, { title: "" });
+  await first;
+  assert.equal(unsaved.of("")?.before.title, "A (saved)");
+  await unsaved.save("");
+  assert.deepEqual(sent, [{ title: "A" }, { title: "B" }]);
 });

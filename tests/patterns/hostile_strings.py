@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice, product
@@ -30,6 +31,7 @@ class Hostile:
         self._tree = _parser.parse(pattern.pattern, pattern.flags & ~(0 if self._bytes else re.UNICODE))
         self._accepted: dict[int, str] = {}
         self._alike: dict[str, str] = {}
+        self._with_runs: dict[int, bool] = {}
 
     def runs(self, count: int) -> Iterator[Make]:
         """The first of them, which follow the pattern from its start."""
@@ -56,14 +58,14 @@ class Hostile:
     def _kinds(self) -> str:
         """One character for each set of atoms that accept it; those that runs accept come first."""
         runs = {id(node) for repeat in _nodes(self._tree) if _is_run(repeat) for node in _nodes(repeat[1][2])}
-        atoms = [node for node in _nodes(self._tree) if _is_atom(node)]
-        accepted = [frozenset(self._of(node)) for node in atoms]
-        weights = [100 if id(node) in runs else 1 for node in atoms]
-        by_atoms = dict[tuple[int, ...], tuple[int, str]]()
+        accepted = Counter[str]()  # by the characters: many atoms accept the same ones
+        for node in _nodes(self._tree):
+            if _is_atom(node):
+                accepted[self._of(node)] += 100 if id(node) in runs else 1
+        by_atoms = dict[tuple[str, ...], tuple[int, str]]()
         for letter in self._characters:
-            accepting = tuple(at for at, letters in enumerate(accepted) if letter in letters)
-            weight = sum(weights[at] for at in accepting)
-            by_atoms.setdefault(accepting, (-weight, letter))
+            accepting = tuple(letters for letters in accepted if letter in letters)
+            by_atoms.setdefault(accepting, (-sum(accepted[letters] for letters in accepting), letter))
         return "".join(letter for _, letter in sorted(by_atoms.values(), key=lambda pair: pair[0])[:KINDS])
 
     def _pairs(self) -> Iterator[tuple[str, str, str]]:
@@ -95,16 +97,22 @@ class Hostile:
         self, nodes: Sequence[Node], heads: list[str], following: list[Node]
     ) -> Iterator[tuple[str, Node, list[Node]]]:
         """Each run with a string that leads to it, and the atoms that can come after it."""
-        for at, node in enumerate(nodes):
-            after = [*_first_atoms(nodes[at + 1 :]), *following]
+        with_runs = [at for at, node in enumerate(nodes) if self._has_run(node)]
+        for at, node in enumerate(nodes[: with_runs[-1] + 1] if with_runs else ()):
+            after = [*_first_atoms(nodes[at + 1 :]), *following] if at in with_runs else []
             if _is_run(node):
                 for head in heads:
                     yield head, node, [*after, *_first_atoms(list(node[1][2]))]
-            for part in _parts(node):
+            for part in _parts(node) if at in with_runs else ():
                 inner = [*after, *(_first_atoms(part) if node[0] in REPEATS else [])]
                 yield from self._walk(part, heads, inner)
             examples = list(dict.fromkeys(islice(self._examples([node]), 3))) or [""]
             heads = list(dict.fromkeys(head + example for head, example in product(heads, examples)))[:3]
+
+    def _has_run(self, node: Node) -> bool:
+        if id(node) not in self._with_runs:
+            self._with_runs[id(node)] = _is_run(node) or any(self._has_run(n) for part in _parts(node) for n in part)
+        return self._with_runs[id(node)]
 
     def _examples(self, nodes: Sequence[Node]) -> Iterator[str]:
         """Strings that these nodes match, roughly: the shortest one, and one with each optional part."""

@@ -125,7 +125,9 @@ def _calls(tree: ast.AST, inside: str = "") -> Iterator[tuple[str, ast.Call]]:
         is_scope = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
         name = f"{inside}.{node.name}".strip(".") if is_scope else inside  # type: ignore[attr-defined]
         assert not (isinstance(node, ast.ImportFrom) and node.module == "re"), "import re, so that its calls are found"
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in {f"re.{name}" for name in FLAGS_AT}:
+        function = node.func if isinstance(node, ast.Call) else None
+        if isinstance(function, ast.Attribute) and _name(function.value) == "re" and function.attr in FLAGS_AT:
+            assert isinstance(node, ast.Call)
             yield name, node
         yield from _calls(node, name)
 

@@ -116,7 +116,7 @@ class CastPanel {
 
   async #change(member, changes) {
     const key = member.id ?? "";
-    this.#due.set(key, { ...this.#due.get(key), ...changes });
+    this.#due.set(key, { ...(member.id ? {} : { before: { voice: member.voice } }), ...this.#due.get(key), ...changes });
     try {
       await this.#send();
     } finally {
@@ -129,7 +129,7 @@ class CastPanel {
     for (const [id, changes] of [...this.#due]) {
       this.#due.delete(id);
       try {
-        await (id ? changeCharacter(this.project.id, id, changes) : changeProject(this.project.id, { voice: changes.voice }));
+        await (id ? changeCharacter(this.project.id, id, changes) : changeProject(this.project.id, changes));
       } catch (problem) {
         if (!problem.isOfRequest) this.#due.set(id, { ...changes, ...this.#due.get(id) });
         throw problem;

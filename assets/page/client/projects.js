@@ -62,9 +62,9 @@ const AT_ONCE = 500; // replaced values per request, whose size is limited
 /** Undo a change that answered with replaced, where nobody has changed it since. Returns {undone, left}: how much was undone, and what was left. Throws Refusal. */
 export async function undoChange(id, replaced) {
   const done = { undone: 0, left: /** @type {string[]} */ ([]) };
-  const count = replaced.parts?.length ?? 0;
-  for (let from = 0; from < Math.max(count, 1); from += AT_ONCE) {
-    const some = count ? { ...replaced, parts: replaced.parts.slice(from, from + AT_ONCE) } : replaced;
+  const { parts = [], ...others } = replaced;
+  for (let from = 0; from < Math.max(parts.length, 1); from += AT_ONCE) {
+    const some = { parts: parts.slice(from, from + AT_ONCE), ...(from ? {} : others) };
     const { undone, left } = await ask(at(id, "/undo"), json("POST", some));
     done.undone += undone;
     done.left.push(...left);
@@ -123,7 +123,7 @@ export function readSample(id, first, last) {
 export const partSound = (id, take) => address(at(id, `/takes/${encodeURIComponent(take)}/audio`));
 export const partTimes = (id, take) => at(id, `/takes/${encodeURIComponent(take)}/timestamps`);
 
-/** The links to a project's podcast feed, newest first: {data: [{token, path, expires}], share_days}; share_days: the longest validity, or 0 without links. */
+/** The links to a project's podcast feed, newest first: {data: [{token, path, expires}], share_days, problem}; share_days: the longest validity, or 0 without links; problem: which parts have lost their audio. */
 export const listFeeds = (id) => ask(at(id, "/feeds"));
 export const addFeed = (id, days) => ask(at(id, "/feeds"), json("POST", { days }));
 export const removeFeed = (id, token) => ask(at(id, `/feeds/${token}`), { method: "DELETE" });
@@ -163,7 +163,8 @@ export const startProof = (id) => ask(at(id, "/proof"), json("POST", {}));
 export const cancelProof = (id) => ask(at(id, "/proof"), { method: "DELETE" });
 /** Returns {data, total, has_more}, the most severe first. */
 export const readSpots = (id, limit) => ask(at(id, `/proof/spots?limit=${limit}`));
-export const acceptSpot = (id, spot, accepted) => ask(at(id, `/proof/spots/${encodeURIComponent(spot)}`), json("PATCH", { accepted }));
+/** before: its acceptance as read; one that has changed since is not overwritten. Returns the spot. */
+export const acceptSpot = (id, spot, accepted, before = undefined) => ask(at(id, `/proof/spots/${encodeURIComponent(spot)}`), json("PATCH", { accepted, acceptance_before: before }));
 /** seconds: the position in the take. Returns the spot. */
 export const addNote = (id, take, seconds, note) => ask(at(id, "/proof/notes"), json("POST", { take, at: seconds, note }));
 /** Regenerate a part until nothing in it is doubtful. Returns {replaced, tries, weight_before, weight, part}. */

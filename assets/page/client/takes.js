@@ -2,6 +2,7 @@
 
 import { address } from "./address.js";
 import { untilFree } from "./places.js";
+import { Refusal } from "./refusal.js";
 import { ask, form, json, readJson } from "./requests.js";
 
 /** Return the server's record of a take, with its timings; null if it no longer has one. */
@@ -55,13 +56,24 @@ export function deleteTake(id) {
   return ask(`/v1/takes/${id}`, { method: "DELETE" });
 }
 
-/** Returns {ids, undo_seconds}. Proxies refuse addresses of more than 8 KiB: those of some 200 takes. @param {string[]} ids */
+/**
+ * Returns {ids, undo_seconds, left, problem}; left: those that a refusal, the problem, kept after others had been deleted. Proxies refuse
+ * addresses of more than 8 KiB: those of some 200 takes. Throws Refusal if none was deleted.
+ *
+ * @param {string[]} ids
+ */
 export async function deleteTakes(ids) {
-  const deleted = { ids: [], undo_seconds: 0 };
+  /** @type {{ ids: string[], undo_seconds: number, left: string[], problem: Refusal | null }} */
+  const deleted = { ids: [], undo_seconds: 0, left: [], problem: null };
   for (let start = 0; start < ids.length; start += 150) {
     const some = new URLSearchParams({ ids: ids.slice(start, start + 150).join(","), confirm: "true" });
-    const answer = await ask(`/v1/takes?${some}`, { method: "DELETE" });
-    Object.assign(deleted, answer, { ids: [...deleted.ids, ...answer.ids] });
+    try {
+      const answer = await ask(`/v1/takes?${some}`, { method: "DELETE" });
+      Object.assign(deleted, answer, { ids: [...deleted.ids, ...answer.ids] });
+    } catch (problem) {
+      if (!(problem instanceof Refusal) || !deleted.ids.length) throw problem;
+      return { ...deleted, left: ids.slice(start), problem };
+    }
   }
   return deleted;
 }

@@ -263,12 +263,13 @@ export class History extends EventTarget {
   }
 
   async #delete(ids) {
-    const { ids: deleted, undo_seconds: seconds } = await deleteTakes(ids);
+    const { ids: deleted, undo_seconds: seconds, left, problem } = await deleteTakes(ids);
     this.#tell("deleted", { ids: deleted });
     if (!deleted.length && !this.#rows.some(({ take }) => ids.includes(take.id))) return; // a second click: the first one has shown the message
     this.lose(deleted);
-    this.#choose([]);
+    this.#choose(left);
     offerUndo(phrase("history.deleted", { count: deleted.length }), deleted.length && seconds ? () => this.#restore(deleted) : null);
+    if (problem) this.#say(phrase("history.notDeleted", { count: left.length, why: problem.why }));
   }
 
   async #restore(ids) {

@@ -93,14 +93,15 @@ async function asCover(file) {
 /** The dialog of all projects, since the page has one. @type {ShareDialog | null} */
 let feedDialog = null;
 
-async function showEpisodes(links, isLatest) {
+/** @param {{ data: any[], problem?: string | null }} list @param {() => boolean} isLatest */
+async function showEpisodes({ data: links, problem }, isLatest) {
   const { part } = /** @type {ShareDialog} */ (feedDialog);
   part("episodes").hidden = true;
   part("feed-here").hidden = !links.length || !LOCAL.test(location.hostname);
   part("feed-said").textContent = links.length ? phrase("project.feed.making") : "";
   const episodes = links.length ? await readEpisodes(links[0].path) : [];
   if (!isLatest() || !links.length) return;
-  part("feed-said").textContent = phrase("project.feed.has", { count: episodes.length });
+  part("feed-said").textContent = [phrase("project.feed.has", { count: episodes.length }), problem].filter(Boolean).join(" ");
   part("episodes").replaceChildren(...episodes.map(({ title, seconds }) => element("li", { textContent: `${title} · ${duration(seconds)}`, dir: "auto" })));
   part("episodes").hidden = !episodes.length;
 }

@@ -19,6 +19,7 @@ import { stateWords } from "./project-words.js";
 import { stoppedAt } from "./stopped-at.js";
 import { changeProject, deleteProject, orderProject, readProject, speakParts, undoChange } from "../client/projects.js";
 import { Unsaved } from "./unsaved.js";
+import { ConflictNote } from "./unsaved-note.js";
 import { phrase } from "../lib/phrases.js";
 import { sharingItems, sharingWords } from "../shell/sharing.js";
 import { offerUndo } from "../trash/undo-toast.js";
@@ -26,6 +27,8 @@ import { offerUndo } from "../trash/undo-toast.js";
 const ROOMY = 1500; // px of width from which the settings are shown beside the text at once
 const [BUSY, IDLE] = [1000, 4000]; // ms between two reads
 const SETTINGS = /** @type {const} */ ([["project-voice", "voice", String], ["speed", "speed", Number], ["normalize", "normalize", JSON.parse], ["gap", "pause", Number], ["chapter-gap", "chapter_pause", Number], ["scene-gap", "scene_pause", Number]]);
+
+const FIELDS = Object.fromEntries([["title", "title"], ...SETTINGS, ...Object.keys(FINISH).map((name) => [name, name])]); // title and settings, by the names of their fields
 
 /** Fires "titled" with {title} whenever it is shown, "deleted" with {id, title, seconds} (seconds: how long it can be restored), and "gone" with {words} when the project no longer exists. */
 export class Project extends EventTarget {
@@ -47,7 +50,8 @@ export class Project extends EventTarget {
     this.part("told").textContent = "";
     this.#offerVoices();
     this.playback = new Playback(id, nowPlaying, () => signal.aborted || this.look());
-    this.unsaved = new Unsaved(id, { root: part("project"), fields: ["title", ...SETTINGS.map(([name]) => name), ...Object.keys(FINISH)], signal });
+    this.unsaved = new Unsaved(id, { root: part("project"), fields: FIELDS, signal });
+    this.conflict = new ConflictNote(this.unsaved, (work) => this.#do(work), signal);
     this.finish = new FinishedFiles(part, { id, signal, run: (work) => this.#do(work), openParts: (field) => this.#openParts(field), change: (changes) => this.#change(changes) });
     const look = () => this.look();
     const project = () => this.#project;
@@ -81,7 +85,9 @@ export class Project extends EventTarget {
       if (this.part("told").textContent === this.#unread) this.part("told").textContent = "";
       this.#unread = "";
       this.#project = project;
+      this.unsaved.see(project);
       this.#showProject(project);
+      this.conflict.follow(this.part, project);
       this.parts.show(project);
       this.panels.refresh(project);
       this.playback.follow(project).catch((problem) => this.#tell(problem));
@@ -128,8 +134,7 @@ export class Project extends EventTarget {
 
   /** Change the title or settings. Throws Refusal. */
   #change(changes) {
-    const { title, settings } = this.#project ?? {};
-    this.unsaved.note("", changes, { title, ...settings });
+    this.unsaved.note("", changes);
     return this.unsaved.save("");
   }
 
@@ -155,7 +160,7 @@ export class Project extends EventTarget {
   #listenToUnsaved() {
     this.unsaved.addEventListener("saved", ({ detail: { key, saved } }) => {
       if (key) return;
-      this.#project = saved; // the next change is based on this
+      this.#project = saved;
       this.part("told").textContent = "";
       offerUndo(phrase("project.changed"), async () => {
         const done = await undoChange(this.id, saved.replaced);

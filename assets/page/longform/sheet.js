@@ -1,9 +1,10 @@
 // A table before its import: its first rows, with the role of each column; and the changes that a new version of it makes.
 
-import { updateFromTable } from "../client/projects.js";
+import { undoChange, updateFromTable } from "../client/projects.js";
 import { closeByPressBeside } from "../lib/dialog.js";
 import { element } from "../lib/elements.js";
 import { numeral, phrase } from "../lib/phrases.js";
+import { offerUndo } from "../trash/undo-toast.js";
 
 const ROLES = /** @type {const} */ (["", "id", "character", "text", "voice", "direction", "chapter", "file", "gender", "pause", "scene", "continues"]);
 const MOST = 200; // lines of an update that are shown
@@ -59,8 +60,8 @@ export function updateFromFile(id, run, tell) {
     const plan = await updateFromTable(id, file, false);
     if (!plan.lines.length) return tell(phrase("sheet.same", { count: plan.same }));
     if (!(await agreed(plan, file.name))) return;
-    await updateFromTable(id, file, true);
-    tell(sumOf(plan));
+    const { replaced } = await updateFromTable(id, file, true);
+    offerUndo(sumOf(plan), () => undoChange(id, replaced).finally(() => run(async () => {})), false);
   }));
   field.click();
 }

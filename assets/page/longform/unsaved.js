@@ -29,23 +29,26 @@ export class Unsaved extends EventTarget {
   #typed = null;
   /** @type {Promise<unknown>} */
   #others = Promise.resolve(); // resolves when other windows of this browser have said what is being typed there
+  /** The project's title and settings as its fields show them. @type {Record<string, any>} */
+  #seen = {};
 
   /**
-   * fields: names of the project's own fields in root, whose pending input is sent when the page is left.
+   * fields: the title and the settings by the names of their fields in root, whose pending input is sent when the page is left.
    *
    * @param {string} id of the project
-   * @param {{ root: HTMLElement, fields: string[], signal: AbortSignal }} project
+   * @param {{ root: HTMLElement, fields: Record<string, string>, signal: AbortSignal }} project
    */
   constructor(id, { root, fields, signal }) {
     super();
     this.id = id;
     this.root = root;
+    this.fields = fields;
     for (const [key, { changes, before, position = 0, below = "" }] of Object.entries(kept(STORE, {})[id] ?? {})) {
       this.#entries.set(key, { changes, before, position, below, isDue: true, isSending: false, problem: null, refused: new Map() });
     }
     this.#askOthers(signal);
     root.addEventListener("input", ({ target }) => {
-      if (target instanceof HTMLElement && fields.includes(target.dataset.part ?? "")) this.#typed = target;
+      if (target instanceof HTMLElement && (target.dataset.part ?? "") in fields) this.#typed = target;
     }, { signal });
     root.addEventListener("change", () => (this.#typed = null), { signal });
     document.addEventListener("visibilitychange", () => document.hidden && this.leave(), { signal });
@@ -88,6 +91,11 @@ export class Unsaved extends EventTarget {
     return this.#entries.get("")?.refused.values().next().value;
   }
 
+  /** The name of a text of the project that is kept because someone else has changed it, and the refusal; empty: there is none. */
+  get conflict() {
+    return [...this.#entries.get("")?.refused ?? []].find(([, problem]) => problem.isOutdated) ?? [];
+  }
+
   /** @param {string} key */
   of(key) {
     return this.#entries.get(key);
@@ -98,19 +106,25 @@ export class Unsaved extends EventTarget {
     return this.#entries.size;
   }
 
+  /** The project is shown as it is now; a field that has the focus stays as it is. @param {{ title: string, settings: object }} project */
+  see({ title, settings }) {
+    const edited = this.fields[/** @type {HTMLElement | null} */ (document.activeElement)?.dataset.part ?? ""] ?? "";
+    this.#seen = { title, ...settings, ...(edited in this.#seen ? { [edited]: this.#seen[edited] } : {}) };
+  }
+
   /**
    * Record changes to be saved later.
    *
    * @param {string} key
    * @param {Record<string, any>} changes
-   * @param {Record<string, any>} before
+   * @param {Record<string, any>} [before] by default, what the project's fields showed
    * @param {number} [position] of the part
    */
-  note(key, changes, before, position = 0) {
+  note(key, changes, before = this.#seen, position = 0) {
     const entry = this.#entryOf(key, position);
     for (const [name, value] of Object.entries(changes)) {
       const isPending = name in entry.changes;
-      if (!isPending) entry.before[name] = before[name];
+      if (!isPending || entry.refused.get(name)?.isOutdated) entry.before[name] = before[name];
       entry.changes[name] = value;
       entry.refused.delete(name);
       if (isPending && value === entry.before[name] && !entry.isSending) delete entry.changes[name];
@@ -143,10 +157,11 @@ export class Unsaved extends EventTarget {
     this.write(key, below, position);
   }
 
-  /** Save over a text that someone else has changed. Throws Refusal. @param {string} key @param {string} text */
-  overwrite(key, text) {
+  /** Save over a text that someone else has changed. Throws Refusal. @param {string} key @param {string} text @param {string} [name] */
+  overwrite(key, text, name = "text") {
     const entry = this.#entries.get(key);
-    if (entry) entry.before.text = text;
+    if (entry) entry.before[name] = text;
+    entry?.refused.delete(name);
     return this.save(key);
   }
 
@@ -198,7 +213,7 @@ export class Unsaved extends EventTarget {
     entry.isSending = true;
     entry.isDue = false;
     try {
-      const saved = await (key ? changePart(this.id, key, "text" in changes ? { ...changes, text_before: before.text } : changes) : changeProject(this.id, changes));
+      const saved = await (key ? changePart(this.id, key, "text" in changes ? { ...changes, text_before: before.text } : changes) : changeProject(this.id, { ...changes, before }));
       entry.isSending = false;
       this.#settle(key, entry, changes, saved);
       if (Object.keys(changes).length) this.dispatchEvent(new CustomEvent("saved", { detail: { key, saved } }));
@@ -213,9 +228,10 @@ export class Unsaved extends EventTarget {
   /** Base input typed during the request on the saved values. @param {string} key @param {Entry} entry @param {Record<string, any>} sent @param {any} saved */
   #settle(key, entry, sent, saved) {
     entry.problem = null;
+    Object.assign(this.#seen, saved.replaced?.settings?.after);
     for (const [name, value] of Object.entries(sent)) {
       if (entry.changes[name] === value) delete entry.changes[name];
-      else entry.before[name] = key && name === "text" ? saved.text : value;
+      else entry.before[name] = key && name !== "text" ? value : { ...saved, ...saved.settings }[name];
     }
   }
 
@@ -229,6 +245,7 @@ export class Unsaved extends EventTarget {
     if (!key && problem.isOfRequest && problem.param !== "project") {
       const names = problem.param in sent ? [problem.param] : Object.keys(sent);
       for (const name of names) {
+        if (problem.isOutdated) delete this.#seen[name]; // what it is now is told
         if (entry.changes[name] !== sent[name]) continue;
         if (this.#isText(name)) entry.refused.set(name, problem);
         else delete entry.changes[name]; // reported, and reverts

@@ -230,9 +230,11 @@ export class Proof extends EventTarget {
   }
 
   async #accept({ spot }) {
-    await this.#do(() => acceptSpot(this.id, spot.id, true));
+    /** @type {any} */
+    let accepted = null;
+    await this.#do(async () => (accepted = await acceptSpot(this.id, spot.id, true)));
     const isLast = !this.#rows.size; // otherwise the next spot has the focus
-    offerUndo(phrase("proof.accepted"), () => this.#do(() => acceptSpot(this.id, spot.id, false)), isLast);
+    if (accepted) offerUndo(phrase("proof.accepted"), () => acceptSpot(this.id, spot.id, false, accepted.acceptance).finally(() => this.look()), isLast);
   }
 
   /** Handle keys while the list is visible, wherever the focus is: J and K go to the next and previous spot. */

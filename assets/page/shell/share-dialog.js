@@ -17,11 +17,11 @@ export class ShareDialog {
   #lists = new Latest();
 
   /**
-   * calls: the requests for the links of an item; listed: told of them, newest first, and whether it is still about them.
+   * calls: the requests for the links of an item; listed: told the list of them, and whether it is still about them.
    *
    * @param {any} root
    * @param {{ list: (id: string) => Promise<any>, add: (id: string, days: number) => Promise<any>, remove: (id: string, token: string) => Promise<any> }} calls
-   * @param {(links: any[], isLatest: () => boolean) => unknown} listed
+   * @param {(list: { data: any[], problem?: string | null }, isLatest: () => boolean) => unknown} listed
    */
   constructor(root, calls, listed = () => {}) {
     this.root = root;
@@ -56,10 +56,10 @@ export class ShareDialog {
   async #list() {
     const isLatest = this.#lists.begin();
     const id = this.#id;
-    const { data } = await this.calls.list(id);
+    const list = await this.calls.list(id);
     if (!isLatest()) return;
-    this.part("share-links").replaceChildren(...data.map((link) => this.#row(id, link)));
-    this.#do(() => this.listed(data, isLatest)); // may take seconds, which must not delay the focus
+    this.part("share-links").replaceChildren(...list.data.map((link) => this.#row(id, link)));
+    this.#do(() => this.listed(list, isLatest)); // may take seconds, which must not delay the focus
   }
 
   #row(id, { token, path, expires }) {

@@ -110,7 +110,15 @@ def another_tab_chooses_a_take_and_accepts_a_spot(page: Page, spots: Locator) ->
     expect(page.locator("#undo-toast")).to_contain_text("This can no longer be undone")
     assert page.evaluate(read)["part"]["chosen"] == chosen
     page.mouse.move(0, 0)  # a list under the pointer stays as it is
-    assert page.evaluate(send, [f"{project}/proof/spots/{found['spot']['id']}", "PATCH", {"accepted": True}]) == 200
+    for is_accepted in (True, False):
+        spot = f"{project}/proof/spots/{found['spot']['id']}", "PATCH", {"accepted": is_accepted}
+        assert page.evaluate(send, spot) == 200
+        expect(spots).to_have_count(0 if is_accepted else 1)
+    page.keyboard.press("a")
+    expect(spots).to_have_count(0)
+    assert page.evaluate(send, [*spot[:2], {"accepted": True}]) == 200
+    page.keyboard.press("Control+z")
+    expect(page.locator("#undo-toast")).to_contain_text("This can no longer be undone")
     expect(spots).to_have_count(0)
 
 

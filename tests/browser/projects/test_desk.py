@@ -53,17 +53,22 @@ def test_a_changed_table_updates_its_lines_and_files_keep_their_names(studio: Se
     expect(rows(area).nth(1)).to_contain_text("line_001 · Notes: n1")
 
     new = [LINES[0], LINES[1].replace("number 0", "zero"), LINES[1].replace("line_000", "line_new"), *LINES[2:-1]]
-    area.get_by_role("button", name="More actions").click()
-    with page.expect_file_chooser() as chooser:
-        page.get_by_role("menuitem", name="Update from file …").click()
-    chooser.value.set_files(table("\n".join(new)))
-    dialog = page.get_by_role("dialog", name="Update from My table.csv")
-    expect(dialog).to_contain_text("1 changed · 1 new · 1 gone · 198 the same")
-    expect(dialog.get_by_role("row").nth(1)).to_contain_text("line_000changedLine number 0. Line zero.")
-    assert serious_violations(screen) == []
-    dialog.get_by_role("button", name="Update", exact=True).click()
-    expect(rows(area).first.get_by_role("textbox")).to_have_value("Line zero.")
-    expect(area.locator("[data-part=told]")).to_have_text("1 changed · 1 new · 1 gone · 198 the same")
+    for is_undone in (True, False):
+        area.get_by_role("button", name="More actions").click()
+        with page.expect_file_chooser() as chooser:
+            page.get_by_role("menuitem", name="Update from file …").click()
+        chooser.value.set_files(table("\n".join(new)))
+        dialog = page.get_by_role("dialog", name="Update from My table.csv")
+        expect(dialog).to_contain_text("1 changed · 1 new · 1 gone · 198 the same")
+        expect(dialog.get_by_role("row").nth(1)).to_contain_text("line_000changedLine number 0. Line zero.")
+        assert serious_violations(screen) == []
+        dialog.get_by_role("button", name="Update", exact=True).click()
+        expect(rows(area).first.get_by_role("textbox")).to_have_value("Line zero.")
+        expect(page.locator("#undo-toast")).to_contain_text("1 changed · 1 new · 1 gone · 198 the same")
+        if is_undone:
+            page.get_by_role("button", name="Undo").click()
+            expect(rows(area).first.get_by_role("textbox")).to_have_value("Line number 0.")
+            expect(rows(area).nth(1)).to_contain_text("line_001")
     rows(area).first.get_by_role("button", name="Speak part 1").click()
     expect(rows(area).first).to_contain_text("Done")
     area.get_by_role("button", name="Files", exact=True).click()

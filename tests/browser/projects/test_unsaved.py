@@ -24,6 +24,12 @@ CHANGE_PART = """async ({ number, text }) => {
     await fetch(`/v1/projects/${id}/parts/${part.id}`, { method: "PATCH", headers, body: JSON.stringify({ text }) });
 }"""
 """As another tab does."""
+RENAME = """async (title) => {
+    const [{ id }] = (await (await fetch("/v1/projects?limit=1")).json()).data;
+    const headers = { "Content-Type": "application/json" };
+    await fetch(`/v1/projects/${id}`, { method: "PATCH", headers, body: JSON.stringify({ title }) });
+}"""
+TITLE = "async () => (await (await fetch('/v1/projects?limit=1')).json()).data[0].title"
 ARRANGE = """async (verb) => {
     const [{ id }] = (await (await fetch("/v1/projects?limit=1")).json()).data;
     const [first, second] = (await (await fetch(`/v1/projects/${id}/parts`)).json()).data;
@@ -250,6 +256,19 @@ def test_tab_that_saves_later_chooses_between_both_texts(studio: Served, open_pa
     expect(row.locator(".long-word")).to_have_text("Not spoken")
     expect(row.get_by_role("button", name="Save my text")).to_be_hidden()
     expect(text_of(area, 2)).to_be_focused()
+    title, note = area.get_by_label("Title of the project"), area.locator(".long-head + .long-unsaved")
+    title.fill("Mine.")
+    page.evaluate(RENAME, "Theirs.")
+    title.blur()
+    expect(area.locator("[data-part=told]")).to_contain_text('changed title meanwhile: it is now "Theirs."')
+    expect(note).to_contain_text("It is now: Theirs.")
+    expect(title).to_have_value("Mine.")
+    assert page.evaluate(TITLE) == "Theirs."
+    assert serious_violations(screen) == []
+    note.get_by_role("button", name="Save my text" if is_mine else "Use the other text").click()
+    expect(note).to_be_hidden()
+    expect(title).to_have_value(chosen)
+    assert page.evaluate(TITLE) == chosen
     if is_mine:
         undo_past_a_change_of_another_tab(page, area)
     assert serious_violations(screen) == []

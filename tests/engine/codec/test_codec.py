@@ -55,6 +55,12 @@ def codec(folder: Path) -> Codec:
 
 
 @pytest.fixture(scope="module")
+def reference(folder: Path) -> torch.nn.Module:
+    """The same codec in fish-speech."""
+    return upstream.load_codec(folder)
+
+
+@pytest.fixture(scope="module")
 def codec_of_products(folder: Path) -> Codec:
     """The same codec, in the form used by streams on a CPU."""
     loaded = load_codec(folder, "cpu")
@@ -79,8 +85,7 @@ def random_codes(sizes: TinyCodec, frames: int, seed: int, rows: int = 1) -> Ten
 
 
 @torch.inference_mode()
-def test_codes_are_bit_equal_to_upstream(folder: Path, codec: Codec, sizes: TinyCodec) -> None:
-    reference = upstream.load_codec(folder)
+def test_codes_are_bit_equal_to_upstream(reference: torch.nn.Module, codec: Codec, sizes: TinyCodec) -> None:
     frame = sizes.frame_samples
     for seed, samples in enumerate((frame * 40, frame * 7 + 1, frame * 3 - 1, 5)):
         pcm = noise(samples, seed)
@@ -93,8 +98,7 @@ def test_codes_are_bit_equal_to_upstream(folder: Path, codec: Codec, sizes: Tiny
 
 
 @torch.inference_mode()
-def test_decoded_audio_matches_upstream(folder: Path, codec: Codec, sizes: TinyCodec) -> None:
-    reference = upstream.load_codec(folder)
+def test_decoded_audio_matches_upstream(reference: torch.nn.Module, codec: Codec, sizes: TinyCodec) -> None:
     for seed, frames in enumerate((1, 2, 33, 70)):
         codes = random_codes(sizes, frames, seed)
         expected = upstream.decode(reference, codes[0])
@@ -105,22 +109,24 @@ def test_decoded_audio_matches_upstream(folder: Path, codec: Codec, sizes: TinyC
 
 
 @torch.inference_mode()
-def test_codes_beyond_a_residual_codebook_use_its_last_entry(folder: Path, codec: Codec, sizes: TinyCodec) -> None:
+def test_codes_beyond_a_residual_codebook_use_its_last_entry(
+    reference: torch.nn.Module, codec: Codec, sizes: TinyCodec
+) -> None:
     codes = random_codes(sizes, 9, seed=3)
     codes[:, 1:, ::2] += sizes.codebook_size
-    expected = upstream.decode(upstream.load_codec(folder), codes[0])
+    expected = upstream.decode(reference, codes[0])
     assert (codec.decode(codes)[0, 0] - expected).abs().max() <= TOLERANCE
 
 
 @torch.inference_mode()
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_stream_split_anywhere_equals_the_whole_take(
     codec: Codec, codec_of_products: Codec, sizes: TinyCodec, seed: int
 ) -> None:
     draw = random.Random(seed)
     codes = random_codes(sizes, 50, seed)  # more than the windows of all layers together
     whole = codec.decode(codes)
-    lengths = [1] * 50 if seed == 0 else []
+    lengths = [1] * 6 + [30] + [1] * 14 if seed == 0 else []  # before and after the layers' windows are full
     while sum(lengths) < 50:
         lengths.append(min(draw.choice((1, 2, 3, 5, 8, 21)), 50 - sum(lengths)))
     for streaming in (codec, codec_of_products):
@@ -164,16 +170,16 @@ def test_codes_of_a_prefix_equal_the_prefix_of_the_codes(codec: Codec, sizes: Ti
 
 
 @torch.inference_mode()
-@pytest.mark.parametrize("frames", [1, 3, 16])
 def test_pieces_of_any_size_give_the_codes_of_the_whole_clip(
-    codec: Codec, sizes: TinyCodec, frames: int, monkeypatch: pytest.MonkeyPatch
+    codec: Codec, sizes: TinyCodec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clips = torch.stack([noise(sizes.frame_samples * 37 + 5, seed) for seed in (1, 2)])[:, None]
     one_frame = len(clips) * codec.config.encoder_dim * sizes.frame_samples
     monkeypatch.setattr(codec_model, "PIECE_VALUES", 100 * one_frame)
     whole = codec.encode(clips)
-    monkeypatch.setattr(codec_model, "PIECE_VALUES", frames * one_frame)
-    assert torch.equal(codec.encode(clips), whole)
+    for frames in (1, 3, 16):
+        monkeypatch.setattr(codec_model, "PIECE_VALUES", frames * one_frame)
+        assert torch.equal(codec.encode(clips), whole), frames
 
 
 def test_default_sizes_without_a_codec_yaml_are_s2_pros() -> None:

@@ -98,7 +98,8 @@ def test_prefill_graphs_read_sums_and_vectors_as_plain_torch(
     if DEVICE == "cpu":
         request.getfixturevalue("eager_graphs")
     device, text_device = torch.device(DEVICE), torch.device("cpu" if text_on_host else DEVICE)
-    checkpoint = load(write_qwen(tmp_path), device, device, torch.float32, text_device=text_device)
+    folder = write_qwen(tmp_path, layers=1 if text_on_host else 2)  # where the text is read concerns no layer
+    checkpoint = load(folder, device, device, torch.float32, text_device=text_device)
     model, config = checkpoint.model, checkpoint.config
     monkeypatch.setattr(DualAR, "text_on_host", text_on_host)
     voices = [Reference(CLIP_CODES[:, :0], "", vector()), Reference(CLIP_CODES[:, :6], "He", -vector())]

@@ -71,9 +71,9 @@ def test_large_models_use_int8_on_a_cpu_that_can_multiply_it(
     (tmp_path / "config.json").write_text(json.dumps(tree))
     source = open_source(tmp_path if tree else FRY)
     monkeypatch.setattr(memory_plan, "multiplies_eight_bits", lambda: True)
-    assert weights_on_cpu(source.config, source.codec_config) == weights
+    assert weights_on_cpu(source.config) == weights
     monkeypatch.setattr(memory_plan, "multiplies_eight_bits", lambda: False)
-    assert weights_on_cpu(source.config, source.codec_config) == "bf16"
+    assert weights_on_cpu(source.config) == "bf16"
 
 
 def test_four_rows_of_4096_positions_of_s2_pro_fit_into_14_gib(s2_pro: ModelConfig) -> None:

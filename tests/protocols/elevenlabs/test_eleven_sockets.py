@@ -28,7 +28,8 @@ FRAME = 2048 * 2
 
 
 def open_socket(served: Served, path: str, **headers: str) -> ClientConnection:
-    return connect(f"ws{served.url.removeprefix('http')}{path}", additional_headers=headers)
+    """Without compression, which takes as long as the speech of a fake engine."""
+    return connect(f"ws{served.url.removeprefix('http')}{path}", compression=None, additional_headers=headers)
 
 
 def send(socket: ClientConnection, **message: Any) -> None:

@@ -145,7 +145,7 @@ async def test_a_studio_is_started_and_ends_with_the_command(quick_checkpoint: P
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     settings = {"STUDIO_PAGE": "0", "STUDIO_PORT": str(port), "STUDIO_HOME": str(tmp_path / "studio")}
-    settings["STUDIO_MAX_CONTEXT"] = "512"  # positions, all of which random weights fill
+    settings |= {"STUDIO_MAX_CONTEXT": "256", "STUDIO_VOICES": str(tmp_path)}  # random weights fill all positions
     async with command(HOME=str(tmp_path), MODEL=str(quick_checkpoint), **settings) as client:
         spoken = await client.call_tool("speak", {"text": "Hello.", "seed": 5})  # waits until the studio is ready
         assert not spoken.is_error, spoken.content
