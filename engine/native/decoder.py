@@ -53,8 +53,10 @@ class NativeDecoder:
         """The entries of a frame's codes, after each other or as decoded, (frames, channels)."""
         indices = np.minimum(codes.astype(np.int64).T, self._limits) + self._offsets
         entries = self._tables[indices]
-        vectors = entries.sum(1) if self._adds else entries.reshape(codes.shape[1], -1)
-        return np.pad(vectors, ((0, 0), (0, padded(vectors.shape[1]) - vectors.shape[1])))
+        parts = entries.sum(1) if self._adds else entries.reshape(codes.shape[1], -1)
+        vectors = np.zeros((len(parts), padded(parts.shape[1])), np.float32)
+        vectors[:, : parts.shape[1]] = parts
+        return vectors
 
 
 def _build(codec: Codec, builder: LayerBuilder) -> tuple[int, int, int]:

@@ -175,17 +175,20 @@ class WindowSteps:
             config.window, capacity, config.norm_eps,
         )  # fmt: skip
         self.steps = StepsFields()
+        self._angles = torch.empty(0)
 
     def move(self, slot: int, frame: int, frames: int) -> None:
         """The next call's steps are those of these frames of a stream."""
         config, first, count = self._config, frame * self._rows, frames * self._rows
-        positions = torch.arange(first, first + count)
-        angles = rope_angles(positions, config.head_dim, config.rope_base, config.exact_rope)
-        self._angles = angles.contiguous()
-        self._places = np.array([[slot] * count, range(first, first + count), range(count)], np.int32)
-        steps, address, row = self.steps, self._places.ctypes.data, self._places.strides[0]
-        steps.angles, steps.steps = self._angles.data_ptr(), count
-        steps.slots, steps.positions, steps.rotations = address, address + row, address + 2 * row
+        if first + count > len(self._angles):  # twice as many: computing them takes as long as a small layer
+            positions = torch.arange(2 * (first + count))
+            angles = rope_angles(positions, config.head_dim, config.rope_base, config.exact_rope)
+            self._angles = angles.contiguous()
+        self._places = np.empty((2, count), np.int32)
+        self._places[0], self._places[1] = slot, np.arange(first, first + count)
+        steps, address = self.steps, self._places.ctypes.data
+        steps.angles, steps.steps, steps.slots = self._angles.data_ptr(), count, address
+        steps.positions = steps.rotations = address + self._places.strides[0]
 
 
 class NativeLayers:
@@ -428,4 +431,4 @@ def _starts(rows: int, dilation: int, tile: int) -> np.ndarray:
         starts += [(phase + at * dilation, 0) for at in range(0, count - tile + 1, tile)]
         if left := count % tile:  # a last tile that ends with the frame
             starts.append((phase + (count - tile) * dilation, tile - left))
-    return np.array(starts, np.int32)
+    return np.array(sorted(starts), np.int32)  # a thread's tiles then are of the rows that it wrote before

@@ -23,13 +23,15 @@ SIZES = (16, 20, 24, 100)
 SUSPICIOUS = 8
 """Times the cost for four times the characters: linear is 4, quadratic 16."""
 CERTAIN = {4: 14, 16: 64}
-"""Times the characters, and times the cost for these: linear is 4 and 16, quadratic 16 and 256, and noise is far from
-three times. The second finds what is quadratic only in part, and takes long."""
+"""Times the characters, and times the cost for these: linear is 4 and 16, quadratic 16 and 256. The first decides only
+what takes longer than ENDLESS, as noise does not; the second is far from noise, and takes long."""
 LEAST = 0.000025
 """Seconds for LARGE characters below which quadratic growth is harmless: 10 ms for 20,000, 1 s for 200,000."""
 ENDLESS = 0.025
 """Seconds for fewer characters than LARGE: linear growth takes a tenth of it on a slow machine."""
 TRIES = 3
+MORE_TRIES = 9
+"""Among these one falls between two interruptions of a busy machine."""
 BOUNDED = {
     "_DECORATED": MAX_HEADING,
     "_WANTED": 255,  # names of files
@@ -70,8 +72,9 @@ def _growth(pattern: re.Pattern[Any], method: str, make: Make) -> str:
         return ""
     large = max(min(cost(LARGE) for _ in range(TRIES)), LEAST)
     for times, certain in CERTAIN.items():
-        for _ in range(TRIES):
-            if (larger := cost(times * LARGE)) < certain * large:
+        least = ENDLESS if times < max(CERTAIN) else 0
+        for _ in range(MORE_TRIES):
+            if (larger := cost(times * LARGE)) < max(certain * large, least):
                 break
         else:
             return f"{LARGE} characters: {1000 * large:.3f} ms; {times * LARGE}: {1000 * larger:.1f} ms"

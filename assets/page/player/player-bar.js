@@ -163,9 +163,10 @@ export class PlayerBar extends EventTarget {
       this.parts.seek.max = seconds; // setting it recalculates styles, even if unchanged
       this.parts.seek.disabled = seconds === 0;
     }
-    this.parts.seek.value = position;
-    if (this.parts.time.textContent !== `${now} / ${whole}`) {
-      this.parts.time.textContent = `${now} / ${whole}`;
+    const [text] = this.parts.time.childNodes; // kept: a new one would recalculate the styles of all elements with :has() around it
+    if (text.data !== `${now} / ${whole}`) {
+      text.data = `${now} / ${whole}`;
+      this.parts.seek.value = position; // lays the bar out again
       this.parts.seek.setAttribute("aria-valuetext", phrase("player.position.of", { position: now, whole }));
     }
     if (!this.#drawing) {
@@ -215,10 +216,11 @@ export class PlayerBar extends EventTarget {
     const scale = window.devicePixelRatio || 1;
     const [width, height] = [canvas.clientWidth, canvas.clientHeight];
     if (!width) return;
-    canvas.width = width * scale;
-    canvas.height = height * scale;
     const pen = canvas.getContext("2d");
-    pen.scale(scale, scale);
+    const [across, down] = [Math.floor(width * scale), Math.floor(height * scale)];
+    if (canvas.width !== across || canvas.height !== down) [canvas.width, canvas.height] = [across, down]; // lays the page out again, even if unchanged
+    pen.setTransform(scale, 0, 0, scale, 0, 0);
+    pen.clearRect(0, 0, width, height);
     const style = getComputedStyle(this.element);
     const { bars, seconds, expected, position } = this.#view;
     const span = Math.max(seconds, expected, 0.5);

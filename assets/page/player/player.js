@@ -4,6 +4,7 @@ import { notConnected } from "../client/refusal.js";
 import { PlayoutDelay } from "./playout-delay.js";
 
 const USUAL_RATE = 44100;
+const SILENCE_MS = 2000; // then the sound device is released: in use, it keeps a processor and the computer awake
 
 /**
  * Fires "followed" when the next take has begun by itself, and "heard" with {firstSampleAt?, needed?, position, rendered, underruns, state, loudest}: positions in samples, times in
@@ -21,6 +22,9 @@ export class Player extends EventTarget {
   #preparing = null; // the node of the current context
   #take = 0;
   #following = 0; // the take that plays on without a gap
+  #isSilent = true; // no take plays or waits for samples
+  #isResting = false; // the context ran, and is suspended until it is needed
+  #resting = 0; // timer
   delay = new PlayoutDelay();
   /** @type {number | null} */
   fixedWait = null; // seconds to buffer before playback, instead of the learned delay
@@ -55,9 +59,12 @@ export class Player extends EventTarget {
   #hear(context, report) {
     if (report.take === this.#following && this.#following > this.#take) {
       this.#take = report.take;
+      this.#isSilent = false;
       this.dispatchEvent(new CustomEvent("followed"));
     }
     if (report.take !== this.#take) return;
+    if (report.state === "over") this.#isSilent = true;
+    this.#restLater();
     const detail = { ...report };
     if (report.firstSampleAt !== undefined) {
       detail.firstSampleAt = performance.now() - (context.currentTime - report.firstSampleAt) * 1000;
@@ -65,11 +72,33 @@ export class Player extends EventTarget {
     this.dispatchEvent(new CustomEvent("heard", { detail }));
   }
 
-  /** Resume audio. Browsers require a click: call it from the handler. */
+  /** Keep the context running for an order to a take, and let it rest in silence. @param {number} take @param {string} order */
+  #attend(take, order) {
+    if (take !== this.#take) return;
+    if (order === "play" || order === "pause") this.#isSilent = order === "pause";
+    this.#stayAwake();
+  }
+
+  #stayAwake() {
+    this.#isResting = false;
+    this.#context?.resume();
+    this.#restLater();
+  }
+
+  #restLater() {
+    clearTimeout(this.#resting);
+    this.#resting = setTimeout(() => {
+      if (!this.#isSilent) return;
+      this.#isResting = true;
+      this.#context?.suspend();
+    }, SILENCE_MS);
+  }
+
+  /** Allow audio. Browsers require a click before its first use: call it from the handler. */
   wake() {
     const { audioSession } = /** @type {any} */ (navigator);
     if (audioSession) audioSession.type = "playback"; // else an iPhone whose switch is on silent plays nothing
-    if (this.#context?.state === "suspended") this.#context.resume();
+    if (!this.#isResting) this.#stayAwake();
   }
 
   /** Begin a new take and return its Sound; stop the previous one. length: its seconds, 0 if all of it is there. */
@@ -77,10 +106,10 @@ export class Player extends EventTarget {
     this.#take += 1;
     const take = this.#take;
     const { port } = await this.prepare(sampleRate);
-    this.wake();
+    this.#attend(take, "play");
     const delay = this.fixedWait === null ? this.delay.before(length) : 0;
     port.postMessage({ order: "open", take, delay, prebuffer: Math.round((this.fixedWait ?? 0) * sampleRate) });
-    return new Sound(port, take, sampleRate, delay);
+    return new Sound(port, take, sampleRate, delay, (order) => this.#attend(take, order));
   }
 
   /** Play samples (transferred) after the current take, which is complete, without a gap. Returns their Sound. Throws Refusal. */
@@ -88,9 +117,11 @@ export class Player extends EventTarget {
     const take = this.#take;
     const { port } = await this.prepare(sampleRate);
     if (take !== this.#take) return null; // another one plays by now
-    this.#following = take + 1;
-    port.postMessage({ order: "follow", take, next: this.#following, samples }, [samples.buffer]);
-    return new Sound(port, this.#following, sampleRate, 0);
+    const next = take + 1;
+    this.#following = next;
+    this.#stayAwake();
+    port.postMessage({ order: "follow", take, next, samples }, [samples.buffer]);
+    return new Sound(port, next, sampleRate, 0, (order) => this.#attend(next, order));
   }
 
   /** End with the current take. */
@@ -127,10 +158,16 @@ export class Sound {
   #port;
   #take;
   #sampleRate;
+  #attend;
 
-  /** delay: seconds after the first samples in which it does not play unless it is complete */
-  constructor(port, take, sampleRate, delay) {
+  /**
+   * delay: seconds after the first samples in which it does not play unless it is complete; attend: called with each order.
+   *
+   * @param {(order: string) => void} attend
+   */
+  constructor(port, take, sampleRate, delay, attend) {
     this.delay = delay;
+    this.#attend = attend;
     this.#port = port;
     this.#take = take;
     this.#sampleRate = sampleRate;
@@ -159,6 +196,7 @@ export class Sound {
   }
 
   #order(message, transfer = []) {
+    this.#attend(message.order);
     this.#port.postMessage({ ...message, take: this.#take }, transfer);
   }
 }

@@ -1,8 +1,8 @@
 // One pool of threads for all native work, and the choice of the instruction set.
 //
 // A call is divided into tiles whose results do not depend on who computes them, so a take is the same for any number of
-// threads. Threads take tiles as they go: a slow core holds up no more than its own. Each running call leaves one
-// thread less to help, so there are never more active threads than cores.
+// threads. Each thread has a share of the tiles and then takes those of others: a slow core holds up no more than its
+// own. Each running call leaves one thread less to help, so there are never more active threads than cores.
 #if !defined(_WIN32)
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -52,10 +52,16 @@ enum { YIELDS = 200 };
 // Tiles that a thread takes at once, some 50 µs: a thread that loses its core holds up no more.
 enum { MOST_TAKEN = 16 };
 
+// A share of the current tiles: 32 bits that count pool_run, 16 of the share's end, 16 of its next tile.
+typedef struct {
+    _Atomic uint64_t state;
+    char padding[56];
+} Share;
+
 typedef struct {
     Mutex busy;
-    _Atomic uint64_t state;  // of the current tiles: 32 bits that count pool_run, 16 of tiles, 16 of the next tile
-    _Atomic int done;
+    Share shares[MOST_THREADS];
+    _Atomic int n_shares, done;
     Work work;
     void *context;
     void *scratch;
@@ -74,23 +80,31 @@ static int may_work(int worker) {
     return active > 0 && worker < atomic_load(&threads) - active;
 }
 
-// Takes some tiles of the lane and does them; 0 if there is none left.
+// Takes some tiles of a share and does them; 0 if there is none left.
 //
 // While many are left a thread takes several, whose weights it then reads in one go; towards the end, single ones.
-static int do_tiles(Lane *lane) {
-    uint64_t state = atomic_load_explicit(&lane->state, memory_order_acquire);
+static int do_share(Lane *lane, Share *share) {
+    uint64_t state = atomic_load_explicit(&share->state, memory_order_acquire);
     for (;;) {
-        int next = (int)(state & 0xffff), tiles = (int)(state >> 16 & 0xffff);
-        if (next >= tiles) return 0;
-        int some = (tiles - next) / (3 * atomic_load_explicit(&threads, memory_order_relaxed));
-        int count = some < 1 ? 1 : some < MOST_TAKEN ? some : MOST_TAKEN;
+        int next = (int)(state & 0xffff), end = (int)(state >> 16 & 0xffff);
+        if (next >= end) return 0;
+        int some = (end - next) / 3, count = some < 1 ? 1 : some < MOST_TAKEN ? some : MOST_TAKEN;
         if (atomic_compare_exchange_weak_explicit(
-                &lane->state, &state, state + count, memory_order_acquire, memory_order_acquire)) {
+                &share->state, &state, state + count, memory_order_acquire, memory_order_acquire)) {
             for (int tile = next; tile < next + count; tile++) lane->work(lane->context, tile);
             atomic_fetch_add_explicit(&lane->done, count, memory_order_release);
             return 1;
         }
     }
+}
+
+// Takes some tiles of the lane, of the thread's own share if it can: in the next layer it then finds the rows that it
+// wrote itself, and not in another core's cache.
+static int do_tiles(Lane *lane, int thread) {
+    int shares = atomic_load_explicit(&lane->n_shares, memory_order_relaxed);
+    for (int each = 0; each < shares; each++)
+        if (do_share(lane, &lane->shares[(thread + each) % shares])) return 1;
+    return 0;
 }
 
 static void work_forever(int worker) {
@@ -103,7 +117,7 @@ static void work_forever(int worker) {
         for (int idle = 0; idle < PAUSES + YIELDS;) {
             if (atomic_load_explicit(&callers, memory_order_relaxed) && !may_work(worker)) break;
             int found = 0;
-            for (int lane = 0; lane < LANES && !found; lane++) found = do_tiles(&lanes[lane]);
+            for (int lane = 0; lane < LANES && !found; lane++) found = do_tiles(&lanes[lane], worker + 1);
             if (found) {
                 idle = 0;
             } else if (idle++ < PAUSES) {
@@ -152,7 +166,7 @@ static void begin_again(void) {
     atomic_store(&callers, 0);
     for (int lane = 0; lane < LANES; lane++) {
         lanes[lane].busy = unlocked;
-        atomic_store(&lanes[lane].state, 0);
+        atomic_store(&lanes[lane].n_shares, 0);
     }
 }
 #endif
@@ -199,10 +213,17 @@ void pool_run(int index, Work work, void *context, int tiles) {
     }
     Lane *lane = &lanes[index];
     lane->work = work, lane->context = context;
+    int shares = atomic_load_explicit(&threads, memory_order_relaxed);
     atomic_store_explicit(&lane->done, 0, memory_order_relaxed);
-    uint64_t count = (atomic_load_explicit(&lane->state, memory_order_relaxed) >> 32) + 1;
-    atomic_store_explicit(&lane->state, count << 32 | (uint64_t)tiles << 16, memory_order_release);
-    while (do_tiles(lane)) {}
+    atomic_store_explicit(&lane->n_shares, shares, memory_order_relaxed);
+    for (int each = 0, first = 0; each < shares; each++) {
+        int end = (int)((int64_t)tiles * (each + 1) / shares);
+        uint64_t count = (atomic_load_explicit(&lane->shares[each].state, memory_order_relaxed) >> 32) + 1;
+        atomic_store_explicit(
+            &lane->shares[each].state, count << 32 | (uint64_t)end << 16 | (uint64_t)first, memory_order_release);
+        first = end;
+    }
+    while (do_tiles(lane, 0)) {}
     for (int waits = 0; atomic_load_explicit(&lane->done, memory_order_acquire) != tiles; waits++) {
         if (waits < PAUSES) pause_briefly();
         else yield();

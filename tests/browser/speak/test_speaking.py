@@ -16,15 +16,24 @@ from tests.studio.server import Served
 FRAME = 2048
 RATE = 44_100
 Open = Callable[..., Screen]
+NOTE_SUSPENDED = """() => {
+    const { suspend } = AudioContext.prototype;
+    AudioContext.prototype.suspend = function () {
+        window.suspended = this;
+        return suspend.call(this);
+    };
+}"""
 
 
 def test_take_is_played_seeked_replayed_and_saved(served: Served, open_page: Open, tmp_path: Path) -> None:
     screen = open_page(served).ready()
     screen.cut_after(2)
+    screen.page.evaluate(NOTE_SUSPENDED)
     with screen.page.expect_response("**/v1/audio/speech") as answer:
         screen.speak.click()
     expect(screen.takes).to_have_count(1)
     screen.until_over()
+    screen.page.wait_for_function("window.suspended?.state === 'suspended'")  # a silent page releases the sound device
     headers = answer.value.headers
     record = httpx.get(f"{served.url}/v1/takes/{headers['x-request-id']}").json()
     assert record["frames"] == round(2 * RATE / FRAME)
