@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { asSent, changed, fromEarlier, merged, split } from "../../assets/page/cast/people.js";
+import { asSent, changed, fromEarlier, merged, split, undone } from "../../assets/page/cast/people.js";
 
 const person = (id, name, aliases = [], more = {}) => ({ id, name, aliases, gender: "", voice: null, narrator: false, lines: 2, ...more });
 const PEOPLE = [person("a", "Eliza", ["Lizzy", "Miss Bennet"], { voice: "anna" }), person("b", "Elizabeth", [], { gender: "female", lines: 5 }), person("c", "Mr Darcy")];
@@ -36,4 +36,16 @@ test("the cast of an earlier book gives names, genders and voices, but never the
   assert.deepEqual(names(people), ["Lizzy Bennet/Eliza/Lizzy/Miss Bennet", "Elizabeth", "Fitzwilliam Darcy/Mr Darcy"]);
   assert.deepEqual(people.map(({ gender, voice }) => [gender, voice]), [["female", "clara"], ["female", "clara"], ["male", null]]);
   assert.deepEqual(asSent(people)[2], { name: "Fitzwilliam Darcy", aliases: ["Mr Darcy"], gender: "male", voice: "", narrator: false });
+});
+
+test("undoing a step keeps what was edited after it", () => {
+  const after = merged(PEOPLE, "b", "a");
+  const now = changed(changed(changed(after, "c", { name: "Fitzwilliam" }), "a", { voice: "bert" }), "a", { name: "Beth" });
+  const people = undone(now, PEOPLE, after);
+  assert.deepEqual(names(people), ["Beth/Eliza/Lizzy/Miss Bennet", "Elizabeth", "Fitzwilliam/Mr Darcy"]);
+  assert.deepEqual(people.map(({ voice, gender, lines }) => [voice, gender, lines]), [["bert", "", 2], [null, "female", 5], [null, "", 2]]);
+  const apart = split(PEOPLE, "a", "Lizzy");
+  assert.deepEqual(names(undone(changed(apart, "c", { name: "Darcy" }), PEOPLE, apart)), ["Eliza/Lizzy/Miss Bennet", "Elizabeth", "Darcy/Mr Darcy"]);
+  const found = [...after.filter(({ id }) => id !== "c"), person("d", "Jane")]; // another choice of chapters
+  assert.deepEqual(names(undone(found, PEOPLE, after)), ["Eliza/Lizzy/Miss Bennet", "Elizabeth", "Jane"]);
 });

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { bySentence, placed, replaced, sameWordAt, wordsOf } from "../../assets/page/player/words.js";
+import { bySentence, joined, placed, replaced, sameWordAt, wordsOf } from "../../assets/page/player/words.js";
 
 const times = (...words) => words.map((text, i) => ({ text, start: i, end: i + 1 }));
 const placedWords = (text, ...words) => placed(text, times(...words)).map((piece) => (piece.start === undefined ? piece.text : [piece.text, piece.start]));
@@ -58,4 +58,9 @@ test("the same word is found in another take, even around differing words", () =
   assert.equal(sameWordAt(times("a", "x", "c"), slow("a", "y", "z", "c"), 1), 2);
   assert.equal(sameWordAt(times("a"), [], 0.5), 0.5);
   assert.equal(sameWordAt([{ text: "a", start: 0, end: 1 }, { text: "b", start: 3, end: 4 }], times("a", "b"), 2), 1, "in a longer pause");
+});
+
+test("line breaks are joined with the spaces around them, in linear time", { timeout: 5000 }, () => {
+  assert.equal(joined("One \n\n  two  three\n", "\n"), "One\ntwo  three\n");
+  assert.equal(joined(" ".repeat(200_000), " ").length, 200_000);
 });

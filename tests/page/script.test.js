@@ -25,6 +25,7 @@ test("a script's facts are its length, duration, tags and parts", () => {
 
 test("serious problems of a script are reported", () => {
   assert.deepEqual(graveOf("Hello [sad"), ["A tag is not closed: add ]."]);
+  assert.deepEqual(graveOf("[sad] Hello]"), []);
   assert.deepEqual(graveOf("[sad][pause:1s]"), ["There are tags but no words to say."]);
   assert.deepEqual(graveOf("x".repeat(16385)), ["1 character too many: at most 16,384 fit."]);
   assert.match(graveOf("a".repeat(150), 5)[0], /Probably longer than 5 s/);
@@ -103,4 +104,8 @@ test("a cast gets voices of its names' usual gender, alternating for other names
   assert.deepEqual(dealVoices(["Eve"], voices, ["nora"], "clara"), [["Eve", "alan"]]);
   assert.deepEqual(dealVoices(["Eve"], [voices[2]], [], "clara"), [["Eve", "clara"]]);
   assert.deepEqual(dealVoices(["Eve"], [], [], ""), [["Eve", ""]]);
+});
+
+test("a hostile script is analysed in linear time", { timeout: 5000 }, () => {
+  for (const script of ["[".repeat(200_000), `${"[".repeat(200_000)}]`, "[32m ".repeat(40_000)]) assert.equal(graveOf(script)[0].includes("too many"), true);
 });

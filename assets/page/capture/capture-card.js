@@ -10,6 +10,7 @@ import { READINGS } from "../voices/reading-texts.js";
 import { Recording } from "./recorder.js";
 import { NotOpened, StretchChooser } from "./stretch-chooser.js";
 import { phrase } from "../lib/phrases.js";
+import { offerUndo, withdrawUndo } from "../trash/undo-toast.js";
 
 const NOTHING = { clip: null, source: "", words: "", language: "" };
 
@@ -35,6 +36,10 @@ export class CaptureCard extends EventTarget {
   #isOpening = false;
   #isNew = false; // a clip that is to be shown once it can be played
   #brought = new Latest();
+  /** Exists only on this page, unlike a file. @type {Blob | null} */
+  #own = null;
+  /** @type {ReturnType<typeof offerUndo>} */
+  #step = null; // brings the last recording back
 
   /** limits: {recorded, whole, stretch} in seconds: for a recording, a file used whole, a part of a longer file. */
   constructor(root, draft, playButtons, { recorded, whole, stretch }) {
@@ -45,7 +50,7 @@ export class CaptureCard extends EventTarget {
     part("playback").addEventListener("click", ({ currentTarget }) => playButtons.press(currentTarget, draft.sound?.track(phrase("speak.clip.yours"))));
     part("remove-clip").addEventListener("click", () => {
       this.#forget();
-      draft.set(NOTHING);
+      this.#replace(NOTHING);
     });
     this.recording = new Recording(part("recording"), { hint, longest: recorded, silence: () => playButtons.pause() });
     this.recording.addEventListener("begun", () => {
@@ -55,7 +60,7 @@ export class CaptureCard extends EventTarget {
     });
     this.recording.addEventListener("recorded", ({ detail }) => this.#recorded(detail));
     this.stretches = new StretchChooser(part("stretches"), { whole, stretch });
-    this.stretches.addEventListener("chosen", ({ detail }) => draft.set({ ...NOTHING, clip: detail.blob, source: detail.words }));
+    this.stretches.addEventListener("chosen", ({ detail }) => this.#replace({ ...NOTHING, clip: detail.blob, source: detail.words }));
     this.#offerTexts();
     part("file").addEventListener("change", ({ target }) => {
       if (target.files[0]) this.bring(target.files[0]);
@@ -83,6 +88,20 @@ export class CaptureCard extends EventTarget {
   clear() {
     this.recording.drop();
     this.#forget();
+    withdrawUndo(this.#step);
+  }
+
+  /** Whether the clip was recorded here. */
+  get isRecorded() {
+    return this.#own !== null && this.#own === this.draft.clip;
+  }
+
+  /** Set another clip, or none. A recording can be brought back, with its transcript. */
+  #replace(changes) {
+    const { clip, source, words, language } = this.draft;
+    const { isRecorded } = this;
+    this.draft.set(changes);
+    if (isRecorded) this.#step = offerUndo(phrase("newVoice.replaced"), () => this.draft.set({ clip: (this.#own = clip), source, words, language }), false);
   }
 
   /** Whether a file is still being opened. */
@@ -133,15 +152,15 @@ export class CaptureCard extends EventTarget {
     this.#forget();
     this.#isNew = true;
     const source = [phrase("newVoice.recorded", { time: clock(seconds) }), words].filter(Boolean).join(". ");
-    this.draft.set({ clip: blob, source, words: this.part("reading").textContent, language: this.part("reading-language").value });
+    this.#replace({ clip: blob, source, words: this.part("reading").textContent, language: this.part("reading-language").value });
+    this.#own = blob;
   }
 
-  /** Open a chosen or dropped file. */
+  /** Open a chosen or dropped file; the clip stays if it cannot be opened. */
   async bring(file) {
     this.#forget();
     const isLatest = this.#brought.begin();
     this.#isOpening = true;
-    this.draft.set(NOTHING);
     this.#say(phrase("newVoice.opening", { name: file.name }), false);
     this.#tell();
     try {
@@ -151,7 +170,7 @@ export class CaptureCard extends EventTarget {
       this.#isOpening = false;
       this.#say("");
       this.#isNew = true;
-      if (clip) this.draft.set({ clip, source: clip.name });
+      this.#replace(clip ? { ...NOTHING, clip, source: clip.name } : NOTHING);
     } catch (problem) {
       if (!(problem instanceof NotOpened)) throw problem;
       if (isLatest()) this.#say(problem.message);

@@ -8,7 +8,7 @@ import { once } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
 import { offerUndo, withdrawUndo } from "../trash/undo-toast.js";
 import { CharacterRow } from "./character-row.js";
-import { asSent, changed, foldedName, fromEarlier, markOf, marksOf, merged, split } from "./people.js";
+import { asSent, changed, foldedName, fromEarlier, markOf, marksOf, merged, split, undone } from "./people.js";
 
 const MOST = 1000; // people per request
 const SHOWN = 60; // cards at first; most books have fewer people who speak more than once
@@ -124,14 +124,14 @@ export class PeopleList {
   }
 
   /** Show edited people; words: about the step, which can be undone. */
-  #apply(people, words = "", undone = () => {}) {
+  #apply(people, words = "", restore = () => {}) {
     const before = this.#people;
     this.#people = people;
     this.#draw();
     if (!words) return;
     this.#steps.push(offerUndo(words, () => {
-      this.#people = before;
-      undone();
+      this.#people = undone(this.#people, before, people);
+      restore();
       this.#draw();
     }));
   }

@@ -90,6 +90,34 @@ export function fromEarlier(people, earlier, voiceOf) {
 }
 
 /**
+ * Return the people as they are now without one step, which led from `before` to `after`: what was edited since stays.
+ *
+ * @param {Person[]} now
+ * @param {Person[]} before
+ * @param {Person[]} after
+ */
+export function undone(now, before, after) {
+  const [here, then] = [now, after].map((people) => new Map(people.map((person) => [person.id, person])));
+  const returned = before.flatMap((person) => {
+    const [current, left] = [here.get(person.id), then.get(person.id)];
+    if (!left) return [person]; // merged into another
+    return current ? [withoutStep(current, person, left)] : [];
+  });
+  const known = new Set([...before, ...after].map(({ id }) => id));
+  return [...returned, ...now.filter(({ id }) => !known.has(id))];
+}
+
+/** @param {Person} now @param {Person} before @param {Person} after @returns {Person} */
+function withoutStep(now, before, after) {
+  if (before === after) return now;
+  const changes = Object.entries(before).filter(([field]) => field !== "aliases" && now[field] === after[field]);
+  const added = new Set(namesOf(after).filter((name) => !namesOf(before).includes(name)));
+  const person = { ...now, ...Object.fromEntries(changes) };
+  const aliases = distinct([person.name, ...before.aliases.filter((name) => !after.aliases.includes(name)), ...now.aliases.filter((name) => !added.has(name))]).slice(1);
+  return { ...person, aliases };
+}
+
+/**
  * Return the number of each character's mark, the most frequent first; those without one share the last.
  *
  * @param {any[]} characters as returned by the server

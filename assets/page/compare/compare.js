@@ -52,6 +52,7 @@ export class Compare extends EventTarget {
     this.part("speak").addEventListener("click", () => this.speak());
     this.part("stop").addEventListener("click", (event) => isSecond(event) || this.stop());
     this.part("row").addEventListener("click", () => this.#tell("row", { takes: this.#cards.map(({ take }) => take).filter(({ file }) => file) }));
+    addEventListener("pagehide", () => this.#countBlind());
     nowPlaying.addEventListener("show", ({ detail }) => {
       for (const card of this.#cards) card.element.toggleAttribute("aria-current", card.take === detail.take);
     });
@@ -146,6 +147,7 @@ export class Compare extends EventTarget {
 
   #begin(requests) {
     const isBlind = this.part("blind").checked;
+    this.#countBlind();
     for (const card of this.#cards) card.take.drop();
     this.#round = Date.now();
     this.#cards = (isBlind ? shuffled(requests) : requests).map(({ label, fields, request }, i) => {
@@ -216,6 +218,11 @@ export class Compare extends EventTarget {
 
   #count() {
     this.votes.put({ id: this.#round, votes: this.#cards.map((card) => card.vote) });
+  }
+
+  /** Count a blind round that ends without being revealed. */
+  #countBlind() {
+    if (!this.part("reveal").hidden) this.#count();
   }
 
   #reveal() {

@@ -12,9 +12,14 @@ export function typeInto(area, start, end, text) {
   if (area.value.slice(start, end) === text) return;
   area.focus({ preventScroll: true });
   area.setSelectionRange(start, end);
-  // Deprecated, but the only way into a field's own undo history; the browser fires an input event itself.
-  if (document.execCommand(text ? "insertText" : "delete", false, text)) return;
-  area.setRangeText(text, start, end, "end");
+  const whole = area.value.slice(0, start) + text + area.value.slice(end);
+  // Deprecated, but the only way into a field's own undo history; the browser fires an input event itself. Chromium inserts text
+  // line by line, with an event for each, but HTML at once.
+  const isHtml = text.includes("\n") && document.execCommand("insertHTML", false, text.replaceAll("&", "&amp;").replaceAll("<", "&lt;"));
+  if (isHtml && area.value === whole) return;
+  if (!isHtml && document.execCommand(text ? "insertText" : "delete", false, text)) return;
+  area.value = whole;
+  area.setSelectionRange(start + text.length, start + text.length);
   area.dispatchEvent(new Event("input", { bubbles: true }));
 }
 

@@ -1,6 +1,6 @@
 // Step 2 of a new voice: the advisor's verdict, and the part of the clip to use, with its gain, channel and noise reduction.
 
-import { awaitAdvice, showAdvice, showNoAdvice } from "../voices/advice.js";
+import { askAgain, awaitAdvice, showAdvice, showNoAdvice } from "../voices/advice.js";
 import { decodeClip } from "../capture/decoded-clip.js";
 import { CutMarks } from "./clip-trimmer.js";
 import { Refusal } from "../client/refusal.js";
@@ -41,9 +41,8 @@ export class CheckStep extends EventTarget {
   }
 
   open() {
-    const { clip, advice, isJudging, refused, words, cut } = this.draft;
-    const isUnjudged = clip && !advice && !isJudging && !refused; // the studio did not respond earlier
-    if (isUnjudged || (advice && words.trim() !== this.#judged)) this.#judge(cut);
+    const { advice, words, cut } = this.draft;
+    if (advice && words.trim() !== this.#judged) this.#judge(cut);
   }
 
   close() {
@@ -114,9 +113,9 @@ export class CheckStep extends EventTarget {
 
   /** Show the decoded clip. */
   #follow() {
-    const { sound, isJudging } = this.draft;
+    const { sound, isJudging, isRead } = this.draft;
     sound?.addEventListener("position", ({ detail }) => this.marks.show({ position: detail.seconds }));
-    if (!isJudging) this.#show();
+    if (!isJudging || isRead) this.#show();
   }
 
   /** Request advice on a cut; null lets the advisor choose one, which it does if the clip is too long. */
@@ -139,7 +138,8 @@ export class CheckStep extends EventTarget {
       if (!(problem instanceof Refusal)) throw problem;
       if (!isLatest() || clip !== this.draft.clip) return;
       showNoAdvice(this.part("advice"), problem.why);
-      this.draft.set({ isRead: true, isJudging: false, ...(cut || problem.isLost ? {} : { refused: problem.why }) });
+      const isJudging = askAgain(problem, () => isLatest() && clip === this.draft.clip && this.#judge(cut));
+      this.draft.set({ isRead: true, isJudging, ...(cut || isJudging ? {} : { refused: problem.why }) });
     }
     this.#show();
   }

@@ -93,7 +93,7 @@ export class NamingStep {
       const { id, name } = await createVoice(sample, { ...facts, consent: consent ? consent.id : this.draft.isMadeUp ? "" : CONSENT });
       return { id, slug: id, name, language: facts.language };
     } catch (problem) {
-      if (consent) await withdrawConsent(consent.id); // it was recorded for this voice only
+      if (consent && problem.isOfRequest) await withdrawConsent(consent.id); // it was recorded for this voice only, which may exist if the answer was lost
       throw problem;
     }
   }

@@ -149,9 +149,11 @@ export class NewVoice extends EventTarget {
   async #next() {
     if (this.#shown !== "naming") return this.#go(ORDER[ORDER.indexOf(this.#shown) + 1]);
     if (this.#isSaving) return;
+    const { clip } = this.draft;
     const isNew = this.draft.voice === null;
     const voice = await this.#save();
     if (!voice) return;
+    if (this.draft.clip !== clip) return void this.dispatchEvent(new CustomEvent("saved", { detail: { voice: voice.slug } })); // another voice was begun meanwhile
     this.#saved = { id: voice.id, slug: voice.slug, name: voice.name, language: voice.language };
     this.part("saved-title").textContent = phrase(isNew ? "newVoice.saved.new" : "newVoice.saved.clip", { name: voice.name });
     this.steps.capture.clear(); // a long recording takes much memory

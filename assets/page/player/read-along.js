@@ -4,7 +4,7 @@ import { timesAt } from "../client/takes.js";
 import { element } from "../lib/elements.js";
 import { RegenerateTools } from "./regenerate-tools.js";
 import { SentenceEditor } from "./sentence-editor.js";
-import { bySentence, placed, replaced, wordsOf } from "./words.js";
+import { bySentence, joined, placed, replaced, wordsOf } from "./words.js";
 import { phrase } from "../lib/phrases.js";
 import { askBeforeLeaving } from "../lib/typing.js";
 
@@ -119,7 +119,7 @@ export class ReadAlong extends EventTarget {
 
   /** @param {import("./words.js").Piece} piece */
   #drawn({ text, at, start, end }) {
-    if (start === undefined || end === undefined) return text.replace(/\s*\n\s*/g, "\n"); // no empty lines: they would only take up space
+    if (start === undefined || end === undefined) return joined(text, "\n"); // no empty lines: they would only take up space
     const word = { start, end, at, to: at + text.length, element: element("span", { className: "word" }, [text]) };
     this.#words.push(word);
     return word.element;
@@ -184,7 +184,7 @@ export class ReadAlong extends EventTarget {
   #reword({ before, words }) {
     const { start, end, replacement } = replaced(before, words);
     const { at, from } = this.#edited;
-    this.#tellSpan(at + start, at + end, { from, replacement: replacement.replace(/\s*\n\s*/g, " ") });
+    this.#tellSpan(at + start, at + end, { from, replacement: joined(replacement, " ") });
   }
 
   /** Editing was cancelled. */

@@ -113,3 +113,11 @@ export function sameWordAt(from, to, seconds) {
   const next = to[there + 1]?.start ?? Infinity;
   return Math.min(other.start + share * (other.end - other.start) + beyond, next);
 }
+
+/**
+ * Return a text with each of its line breaks, and the spaces and blank lines around it, written as `by`.
+ *
+ * @param {string} text
+ * @param {string} by
+ */
+export const joined = (text, by) => text.replace(/\s+/g, (space) => (space.includes("\n") ? by : space));

@@ -7,7 +7,7 @@ import { Refusal } from "../client/refusal.js";
 import { element, icon, Keyed, labelled, setChildren } from "../lib/elements.js";
 import { BIN, PLAY } from "../lib/icons.js";
 import { Latest } from "../lib/latest.js";
-import { once } from "../lib/once.js";
+import { onceMore } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
 import { askBeforeLeaving, isWritten } from "../lib/typing.js";
 
@@ -37,7 +37,7 @@ export class PronunciationList {
     this.phrase = field("phrase", phrase("dictionary.phrase"));
     this.said = field("said", phrase("dictionary.said"));
     this.form = element("form", { className: "pron-row" }, [this.phrase, this.said, element("button", { type: "submit", className: "plain", textContent: phrase("dictionary.add") })]);
-    const add = once(() => this.#do(() => this.#add()));
+    const add = onceMore(() => this.#do(() => this.#add()));
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
       add();
@@ -86,7 +86,11 @@ export class PronunciationList {
   }
 
   async #add() {
-    await addPronunciation(this.#shelf, { phrase: this.phrase.value, said: this.said.value });
+    const fields = [this.phrase, this.said];
+    const [word, said] = fields.map(({ value }) => value);
+    if (!word.trim() && !said.trim()) return this.phrase.focus(); // also after a second click on Add
+    await addPronunciation(this.#shelf, { phrase: word, said });
+    if (this.phrase.value !== word || this.said.value !== said) return; // the next entry is being typed
     this.form.reset();
     if (this.form.contains(document.activeElement)) this.phrase.focus(); // and not while another entry is being edited by now
   }

@@ -4,7 +4,7 @@ import { CaptureCard } from "../capture/capture-card.js";
 import { Draft } from "../capture/draft.js";
 import { partsOf } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
-import { awaitAdvice, showAdvice, showNoAdvice } from "../voices/advice.js";
+import { askAgain, awaitAdvice, showAdvice, showNoAdvice } from "../voices/advice.js";
 import { READINGS } from "../voices/reading-texts.js";
 import { RecogniserOffer } from "../new-voice/recogniser-offer.js";
 import { Refusal } from "../client/refusal.js";
@@ -26,9 +26,6 @@ function areOffered(words) {
 export class OwnClip extends EventTarget {
   #draft = new Draft();
   #words = "";
-  /** Exists only on this page, unlike a file. @type {Blob | null} */
-  #recorded = null;
-  #isJudged = true; // false if the studio did not respond
   #judgements = new Latest();
   #timer = 0;
   /** @type {string | null} */
@@ -57,15 +54,11 @@ export class OwnClip extends EventTarget {
     });
     this.#draft.addEventListener("change", ({ detail }) => detail.names.includes("clip") && this.#changed());
     fields.addEventListener("change", ({ detail }) => this.#consider(detail.values));
-    this.card.recording.addEventListener("recorded", ({ detail }) => (this.#recorded = detail.blob));
-    askBeforeLeaving(() => this.card.recording.isRecording || (this.#recorded !== null && this.#recorded === this.#draft.clip));
+    askBeforeLeaving(() => this.card.recording.isRecording || this.card.isRecorded);
     this.#show();
   }
 
-  /** The Studio is shown, or responds again. */
-  open() {
-    if (!this.#isJudged) this.#judge();
-  }
+  open() {}
 
   close() {
     this.card.close();
@@ -148,7 +141,6 @@ export class OwnClip extends EventTarget {
     const isLatest = this.#judgements.begin();
     const { clip } = this.#draft;
     if (!clip) return;
-    this.#isJudged = true;
     try {
       const advice = await advise({ clip, words: this.#words, cut: null });
       if (!isLatest()) return;
@@ -157,8 +149,7 @@ export class OwnClip extends EventTarget {
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
       if (!isLatest()) return;
-      this.#isJudged = !problem.isLost;
-      if (problem.isLost) showNoAdvice(this.part("advice"), problem.why);
+      if (askAgain(problem, () => isLatest() && this.#judge())) showNoAdvice(this.part("advice"), problem.why);
       else this.#draft.set({ isRead: true, refused: problem.why });
     }
     this.#show();

@@ -12,7 +12,7 @@ const CJK = /[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]/gu;
  * @param {string} text
  */
 export function expectedSeconds(text) {
-  const spoken = text.replace(/\[[^\]]*\]/g, "");
+  const spoken = text.replace(/\[[^[\]]*\]/g, "");
   const dense = (spoken.match(CJK) ?? []).length;
   return (spoken.length - dense) / LETTERS_A_SECOND + dense / 4.5;
 }

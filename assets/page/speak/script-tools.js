@@ -36,7 +36,7 @@ export function lint(text, cutAfter, card = NO_CARD, language = null) {
   const notes = [];
   const note = (words, grave = false) => notes.push({ words, grave });
   if (length > MOST_CHARACTERS) note(phrase("speak.lint.tooMany", { count: length - MOST_CHARACTERS, most: MOST_CHARACTERS }), true);
-  if (/\[[^\]]*$/.test(text)) note(phrase("speak.lint.open"), true);
+  if (text.lastIndexOf("[") > text.lastIndexOf("]")) note(phrase("speak.lint.open"), true);
   const words = text.replace(BRACKETS, (_, escaped, name) => (!escaped && isTag(name.trim()) ? "" : name));
   if (tags.length && !words.trim()) note(phrase("speak.lint.onlyTags"), true);
   if (cutAfter > 0 && seconds > cutAfter) note(phrase("speak.lint.cut", { seconds: cutAfter }), true);

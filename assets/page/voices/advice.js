@@ -3,6 +3,19 @@
 import { element } from "../lib/elements.js";
 import { numeral, phrase, phraseIfKnown } from "../lib/phrases.js";
 
+const AGAIN = 3; // seconds
+
+/**
+ * Repeat a request for advice later if the studio was at fault rather than the clip: busy, or not responding. Returns whether it was.
+ *
+ * @param {import("../client/refusal.js").Refusal} problem
+ * @param {() => void} work
+ */
+export function askAgain(problem, work) {
+  if (!problem.isOfRequest) setTimeout(work, 1000 * (problem.retryAfter ?? AGAIN));
+  return !problem.isOfRequest;
+}
+
 export function gradeOf(score) {
   return score >= 80 ? "good" : score >= 50 ? "fair" : "bad";
 }

@@ -35,7 +35,7 @@ export async function openVoiceAreas({ fields, health, areas, playButtons }, ren
   });
   const keepVoice = async (take) => {
     await Promise.all([take.load(), take.whole()]);
-    const words = take.request.input.replace(/\[[^\]]*\]/g, " ").trim(); // without tags, which are not said
+    const words = take.request.input.replace(/\[[^[\]]*\]/g, " ").trim(); // without tags, which are not said
     newVoice.keep(take.file, words, { isMadeUp: true, description: take.request.instructions ?? "" });
     areas.show("new-voice");
   };

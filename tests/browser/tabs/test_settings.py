@@ -124,6 +124,7 @@ def speak_by_dictionary(screen: Screen) -> None:
     area.get_by_label("Word or phrase").fill("Anh")
     added = Held(screen.page, re.compile("/v1/pronunciations$"))  # and not before another entry is being edited
     area.get_by_role("button", name="Add", exact=True).click()
+    area.get_by_label("Word or phrase").fill("Bao")  # while the one before is being added
     other = area.get_by_label("Pronunciation of “Anh”")
     held = Held(screen.page, "**/v1/pronunciations/*")
     area.get_by_label("Pronunciation of “GIF”").fill("ghif")
@@ -133,6 +134,7 @@ def speak_by_dictionary(screen: Screen) -> None:
     held.answer(0)
     added.answer(2)
     expect(area.locator(".pron-said")).to_be_hidden()
+    expect(area.get_by_label("Word or phrase")).to_have_value("Bao")
     expect(other).to_be_focused()
     expect(other).to_have_value(re.compile("ee"))
     assert asks_before_leaving(screen.page)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import Dialog, Locator, expect
+from playwright.sync_api import Dialog, Locator, Route, expect
 
 from engine import Engine
 from studio.settings import Settings
-from tests.browser.screen import TWO_SECONDS, Screen, go, posted
+from tests.browser.screen import TWO_SECONDS, Held, Screen, go, posted
 from tests.browser.test_looks import PHONE, looks_right_in_both_windows, serious_violations
 from tests.studio.server import Served, serve
 from tests.studio.sounds import tone, wav
@@ -58,7 +58,9 @@ def picked(screen: Screen) -> Locator:
     return screen.page.locator("#voice input")
 
 
-def test_voice_is_recorded_checked_transcribed_named_saved_and_used(studio: Served, open_page: Open) -> None:
+def test_voice_is_recorded_checked_transcribed_named_saved_and_used(
+    studio: Served, open_page: Open, tmp_path: Path
+) -> None:
     screen = open_page(studio, permissions=["microphone"]).ready()
     steps = new_voice(screen)
     reading = steps.locator("[data-part=reading]").inner_text()
@@ -71,8 +73,14 @@ def test_voice_is_recorded_checked_transcribed_named_saved_and_used(studio: Serv
     expect(steps.locator("[data-part=recording]")).to_contain_text("Paused")
     press(screen, "Continue")
     press(screen, "Stop recording")
-    expect(steps.locator("[data-part=clip-words]")).to_contain_text("Recorded")
+    clip = steps.locator("[data-part=clip-words]")
+    expect(clip).to_contain_text("Recorded")
     looks_right_in_both_windows(screen)
+    (tmp_path / "other.wav").write_bytes(wav(tone(3)))
+    steps.get_by_label("A recording of the voice").set_input_files(tmp_path / "other.wav")
+    expect(clip).to_have_text("other.wav")
+    screen.page.get_by_role("button", name="Undo", exact=True).click()
+    expect(clip).to_contain_text("Recorded")
     press(screen, "Next")
     expect(steps.locator("[data-part=advice]")).to_contain_text("out of 100")
     looks_right_in_both_windows(screen)
@@ -293,6 +301,11 @@ def test_unusable_and_too_long_clips_are_refused_with_the_reason(
         expect(steps.locator("[data-part=capture-said]")).to_contain_text(why)
         expect(nav).to_contain_text("Record again, or choose another file.")
         expect(nav.get_by_role("button", name="Next", exact=True)).to_be_disabled()
+    busy = {"error": {"message": "the studio is busy"}}
+    again = {"retry-after": "1"}
+    screen.page.route("**/v1/voices/advise", lambda route: route.fulfill(status=503, json=busy, headers=again), times=1)
+    bring(screen, tmp_path, tone(6))  # advice is asked for again
+    press(screen, "Back")
     (tmp_path / "large.wav").write_bytes(bytes(11 * 2**20))
     steps.get_by_label("A recording of the voice").set_input_files(tmp_path / "large.wav")
     expect(steps).to_contain_text(
@@ -302,7 +315,8 @@ def test_unusable_and_too_long_clips_are_refused_with_the_reason(
     (tmp_path / "hours.wav").write_bytes(hours)
     steps.get_by_label("A recording of the voice").set_input_files(tmp_path / "hours.wav")
     expect(steps).to_contain_text("hours.wav is 1 h 6 min long; the limit is 1 h 5 min.")
-    expect(nav).to_contain_text("Record or upload a clip first.")
+    expect(steps.locator("[data-part=clip-words]")).to_have_text("me.wav")
+    expect(nav.get_by_role("button", name="Next", exact=True)).to_be_enabled()
 
 
 def test_second_clip_and_recorded_consent_are_added_to_the_voice(
@@ -321,6 +335,14 @@ def test_second_clip_and_recorded_consent_are_added_to_the_voice(
     expect(steps.locator("[data-part=consent-recording]")).to_contain_text("Good level")
     press(screen, "Stop recording")
     expect(steps.get_by_role("button", name="Listen to the consent")).to_be_visible()
+
+    def lose(route: Route) -> None:
+        route.fetch()
+        route.abort()
+
+    screen.page.route("**/v1/audio/voices", lose, times=1)
+    save(screen, "Tim")
+    expect(steps.locator("[data-part=naming-said]")).to_have_text("The studio is not responding.")
     save(screen, "Tom")
     expect(steps.locator("[data-part=saved-title]")).to_have_text("Tom is in the library")
     press(screen, "Add another clip")
@@ -330,10 +352,24 @@ def test_second_clip_and_recorded_consent_are_added_to_the_voice(
     press(screen, "Next")
     press(screen, "Add the clip")
     expect(steps.locator("[data-part=saved-title]")).to_have_text("A clip was added to Tom")
+    press(screen, "Add another clip")
+    bring(screen, tmp_path, tone(5, hertz=250))
+    press(screen, "Next")
+    steps.get_by_label("Transcript").fill("A third tone.")
+    press(screen, "Next")
+    held = Held(screen.page, "**/samples")
+    press(screen, "Add the clip")
+    held.wait_for(1)
+    press(screen, "Start over")
+    press(screen, "Record")
+    with screen.page.expect_response("**/v1/audio/voices"):  # the Studio's list, once it is saved
+        held.answer(0)
+    expect(steps.locator("[data-part=recording]")).to_have_attribute("data-state", "recording")
     with studio.client() as client:
         voice = client.get("/v1/voices/tom").json()
-        assert [sample["text"] for sample in voice["samples"]] == ["A steady tone.", "A lower tone."]
-        assert client.get(f"/v1/audio/voice_consents/{voice['consent']}").json()["name"] == "Tom Tone"
+        assert [sample["text"] for sample in voice["samples"]] == ["A steady tone.", "A lower tone.", "A third tone."]
+        for consent in (voice["consent"], client.get("/v1/voices/tim").json()["consent"]):
+            assert client.get(f"/v1/audio/voice_consents/{consent}").json()["name"] == "Tom Tone"
 
 
 def test_recognised_words_are_marked_against_the_transcript(
