@@ -29,7 +29,7 @@ function opened(context, refuses = /** @type {string[]} */ ([]), changed = /** @
   context.after(() => leave.abort());
   const texts = ["title", "author"].map((name) => `[data-part="${name}"]`);
   const root = Object.assign(new EventTarget(), { querySelector: (selector) => ({ matches: () => texts.includes(selector) }) });
-  const unsaved = new Unsaved("proj_1", { root: /** @type {any} */ (root), fields: ["title"], signal: leave.signal });
+  const unsaved = new Unsaved("proj_1", { root: /** @type {any} */ (root), fields: { title: "title", "project-voice": "voice" }, signal: leave.signal });
   const told = [];
   unsaved.addEventListener("refused", ({ detail }) => told.push(detail.problem.param));
   return { unsaved, sent, told, changes: () => kept("unsaved-1", {}).proj_1?.[""]?.changes };
@@ -90,6 +90,32 @@ test("a change during a request is based on what was saved", async (context) => 
   unsaved.note("", { title: "B" }, { title: "" });
   await first;
   assert.equal(unsaved.of("")?.before.title, "A (saved)");
-  await unsaved.save("");
+  await Promise.all([unsaved.save(""), unsaved.save("")]); // typed twice meanwhile
   assert.deepEqual(sent, [{ title: "A" }, { title: "B" }]);
+});
+
+test("a change is based on an earlier one that was saved, though the answer was lost", async (context) => {
+  const { unsaved, sent } = opened(context, [], { title: "Mine" });
+  context.mock.method(globalThis, "fetch", async () => Promise.reject(new TypeError("the connection broke")), { times: 2 });
+  unsaved.note("", { title: "Mine" }, { title: "Old" });
+  await assert.rejects(unsaved.save(""), { isLost: true });
+  unsaved.note("", { title: "Mine, more" }, { title: "Old" });
+  await assert.rejects(unsaved.save(""), { isLost: true });
+  page.document.activeElement = null;
+  unsaved.see({ title: "Mine", settings: {} });
+  await unsaved.resend(true, () => true);
+  assert.deepEqual([sent, unsaved.size], [[{ title: "Mine, more" }], 0]);
+});
+
+test("a list that has the focus shows what is chosen now, which the next choice is based on", (context) => {
+  const { unsaved } = opened(context);
+  const field = (part, isList) => ({ dataset: { part }, matches: () => isList });
+  unsaved.see({ title: "Old", settings: { voice: "alan" } });
+  page.document.activeElement = field("project-voice", true);
+  unsaved.see({ title: "Old", settings: { voice: null } });
+  unsaved.note("", { voice: "boris" });
+  page.document.activeElement = field("title", false);
+  unsaved.see({ title: "Theirs", settings: { voice: null } });
+  unsaved.note("", { title: "Mine" });
+  assert.deepEqual(unsaved.of("")?.before, { voice: null, title: "Old" });
 });

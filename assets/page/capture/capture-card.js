@@ -38,8 +38,8 @@ export class CaptureCard extends EventTarget {
   #brought = new Latest();
   /** Exists only on this page, unlike a file. @type {Blob | null} */
   #own = null;
-  /** @type {ReturnType<typeof offerUndo>} */
-  #step = null; // brings the last recording back
+  /** @type {ReturnType<typeof offerUndo>[]} */
+  #steps = []; // bring earlier recordings back
 
   /** limits: {recorded, whole, stretch} in seconds: for a recording, a file used whole, a part of a longer file. */
   constructor(root, draft, playButtons, { recorded, whole, stretch }) {
@@ -88,7 +88,7 @@ export class CaptureCard extends EventTarget {
   clear() {
     this.recording.drop();
     this.#forget();
-    withdrawUndo(this.#step);
+    for (const step of this.#steps.splice(0)) withdrawUndo(step);
   }
 
   /** Whether the clip was recorded here. */
@@ -101,7 +101,7 @@ export class CaptureCard extends EventTarget {
     const { clip, source, words, language } = this.draft;
     const { isRecorded } = this;
     this.draft.set(changes);
-    if (isRecorded) this.#step = offerUndo(phrase("newVoice.replaced"), () => this.draft.set({ clip: (this.#own = clip), source, words, language }), false);
+    if (isRecorded) this.#steps.push(offerUndo(phrase("newVoice.replaced"), () => this.draft.set({ clip: (this.#own = clip), source, words, language }), false));
   }
 
   /** Whether a file is still being opened. */

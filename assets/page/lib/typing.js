@@ -16,7 +16,7 @@ export function typeInto(area, start, end, text) {
   // Deprecated, but the only way into a field's own undo history; the browser fires an input event itself. Chromium inserts text
   // line by line, with an event for each, but HTML at once.
   const isHtml = text.includes("\n") && document.execCommand("insertHTML", false, text.replaceAll("&", "&amp;").replaceAll("<", "&lt;"));
-  if (isHtml && area.value === whole) return;
+  if (isHtml && area.value === whole) return area.setSelectionRange(start + text.length, start + text.length); // it is before a last line break
   if (!isHtml && document.execCommand(text ? "insertText" : "delete", false, text)) return;
   area.value = whole;
   area.setSelectionRange(start + text.length, start + text.length);
@@ -93,3 +93,10 @@ export function closeOnEscape(button, opened, signal) {
     }, { signal });
   }
 }
+
+/**
+ * Whether a field holds what somebody may be typing. What is chosen in a list, or switched on or off, is complete at once.
+ *
+ * @param {Element | null} field
+ */
+export const isBeingTyped = (field) => field !== null && field === document.activeElement && !field.matches("select, [type=checkbox]");

@@ -7,6 +7,7 @@ import { element } from "../lib/elements.js";
 import { listed, numeral, phrase } from "../lib/phrases.js";
 import { ShareDialog } from "../shell/share-dialog.js";
 import { duration } from "../lib/time.js";
+import { isBeingTyped } from "../lib/typing.js";
 import { showReady } from "./ready.js";
 
 const figure = (value, unit) => `${numeral(value, 1).replace("-", "−")} ${unit}`;
@@ -196,7 +197,7 @@ export class FinishedFiles {
     for (const name of Object.keys(FINISH)) {
       if (this.#shown[name] === settings[name]) continue; // keep rejected input in the field
       const field = this.part(name);
-      if (document.activeElement === field) continue;
+      if (isBeingTyped(field)) continue;
       this.#shown[name] = settings[name];
       if (field.type === "checkbox") field.checked = settings[name];
       else field.value = settings[name] ?? "";

@@ -7,7 +7,7 @@ import { element, showPlaying } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { offerMenu } from "../lib/menu.js";
 import { once } from "../lib/once.js";
-import { closeOnEscape, openBeforeChanging } from "../lib/typing.js";
+import { closeOnEscape, isBeingTyped, openBeforeChanging } from "../lib/typing.js";
 import { askToNotify, canAsk, DoneNotice } from "./done-notice.js";
 import { FINISH, FinishedFiles } from "./finished-files.js";
 import { showLeftOut } from "./left-out.js";
@@ -168,7 +168,10 @@ export class Project extends EventTarget {
         return done;
       }, false);
     });
-    this.unsaved.addEventListener("refused", ({ detail: { problem } }) => this.#tell(problem));
+    this.unsaved.addEventListener("refused", ({ detail: { problem } }) => {
+      this.#tell(problem);
+      if (this.#project) this.conflict.follow(this.part, this.#project);
+    });
     this.unsaved.addEventListener("gone", ({ detail: { key, position } }) => {
       if (!this.parts.list.row(key)) this.part("told").textContent = phrase("part.gone.kept", { number: position + 1 });
     });
@@ -235,7 +238,8 @@ export class Project extends EventTarget {
     this.finish.show({ ...project, settings });
     showLeftOut(this.part, project);
     const fill = (name, value) => {
-      if (document.activeElement !== this.part(name)) this.part(name).value = value;
+      const field = this.part(name);
+      if (!isBeingTyped(field) && field.value !== String(value)) field.value = value;
     };
     this.part("pauses").hidden = kind === "srt"; // its cues set when each part starts
     fill("title", title);

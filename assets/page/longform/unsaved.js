@@ -3,6 +3,7 @@
 import { changePart, changeProject } from "../client/projects.js";
 import { Refusal } from "../client/refusal.js";
 import { entryOf, keep, kept } from "../lib/storage.js";
+import { isBeingTyped } from "../lib/typing.js";
 
 const STORE = "unsaved-1"; // by project and key: changes, previous values, and the part's position
 const ANSWERED = 150; // ms in which another window says what is being typed there
@@ -10,10 +11,13 @@ const ANSWERED = 150; // ms in which another window says what is being typed the
 /**
  * before: the values that the changes replace; isDue: to be sent again once the studio responds; problem: why they were not
  * saved, or null if not tried yet; refused: why, by name of the project's texts that
- * were refused, and are not sent again before they are changed; position: of the part when it was changed; below: the text of a new part being written below it.
+ * were refused, and are not sent again before they are changed; lost: the values by name whose answers did not arrive; position: of the part when it was changed; below: the text of a new part being written below it.
  *
- * @typedef {{ changes: Record<string, any>, before: Record<string, any>, position: number, below: string, isDue: boolean, isSending: boolean, problem: Refusal | null, refused: Map<string, Refusal> }} Entry
+ * @typedef {{ changes: Record<string, any>, before: Record<string, any>, position: number, below: string, isDue: boolean, isSending: boolean, problem: Refusal | null, refused: Map<string, Refusal>, lost: Map<string, Set<any>> }} Entry
  */
+
+/** @returns {Entry} */
+const newEntry = () => ({ changes: {}, before: {}, position: 0, below: "", isDue: false, isSending: false, problem: null, refused: new Map(), lost: new Map() });
 
 /**
  * Each key is the id of a part, or blank for the project itself. Fires "show" with {key} when its unsaved changes change, "saved"
@@ -44,7 +48,7 @@ export class Unsaved extends EventTarget {
     this.root = root;
     this.fields = fields;
     for (const [key, { changes, before, position = 0, below = "" }] of Object.entries(kept(STORE, {})[id] ?? {})) {
-      this.#entries.set(key, { changes, before, position, below, isDue: true, isSending: false, problem: null, refused: new Map() });
+      this.#entries.set(key, { ...newEntry(), changes, before, position, below, isDue: true });
     }
     this.#askOthers(signal);
     root.addEventListener("input", ({ target }) => {
@@ -106,10 +110,14 @@ export class Unsaved extends EventTarget {
     return this.#entries.size;
   }
 
-  /** The project is shown as it is now; a field that has the focus stays as it is. @param {{ title: string, settings: object }} project */
+  /** The project is shown as it is now; a field that is being typed in stays as it is. @param {{ title: string, settings: object }} project */
   see({ title, settings }) {
-    const edited = this.fields[/** @type {HTMLElement | null} */ (document.activeElement)?.dataset.part ?? ""] ?? "";
-    this.#seen = { title, ...settings, ...(edited in this.#seen ? { [edited]: this.#seen[edited] } : {}) };
+    const field = /** @type {HTMLElement | null} */ (document.activeElement);
+    const edited = isBeingTyped(field) ? this.fields[field?.dataset.part ?? ""] ?? "" : "";
+    const now = { title, ...settings };
+    this.#seen = { ...now, ...(edited in this.#seen ? { [edited]: this.#seen[edited] } : {}) };
+    const { before = {}, lost = new Map() } = this.#entries.get("") ?? {};
+    for (const [name, values] of lost) if (values.has(now[name])) before[name] = now[name]; // it was saved, though the answer was lost
   }
 
   /**
@@ -147,7 +155,7 @@ export class Unsaved extends EventTarget {
 
   /** @param {string} key @param {number} position @returns {Entry} */
   #entryOf(key, position) {
-    return this.#entries.get(key) ?? { changes: {}, before: {}, position, below: "", isDue: false, isSending: false, problem: null, refused: new Map() };
+    return this.#entries.get(key) ?? { ...newEntry(), position };
   }
 
   /** Discard the changes, but not the text of a new part. @param {string} key */
@@ -166,9 +174,9 @@ export class Unsaved extends EventTarget {
   }
 
   /** Send the changes. Throws Refusal, and then keeps them. @param {string} key */
-  async save(key) {
-    await this.#sending.get(key)?.catch(() => {}); // handled by its caller
-    const work = this.#send(key);
+  save(key) {
+    const earlier = (this.#sending.get(key) ?? Promise.resolve()).catch(() => {}); // handled by its caller
+    const work = earlier.then(() => this.#send(key));
     this.#sending.set(key, work);
     return work;
   }
@@ -228,6 +236,7 @@ export class Unsaved extends EventTarget {
   /** Base input typed during the request on the saved values. @param {string} key @param {Entry} entry @param {Record<string, any>} sent @param {any} saved */
   #settle(key, entry, sent, saved) {
     entry.problem = null;
+    entry.lost.clear();
     Object.assign(this.#seen, saved.replaced?.settings?.after);
     for (const [name, value] of Object.entries(sent)) {
       if (entry.changes[name] === value) delete entry.changes[name];
@@ -260,6 +269,7 @@ export class Unsaved extends EventTarget {
     if (problem.isOfPart && !entry.problem?.isOfPart) this.dispatchEvent(new CustomEvent("gone", { detail: { key, position: entry.position } }));
     entry.problem = problem;
     entry.isDue = !problem.isOfRequest;
+    if (entry.isDue) for (const [name, value] of Object.entries(sent)) entry.lost.set(name, (entry.lost.get(name) ?? new Set()).add(value));
     this.#put(key, entry);
     return false;
   }
