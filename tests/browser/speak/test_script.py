@@ -77,7 +77,7 @@ def test_tags_are_inserted_at_the_caret_or_selection_by_click_or_keyboard(served
 def test_reuse_and_tags_in_the_script_can_be_undone(steered: Steer, open_page: Open) -> None:
     screen = open_page(steered()).ready()
     page = screen.page
-    first = "Hello\n\nfrom\n<b> &amp; first."
+    first = "Hello\n\nfrom\n<b> &amp; first.\n"
     screen.script.fill(first)
     screen.speak.click()
     expect(screen.takes).to_have_count(1)
@@ -95,6 +95,7 @@ def test_reuse_and_tags_in_the_script_can_be_undone(steered: Steer, open_page: O
     expect(screen.script).to_have_value(first)
     expect(replaced).to_be_visible()
     page.wait_for_function("(first) => window.studio.fields.values.text === first && window.inputs === 1", arg=first)
+    assert screen.script.evaluate("(area) => area.selectionStart === area.value.length"), "the caret is at the end"
     screen.script.press("Control+z")
     expect(screen.script).to_have_value("A [emphasis] second")
     expect(replaced).to_be_hidden()
