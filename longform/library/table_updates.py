@@ -104,7 +104,10 @@ class _Undo:
     """What undoes an update, but for the values that it replaced in parts."""
 
     before: _Known
+    tables: Sequence[tuple[str]]  # the table before it, as it is stored, if there was one
     table: str  # the table that the project was given
+    order: Sequence[str]  # of all parts before it, deleted ones too
+    new_order: int  # a hash of their order after it
     added: Mapping[str, str]  # the texts of new parts by their ids
     gone: Sequence[str]
     make: NewPartOf
@@ -151,7 +154,7 @@ class TableUpdates:
             if _version(db, row) != plan.version:  # somebody edited it meanwhile
                 plan = _Plan(db, row, document, new_part)
             update, known = plan.update, replace(plan.known, lines={}, trashed=[])
-            numbers = plan.numbers
+            numbers, tables, order = plan.numbers, _tables(db, project_id), _placed(db, project_id)
             before = _values(db, numbers)
             if returning := list(_returning(plan.known, update)):
                 put_back(db, returning)
@@ -160,15 +163,17 @@ class TableUpdates:
             returned = [part["id"] for part in returning]
             added, gone = _texts(db, [*plan.added, *returned]), [part for part in plan.gone if part not in returned]
             undo = f"table_{secrets.token_hex(12)}"
-            self._undos[project_id, undo] = _Undo(known, plan.table, added, gone, new_part)
+            new_order = hash(_placed(db, project_id))
+            self._undos[project_id, undo] = _Undo(known, tables, plan.table, order, new_order, added, gone, new_part)
             while len(self._undos) > MOST_UNDONE:
                 del self._undos[next(iter(self._undos))]
             return replace(update, replaced=replaced_values(before, _values(db, numbers)), undo=undo)
 
     def undo(self, project_id: str, owner_filter: str | None, undo_id: str) -> tuple[int, list[str]]:
         """Undo an update, but for the values that it replaced in parts: its new parts go to the trash unless they have
-        other texts by now, those that were gone come back, and the table before it is the last one again. Returns the
-        number of these parts, and the ids of those left as they are.
+        other texts by now, those that were gone come back, all get their former order unless it has been changed since,
+        and the table before it is the last one again. Returns the number of these parts, and the ids of those left as
+        they are.
 
         Raises NotFound for an update that is not remembered, EditConflict if there was another one since.
         """
@@ -176,8 +181,9 @@ class TableUpdates:
             row, undo = row_of(db, project_id, owner_filter, "edit"), self._undos.get((project_id, undo_id))
             if undo is None:
                 raise NotFound("this update of a table is not remembered any more", "table")
-            if db.execute("select rows from tables where project_id = ?", [project_id]).fetchall() != [(undo.table,)]:
+            if _tables(db, project_id) != [(undo.table,)]:
                 raise EditConflict("this project was updated from another table since", "table")
+            is_in_order = hash(_placed(db, project_id)) == undo.new_order
             texts = _texts(db, [*undo.added])
             added = [part_id for part_id, text in texts.items() if text == undo.added[part_id]]
             mark_deleted(db, project_id, added, now())
@@ -186,6 +192,10 @@ class TableUpdates:
             put_back(db, returning)
             table = _table(undo.before)
             _Plan(db, row, table, undo.make, TableUpdate((), len(table.passages))).write(db, row)
+            for [rows] in undo.tables:  # as it was, by which an earlier update knows it
+                keep_table(db, project_id, rows)
+            if is_in_order:
+                _place(db, project_id, undo.order, (), None)
             self._undos.pop((project_id, undo_id))
         done = {*added, *(part["id"] for part in returning)}
         return len(done), [part_id for part_id in (*undo.added, *undo.gone) if part_id not in done]
@@ -198,6 +208,16 @@ def _values(db: Database, numbers: Sequence[int]) -> list[Row]:
 
 def _texts(db: Database, ids: Sequence[str]) -> dict[str, str]:
     return dict(db.execute(f"select id, text from parts where id {AMONG}", [json.dumps(ids)]).fetchall())
+
+
+def _tables(db: Database, project_id: str) -> list[tuple[str]]:
+    return db.execute("select rows from tables where project_id = ?", [project_id]).fetchall()
+
+
+def _placed(db: Database, project_id: str) -> tuple[str, ...]:
+    """The ids of all parts, deleted ones too, in their order."""
+    query = "select id from all_parts where project_id = ? order by place, n"
+    return tuple(part_id for [part_id] in db.execute(query, [project_id]))
 
 
 def _table(known: _Known) -> Document:
@@ -226,8 +246,7 @@ def _known(db: Database, row: Row, document: Document) -> _Known:
     for part in select(db, query, [row["id"]]):
         key = part["id"] if part["id"] in listed or not part["name"] else part["name"].casefold()
         lines.setdefault(key, []).append(part)
-    tables = db.execute("select rows from tables where project_id = ?", [row["id"]]).fetchall()
-    base = {name.casefold(): cells for [table] in tables for name, cells in json.loads(table)}
+    base = {name.casefold(): cells for [table] in _tables(db, row["id"]) for name, cells in json.loads(table)}
     if not base and not any(parts[0]["name"] for parts in lines.values()):
         message = "the lines of this project have no ids: it was not made from a table with a column of ids"
         raise InvalidRequest(f"{message}. Make a new project from the table", "project")
@@ -494,8 +513,7 @@ def _place(db: Database, project_id: str, order: Sequence[str], added: Collectio
 
     ``added``: the new ones, which have no place yet; ``closing``: the closing credits, behind which nothing is added.
     """
-    query = "select id from all_parts where project_id = ? order by place, n"
-    before = [part_id for [part_id] in db.execute(query, [project_id]).fetchall() if part_id not in added]
+    before = [part_id for part_id in _placed(db, project_id) if part_id not in added]
     listed, followers = set(order), dict[str | None, list[str]]()
     if closing is not None and closing in before and not listed.intersection(before[before.index(closing) + 1 :]):
         order = [*(part_id for part_id in order if part_id != closing), closing]

@@ -250,7 +250,18 @@ def test_what_was_deleted_merged_split_or_moved_here_stays_so(steered: Callable[
     send(served, "PATCH", project, f"parts/{parts[1]['id']}", text="Epsilon!")
     undone = send(served, "POST", project, "undo", **applied["replaced"])
     assert (undone["undone"], undone["left"]) == (3, [parts[1]["id"]])
-    assert texts(served, project) == [here[0], "Epsilon!", *here[1:]]
+    here.insert(1, "Epsilon!")
+    assert texts(served, project) == here
+    # So is another order of the table, and each of several updates, the latest first.
+    head, *rows = TABLE.splitlines(keepends=True)
+    turned = [
+        update(served, project, head + "".join(order).replace("b,", "B,"), apply=True)["replaced"]
+        for order in (rows[::-1], rows)
+    ]
+    assert texts(served, project) != here
+    for replaced in reversed(turned):
+        assert send(served, "POST", project, "undo", **replaced)["left"] == []
+    assert texts(served, project) == here
 
 
 def test_titles_voices_pauses_and_texts_given_here_survive_other_cells(steered: Callable[..., Steered]) -> None:
