@@ -33,7 +33,7 @@ READ_BYTES = 8192
 """Bytes that a connection reads at a time: 256 KiB, asyncio's number, can be 40,000 pieces of a body or a message. All
 others would wait for seconds while these are taken apart, before any key is checked."""
 TINY_READ_BYTES = 512
-"""The same while a chunked body has pieces of fewer than PIECE_BYTES on average, such as from a JSON encoder that writes
+"""The same while a chunked body has pieces of fewer than PIECE_BYTES on average, such as of a JSON encoder that writes
 each token as it comes: each takes some 25 µs, whatever its size."""
 PIECE_BYTES = 64
 SPARE_FILES = 256
