@@ -110,7 +110,7 @@ class _Undo:
     new_order: int  # a hash of their order after it
     titles: Mapping[str, str]  # of chapters before it, by the parts with which they began
     new_titles: Mapping[str, str]
-    merged: Mapping[str, tuple[str, str]]
+    merged: dict[str, tuple[str, str]]
     """Parts that it separated, the last merge first: the part that each was in, and the record of the merge."""
     added: Mapping[str, str]  # the texts of new parts by their ids
     gone: Sequence[str]
