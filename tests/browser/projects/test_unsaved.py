@@ -292,3 +292,12 @@ def undo_past_a_change_of_another_tab(page: Page, area: Locator) -> None:
     until_stored(page, "One.", "Theirs again.")
     page.keyboard.press("Escape")
     expect(toast).to_be_hidden()
+    area.locator("[data-part=inspect]").click()
+    spoken = area.locator("[data-part=normalize]")
+    spoken.focus()
+    for chosen in ("true", "false"):  # the list keeps the focus, and shows what was undone
+        spoken.select_option(chosen)
+        expect(toast).to_contain_text("The project's settings were changed.")
+        page.keyboard.press("Control+z")
+        expect(toast).to_contain_text("Undone")
+        expect(spoken).to_have_value("null")
