@@ -297,7 +297,7 @@ def undo_past_a_change_of_another_tab(page: Page, area: Locator) -> None:
     spoken.focus()
     for chosen in ("true", "false"):  # the list keeps the focus, and shows what was undone
         spoken.select_option(chosen)
-        expect(toast).to_contain_text("The project's settings were changed.")
+        expect(toast.get_by_role("status")).to_have_text("The project's settings were changed.")
         page.keyboard.press("Control+z")
-        expect(toast).to_contain_text("Undone")
+        expect(toast.get_by_role("status")).to_have_text("Undone: The project's settings were changed.")
         expect(spoken).to_have_value("null")
