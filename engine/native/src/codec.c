@@ -16,12 +16,13 @@ enum { SPAN = 24 };  // most rows of a tile; weights of a panel are read from th
 enum { TILE_PRODUCTS = 1 << 18 };  // of a tile, some ten microseconds
 enum { AHEAD = 8192 };  // bytes of weights that a single group of rows asks for before they are needed
 enum { KEPT_BYTES = 1 << 20 };  // that a core's own cache keeps
-enum { TILES_PER_THREAD = 6 };  // of large tiles at least, so that no thread waits long for the last ones
+enum { MOST_FUSED = 192 };  // channels of a residual unit that is computed in tiles of all its outputs
 
 void NAME(transformer_steps)(const Transformer *, const Steps *, int lane);
 
 typedef struct {
     const Convolution *c;
+    const Convolution *then;  // the 1-tap convolution that a tile applies to its own outputs; null: none
     const Buffer *buffers;
     int32_t frames, rows, panels_per_tile, panel_groups, span, spans, first, count, per_frame;
     int32_t point_rows;  // of memory for a Winograd point; odd, or all points would lie in the same lines of a cache
@@ -82,17 +83,19 @@ static void sum_tile(
     }
 }
 
-// Stores the activation of eight sums.
+// The activation of eight sums.
+INLINE f8 active(const Convolution *c, int32_t at, f8 sums) {
+    switch (c->activation) {
+        case SNAKE: return snake8(sums, load(c->alpha + at), load(c->inverse + at));
+        case GELU: return gelu8(sums);
+        case TANH: return tanh8(sums);
+        default: return sums;
+    }
+}
+
 INLINE void activate(const Pass *d, int64_t row, int32_t at, f8 sums) {
     const Convolution *c = d->c;
-    if (c->activated < 0) return;
-    float *target = rows_of(&d->buffers[c->activated]) + row * c->outputs + at;
-    switch (c->activation) {
-        case SNAKE: store(target, snake8(sums, load(c->alpha + at), load(c->inverse + at))); break;
-        case GELU: store(target, gelu8(sums)); break;
-        case TANH: store(target, tanh8(sums)); break;
-        default: store(target, sums);
-    }
+    if (c->activated >= 0) store(rows_of(&d->buffers[c->activated]) + row * c->outputs + at, active(c, at, sums));
 }
 
 // Stores eight sums: bias, what is added, activation.
@@ -146,10 +149,11 @@ static int divide(Pass *d, int32_t rows, int32_t products, int64_t bytes) {
     return d->spans * d->panel_groups;
 }
 
-// The same for tiles with all panels, where the weights stay in a core's cache.
+// The same for tiles with all panels, where the weights stay in a core's cache; as many for each thread.
 static int divide_rows(Pass *d, int32_t rows) {
+    int32_t threads = native_threads(), tiles = threads * ((rows + threads * SPAN - 1) / (threads * SPAN));
     d->panels_per_tile = d->c->outputs / PANEL, d->panel_groups = 1, d->is_whole = 1, d->by_panels = 0;
-    for (d->span = SPAN; d->span > 2 * ROWS && rows < d->span * TILES_PER_THREAD * native_threads(); d->span -= ROWS) {}
+    d->span = (rows + tiles - 1) / tiles;
     return d->spans = (rows + d->span - 1) / d->span;
 }
 
@@ -191,8 +195,9 @@ INLINE void transform_in(const Pass *d, int index, int points) {
     }
 }
 
-// A panel of the `rows` rows of a tile from its sums.
-INLINE void transform_out(const Pass *d, const float *sums, int index, int32_t panel, int points, int rows) {
+// A panel of the `rows` rows of a tile from its sums; activated to `middle` if there is another convolution.
+INLINE void transform_out(
+    const Pass *d, const float *sums, int index, int32_t panel, float *middle, int points, int rows) {
     const Convolution *c = d->c;
     float results[MOST_POINTS][PANEL];
     for (int odd = 0; odd < 2; odd++) {  // rows: as many sums at a time as there are registers for
@@ -208,9 +213,12 @@ INLINE void transform_out(const Pass *d, const float *sums, int index, int32_t p
         for (int j = odd; j < rows; j += 2) store16(results[j], outputs[j / 2]);
     }
     int32_t stored, row = start_of(d, d->first + index, &stored);
-    for (int j = stored; j < rows; j++)
-        for (int half = 0; half < PANEL; half += 8)
-            finish(d, row + j * c->dilation, panel * PANEL + half, load(results[j] + half));
+    for (int j = d->then ? 0 : stored; j < rows; j++)
+        for (int32_t half = 0, at = panel * PANEL; half < PANEL; half += 8, at += 8) {
+            f8 sum = load(results[j] + half);
+            if (d->then) store(middle + j * c->outputs + at, active(c, at, sum + load(c->bias + at)));
+            else finish(d, row + j * c->dilation, at, sum);
+        }
 }
 
 static void winograd_in(void *context, int index) {
@@ -222,11 +230,30 @@ static void winograd_in(void *context, int index) {
     }
 }
 
-static void winograd_out(const Pass *d, const float *sums, int index, int32_t panel) {
+static void winograd_out(const Pass *d, const float *sums, int index, int32_t panel, float *middle) {
     switch (d->c->points) {
-        case 4: transform_out(d, sums, index, panel, 4, 3); break;
-        case 10: transform_out(d, sums, index, panel, 10, 4); break;
-        case MOST_POINTS: transform_out(d, sums, index, panel, MOST_POINTS, 8); break;
+        case 4: transform_out(d, sums, index, panel, middle, 4, 3); break;
+        case 10: transform_out(d, sums, index, panel, middle, 10, 4); break;
+        case MOST_POINTS: transform_out(d, sums, index, panel, middle, MOST_POINTS, MOST_ROWS); break;
+    }
+}
+
+// The 1-tap convolution of the rows of tiles from `begin` to `end`, of which each has `per_tile`.
+static void point_rows(const Pass *d, const float *x, int32_t begin, int32_t end, int32_t per_tile) {
+    Pass then = *d;
+    const Convolution *c = then.c = d->then;
+    float sums[SPAN * PANEL];
+    for (int32_t first = begin * per_tile, count; first < end * per_tile; first += count, x += count * c->inputs) {
+        count = end * per_tile - first < SPAN ? end * per_tile - first : SPAN;
+        for (int32_t panel = 0; panel < c->outputs / PANEL; panel++) {
+            sum_tile(x, c->inputs, 0, 1, c->inputs, weights_of(c, panel, c->inputs), 0, count, sums);
+            for (int32_t r = 0; r < count; r++) {
+                int32_t stored, index = (first + r) / per_tile, j = (first + r) % per_tile;
+                int32_t row = start_of(d, d->first + index, &stored) + j * d->c->dilation;
+                for (int half = 0; half < PANEL && j >= stored; half += 8)
+                    finish(&then, row, panel * PANEL + half, load(sums + r * PANEL + half));
+            }
+        }
     }
 }
 
@@ -235,7 +262,8 @@ static void winograd_tile(void *context, int tile) {
     const Convolution *c = d->c;
     int32_t span, panel = place_of(d, tile, &span), panels = c->outputs / PANEL, last = panel + d->panels_per_tile;
     int32_t begin = span * d->span, end = begin + d->span < d->count ? begin + d->span : d->count;
-    float sums[MOST_POINTS * SPAN * PANEL];
+    int32_t per_tile = c->points - c->taps + 1;
+    float sums[MOST_POINTS * SPAN * PANEL], middle[SPAN * MOST_ROWS * MOST_FUSED];
     for (int32_t index = begin; d->is_whole && index < end; index++) winograd_in(context, index);
     for (; panel < last && panel < panels; panel++) {
         for (int p = 0; p < c->points; p++)
@@ -243,8 +271,11 @@ static void winograd_tile(void *context, int tile) {
                 c->memory + ((int64_t)p * d->point_rows + begin) * c->inputs, c->inputs, 0, 1, c->inputs,
                 weights_of(c, (int64_t)panel * c->points + p, c->inputs), c->scales != NULL, end - begin,
                 sums + p * SPAN * PANEL);
-        for (int32_t index = begin; index < end; index++) winograd_out(d, sums + (index - begin) * PANEL, index, panel);
+        for (int32_t index = begin; index < end; index++)
+            winograd_out(
+                d, sums + (index - begin) * PANEL, index, panel, middle + (index - begin) * per_tile * c->outputs);
     }
+    if (d->then) point_rows(d, middle, begin, end, per_tile);
 }
 
 // Depthwise convolution and LayerNorm without gains, which are in the next weights.
@@ -274,6 +305,15 @@ static void activate_row(void *context, int row) {
     for (int32_t at = 0; at < d->c->outputs; at += 8) activate(d, row, at, load(x + at));
 }
 
+// Whether the next layer can be computed in the same tiles: it is a 1-tap convolution of this one's activated outputs,
+// of which it needs no others, and writes no inputs of this one.
+static int is_fused(const Pass *d) {
+    const Convolution *c = d->c, *next = c + 1;
+    return c->kind == WINOGRAD && next->kind == CONVOLUTION && next->taps == 1 && next->input == c->activated &&
+        c->output < 0 && !next->scales && c->inputs <= MOST_FUSED && c->outputs <= MOST_FUSED &&
+        d->buffers[next->activated].memory != d->buffers[c->input].memory;
+}
+
 static void run(Pass *d, int lane) {
     const Convolution *c = d->c;
     const Buffer *in = &d->buffers[c->input];
@@ -288,7 +328,7 @@ static void run(Pass *d, int lane) {
             d->count = total - d->first < c->most_tiles ? total - d->first : c->most_tiles;
             d->point_rows = d->count | 1;
             int32_t tiles, products = c->points * c->inputs;
-            if (sizeof(float) * products * c->outputs <= KEPT_BYTES + KEPT_BYTES / 2) {
+            if (d->then || sizeof(float) * products * c->outputs <= KEPT_BYTES + KEPT_BYTES / 2) {
                 tiles = divide_rows(d, d->count);
             } else {
                 pool_run(lane, winograd_in, d, d->count);
@@ -314,12 +354,14 @@ void NAME(codec_frames)(
     memcpy(rows_of(first), inputs, sizeof(float) * frames * first->rows * first->channels);
     for (int32_t index = 0; index < layers->n_convolutions; index++) {
         d.c = &layers->convolutions[index];
+        d.then = index + 1 < layers->n_convolutions && is_fused(&d) ? d.c + 1 : NULL;
         const Buffer *in = &layers->buffers[d.c->input];
         int64_t context = (int64_t)in->context * in->channels;
         if (context) memcpy(in->memory, state + in->state, sizeof(float) * context);
         run(&d, lane);
         if (context)
             memcpy(state + in->state, in->memory + (int64_t)frames * in->rows * in->channels, sizeof(float) * context);
+        if (d.then) index++;
     }
     for (int64_t row = 0; row < (int64_t)frames * last->rows; row++)
         memcpy(outputs + row * layers->width, rows_of(last) + row * last->channels, sizeof(float) * layers->width);
