@@ -83,31 +83,49 @@ static void sum_tile(
     }
 }
 
-// The activation of eight sums.
-INLINE f8 active(const Convolution *c, int32_t at, f8 sums) {
-    switch (c->activation) {
-        case SNAKE: return snake8(sums, load(c->alpha + at), load(c->inverse + at));
-        case GELU: return gelu8(sums);
-        case TANH: return tanh8(sums);
-        default: return sums;
+// Where a panel's outputs go, and what it takes to finish them; a copy, or every store would make it be read again.
+typedef struct {
+    float *output, *activated;  // of the first row; null: none
+    f8 bias[2], alpha[2], inverse[2];
+    int32_t outputs, is_added, activation;
+} Ends;
+
+INLINE Ends ends_of(const Pass *d, int32_t panel) {
+    const Convolution *c = d->c;
+    int32_t at = panel * PANEL;
+    Ends e = {.outputs = c->outputs, .is_added = c->is_added, .activation = c->activation};
+    if (c->output >= 0) e.output = rows_of(&d->buffers[c->output]) + at;
+    if (c->activated >= 0) e.activated = rows_of(&d->buffers[c->activated]) + at;
+    for (int half = 0; half < 2; half++, at += 8) {
+        e.bias[half] = load(c->bias + at);
+        if (c->activation == SNAKE) e.alpha[half] = load(c->alpha + at), e.inverse[half] = load(c->inverse + at);
+    }
+    return e;
+}
+
+// Stores the sums of a row: bias, what is added, activation.
+INLINE void finish(const Ends *e, int64_t row, const float *sums) {
+    for (int half = 0; half < 2; half++) {
+        f8 sum = load(sums + 8 * half) + e->bias[half];
+        int64_t at = row * e->outputs + 8 * half;
+        if (e->output) {
+            if (e->is_added) sum += load(e->output + at);
+            store(e->output + at, sum);
+        }
+        if (!e->activated) continue;
+        switch (e->activation) {
+            case SNAKE: sum = snake8(sum, e->alpha[half], e->inverse[half]); break;
+            case GELU: sum = gelu8(sum); break;
+            case TANH: sum = tanh8(sum); break;
+        }
+        store(e->activated + at, sum);
     }
 }
 
-INLINE void activate(const Pass *d, int64_t row, int32_t at, f8 sums) {
-    const Convolution *c = d->c;
-    if (c->activated >= 0) store(rows_of(&d->buffers[c->activated]) + row * c->outputs + at, active(c, at, sums));
-}
-
-// Stores eight sums: bias, what is added, activation.
-INLINE void finish(const Pass *d, int64_t row, int32_t at, f8 sums) {
-    const Convolution *c = d->c;
-    sums += load(c->bias + at);
-    if (c->output >= 0) {
-        float *target = rows_of(&d->buffers[c->output]) + row * c->outputs + at;
-        if (c->is_added) sums += load(target);
-        store(target, sums);
-    }
-    activate(d, row, at, sums);
+// Asks for what `finish` reads and writes, before the products: another core may have it.
+INLINE void ask_for(const Ends *e, int64_t row) {
+    if (e->output) __builtin_prefetch(e->output + row * e->outputs, 1);
+    if (e->activated) __builtin_prefetch(e->activated + row * e->outputs, 1);
 }
 
 // First panel and span of rows of a tile.
@@ -125,15 +143,16 @@ static void convolution_tile(void *context, int tile) {
     const float *x = rows_of(in) - (int64_t)(c->taps - 1) * c->dilation * in->channels;
     float sums[SPAN * PANEL];
     for (; panel < last && panel < panels; panel++) {
+        Ends ends = ends_of(d, panel);
+        for (int32_t row = begin; row < end; row++) ask_for(&ends, row);
         sum_tile(
             x + (int64_t)begin * in->channels, in->channels, (int64_t)c->dilation * in->channels, c->taps, c->inputs,
             weights_of(c, panel, (int64_t)c->taps * c->inputs), c->scales != NULL, end - begin, sums);
-        for (int32_t row = begin; row < end; row++)
-            for (int half = 0; half < PANEL; half += 8) {
-                f8 sum = load(sums + (row - begin) * PANEL + half);
-                if (c->scales) sum *= load(c->scales + panel * PANEL + half);
-                finish(d, row, panel * PANEL + half, sum);
-            }
+        if (c->scales) {
+            f16 scale = load16(c->scales + panel * PANEL);
+            for (int32_t r = 0; r < end - begin; r++) store16(sums + r * PANEL, load16(sums + r * PANEL) * scale);
+        }
+        for (int32_t row = begin; row < end; row++) finish(&ends, row, sums + (row - begin) * PANEL);
     }
 }
 
@@ -195,30 +214,30 @@ INLINE void transform_in(const Pass *d, int index, int points) {
     }
 }
 
-// A panel of the `rows` rows of a tile from its sums; activated to `middle` if there is another convolution.
+// A panel of the `rows` rows of each of some tiles from its sums. If there is another convolution, they are not stored
+// where they belong but after each other.
 INLINE void transform_out(
-    const Pass *d, const float *sums, int index, int32_t panel, float *middle, int points, int rows) {
+    const Pass *d, const float *sums, int32_t begin, int32_t end, Ends ends, int points, int rows) {
     const Convolution *c = d->c;
-    float results[MOST_POINTS][PANEL];
-    for (int odd = 0; odd < 2; odd++) {  // rows: as many sums at a time as there are registers for
-        f16 outputs[MOST_POINTS / 2] = {odd ? all16(0) : load16(sums)};
-        for (int j = odd + 2; j < rows; j += 2) outputs[j / 2] = all16(0);
-        if (rows % 2 != odd) outputs[(rows - 1) / 2] = load16(sums + (points - 1) * SPAN * PANEL);
-        for (int p = 1; p < points - 1; p += 2) {
-            f16 one = load16(sums + p * SPAN * PANEL), other = load16(sums + (p + 1) * SPAN * PANEL);
-            f16 both = odd ? one - other : one + other;
-            for (int j = odd; j < rows; j += 2)
-                outputs[j / 2] = fma16(all16(c->out[j * points + p]), both, outputs[j / 2]);
+    const float *factors = c->out;
+    for (int32_t index = begin, row, stored = 0, step = 1; index < end; index++, sums += PANEL) {
+        float results[MOST_POINTS][PANEL];
+        for (int odd = 0; odd < 2; odd++) {  // rows: as many sums at a time as there are registers for
+            f16 outputs[MOST_POINTS / 2] = {odd ? all16(0) : load16(sums)};
+            for (int j = odd + 2; j < rows; j += 2) outputs[j / 2] = all16(0);
+            if (rows % 2 != odd) outputs[(rows - 1) / 2] = load16(sums + (points - 1) * SPAN * PANEL);
+            for (int p = 1; p < points - 1; p += 2) {
+                f16 one = load16(sums + p * SPAN * PANEL), other = load16(sums + (p + 1) * SPAN * PANEL);
+                f16 both = odd ? one - other : one + other;
+                for (int j = odd; j < rows; j += 2)
+                    outputs[j / 2] = fma16(all16(factors[j * points + p]), both, outputs[j / 2]);
+            }
+            for (int j = odd; j < rows; j += 2) store16(results[j], outputs[j / 2]);
         }
-        for (int j = odd; j < rows; j += 2) store16(results[j], outputs[j / 2]);
+        row = (index - begin) * rows;
+        if (!d->then) row = start_of(d, d->first + index, &stored), step = c->dilation;
+        for (int j = stored; j < rows; j++) finish(&ends, row + j * step, results[j]);
     }
-    int32_t stored, row = start_of(d, d->first + index, &stored);
-    for (int j = d->then ? 0 : stored; j < rows; j++)
-        for (int32_t half = 0, at = panel * PANEL; half < PANEL; half += 8, at += 8) {
-            f8 sum = load(results[j] + half);
-            if (d->then) store(middle + j * c->outputs + at, active(c, at, sum + load(c->bias + at)));
-            else finish(d, row + j * c->dilation, at, sum);
-        }
 }
 
 static void winograd_in(void *context, int index) {
@@ -230,29 +249,31 @@ static void winograd_in(void *context, int index) {
     }
 }
 
-static void winograd_out(const Pass *d, const float *sums, int index, int32_t panel, float *middle) {
+static void winograd_out(const Pass *d, const float *sums, int32_t begin, int32_t end, Ends ends) {
     switch (d->c->points) {
-        case 4: transform_out(d, sums, index, panel, middle, 4, 3); break;
-        case 10: transform_out(d, sums, index, panel, middle, 10, 4); break;
-        case MOST_POINTS: transform_out(d, sums, index, panel, middle, MOST_POINTS, MOST_ROWS); break;
+        case 4: transform_out(d, sums, begin, end, ends, 4, 3); break;
+        case 10: transform_out(d, sums, begin, end, ends, 10, 4); break;
+        case MOST_POINTS: transform_out(d, sums, begin, end, ends, MOST_POINTS, MOST_ROWS); break;
     }
 }
 
-// The 1-tap convolution of the rows of tiles from `begin` to `end`, of which each has `per_tile`.
+// The 1-tap convolution of the rows of some Winograd tiles, `per_tile` of each.
 static void point_rows(const Pass *d, const float *x, int32_t begin, int32_t end, int32_t per_tile) {
     Pass then = *d;
     const Convolution *c = then.c = d->then;
     float sums[SPAN * PANEL];
     for (int32_t first = begin * per_tile, count; first < end * per_tile; first += count, x += count * c->inputs) {
+        int32_t rows[SPAN], places[SPAN], n = 0;  // that are stored, and their places among the sums
         count = end * per_tile - first < SPAN ? end * per_tile - first : SPAN;
+        for (int32_t r = 0, stored; r < count; r++) {
+            int32_t row = start_of(d, d->first + (first + r) / per_tile, &stored), j = (first + r) % per_tile;
+            if (j >= stored) places[n] = r * PANEL, rows[n++] = row + j * d->c->dilation;
+        }
         for (int32_t panel = 0; panel < c->outputs / PANEL; panel++) {
+            Ends ends = ends_of(&then, panel);
+            for (int32_t r = 0; r < n; r++) ask_for(&ends, rows[r]);
             sum_tile(x, c->inputs, 0, 1, c->inputs, weights_of(c, panel, c->inputs), 0, count, sums);
-            for (int32_t r = 0; r < count; r++) {
-                int32_t stored, index = (first + r) / per_tile, j = (first + r) % per_tile;
-                int32_t row = start_of(d, d->first + index, &stored) + j * d->c->dilation;
-                for (int half = 0; half < PANEL && j >= stored; half += 8)
-                    finish(&then, row, panel * PANEL + half, load(sums + r * PANEL + half));
-            }
+            for (int32_t r = 0; r < n; r++) finish(&ends, rows[r], sums + places[r]);
         }
     }
 }
@@ -262,20 +283,18 @@ static void winograd_tile(void *context, int tile) {
     const Convolution *c = d->c;
     int32_t span, panel = place_of(d, tile, &span), panels = c->outputs / PANEL, last = panel + d->panels_per_tile;
     int32_t begin = span * d->span, end = begin + d->span < d->count ? begin + d->span : d->count;
-    int32_t per_tile = c->points - c->taps + 1;
     float sums[MOST_POINTS * SPAN * PANEL], middle[SPAN * MOST_ROWS * MOST_FUSED];
     for (int32_t index = begin; d->is_whole && index < end; index++) winograd_in(context, index);
     for (; panel < last && panel < panels; panel++) {
         for (int p = 0; p < c->points; p++)
             sum_tile(
                 c->memory + ((int64_t)p * d->point_rows + begin) * c->inputs, c->inputs, 0, 1, c->inputs,
-                weights_of(c, (int64_t)panel * c->points + p, c->inputs), c->scales != NULL, end - begin,
-                sums + p * SPAN * PANEL);
-        for (int32_t index = begin; index < end; index++)
-            winograd_out(
-                d, sums + (index - begin) * PANEL, index, panel, middle + (index - begin) * per_tile * c->outputs);
+                weights_of(c, (int64_t)panel * c->points + p, c->inputs), 0, end - begin, sums + p * SPAN * PANEL);
+        Ends ends = ends_of(d, panel);
+        if (d->then) ends.activated = middle + panel * PANEL;
+        winograd_out(d, sums, begin, end, ends);
     }
-    if (d->then) point_rows(d, middle, begin, end, per_tile);
+    if (d->then) point_rows(d, middle, begin, end, c->points - c->taps + 1);
 }
 
 // Depthwise convolution and LayerNorm without gains, which are in the next weights.
@@ -299,10 +318,13 @@ static void depthwise_row(void *context, int row) {
     for (int32_t i = 0; i < c->inputs; i += 8) store(y + i, (load(y + i) - mean) * factor);
 }
 
+// The activation of a transformer's outputs, which have no bias.
 static void activate_row(void *context, int row) {
     const Pass *d = context;
-    const float *x = rows_of(&d->buffers[d->c->output]) + (int64_t)row * d->c->outputs;
-    for (int32_t at = 0; at < d->c->outputs; at += 8) activate(d, row, at, load(x + at));
+    for (int32_t panel = 0; panel < d->c->outputs / PANEL; panel++) {
+        Ends ends = ends_of(d, panel);
+        finish(&ends, row, ends.output + (int64_t)row * ends.outputs);
+    }
 }
 
 // Whether the next layer can be computed in the same tiles: it is a 1-tap convolution of this one's activated outputs,
