@@ -16,7 +16,7 @@ enum { SPAN = 24 };  // most rows of a tile; weights of a panel are read from th
 enum { TILE_PRODUCTS = 1 << 18 };  // of a tile, some ten microseconds
 enum { AHEAD = 8192 };  // bytes of weights that a single group of rows asks for before they are needed
 enum { KEPT_BYTES = 1 << 20 };  // that a core's own cache keeps
-enum { MOST_FUSED = 192 };  // channels of a residual unit that is computed in tiles of all its outputs
+enum { MOST_FUSED = 192 };  // channels of a residual unit whose convolutions are computed in the same tiles
 
 void NAME(transformer_steps)(const Transformer *, const Steps *, int lane);
 
@@ -333,7 +333,7 @@ static int is_fused(const Pass *d) {
     const Convolution *c = d->c, *next = c + 1;
     return c->kind == WINOGRAD && next->kind == CONVOLUTION && next->taps == 1 && next->input == c->activated &&
         c->output < 0 && !next->scales && c->inputs <= MOST_FUSED && c->outputs <= MOST_FUSED &&
-        d->buffers[next->activated].memory != d->buffers[c->input].memory;
+        next->activated >= 0 && d->buffers[next->activated].memory != d->buffers[c->input].memory;
 }
 
 static void run(Pass *d, int lane) {
