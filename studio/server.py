@@ -32,8 +32,9 @@ has been closed."""
 READ_BYTES = 8192
 """Bytes that a connection reads at a time: 256 KiB, asyncio's number, can be 40,000 pieces of a body or a message. All
 others would wait for seconds while these are taken apart, before any key is checked."""
-MOST_PIECES = 5000
-"""Pieces of a chunked body that may have fewer than PIECE_BYTES on average; no program sends more in good faith."""
+TINY_READ_BYTES = 512
+"""The same while a chunked body has pieces of fewer than PIECE_BYTES on average, such as of a JSON encoder that writes
+each token as it comes: each takes some 25 µs, whatever its size."""
 PIECE_BYTES = 64
 SPARE_FILES = 256
 """Open files that connections leave to the library, to models and to child processes."""
@@ -97,18 +98,20 @@ def most_connections() -> int:
 
 
 class _Reader(h11.Connection):
-    """Reads requests, and refuses bodies in so many tiny pieces that reading them takes longer than any work."""
+    """Reads requests, and tells how much of them to take apart at a time."""
 
     pieces = size = 0
+
+    @property
+    def read_bytes(self) -> int:
+        return TINY_READ_BYTES if self.size < self.pieces * PIECE_BYTES else READ_BYTES
 
     def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
         event = super().next_event()
         if isinstance(event, h11.Request):
             self.pieces = self.size = 0
-        elif isinstance(event, h11.Data) and event.chunk_start:
-            self.pieces, self.size = self.pieces + 1, self.size + len(event.data)
-            if self.pieces > MOST_PIECES and self.size < self.pieces * PIECE_BYTES:
-                raise h11.RemoteProtocolError("the body comes in too many pieces")
+        elif isinstance(event, h11.Data):
+            self.pieces, self.size = self.pieces + event.chunk_start, self.size + len(event.data)
         return event
 
 
@@ -126,7 +129,7 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        transport.max_size = READ_BYTES  # type: ignore[attr-defined]  # of asyncio, but not on Windows
+        self._limit_reads()
         self._silent[self] = None
         self._deadline = self.loop.call_later(HEAD_SECONDS, self._end)
         if len(self.connections) > self._most:
@@ -134,6 +137,7 @@ class Connection(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
+        self._limit_reads()
         if self.scope is not None:
             self._settle()
 
@@ -146,6 +150,9 @@ class Connection(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._settle()
         super().connection_lost(exc)
+
+    def _limit_reads(self) -> None:
+        self.transport.max_size = self.conn.read_bytes  # type: ignore[attr-defined]  # of asyncio, but not on Windows
 
     def _settle(self) -> None:
         self._silent.pop(self, None)

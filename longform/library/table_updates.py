@@ -104,12 +104,20 @@ class _Undo:
     """What undoes an update, but for the values that it replaced in parts."""
 
     before: _Known
+    tables: Sequence[tuple[str]]  # the table before it, as it is stored, if there was one
     table: str  # the table that the project was given
+    order: Sequence[str]  # of all parts before it, deleted ones too
+    new_order: int  # a hash of their order after it
+    titles: Mapping[str, str]  # of chapters before it, by the parts with which they began
+    new_titles: Mapping[str, str]
+    merged: dict[str, tuple[str, str]]
+    """Parts that it separated, the last merge first: the part that each was in, and the record of the merge."""
     added: Mapping[str, str]  # the texts of new parts by their ids
     gone: Sequence[str]
     make: NewPartOf
 
 
+_BEGIN = "update all_parts set chapter = ?2, chapter_of = null where id = ?1 and chapter != ?2"
 MOST_UNDONE = 8
 """Updates of tables in memory, each with the table before it."""
 
@@ -151,24 +159,32 @@ class TableUpdates:
             if _version(db, row) != plan.version:  # somebody edited it meanwhile
                 plan = _Plan(db, row, document, new_part)
             update, known = plan.update, replace(plan.known, lines={}, trashed=[])
-            numbers = plan.numbers
-            before = _values(db, numbers)
-            if returning := list(_returning(plan.known, update)):
+            tables, order, titles = _tables(db, project_id), _placed(db, project_id), _titles(db, project_id)
+            returning = list(_returning(plan.known, update))
+            merged = {part["id"]: (part["merged_into"], part["merge"]) for part in returning if part["merged_into"]}
+            others = _values(db, "id", [into for into, _ in merged.values() if into not in merged])
+            before = [*{part["id"]: part for part in (*others, *_values(db, "n", plan.numbers))}.values()]
+            if returning:
                 put_back(db, returning)
                 plan = _Plan(db, row, document, new_part, update)
             plan.write(db, row)
             returned = [part["id"] for part in returning]
             added, gone = _texts(db, [*plan.added, *returned]), [part for part in plan.gone if part not in returned]
             undo = f"table_{secrets.token_hex(12)}"
-            self._undos[project_id, undo] = _Undo(known, plan.table, added, gone, new_part)
+            after = hash(_placed(db, project_id)), titles, _titles(db, project_id)
+            self._undos[project_id, undo] = _Undo(
+                known, tables, plan.table, order, *after, merged, added, gone, new_part
+            )
             while len(self._undos) > MOST_UNDONE:
                 del self._undos[next(iter(self._undos))]
-            return replace(update, replaced=replaced_values(before, _values(db, numbers)), undo=undo)
+            new = _values(db, "id", [part["id"] for part in before])
+            return replace(update, replaced=replaced_values(before, new), undo=undo)
 
     def undo(self, project_id: str, owner_filter: str | None, undo_id: str) -> tuple[int, list[str]]:
         """Undo an update, but for the values that it replaced in parts: its new parts go to the trash unless they have
-        other texts by now, those that were gone come back, and the table before it is the last one again. Returns the
-        number of these parts, and the ids of those left as they are.
+        other texts by now, those that were gone come back, all get their former order unless it has been changed since,
+        and the table before it is the last one again. Returns the number of these parts, and the ids of those left as
+        they are.
 
         Raises NotFound for an update that is not remembered, EditConflict if there was another one since.
         """
@@ -176,28 +192,59 @@ class TableUpdates:
             row, undo = row_of(db, project_id, owner_filter, "edit"), self._undos.get((project_id, undo_id))
             if undo is None:
                 raise NotFound("this update of a table is not remembered any more", "table")
-            if db.execute("select rows from tables where project_id = ?", [project_id]).fetchall() != [(undo.table,)]:
+            if _tables(db, project_id) != [(undo.table,)]:
                 raise EditConflict("this project was updated from another table since", "table")
+            is_in_order, titles = hash(_placed(db, project_id)) == undo.new_order, _titles(db, project_id)
             texts = _texts(db, [*undo.added])
             added = [part_id for part_id, text in texts.items() if text == undo.added[part_id]]
+            query = f"update takes set part_id = ? where part_id = ? and id {AMONG}"
+            for part_id, (into, merge) in reversed(undo.merged.items()):
+                if part_id in added:
+                    db.execute(query, [into, part_id, json.dumps(json.loads(merge)["takes"])])
+                    write_part(db, part_id, {"merged_into": into, "merge": merge})
             mark_deleted(db, project_id, added, now())
             query = f"select * from all_parts where id {AMONG} and deleted > 0 order by deleted desc, n desc"
             returning = list(select(db, query, [json.dumps(undo.gone)]))
             put_back(db, returning)
             table = _table(undo.before)
             _Plan(db, row, table, undo.make, TableUpdate((), len(table.passages))).write(db, row)
+            for [rows] in undo.tables:  # as it was, by which an earlier update knows it
+                keep_table(db, project_id, rows)
+            if is_in_order:
+                _place(db, project_id, undo.order, (), None)
+            ids = [
+                name
+                for name in {*undo.titles, *_titles(db, project_id)}
+                if titles.get(name) == undo.new_titles.get(name)
+            ]
+            db.conn.executemany(_BEGIN, [(part_id, undo.titles.get(part_id, "")) for part_id in ids])
             self._undos.pop((project_id, undo_id))
         done = {*added, *(part["id"] for part in returning)}
         return len(done), [part_id for part_id in (*undo.added, *undo.gone) if part_id not in done]
 
 
-def _values(db: Database, numbers: Sequence[int]) -> list[Row]:
-    query = f"select id, text, chosen, voice, pause, scene, character from all_parts where n {AMONG}"
-    return list(select(db, query, [json.dumps(numbers)]))
+def _values(db: Database, column: str, values: Sequence[int | str]) -> list[Row]:
+    query = f"select id, text, chosen, voice, pause, scene, character from all_parts where {column} {AMONG}"
+    return list(select(db, query, [json.dumps(values)]))
 
 
 def _texts(db: Database, ids: Sequence[str]) -> dict[str, str]:
     return dict(db.execute(f"select id, text from parts where id {AMONG}", [json.dumps(ids)]).fetchall())
+
+
+def _tables(db: Database, project_id: str) -> list[tuple[str]]:
+    return db.execute("select rows from tables where project_id = ?", [project_id]).fetchall()
+
+
+def _placed(db: Database, project_id: str) -> tuple[str, ...]:
+    """The ids of all parts, deleted ones too, in their order."""
+    query = "select id from all_parts where project_id = ? order by place, n"
+    return tuple(part_id for [part_id] in db.execute(query, [project_id]))
+
+
+def _titles(db: Database, project_id: str) -> dict[str, str]:
+    """The titles of chapters by the parts with which these begin."""
+    return dict(db.execute("select id, chapter from parts where project_id = ? and chapter != ''", [project_id]))
 
 
 def _table(known: _Known) -> Document:
@@ -226,8 +273,7 @@ def _known(db: Database, row: Row, document: Document) -> _Known:
     for part in select(db, query, [row["id"]]):
         key = part["id"] if part["id"] in listed or not part["name"] else part["name"].casefold()
         lines.setdefault(key, []).append(part)
-    tables = db.execute("select rows from tables where project_id = ?", [row["id"]]).fetchall()
-    base = {name.casefold(): cells for [table] in tables for name, cells in json.loads(table)}
+    base = {name.casefold(): cells for [table] in _tables(db, row["id"]) for name, cells in json.loads(table)}
     if not base and not any(parts[0]["name"] for parts in lines.values()):
         message = "the lines of this project have no ids: it was not made from a table with a column of ids"
         raise InvalidRequest(f"{message}. Make a new project from the table", "project")
@@ -374,8 +420,7 @@ class _Plan:
             raise InvalidRequest(f"the project would have more than {MAX_PARTS} parts, the maximum", "file")
         settings, added = settings_of(db, row), {*self.added}
         _place(db, self._project_id, self._order, added, settings.closing_part)
-        update = "update all_parts set chapter = ?2, chapter_of = null where id = ?1 and chapter != ?2"
-        db.conn.executemany(update, self._chapters)
+        db.conn.executemany(_BEGIN, self._chapters)
         _begin_after_credits(db, settings.opening_part, self._order, added)
         stale = json.dumps(self._stale)
         reset_failed(db, f"n {AMONG}", [stale])
@@ -494,8 +539,7 @@ def _place(db: Database, project_id: str, order: Sequence[str], added: Collectio
 
     ``added``: the new ones, which have no place yet; ``closing``: the closing credits, behind which nothing is added.
     """
-    query = "select id from all_parts where project_id = ? order by place, n"
-    before = [part_id for [part_id] in db.execute(query, [project_id]).fetchall() if part_id not in added]
+    before = [part_id for part_id in _placed(db, project_id) if part_id not in added]
     listed, followers = set(order), dict[str | None, list[str]]()
     if closing is not None and closing in before and not listed.intersection(before[before.index(closing) + 1 :]):
         order = [*(part_id for part_id in order if part_id != closing), closing]

@@ -250,7 +250,33 @@ def test_what_was_deleted_merged_split_or_moved_here_stays_so(steered: Callable[
     send(served, "PATCH", project, f"parts/{parts[1]['id']}", text="Epsilon!")
     undone = send(served, "POST", project, "undo", **applied["replaced"])
     assert (undone["undone"], undone["left"]) == (3, [parts[1]["id"]])
-    assert texts(served, project) == [here[0], "Epsilon!", *here[1:]]
+    here.insert(1, "Epsilon!")
+    assert texts(served, project) == here
+
+
+def test_undoing_updates_restores_merges_titles_and_the_order_that_a_person_made(
+    steered: Callable[..., Steered],
+) -> None:
+    served, _ = steered()
+    project = import_table(served, TABLE, start="true")
+    until(served, project, "done")
+    a, b, c, d = (part["id"] for part in parts_of(served, project))
+    send(served, "POST", project, f"parts/{b}/merge", following=c)
+    send(served, "POST", project, f"parts/{a}/merge", following=b)
+    send(served, "POST", project, "parts/move", ids=[d], position=0)
+    send(served, "PATCH", project, f"parts/{a}", chapter="Eins")
+    here = parts_of(served, project)
+    assert [part["text"] for part in here] == ["Delta one.", "Alpha one. Alpha two. Beta one. Gamma one."]
+    # The same ids may be written otherwise; the latest update is undone first.
+    head, *rows = TABLE.replace("One", "First").replace("Gamma one.", "Gamma two.").splitlines(keepends=True)
+    updates = [
+        update(served, project, head + "".join(order).replace("b,", "B,"), apply=True)["replaced"]
+        for order in (rows[::-1], rows)
+    ]
+    assert texts(served, project) == ["Alpha one. Alpha two.", "Beta one.", "Gamma two.", "Delta one."]
+    for replaced in reversed(updates):
+        assert send(served, "POST", project, "undo", **replaced)["left"] == []
+    assert parts_of(served, project) == here
 
 
 def test_titles_voices_pauses_and_texts_given_here_survive_other_cells(steered: Callable[..., Steered]) -> None:
