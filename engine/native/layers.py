@@ -233,7 +233,7 @@ class LayerBuilder:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self._turn = 0
+        self._turn = self._side = 0
 
     def raw(self, rows: int, channels: int, context: int = 0) -> int:
         """A buffer in the other set of places; the buffers of its readers, added next, are in the same set."""
@@ -241,8 +241,9 @@ class LayerBuilder:
         return self.plan.buffer(f"raw {self._turn}", rows, channels, context)
 
     def ahead(self, rows: int, channels: int, context: int) -> int:
-        """A buffer for an activation of what is in the last `raw`."""
-        return self.plan.buffer(f"in {self._turn}", rows, channels, context)
+        """A buffer for an activation, not in the place of the one before, which the same layer may read."""
+        self._side ^= 1
+        return self.plan.buffer(f"in {self._side}", rows, channels, context)
 
     def convolve(
         self,

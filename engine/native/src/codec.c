@@ -16,12 +16,13 @@ enum { SPAN = 24 };  // most rows of a tile; weights of a panel are read from th
 enum { TILE_PRODUCTS = 1 << 18 };  // of a tile, some ten microseconds
 enum { AHEAD = 8192 };  // bytes of weights that a single group of rows asks for before they are needed
 enum { KEPT_BYTES = 1 << 20 };  // that a core's own cache keeps
-enum { TILES_PER_THREAD = 6 };  // of large tiles at least, so that no thread waits long for the last ones
+enum { MOST_FUSED = 192 };  // channels of a residual unit whose convolutions are computed in the same tiles
 
 void NAME(transformer_steps)(const Transformer *, const Steps *, int lane);
 
 typedef struct {
     const Convolution *c;
+    const Convolution *then;  // the 1-tap convolution that a tile applies to its own outputs; null: none
     const Buffer *buffers;
     int32_t frames, rows, panels_per_tile, panel_groups, span, spans, first, count, per_frame;
     int32_t point_rows;  // of memory for a Winograd point; odd, or all points would lie in the same lines of a cache
@@ -82,29 +83,49 @@ static void sum_tile(
     }
 }
 
-// Stores the activation of eight sums.
-INLINE void activate(const Pass *d, int64_t row, int32_t at, f8 sums) {
+// Where a panel's outputs go, and what it takes to finish them; a copy, or every store would make it be read again.
+typedef struct {
+    float *output, *activated;  // of the first row; null: none
+    f8 bias[2], alpha[2], inverse[2];
+    int32_t outputs, is_added, activation;
+} Ends;
+
+INLINE Ends ends_of(const Pass *d, int32_t panel) {
     const Convolution *c = d->c;
-    if (c->activated < 0) return;
-    float *target = rows_of(&d->buffers[c->activated]) + row * c->outputs + at;
-    switch (c->activation) {
-        case SNAKE: store(target, snake8(sums, load(c->alpha + at), load(c->inverse + at))); break;
-        case GELU: store(target, gelu8(sums)); break;
-        case TANH: store(target, tanh8(sums)); break;
-        default: store(target, sums);
+    int32_t at = panel * PANEL;
+    Ends e = {.outputs = c->outputs, .is_added = c->is_added, .activation = c->activation};
+    if (c->output >= 0) e.output = rows_of(&d->buffers[c->output]) + at;
+    if (c->activated >= 0) e.activated = rows_of(&d->buffers[c->activated]) + at;
+    for (int half = 0; half < 2; half++, at += 8) {
+        e.bias[half] = load(c->bias + at);
+        if (c->activation == SNAKE) e.alpha[half] = load(c->alpha + at), e.inverse[half] = load(c->inverse + at);
+    }
+    return e;
+}
+
+// Stores the sums of a row: bias, what is added, activation.
+INLINE void finish(const Ends *e, int64_t row, const float *sums) {
+    for (int half = 0; half < 2; half++) {
+        f8 sum = load(sums + 8 * half) + e->bias[half];
+        int64_t at = row * e->outputs + 8 * half;
+        if (e->output) {
+            if (e->is_added) sum += load(e->output + at);
+            store(e->output + at, sum);
+        }
+        if (!e->activated) continue;
+        switch (e->activation) {
+            case SNAKE: sum = snake8(sum, e->alpha[half], e->inverse[half]); break;
+            case GELU: sum = gelu8(sum); break;
+            case TANH: sum = tanh8(sum); break;
+        }
+        store(e->activated + at, sum);
     }
 }
 
-// Stores eight sums: bias, what is added, activation.
-INLINE void finish(const Pass *d, int64_t row, int32_t at, f8 sums) {
-    const Convolution *c = d->c;
-    sums += load(c->bias + at);
-    if (c->output >= 0) {
-        float *target = rows_of(&d->buffers[c->output]) + row * c->outputs + at;
-        if (c->is_added) sums += load(target);
-        store(target, sums);
-    }
-    activate(d, row, at, sums);
+// Asks for what `finish` reads and writes, before the products: another core may have it.
+INLINE void ask_for(const Ends *e, int64_t row) {
+    if (e->output) __builtin_prefetch(e->output + row * e->outputs, 1);
+    if (e->activated) __builtin_prefetch(e->activated + row * e->outputs, 1);
 }
 
 // First panel and span of rows of a tile.
@@ -122,15 +143,16 @@ static void convolution_tile(void *context, int tile) {
     const float *x = rows_of(in) - (int64_t)(c->taps - 1) * c->dilation * in->channels;
     float sums[SPAN * PANEL];
     for (; panel < last && panel < panels; panel++) {
+        Ends ends = ends_of(d, panel);
+        for (int32_t row = begin; row < end; row++) ask_for(&ends, row);
         sum_tile(
             x + (int64_t)begin * in->channels, in->channels, (int64_t)c->dilation * in->channels, c->taps, c->inputs,
             weights_of(c, panel, (int64_t)c->taps * c->inputs), c->scales != NULL, end - begin, sums);
-        for (int32_t row = begin; row < end; row++)
-            for (int half = 0; half < PANEL; half += 8) {
-                f8 sum = load(sums + (row - begin) * PANEL + half);
-                if (c->scales) sum *= load(c->scales + panel * PANEL + half);
-                finish(d, row, panel * PANEL + half, sum);
-            }
+        if (c->scales) {
+            f16 scale = load16(c->scales + panel * PANEL);
+            for (int32_t r = 0; r < end - begin; r++) store16(sums + r * PANEL, load16(sums + r * PANEL) * scale);
+        }
+        for (int32_t row = begin; row < end; row++) finish(&ends, row, sums + (row - begin) * PANEL);
     }
 }
 
@@ -146,10 +168,11 @@ static int divide(Pass *d, int32_t rows, int32_t products, int64_t bytes) {
     return d->spans * d->panel_groups;
 }
 
-// The same for tiles with all panels, where the weights stay in a core's cache.
+// The same for tiles with all panels, where the weights stay in a core's cache; as many for each thread.
 static int divide_rows(Pass *d, int32_t rows) {
+    int32_t threads = native_threads(), tiles = threads * ((rows + threads * SPAN - 1) / (threads * SPAN));
     d->panels_per_tile = d->c->outputs / PANEL, d->panel_groups = 1, d->is_whole = 1, d->by_panels = 0;
-    for (d->span = SPAN; d->span > 2 * ROWS && rows < d->span * TILES_PER_THREAD * native_threads(); d->span -= ROWS) {}
+    d->span = (rows + tiles - 1) / tiles;
     return d->spans = (rows + d->span - 1) / d->span;
 }
 
@@ -191,26 +214,30 @@ INLINE void transform_in(const Pass *d, int index, int points) {
     }
 }
 
-// A panel of the `rows` rows of a tile from its sums.
-INLINE void transform_out(const Pass *d, const float *sums, int index, int32_t panel, int points, int rows) {
+// A panel of the `rows` rows of each of some tiles from its sums. If there is another convolution, they are not stored
+// where they belong but after each other.
+INLINE void transform_out(
+    const Pass *d, const float *sums, int32_t begin, int32_t end, Ends ends, int points, int rows) {
     const Convolution *c = d->c;
-    float results[MOST_POINTS][PANEL];
-    for (int odd = 0; odd < 2; odd++) {  // rows: as many sums at a time as there are registers for
-        f16 outputs[MOST_POINTS / 2] = {odd ? all16(0) : load16(sums)};
-        for (int j = odd + 2; j < rows; j += 2) outputs[j / 2] = all16(0);
-        if (rows % 2 != odd) outputs[(rows - 1) / 2] = load16(sums + (points - 1) * SPAN * PANEL);
-        for (int p = 1; p < points - 1; p += 2) {
-            f16 one = load16(sums + p * SPAN * PANEL), other = load16(sums + (p + 1) * SPAN * PANEL);
-            f16 both = odd ? one - other : one + other;
-            for (int j = odd; j < rows; j += 2)
-                outputs[j / 2] = fma16(all16(c->out[j * points + p]), both, outputs[j / 2]);
+    const float *factors = c->out;
+    for (int32_t index = begin, row, stored = 0, step = 1; index < end; index++, sums += PANEL) {
+        float results[MOST_POINTS][PANEL];
+        for (int odd = 0; odd < 2; odd++) {  // rows: as many sums at a time as there are registers for
+            f16 outputs[MOST_POINTS / 2] = {odd ? all16(0) : load16(sums)};
+            for (int j = odd + 2; j < rows; j += 2) outputs[j / 2] = all16(0);
+            if (rows % 2 != odd) outputs[(rows - 1) / 2] = load16(sums + (points - 1) * SPAN * PANEL);
+            for (int p = 1; p < points - 1; p += 2) {
+                f16 one = load16(sums + p * SPAN * PANEL), other = load16(sums + (p + 1) * SPAN * PANEL);
+                f16 both = odd ? one - other : one + other;
+                for (int j = odd; j < rows; j += 2)
+                    outputs[j / 2] = fma16(all16(factors[j * points + p]), both, outputs[j / 2]);
+            }
+            for (int j = odd; j < rows; j += 2) store16(results[j], outputs[j / 2]);
         }
-        for (int j = odd; j < rows; j += 2) store16(results[j], outputs[j / 2]);
+        row = (index - begin) * rows;
+        if (!d->then) row = start_of(d, d->first + index, &stored), step = c->dilation;
+        for (int j = stored; j < rows; j++) finish(&ends, row + j * step, results[j]);
     }
-    int32_t stored, row = start_of(d, d->first + index, &stored);
-    for (int j = stored; j < rows; j++)
-        for (int half = 0; half < PANEL; half += 8)
-            finish(d, row + j * c->dilation, panel * PANEL + half, load(results[j] + half));
 }
 
 static void winograd_in(void *context, int index) {
@@ -222,11 +249,32 @@ static void winograd_in(void *context, int index) {
     }
 }
 
-static void winograd_out(const Pass *d, const float *sums, int index, int32_t panel) {
+static void winograd_out(const Pass *d, const float *sums, int32_t begin, int32_t end, Ends ends) {
     switch (d->c->points) {
-        case 4: transform_out(d, sums, index, panel, 4, 3); break;
-        case 10: transform_out(d, sums, index, panel, 10, 4); break;
-        case MOST_POINTS: transform_out(d, sums, index, panel, MOST_POINTS, 8); break;
+        case 4: transform_out(d, sums, begin, end, ends, 4, 3); break;
+        case 10: transform_out(d, sums, begin, end, ends, 10, 4); break;
+        case MOST_POINTS: transform_out(d, sums, begin, end, ends, MOST_POINTS, MOST_ROWS); break;
+    }
+}
+
+// The 1-tap convolution of the rows of some Winograd tiles, `per_tile` of each.
+static void point_rows(const Pass *d, const float *x, int32_t begin, int32_t end, int32_t per_tile) {
+    Pass then = *d;
+    const Convolution *c = then.c = d->then;
+    float sums[SPAN * PANEL];
+    for (int32_t first = begin * per_tile, count; first < end * per_tile; first += count, x += count * c->inputs) {
+        int32_t rows[SPAN], places[SPAN], n = 0;  // that are stored, and their places among the sums
+        count = end * per_tile - first < SPAN ? end * per_tile - first : SPAN;
+        for (int32_t r = 0, stored; r < count; r++) {
+            int32_t row = start_of(d, d->first + (first + r) / per_tile, &stored), j = (first + r) % per_tile;
+            if (j >= stored) places[n] = r * PANEL, rows[n++] = row + j * d->c->dilation;
+        }
+        for (int32_t panel = 0; panel < c->outputs / PANEL; panel++) {
+            Ends ends = ends_of(&then, panel);
+            for (int32_t r = 0; r < n; r++) ask_for(&ends, rows[r]);
+            sum_tile(x, c->inputs, 0, 1, c->inputs, weights_of(c, panel, c->inputs), 0, count, sums);
+            for (int32_t r = 0; r < n; r++) finish(&ends, rows[r], sums + places[r]);
+        }
     }
 }
 
@@ -235,16 +283,18 @@ static void winograd_tile(void *context, int tile) {
     const Convolution *c = d->c;
     int32_t span, panel = place_of(d, tile, &span), panels = c->outputs / PANEL, last = panel + d->panels_per_tile;
     int32_t begin = span * d->span, end = begin + d->span < d->count ? begin + d->span : d->count;
-    float sums[MOST_POINTS * SPAN * PANEL];
+    float sums[MOST_POINTS * SPAN * PANEL], middle[SPAN * MOST_ROWS * MOST_FUSED];
     for (int32_t index = begin; d->is_whole && index < end; index++) winograd_in(context, index);
     for (; panel < last && panel < panels; panel++) {
         for (int p = 0; p < c->points; p++)
             sum_tile(
                 c->memory + ((int64_t)p * d->point_rows + begin) * c->inputs, c->inputs, 0, 1, c->inputs,
-                weights_of(c, (int64_t)panel * c->points + p, c->inputs), c->scales != NULL, end - begin,
-                sums + p * SPAN * PANEL);
-        for (int32_t index = begin; index < end; index++) winograd_out(d, sums + (index - begin) * PANEL, index, panel);
+                weights_of(c, (int64_t)panel * c->points + p, c->inputs), 0, end - begin, sums + p * SPAN * PANEL);
+        Ends ends = ends_of(d, panel);
+        if (d->then) ends.activated = middle + panel * PANEL;
+        winograd_out(d, sums, begin, end, ends);
     }
+    if (d->then) point_rows(d, middle, begin, end, c->points - c->taps + 1);
 }
 
 // Depthwise convolution and LayerNorm without gains, which are in the next weights.
@@ -268,10 +318,22 @@ static void depthwise_row(void *context, int row) {
     for (int32_t i = 0; i < c->inputs; i += 8) store(y + i, (load(y + i) - mean) * factor);
 }
 
+// The activation of a transformer's outputs, which have no bias.
 static void activate_row(void *context, int row) {
     const Pass *d = context;
-    const float *x = rows_of(&d->buffers[d->c->output]) + (int64_t)row * d->c->outputs;
-    for (int32_t at = 0; at < d->c->outputs; at += 8) activate(d, row, at, load(x + at));
+    for (int32_t panel = 0; panel < d->c->outputs / PANEL; panel++) {
+        Ends ends = ends_of(d, panel);
+        finish(&ends, row, ends.output + (int64_t)row * ends.outputs);
+    }
+}
+
+// Whether the next layer can be computed in the same tiles: it is a 1-tap convolution of this one's activated outputs,
+// of which it needs no others, and writes no inputs of this one.
+static int is_fused(const Pass *d) {
+    const Convolution *c = d->c, *next = c + 1;
+    return c->kind == WINOGRAD && next->kind == CONVOLUTION && next->taps == 1 && next->input == c->activated &&
+        c->output < 0 && !next->scales && c->inputs <= MOST_FUSED && c->outputs <= MOST_FUSED &&
+        next->activated >= 0 && d->buffers[next->activated].memory != d->buffers[c->input].memory;
 }
 
 static void run(Pass *d, int lane) {
@@ -288,7 +350,7 @@ static void run(Pass *d, int lane) {
             d->count = total - d->first < c->most_tiles ? total - d->first : c->most_tiles;
             d->point_rows = d->count | 1;
             int32_t tiles, products = c->points * c->inputs;
-            if (sizeof(float) * products * c->outputs <= KEPT_BYTES + KEPT_BYTES / 2) {
+            if (d->then || sizeof(float) * products * c->outputs <= KEPT_BYTES + KEPT_BYTES / 2) {
                 tiles = divide_rows(d, d->count);
             } else {
                 pool_run(lane, winograd_in, d, d->count);
@@ -314,12 +376,14 @@ void NAME(codec_frames)(
     memcpy(rows_of(first), inputs, sizeof(float) * frames * first->rows * first->channels);
     for (int32_t index = 0; index < layers->n_convolutions; index++) {
         d.c = &layers->convolutions[index];
+        d.then = index + 1 < layers->n_convolutions && is_fused(&d) ? d.c + 1 : NULL;
         const Buffer *in = &layers->buffers[d.c->input];
         int64_t context = (int64_t)in->context * in->channels;
         if (context) memcpy(in->memory, state + in->state, sizeof(float) * context);
         run(&d, lane);
         if (context)
             memcpy(state + in->state, in->memory + (int64_t)frames * in->rows * in->channels, sizeof(float) * context);
+        if (d.then) index++;
     }
     for (int64_t row = 0; row < (int64_t)frames * last->rows; row++)
         memcpy(outputs + row * layers->width, rows_of(last) + row * last->channels, sizeof(float) * layers->width);

@@ -110,7 +110,7 @@ typedef struct {
     int32_t n_convolutions, first, last, width;  // the buffers of input and output, and how much of the output's rows counts
 } Layers;
 
-enum { MOST_POINTS = 14 };
+enum { MOST_POINTS = 14, MOST_ROWS = 8 };  // of Winograd's rules
 
 #define FRAME_OF(isa)                                                            \
     void transformer_steps_##isa(const Transformer *, const Steps *, int lane); \

@@ -85,7 +85,7 @@ INLINE void short_outputs(const Matrix *m, const Activations *a, int64_t group, 
     f8 even[4], odd[4];
     for (int s = 0; s < count; s++) even[s] = odd[s] = all(0);
     for (int32_t i = 0; i < m->inputs; i += 4, w += 32) {
-        __builtin_prefetch(w + 2048, 0, 2);
+        __builtin_prefetch(w + 4096, 0, 2);  // 8 KB ahead: with 4, some runs took a sixth longer
         f8 w0 = load_short(w), w1 = load_short(w + 8), w2 = load_short(w + 16), w3 = load_short(w + 24);
         for (int s = 0; s < count; s++) {
             const float *v = x + s * m->inputs + i;
