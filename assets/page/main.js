@@ -208,10 +208,10 @@ class Studio {
     areas.addEventListener("show", ({ detail }) => {
       left?.close();
       left = shown[detail.area] ?? null;
-      left?.open(detail.item);
+      left?.open?.(detail.item);
     });
     areas.addEventListener("go", ({ detail }) => left?.go?.(detail.item));
-    this.health.addEventListener("back", () => (left?.back ? left.back() : left?.open(areas.item)));
+    this.health.addEventListener("back", () => (left?.back ? left.back() : left?.open?.(areas.item)));
     for (const area of ["voices", "longform", "history"]) shown[area].addEventListener("about", ({ detail }) => areas.about(area, detail));
     areas.start();
     if (areas.shown === "studio" && document.activeElement === document.body) {

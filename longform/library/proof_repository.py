@@ -222,8 +222,10 @@ class Proofs:
     def accept(
         self, project_id: str, owner_filter: str | None, spot_id: str, accepted: bool, before: int | None = None
     ) -> Spot:
-        """Accept a spot, so that it is no longer listed, or undo that; ``before``: its acceptance as read, None: any.
-        Raises NotFound, EditConflict."""
+        """Accept a spot, which removes it from the list, or reopen it.
+
+        ``before``: the acceptance that the caller has read; None skips the check. Raises NotFound, EditConflict.
+        """
         with changing(self._store.writing(), project_id, owner_filter) as (db, _):
             spot = _spot_of(db, project_id, spot_id)
             if before not in (None, spot.acceptance):

@@ -166,7 +166,7 @@ class ProjectRoutes:
 
     def undo(self, project_id: str, body: JsonBody[UndoBody], request: Request) -> JSONResponse:
         """Undo changes of settings, parts or the cast, or an update from a table. The body has the fields of
-        ``replaced`` from the answers to those. What has been changed again since is left as it is, and listed."""
+        ``replaced`` from the answers to those. Values that somebody has changed since stay; ``left`` names them."""
         owner_filter, undone, left = request.state.owner_filter, 0, list[str]()
         self._projects.check(project_id, owner_filter, "edit")
         if body.table:

@@ -90,7 +90,7 @@ export function fromEarlier(people, earlier, voiceOf) {
 }
 
 /**
- * Return the people as they are now without one step, which led from `before` to `after`: what was edited since stays.
+ * Undo one step, from `before` to `after`, in the list as it is now; later edits are kept.
  *
  * @param {Person[]} now
  * @param {Person[]} before

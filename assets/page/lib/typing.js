@@ -95,7 +95,7 @@ export function closeOnEscape(button, opened, signal) {
 }
 
 /**
- * Whether a field holds what somebody may be typing. What is chosen in a list, or switched on or off, is complete at once.
+ * Whether somebody may be in the middle of typing in a field. A list or a checkbox has no such state: each choice is final.
  *
  * @param {Element | null} field
  */

@@ -58,8 +58,6 @@ export class OwnClip extends EventTarget {
     this.#show();
   }
 
-  open() {}
-
   close() {
     this.card.close();
     this.offer.close();
