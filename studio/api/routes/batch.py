@@ -24,8 +24,9 @@ from studio.api.routes.speech_routes import SpeechResponse
 from studio.api.sending import PIECE
 from studio.api.speech_bodies import BatchBody, SpeechBody
 from studio.api.sse import usage
-from studio.errors import REFUSALS, LibraryUnavailable
-from studio.speech.request import Origin
+from studio.errors import REFUSALS, LibraryUnavailable, TooManyRequests
+from studio.speech.delivery import Speech
+from studio.speech.request import Origin, SpeechRequest
 from studio.speech.speech_service import SpeechService
 from studio.speech.word_times import as_json
 from studio.supervisor import end_tasks
@@ -89,6 +90,14 @@ class _Batch:
             await end_tasks(*self._tasks)
             await to_thread.run_sync(self._files.close)
 
+    async def _begun(self, request: SpeechRequest, origin: Origin) -> Speech:
+        """An item that the caller's limits refuse waits until his other requests leave room: the batch has begun."""
+        while True:
+            try:
+                return await self._service.speak(request, origin)
+            except TooManyRequests as error:
+                await asyncio.sleep(error.retry_after)
+
     async def _kept(self, body: AsyncGenerator[bytes, None]) -> File:
         """The audio in a file. Raises LibraryUnavailable."""
         file = SpooledTemporaryFile(PIECE, dir=str(self._service.voices.library.home))  # noqa: SIM115
@@ -109,7 +118,7 @@ class _Batch:
                 if body.timestamps:
                     self._service.check_alignment()
                 origin = Origin(f"{self._id}-{index}", self._caller, patient=True, live=body.live)
-                speech = await self._service.speak(body.speech_request(), origin)
+                speech = await self._begun(body.speech_request(), origin)
                 async with aclosing(speech):
                     audio = await self._kept(speech.body)
                 if body.timestamps:

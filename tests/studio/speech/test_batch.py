@@ -203,3 +203,16 @@ def test_disconnect_cancels_the_whole_batch(steered: Steer, stream: bool) -> Non
     with served.client() as client:
         assert client.post("/v1/audio/speech", json={"input": "a"}).status_code == 200
     assert len(engine.utterances) == 3
+
+
+def test_items_wait_for_the_callers_other_requests(steered: Steer) -> None:
+    served, engine = steered(max_rows=4, max_per_caller=2)
+    engine.later_frames_gate.clear()
+    with ThreadPoolExecutor(2) as pool, served.client() as client:
+        single = pool.submit(client.post, "/v1/audio/speech", json={"input": "a long text of words"})
+        served.until(running=1)
+        batch = pool.submit(client.post, BATCH, json={"items": [{"input": "a"}] * 8})
+        served.until(running=2)
+        engine.later_frames_gate.set()
+        assert single.result().status_code == 200
+        assert batch.result().json()["succeeded"] == 8
