@@ -6,7 +6,9 @@ import asyncio
 import base64
 import json
 from collections.abc import AsyncGenerator, Generator
-from contextlib import ExitStack, aclosing
+from contextlib import ExitStack, aclosing, suppress
+from errno import ENOSPC
+from shutil import disk_usage
 from tempfile import SpooledTemporaryFile
 from typing import Any
 
@@ -26,6 +28,7 @@ from studio.api.speech_bodies import BatchBody, SpeechBody
 from studio.api.sse import usage
 from studio.errors import REFUSALS, LibraryUnavailable, TooManyRequests
 from studio.speech.delivery import Speech
+from studio.speech.recorder import MAX_HELD
 from studio.speech.request import Origin, SpeechRequest
 from studio.speech.speech_service import SpeechService
 from studio.speech.word_times import as_json
@@ -86,7 +89,7 @@ class _Batch:
 
     async def close(self) -> None:
         """Cancel what is not finished, and remove the files."""
-        with CancelScope(shield=True):
+        with CancelScope(shield=True), suppress(OSError):  # of a file that a full disk did not take
             await end_tasks(*self._tasks)
             await to_thread.run_sync(self._files.close)
 
@@ -99,12 +102,19 @@ class _Batch:
                 await asyncio.sleep(error.retry_after)
 
     async def _kept(self, body: AsyncGenerator[bytes, None]) -> File:
-        """The audio in a file. Raises LibraryUnavailable."""
-        file = SpooledTemporaryFile(PIECE, dir=str(self._service.voices.library.home))  # noqa: SIM115
+        """The audio in a file. Raises LibraryUnavailable, also if the disk would have no room for others' work."""
+        home = self._service.voices.library.home
+        file = SpooledTemporaryFile(PIECE, dir=str(home))  # noqa: SIM115
         self._files.callback(file.close)
+
+        def write(piece: bytes) -> None:
+            if file.tell() + len(piece) > PIECE and disk_usage(home).free < MAX_HELD:
+                raise OSError(ENOSPC, f"less than {MAX_HELD >> 20} MiB are free there")
+            file.write(piece)
+
         try:
             async for piece in body:
-                await run_uninterrupted(file.write, piece)
+                await run_uninterrupted(write, piece)
         except OSError as error:
             raise LibraryUnavailable(f"the audio cannot be written to the library's disk: {error.strerror}") from error
         return file
