@@ -69,8 +69,11 @@ def whole_file(path: Path, is_private: bool = True) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        if isinstance(error, OSError) and error.errno and str(error.filename or part) == str(part):
+            raise OSError(error.errno, error.strerror, str(path)) from error  # nobody knows the temporary name
         raise
 
 
