@@ -123,9 +123,9 @@ def test_output_that_nobody_reads_to_its_end_is_said_to_be_cut_off(
     reader, writer = os.pipe()
     os.close(reader)
     monkeypatch.setattr(sys, "argv", ["fish-voice-studio", "trash", "empty", "--home", str(home / "library")])
-    for buffered in (0, 1):  # bytes: the command's own print fails, or what is left at the end
+    for by_line in (True, False):  # the command's own print fails, or writing what is left at the end
         monkeypatch.setattr(sys, "stdout", os.fdopen(os.dup(writer), "w", encoding="utf-8"))
-        sys.stdout.reconfigure(write_through=not buffered)  # type: ignore[union-attr]
+        sys.stdout.reconfigure(line_buffering=by_line)  # type: ignore[union-attr]
         assert start_command() == 1
         sys.stdout.close()
         assert capsys.readouterr().err == f"studio: {reason}\n"
