@@ -98,14 +98,6 @@ def make_private_folder(folder: Path) -> None:
         raise NotADirectoryError(errno.ENOTDIR, reason, str(folder)) from error
 
 
-def make_private_file(path: Path) -> None:
-    """Make an empty file unless it exists. Raises OSError."""
-    try:
-        os.close(open_privately(str(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL))
-    except FileExistsError:
-        return
-
-
 def make_library_private(home: Path) -> None:
     """Correct the permissions of a library's folder and of the studio's files in it.
 
