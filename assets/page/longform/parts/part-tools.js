@@ -80,7 +80,8 @@ export class PartTools extends EventTarget {
       this.toggle.focus();
     };
     const buttons = [element("button", { type: "submit", className: "plain", textContent: phrase("part.insert.add") }), element("button", { type: "button", className: "plain", textContent: phrase("longform.cancel"), onclick: leave })];
-    const form = (this.#form = element("form", { onkeydown: ({ key }) => key === "Escape" && !text.value.trim() && leave() }, [text, element("div", { className: "long-bar" }, buttons)]));
+    const form = (this.#form = element("form", {}, [text, element("div", { className: "long-bar" }, buttons)]));
+    form.addEventListener("keydown", ({ key }) => key === "Escape" && !text.value.trim() && leave());
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       if (text.value.trim()) this.#tell({ verb: "insert", text: text.value });
