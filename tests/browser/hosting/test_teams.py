@@ -173,6 +173,21 @@ def test_revoked_key_is_requested_again_and_refused_actions_are_repeated(served:
     key.press("Enter")
     expect(page.locator("#inspector")).to_contain_text("Saved “Mine”.")
 
+    go(page, "Settings")
+    page.locator("#area-settings [data-dictionary] > summary").click()
+    page.get_by_label("Word or phrase").last.fill("Ann's word")
+    page.get_by_label("Pronounced as").last.fill("as she says it")
+    page.context.clear_cookies()
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.url) if request.method == "POST" else None)
+    page.get_by_role("button", name="Add", exact=True).last.click()
+    page.on("dialog", lambda leaving: leaving.accept())
+    key.fill("second-key-of-all")
+    with page.expect_event("framenavigated"):
+        key.press("Enter")
+    page.wait_for_selector("body[data-studio=ready]")
+    assert sum(url.endswith("/v1/pronunciations") for url in sent) == 1  # not again, as another person
+
 
 def test_revoked_key_is_requested_on_an_idle_page(served: Served, new_page: NewPage) -> None:
     page = new_page()

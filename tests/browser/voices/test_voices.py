@@ -287,7 +287,13 @@ def test_changes_of_others_are_not_overwritten_and_voice_defaults_are_used(studi
         reading.wait_for(1)
     reading.answer(0)
     expect(inspector.get_by_label("Description")).to_have_value("Twice.")
+    words = inspector.get_by_label("Transcript of the clip")
+    words.press_sequentially(" Mine")
     reading.answer(1)
+    expect(words).to_be_focused()
+    screen.page.keyboard.type(", too.")  # at the same place
+    expect(words).to_have_value("My name is bert. Mine, too.")
+    words.fill("My name is bert.")
     with studio.client() as client:
         assert client.get("/v1/voices/narrator").json()["description"] == "Twice."
     screen.page.unroute_all()
