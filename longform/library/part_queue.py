@@ -89,10 +89,12 @@ class PartQueue:
             for row in select(db, _NEXT):
                 condition = "project_id = ? and state = 'queued'"
                 [part] = parts_of(db, condition, [row["id"]], limit=1)
-                lease, now = secrets.token_hex(12), time.time()
+                lease = secrets.token_hex(12)
                 query = "update all_parts set state = 'speaking', lease = ?, leased_until = ? where id = ?"
-                db.execute(query, [lease, now + LEASE_SECONDS, part.id])
-                db.execute("update projects set served = ? where n = ?", [now, row["n"]])
+                db.execute(query, [lease, time.time() + LEASE_SECONDS, part.id])
+                # No time: after one ahead of the clock, a project would get no more turns until then.
+                query = "update projects set served = (select max(served) from projects) + 1 where n = ?"
+                db.execute(query, [row["n"]])
                 settings = part.direction.over(settings_of(db, row))
                 recipe = settings.recipe(part.text, part.voice)
                 # The same seed would give the same take.
