@@ -422,7 +422,7 @@ class UndoBody(StrictBody):
 
     max_signs: ClassVar[int] = 1_000_000  # of a change of the longest project, with the commas of its texts
     settings: ReplacedSettings | None = None
-    parts: PartsReplaced = []
+    parts: PartsReplaced = Field([])
     followed: PartsReplaced = Field([], description="Only if any of the other parts is as it was after the change.")
     characters: list[ReplacedVoice] = Field([], max_length=MAX_CAST_CHARACTERS)
     deleted: dict[str, Annotated[list[str], Field(max_length=2)]] = Field({}, max_length=2)  # as in ReplacedCredits

@@ -72,9 +72,7 @@ else:
             return Annotated[model, Depends(BodyReader(model))]
 
 
-async def read_json(
-    request: Request, convert: Callable[[dict[str, Any]], Result], signs: int = MAX_SIGNS
-) -> Result:
+async def read_json(request: Request, convert: Callable[[dict[str, Any]], Result], signs: int = MAX_SIGNS) -> Result:
     """The body's JSON object, converted; a large one in the queue of texts, since sixty at once would block the event
     loop for seconds. Raises ApiError (400, 408, 413, 415), InvalidRequest, QueueFull, TooManyRequests.
     """

@@ -50,7 +50,7 @@ def test_tags_are_added_to_each_sentence_and_removed_again(steered: Steer) -> No
     with served.client() as client:
         body = {"first": parts[2]["id"], "last": parts[-1]["id"], "tags": ["whisper"]}
         undone = client.post(f"{at}/undo", json=client.patch(f"{at}/parts", json=body).json()["replaced"]).json()
-        assert (undone["undone"], parts_of(served, project, limit=200)) == (120, parts), "however many commas the texts have"
+        assert (undone["undone"], parts_of(served, project, limit=200)) == (120, parts), "with all their commas"
         replaced = client.patch(f"{at}/parts", json={"ids": ids, "tags": ["whisper"]}).json()["replaced"]
         client.patch(f"{at}/parts/{ids[1]}", json={"text": "[whisper] Three, and more."})  # by somebody else
         undone = {"object": "project.undone", "undone": 1, "left": ids[1:]}
