@@ -217,10 +217,12 @@ class HubDownload:
 
     async def _append(self, client: httpx.AsyncClient, path: str, file: _HubFile, part: Path, start: int) -> None:
         """The rest of a file after ``start`` bytes, or all of it from a server that ignores ranges."""
-        headers = {"Range": f"bytes={start}-"} if start else {}
+        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
         async with client.stream("GET", path, headers=headers) as answer:
             self._check(answer)
             if start and answer.status_code != httpx.codes.PARTIAL_CONTENT:
+                if int(answer.headers.get("Content-Length", file.size)) < file.size:
+                    raise httpx.RemoteProtocolError("it sent something else")  # such as a network's login page
                 self.status, start = replace(self.status, done=self.status.done - start), 0
             with await to_thread.run_sync(_open_part, part, "ab" if start else "wb") as sink:
                 async for piece in answer.aiter_bytes(_PIECE):
@@ -229,6 +231,8 @@ class HubDownload:
                     await to_thread.run_sync(sink.write, piece)
                     self.status = replace(self.status, done=self.status.done + len(piece))
                 await to_thread.run_sync(_sync, sink)
+        if start < file.size:
+            raise httpx.RemoteProtocolError("its answer ended before the file did")
 
     def _check(self, answer: httpx.Response) -> None:
         """Raises ValueError if a token is missing, httpx.HTTPStatusError."""
