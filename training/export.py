@@ -136,7 +136,9 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     arguments = parser.parse_args()
     work, out = arguments.work, arguments.out
-    speech, codes, decoder = (torch.load(work / f"{name}.pt", map_location="cpu") for name in ("speech", "codes", "decoder"))
+    speech, codes, decoder = (
+        torch.load(work / f"{name}.pt", map_location="cpu") for name in ("speech", "codes", "decoder")
+    )
     tensors = {published_key(k): v.bfloat16().contiguous() for k, v in speech.items()}
     codec = codec_tensors(codes | decoder)
     out.mkdir(parents=True, exist_ok=True)  # only now: a checkpoint that is there stays whole if a stage is missing

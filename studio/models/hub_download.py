@@ -228,6 +228,8 @@ class HubDownload:
                 async for piece in answer.aiter_bytes(_PIECE):
                     if (start := start + len(piece)) > file.size:
                         return  # the check sum will not match
+                    missing = self.status.total - self.status.done
+                    await to_thread.run_sync(_check_disk, part.parent, missing, self._files.repo, len(piece))
                     await to_thread.run_sync(sink.write, piece)
                     self.status = replace(self.status, done=self.status.done + len(piece))
                 await to_thread.run_sync(_sync, sink)
@@ -338,9 +340,10 @@ def _size_of(path: Path) -> int:
         return 0
 
 
-def _check_disk(folder: Path, missing: int, repo: str) -> None:
+def _check_disk(folder: Path, missing: int, repo: str, now: int | None = None) -> None:
+    """``missing``: bytes of the download; ``now``: those that are about to be written, None for all of them."""
     free = shutil.disk_usage(folder).free
-    if missing + SPARE > free:
+    if (missing if now is None else now) + SPARE > free:
         raise ValueError(
             f"{repo} needs {missing / 1e9:.2f} GB more, but {free / 1e9:.2f} GB are free on the disk of {folder}: free "
             "some space, or set HF_HOME to a folder on a larger disk"

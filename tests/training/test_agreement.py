@@ -72,7 +72,7 @@ def test_trained_stages_and_a_whole_checkpoint_are_not_written_over(
     torch.save({}, tmp_path / "speech.pt")
     (tmp_path / "model.safetensors").write_text("old")
     monkeypatch.setattr(sys, "argv", ["export", str(tmp_path), str(tmp_path)])
-    with pytest.raises(FileNotFoundError, match="codes.pt"):
+    with pytest.raises(FileNotFoundError, match=r"codes\.pt"):
         export.main()
     assert (tmp_path / "model.safetensors").read_text() == "old"
     before = (tmp_path / "speech.pt").read_bytes()

@@ -186,16 +186,25 @@ def test_a_wrong_checksum_is_reported_and_the_file_removed(hub: Hub, snapshot: P
         assert downloaded(client)["error"] is None and installed_folder(MODEL) == snapshot
 
 
-def test_full_disk_is_detected_before_a_download(
-    hub: Hub, studio_of: StudioOf, monkeypatch: pytest.MonkeyPatch
+def test_full_disk_is_detected_before_and_during_a_download(
+    hub: Hub, snapshot: Path, studio_of: StudioOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = namedtuple("usage", "total used free")
-    monkeypatch.setattr(hub_download.shutil, "disk_usage", lambda folder: usage(10**9, 10**9, 10**6))
+    free = [10**6]
+    monkeypatch.setattr(hub_download.shutil, "disk_usage", lambda folder: usage(10**9, 10**9, free[0]))
     with studio_of(model="test/model").served.client() as client:
         client.post(DOWNLOAD)
         error = downloaded(client)["error"]
-    assert "0.00 GB are free" in error and "set HF_HOME" in error
-    assert not any("resolve" in path for path in hub.paths)
+        assert "0.00 GB are free" in error and "set HF_HOME" in error
+        assert not any("resolve" in path for path in hub.paths)
+        hub.gate.clear()
+        free[0] = 10**9
+        client.post(DOWNLOAD)
+        until_half(client, snapshot)
+        free[0] = 10**6
+        hub.gate.set()
+        assert "0.00 GB are free" in downloaded(client)["error"]
+        assert (snapshot / f".{LARGE}.part").stat().st_size == ARRIVED
 
 
 def test_a_full_disk_is_reported(hub: Hub, studio_of: StudioOf, monkeypatch: pytest.MonkeyPatch) -> None:
