@@ -31,6 +31,7 @@ COUNT = 300
 """Items in the shorter list; the project has twice as many parts."""
 LISTS = re.compile(r"\b(Sequence|Collection|Iterable|list|dict)\[|\b(PartFilter|TakeFilter|PartSelection|Document)\b")
 NO_LISTS_OF_ITEMS = {
+    ("cast", "delete_unused"): "at most 2,000 characters, each in a transaction of its own",
     ("takes", "add"): "words of one take",
     ("takes", "keep_word_times"): "words of one take",
     ("voices", "create"): "at most 32 samples",
