@@ -1,7 +1,7 @@
 // A character as a card: name, other names, a line to hear, gender, voice, and other fields behind three dots. One card dragged onto another merges the two.
 
 import { labelOf } from "../client/voices.js";
-import { element, icon, labelled } from "../lib/elements.js";
+import { element, icon, labelled, listBox } from "../lib/elements.js";
 import { MORE, PLAY } from "../lib/icons.js";
 import { phrase } from "../lib/phrases.js";
 import { initialOf } from "../voices/initial.js";
@@ -35,9 +35,8 @@ export class CharacterRow extends EventTarget {
     this.line = element("p", { className: "cast-line", dir: "auto" });
     this.figures = isFound ? element("span", { className: "cast-figures" }) : element("button", { type: "button", className: "cast-figures", onclick: () => tell("lines") });
     this.play = element("button", { type: "button", className: "cast-play", onclick: () => tell("hear") }, [icon(PLAY)]);
-    this.voice = element("select", { className: "cast-voice", onchange: () => tell("change", { voice: this.voice.value }) }, [
-      option("", phrase("part.voice.project")), ...voices.map((voice) => option(voice.id, labelOf(voice))),
-    ]);
+    const named = [["", phrase("part.voice.project")], ...voices.map((voice) => [voice.id, labelOf(voice)])];
+    this.voice = listBox(named, { className: "cast-voice", onchange: () => tell("change", { voice: this.voice.value }) });
     this.others = element("input", { dir: "auto", onchange: () => tell("change", { aliases: this.others.value.split(",").filter((name) => name.trim()) }) });
     this.gender = element("select", { className: "cast-gender", onchange: () => tell("change", { gender: this.gender.value }) },
       GENDERS.map((gender) => option(gender, phrase(gender ? key(`voice.sounds.${gender}`) : "cast.gender.unknown"))));
@@ -122,7 +121,7 @@ export class CharacterRow extends EventTarget {
     this.play.setAttribute("aria-label", phrase("cast.hear", { name }));
     labelled(this.voice, phrase("speak.cast.voice", { name }));
     const voice = this.voices.find(({ id, name: words }) => [id, words.toLowerCase()].includes((member.voice ?? "").toLowerCase()));
-    fill(this.voice, voice?.id ?? "");
+    if (document.activeElement !== this.voice) this.voice.choose(voice?.id ?? "");
     this.voice.disabled = member.narrator && !isNarrator;
     this.more.hidden = this.gender.hidden = isNarrator;
     labelled(this.more, phrase("cast.more", { name }));

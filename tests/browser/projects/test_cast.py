@@ -9,7 +9,7 @@ from typing import Any
 from playwright.sync_api import Locator, Route, expect
 
 from tests.browser.projects.test_longform import area_of, import_it
-from tests.browser.screen import Screen, asks_before_leaving
+from tests.browser.screen import Screen, asks_before_leaving, choose
 from tests.browser.test_looks import serious_violations
 from tests.studio.server import Served
 
@@ -33,7 +33,7 @@ def import_novel(studio: Served, open_page: Open, **size: int) -> tuple[Screen, 
     people = area.locator("[data-part=people] .cast-list > li")
     expect(people).to_have_count(2)
     assert serious_violations(screen) == []
-    area.get_by_label("Voice of Eleanor").select_option("bert")
+    choose(area.get_by_label("Voice of Eleanor"), "bert")
     speakers.uncheck()
     expect(people).to_have_count(0)
     speakers.check()
@@ -91,7 +91,7 @@ def test_novel_gets_an_editable_cast(studio: Served, open_page: Open) -> None:
     expect(area.locator(".cast-panel [role=status]").first).to_contain_text("locked")
     screen.page.unroute_all()
     screen.page.route("**/cast/**", lambda route: route.abort())
-    area.get_by_label("Voice of Eleanor").select_option("anna")
+    choose(area.get_by_label("Voice of Eleanor"), "anna")
     expect(area.locator(".cast-panel [role=status]").first).to_contain_text("not responding")
     assert asks_before_leaving(screen.page)
     screen.page.unroute_all()
@@ -179,7 +179,7 @@ def test_people_are_edited_before_the_import_and_known_in_the_next_book(studio: 
     name.fill("Thornton the Elder")
     name.press("Tab")
     card("Gregory").get_by_label("Gender of Gregory").select_option("neutral")
-    card("Gregory").get_by_label("Voice of Gregory").select_option("anna")
+    choose(card("Gregory").get_by_label("Voice of Gregory"), "anna")
     assert serious_violations(screen) == []
     expect(area.locator("#undo-toast")).to_be_visible()
     import_it(area)
