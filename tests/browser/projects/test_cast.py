@@ -284,7 +284,17 @@ def test_unsure_lines_are_decided_by_single_keys(studio: Served, open_page: Open
         expect(name).to_have_value("Nelly")
         name.press("Enter")
     expect(area.locator(".cast-list > li")).to_have_count(2)
-    expect(area.get_by_label("Name of Nelly")).to_have_value("Nelly")
+    name = area.get_by_label("Name of Nelly")
+    expect(name).to_have_value("Nelly")
+    name.fill("Nella")
+    with studio.client() as client:  # as somebody else does
+        assert client.patch(f"{project}/cast/{one}", json={"name": "Nora", "before": {"name": "Nelly"}}).is_success
+    name.press("Enter")
+    expect(area.locator(".cast-panel [role=status]").first).to_contain_text('meanwhile: it is now "Nora"')
+    expect(area.get_by_label("Name of Nora")).to_have_value("Nella")
+    area.get_by_label("Name of Nora").fill("Nell")
+    area.get_by_label("Name of Nora").press("Enter")
+    expect(area.get_by_label("Name of Nell")).to_have_value("Nell")
 
 
 def test_proposals_of_a_chat_endpoint_are_shown_and_accepted_or_rejected(steered: Any, open_page: Open) -> None:
