@@ -20,11 +20,7 @@ class StrictBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-BEFORE = Field(
-    None,
-    description="Values as read: if one of a field that is sent is another since, the response is 412, and nothing is "
-    "changed. Absent fields: any.",
-)
+BEFORE = Field(None, description="As read: 412 if a field that is sent has another value since. Absent fields: any.")
 
 
 def as_read(before: StrictBody | None) -> dict[str, Any]:

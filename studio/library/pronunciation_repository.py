@@ -75,7 +75,7 @@ class Pronunciations:
         `check_before` does."""
 
         def plan(db: Database) -> Change:
-            dictionary, entry = _entry(db, entry_id)
+            dictionary, [entry] = _entry(db, entry_id)
             new_entry = _complete(replace(entry, **changes))
             check_before(asdict(entry), before, asdict(new_entry))
             return dictionary, [entry], [new_entry]
@@ -85,12 +85,7 @@ class Pronunciations:
 
     def delete(self, entry_id: str) -> None:
         """Raises NotFound."""
-
-        def plan(db: Database) -> Change:
-            dictionary, entry = _entry(db, entry_id)
-            return dictionary, [entry], []
-
-        self._make(plan, keeps=True)
+        self._make(lambda db: (*_entry(db, entry_id), []), keeps=True)
 
     def merge(self, dictionary: DictionaryScope, entries: Sequence[Pronunciation], replacing: bool) -> int:
         """Add many entries. One for the same words is changed and keeps its id; ``replacing`` removes all others.
@@ -204,9 +199,10 @@ def _insert(db: Database, dictionary: DictionaryScope, entry: Pronunciation) -> 
         raise InvalidRequest(f"{entry.phrase!r} already has an entry here; change that one", "phrase") from None
 
 
-def _entry(db: Database, entry_id: str) -> tuple[DictionaryScope, Pronunciation]:
+def _entry(db: Database, entry_id: str) -> tuple[DictionaryScope, list[Pronunciation]]:
+    """An entry, and its dictionary. Raises NotFound."""
     for scope, subject, *fields in db.execute(_ENTRIES.format("id = ?"), [entry_id]):
-        return DictionaryScope(scope, subject), entry_of(*fields)
+        return DictionaryScope(scope, subject), [entry_of(*fields)]
     raise NotFound(f"there is no entry {entry_id[:80]!r}", "pronunciation")
 
 
