@@ -232,6 +232,20 @@ def accept_likely_lines(screen: Screen, area: Locator, studio: Served, parts: st
     screen.page.unroute_all()
 
 
+def rename_what_another_renames(area: Locator, studio: Served, character: str) -> None:
+    """Be told of the other name, keep what was typed, and then replace it."""
+    name = area.get_by_label("Name of Nelly")
+    name.fill("Nella")
+    with studio.client() as client:  # as somebody else does
+        assert client.patch(character, json={"name": "Nora", "before": {"name": "Nelly"}}).is_success
+    name.press("Enter")
+    expect(area.locator(".cast-panel [role=status]").first).to_contain_text('meanwhile: it is now "Nora"')
+    expect(area.get_by_label("Name of Nora")).to_have_value("Nella")
+    area.get_by_label("Name of Nora").fill("Nell")
+    area.get_by_label("Name of Nora").press("Enter")
+    expect(area.get_by_label("Name of Nell")).to_have_value("Nell")
+
+
 def test_unsure_lines_are_decided_by_single_keys(studio: Served, open_page: Open) -> None:
     screen, area = import_novel(studio, open_page)
     area.get_by_role("button", name="Decide 2 unsure lines").click()
@@ -284,17 +298,8 @@ def test_unsure_lines_are_decided_by_single_keys(studio: Served, open_page: Open
         expect(name).to_have_value("Nelly")
         name.press("Enter")
     expect(area.locator(".cast-list > li")).to_have_count(2)
-    name = area.get_by_label("Name of Nelly")
-    expect(name).to_have_value("Nelly")
-    name.fill("Nella")
-    with studio.client() as client:  # as somebody else does
-        assert client.patch(f"{project}/cast/{one}", json={"name": "Nora", "before": {"name": "Nelly"}}).is_success
-    name.press("Enter")
-    expect(area.locator(".cast-panel [role=status]").first).to_contain_text('meanwhile: it is now "Nora"')
-    expect(area.get_by_label("Name of Nora")).to_have_value("Nella")
-    area.get_by_label("Name of Nora").fill("Nell")
-    area.get_by_label("Name of Nora").press("Enter")
-    expect(area.get_by_label("Name of Nell")).to_have_value("Nell")
+    expect(area.get_by_label("Name of Nelly")).to_have_value("Nelly")
+    rename_what_another_renames(area, studio, f"{project}/cast/{one}")
 
 
 def test_proposals_of_a_chat_endpoint_are_shown_and_accepted_or_rejected(steered: Any, open_page: Open) -> None:
