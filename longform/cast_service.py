@@ -71,7 +71,7 @@ class CastService:
     def edit(
         self, project_id: str, owner_filter: str | None, character_id: str, changes: CharacterChanges
     ) -> CastMember:
-        """Raises NotFound, InvalidRequest, UnknownVoice, NotAllowed."""
+        """Raises NotFound, InvalidRequest, EditConflict, UnknownVoice, NotAllowed."""
         changes = replace(changes, voice=self._voices.check(project_id, owner_filter, changes.voice))
         return self._cast.edit(project_id, owner_filter, character_id, changes)
 

@@ -6,7 +6,7 @@ import functools
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from longform.library.chapters import WORDS
@@ -26,7 +26,7 @@ from longform.library.row_mapping import (
 from manuscript.passages import MAX_ALIASES, MAX_CAST_CHARACTERS, MAX_NAME, SURE, NewCharacter
 from speechtext.turns import fold_speaker
 from studio.errors import InvalidRequest, NotFound
-from studio.library.checks import clean_gender, clean_text, readable
+from studio.library.checks import check_before, clean_gender, clean_text, readable
 from studio.library.schema import Database, select
 from studio.library.store import Store
 from studio.library.trash import PutBack, Trash, Trashed, mark
@@ -105,6 +105,8 @@ class CharacterChanges:
     """Blank: the project's."""
     is_narrator: bool | None = None
     """True: speaks in the project's voice, until it gets its own voice."""
+    before: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The values that they replace, as the API has them; absent ones: any."""
 
 
 class Cast:
@@ -231,7 +233,7 @@ class Cast:
     ) -> CastMember:
         """Change a character. A new voice also applies to its lines, except those with their own voice.
 
-        Raises NotFound, InvalidRequest.
+        Raises NotFound, InvalidRequest, EditConflict.
         """
         if changes.is_narrator and changes.voice:
             raise InvalidRequest("the narrator speaks in the project's voice: leave out voice, or narrator", "voice")
@@ -243,6 +245,7 @@ class Cast:
         with changing(self._store.writing(), project_id, owner_filter) as (db, row):
             old_row = _row(db, project_id, character_id)
             new_row = _changed_row(old_row, changes)
+            check_before(_values(old_row), changes.before, _values(new_row))
             _check_name(_rows(db, project_id), new_row["name"], character_id)
             db.table("characters").update(old_row["n"], new_row)
             revoice(db, row, {character_id: (old_row["voice"], new_row["voice"])}, recipes)
@@ -481,6 +484,12 @@ def _figures(db: Database, project_id: str) -> Figures:
 def _member(row: dict[str, Any], figures: Figures) -> CastMember:
     fields = (row["id"], row["name"], tuple(json.loads(row["aliases"])), row["gender"], row["voice"])
     return CastMember(*fields, bool(row["is_narrator"]), *figures.get(row["id"], (0, 0, None)))
+
+
+def _values(row: dict[str, Any]) -> dict[str, Any]:
+    """Its fields as the API has them."""
+    names = {name: row[name] for name in ("name", "gender", "voice")}
+    return names | {"aliases": json.loads(row["aliases"]), "narrator": bool(row["is_narrator"])}
 
 
 def _changed_row(old_row: dict[str, Any], changes: CharacterChanges) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from longform.cast_service import LineInContext
 from longform.chat_endpoint import MAX_LINES, Proposal
 from longform.library.cast_repository import MAX_ALIASES, CastMember, CharacterChanges
 from manuscript.passages import MAX_NAME, NewCharacter
-from studio.api.field_types import StrictBody, VoiceName
+from studio.api.field_types import BEFORE, StrictBody, VoiceName, as_read
 
 Name = Annotated[str, Field(max_length=MAX_NAME)]
 GENDER = "female, male or neutral; blank: unknown."
@@ -30,17 +30,21 @@ class NewCharacterBody(StrictBody):
         return NewCharacter(self.name, tuple(self.aliases), self.gender, voice)
 
 
-class CharacterBody(StrictBody):
-    """Fields that are absent or null stay as they are."""
-
+class CharacterFields(StrictBody):
     name: Name | None = None
     aliases: list[Name] | None = Field(None, max_length=MAX_ALIASES, description="All other names of this person.")
     gender: str | None = Field(None, description=GENDER)
     voice: VoiceName | None = Field(None, description="For all its lines without their own; blank: the project's.")
     narrator: bool | None = Field(None, description="Whether this person tells the story, in the project's voice.")
 
+
+class CharacterBody(CharacterFields):
+    """Fields that are absent or null stay as they are."""
+
+    before: CharacterFields | None = BEFORE
+
     def changes(self) -> CharacterChanges:
-        return CharacterChanges(self.name, self.aliases, self.gender, self.voice, self.narrator)
+        return CharacterChanges(self.name, self.aliases, self.gender, self.voice, self.narrator, as_read(self.before))
 
 
 class MergeCharacterBody(StrictBody):

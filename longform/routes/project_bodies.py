@@ -46,6 +46,7 @@ from manuscript.passages import (
 )
 from manuscript.table import MAX_COLUMNS, of_rows
 from studio.api.field_types import (
+    BEFORE,
     FINITE,
     NO_BOOLEAN,
     Seed,
@@ -56,9 +57,10 @@ from studio.api.field_types import (
     TopP,
     VoiceName,
     Whole,
+    as_read,
 )
-from studio.errors import EditConflict, InvalidRequest
-from studio.library.checks import clean_language, sharing_json
+from studio.errors import InvalidRequest
+from studio.library.checks import check_before, clean_language, sharing_json
 from studio.library.take import Take
 
 ColumnRole = Literal[
@@ -158,21 +160,13 @@ class ProjectChanges(SettingsBody):
     sharing: Literal["private", "read", "edit"] | None = Field(
         None, description="With API keys, the rights of other keys; only the owner may change it. null: unchanged."
     )
-    before: SettingsBody | None = Field(
-        None,
-        description="The title and settings as read: if one that is sent has another value since, the response is 412, "
-        "and nothing is changed. Absent fields: any.",
-    )
+    before: SettingsBody | None = BEFORE
 
     def change(self, project: Project) -> tuple[str | None, ProjectSettings]:
         """As for all settings. Raises EditConflict."""
         title, settings = super().change(project)
-        now = self.values_of(project)
-        sent = self.values_of(replace(project, title=title or project.title, settings=settings))
-        for name in now.keys() & self.before.model_fields_set if self.before else ():
-            if now[name] not in (getattr(self.before, name), sent[name]):
-                value = json.dumps(now[name], ensure_ascii=False)[:200]
-                raise EditConflict(f"somebody has changed {name} meanwhile: it is now {value}", name)
+        new = self.values_of(replace(project, title=title or project.title, settings=settings))
+        check_before(self.values_of(project), as_read(self.before), new)
         return title, settings
 
 

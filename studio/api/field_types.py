@@ -20,6 +20,14 @@ class StrictBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+BEFORE = Field(None, description="As read: 412 if a field that is sent has another value since. Absent fields: any.")
+
+
+def as_read(before: StrictBody | None) -> dict[str, Any]:
+    """The values in a field BEFORE, for `check_before`."""
+    return before.model_dump(exclude_unset=True) if before else {}
+
+
 def _no_boolean(value: Any) -> Any:
     if isinstance(value, bool):
         raise ValueError("must be a number, not a boolean")

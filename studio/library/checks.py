@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from speechtext.characters import MOST_COMPOSED, normalize
 from speechtext.language import LANGUAGE_TAG
 from speechtext.transcript import MAX_TEXT
-from studio.errors import InvalidRequest, NotAllowed
+from studio.errors import EditConflict, InvalidRequest, NotAllowed
 from studio.library.records import NewSample, Sample
 
 if TYPE_CHECKING:
@@ -47,6 +48,14 @@ SHARINGS = ("private", "read", "edit")
 NOBODY = "nobody"
 """A viewer that owns nothing: it has rights only to shared items."""
 _RANKS = {"private": 0, "read": 1, "edit": 2, "own": 3}
+
+
+def check_before(now: Mapping[str, Any], before: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    """Raises EditConflict for a value that is neither the one read before a change nor the new one, by their names."""
+    for name in now.keys() & before.keys():
+        if now[name] not in (before[name], new[name]):
+            told = json.dumps(now[name], ensure_ascii=False)[:200]
+            raise EditConflict(f"somebody has changed {name} meanwhile: it is now {told}", name)
 
 
 def clean_text(field: str, text: str, limit: int) -> str:

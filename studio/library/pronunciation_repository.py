@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from studio.errors import EditConflict, InvalidRequest, NotFound
+from studio.library.checks import check_before
 from studio.library.entries import MAX_ENTRIES, DictionaryScope, Pronunciation, Scope, clean_entry, entry_of
 from studio.library.schema import DICTIONARIES, Database
 from studio.library.store import Store
@@ -62,35 +63,29 @@ class Pronunciations:
             self._check(db, dictionary)
             return entries_of(db, dictionary)
 
-    def find(self, entry_id: str) -> tuple[DictionaryScope, Pronunciation]:
-        """An entry and its dictionary. Raises NotFound."""
-        with self._store.reading() as db:
-            return _entry(db, entry_id)
-
     def add(self, dictionary: DictionaryScope, entry: Pronunciation) -> Pronunciation:
         """Add an entry. Raises InvalidRequest if it is invalid, its words have one, or the dictionary is full."""
         new_entry = _complete(entry)
-        return self._make(lambda db: (dictionary, [], [new_entry]))[0]
+        return self._make(lambda db: (dictionary, [], [new_entry]))[2][0]
 
-    def change(self, entry_id: str, phrase: str | None, said: str | None, match_case: bool | None) -> Pronunciation:
-        """None leaves it as it is. Raises NotFound, InvalidRequest."""
-        given = {"phrase": phrase, "said": said, "match_case": match_case}
-        changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    def change(
+        self, entry_id: str, changes: Mapping[str, Any], before: Mapping[str, Any]
+    ) -> tuple[DictionaryScope, Pronunciation]:
+        """Set fields of an entry; returns its dictionary, too. Raises NotFound, InvalidRequest, and EditConflict as
+        `check_before` does."""
 
         def plan(db: Database) -> Change:
-            dictionary, entry = _entry(db, entry_id)
-            return dictionary, [entry], [_complete(replace(entry, **changes))]
+            dictionary, [entry] = _entry(db, entry_id)
+            new_entry = _complete(replace(entry, **changes))
+            check_before(asdict(entry), before, asdict(new_entry))
+            return dictionary, [entry], [new_entry]
 
-        return self._make(plan)[0]
+        dictionary, _, [new_entry] = self._make(plan)
+        return dictionary, new_entry
 
     def delete(self, entry_id: str) -> None:
         """Raises NotFound."""
-
-        def plan(db: Database) -> Change:
-            dictionary, entry = _entry(db, entry_id)
-            return dictionary, [entry], []
-
-        self._make(plan, keeps=True)
+        self._make(lambda db: (*_entry(db, entry_id), []), keeps=True)
 
     def merge(self, dictionary: DictionaryScope, entries: Sequence[Pronunciation], replacing: bool) -> int:
         """Add many entries. One for the same words is changed and keeps its id; ``replacing`` removes all others.
@@ -110,8 +105,8 @@ class Pronunciations:
         self._make(plan, keeps=True)
         return len(self.entries(dictionary))
 
-    def _make(self, plan: Callable[[Database], Change], keeps: bool = False) -> list[Pronunciation]:
-        """Make a change, which may be worked out twice; returns the new entries. What follows from it for thousands of
+    def _make(self, plan: Callable[[Database], Change], keeps: bool = False) -> Change:
+        """Make a change, which may be worked out twice, and return it. What follows from it for thousands of
         parts is prepared without the write lock. ``keeps``: moves the entries that it changes to the trash."""
         with self._store.reading() as db:
             change = plan(db)
@@ -123,7 +118,7 @@ class Pronunciations:
             if keeps:
                 _keep(db, *change, now())
             self._write(db, change, planned)
-        return change[2]
+        return change
 
     def _write(self, db: Database, change: Change, planned: Planned | None) -> None:
         """Write a change, and what was prepared with it unless somebody has changed the dictionary meanwhile."""
@@ -204,9 +199,10 @@ def _insert(db: Database, dictionary: DictionaryScope, entry: Pronunciation) -> 
         raise InvalidRequest(f"{entry.phrase!r} already has an entry here; change that one", "phrase") from None
 
 
-def _entry(db: Database, entry_id: str) -> tuple[DictionaryScope, Pronunciation]:
+def _entry(db: Database, entry_id: str) -> tuple[DictionaryScope, list[Pronunciation]]:
+    """An entry, and its dictionary. Raises NotFound."""
     for scope, subject, *fields in db.execute(_ENTRIES.format("id = ?"), [entry_id]):
-        return DictionaryScope(scope, subject), entry_of(*fields)
+        return DictionaryScope(scope, subject), [entry_of(*fields)]
     raise NotFound(f"there is no entry {entry_id[:80]!r}", "pronunciation")
 
 

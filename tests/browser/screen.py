@@ -42,6 +42,13 @@ def posted(request: Request) -> dict[str, Any]:
     return body
 
 
+def choose(box: Locator, value: str) -> None:
+    """Choose an option of a list box that has only the chosen one until it is entered."""
+    expect(box.locator("option")).to_have_count(1)
+    box.focus()
+    box.select_option(value)
+
+
 def press_while_heard(play: Locator, key: str, seconds: float) -> float:
     """Click a play button, and press a key at the moment at which this many seconds have been played.
 

@@ -66,6 +66,12 @@ def test_changing_a_characters_voice_makes_only_its_lines_stale(steered: Steer) 
             f"{at}/cast/{eleanor['id']}",
             json={"name": "Miss Ashby", "aliases": ["Eleanor"], "gender": "female", "voice": "anna"},
         ).json()
+        read = {"name": "Eleanor", "voice": "anna"}
+        late = client.patch(f"{at}/cast/{eleanor['id']}", json={"name": "Nell", "before": read})
+        assert_envelope(late, 412, "name")
+        assert late.json()["error"]["message"] == 'somebody has changed name meanwhile: it is now "Miss Ashby"'
+        lost = client.patch(f"{at}/cast/{eleanor['id']}", json={"aliases": ["Eleanor"], "before": {"aliases": []}})
+        assert lost.json()["aliases"] == ["Eleanor"], "it was saved, and the answer did not arrive"
     assert (renamed["name"], renamed["aliases"], renamed["voice"]) == ("Miss Ashby", ["Eleanor"], "anna")
     now = voices_and_states(served, project)
     assert now["“Come in,”"] == ("anna", "stale") and now["said Eleanor."] == (None, "done")

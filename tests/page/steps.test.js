@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 
-import { findingWords } from "../../assets/page/voices/advice.js";
+import { askAgain, findingWords } from "../../assets/page/voices/advice.js";
 import { phraseIfKnown } from "../../assets/page/lib/phrases.js";
 
 const health = readFileSync(new URL("../../assets/page/shell/engine-health.js", import.meta.url), "utf8");
@@ -39,4 +39,19 @@ test("every finding of the advisor has its own text", () => {
   assert.deepEqual(quiet, { message: "Speech is quiet: -40 dB.", fix: "Raise by 12 dB" });
   const unknown = { code: "new", severity: "bad", message: "It is new.", fix: "renew" };
   assert.deepEqual(findingWords(unknown), { message: "It is new.", fix: "renew" });
+});
+
+test("a check that the studio cannot make now is repeated ever later, or when it says", (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const wait = (facts, turn) => {
+    const done = [];
+    assert.ok(askAgain({ isOfRequest: false, retryAfter: null, ...facts }, turn, () => done.push(turn)));
+    let seconds = 0;
+    for (; !done.length; seconds += 1) t.mock.timers.tick(1000);
+    return seconds;
+  };
+  assert.deepEqual([0, 1, 2, 3, 4, 5, 2000].map((turn) => wait({}, turn)), [3, 6, 12, 24, 48, 60, 60]);
+  assert.equal(wait({ retryAfter: 1 }, 5), 1);
+  assert.equal(askAgain({ isOfRequest: true }, 0, () => assert.fail()), false);
+  t.mock.timers.tick(100_000);
 });

@@ -51,7 +51,7 @@ class CastPanel {
       addNamed();
     });
     askWhileTyping(container, project.signal);
-    askBeforeLeaving(() => this.name.value.trim() !== "" || this.#due.size > 0, project.signal);
+    askBeforeLeaving(() => this.name.value.trim() !== "" || this.#due.size > 0 || this.list.querySelector("[aria-invalid]") !== null, project.signal);
     this.refresh = redrawWhenLeft(this.list, () => this.#refresh(), project.signal);
     container.classList.add("cast-panel");
     container.append(element("div", { className: "cast-bar" }, [this.unsure, this.recast, add]), this.note, this.list, this.lines.element);
@@ -90,7 +90,7 @@ class CastPanel {
 
   async #look() {
     this.#lookedAt = performance.now();
-    await this.#send();
+    const refused = await this.#send().catch((problem) => problem);
     const isLatest = this.#looks.begin();
     const { narrator, data, unsure, assistant } = await readCast(this.project.id);
     if (!isLatest() || this.project.signal.aborted) return;
@@ -104,12 +104,13 @@ class CastPanel {
     this.unsure.hidden = !unsure;
     this.recast.hidden = !data.length;
     if (!data.length) this.note.textContent = phrase("cast.none");
+    if (refused) throw refused;
   }
 
   #row() {
     const row = new CharacterRow(this.project.voices);
     const on = (type, work) => row.addEventListener(type, ({ detail }) => this.#do(() => work(row.member, detail)));
-    on("change", (member, changes) => this.#change(member, changes));
+    on("change", (member, changes) => this.#change(member, changes, row.shown));
     on("hear", (member) => this.#hear(member));
     on("lines", (member) => this.lines.open({ character: member.id ?? "" }, phrase("cast.of", { name: member.name || phrase("cast.narrator") }), this.#cast));
     on("merge", async (member, { into }) => this.#undoable(member, await mergeCharacter(this.project.id, member.id, into), "cast.merged"));
@@ -117,9 +118,10 @@ class CastPanel {
     return row;
   }
 
-  async #change(member, changes) {
-    const key = member.id ?? "";
-    this.#due.set(key, { ...(member.id ? {} : { before: { voice: member.voice } }), ...this.#due.get(key), ...changes });
+  async #change(member, changes, shown) {
+    const [key, read] = [member.id ?? "", Object.entries(shown).filter(([name]) => name in changes)];
+    const due = this.#due.get(key);
+    this.#due.set(key, { ...due, ...changes, before: { ...Object.fromEntries(read), ...due?.before } });
     try {
       await this.#send();
     } finally {
@@ -135,12 +137,17 @@ class CastPanel {
 
   async #sendAll() {
     for (const [id, changes] of [...this.#due]) {
+      const row = this.#rows.get(id || null);
       this.#due.delete(id);
       try {
-        await (id ? changeCharacter(this.project.id, id, changes) : changeProject(this.project.id, changes));
-        Object.assign(this.#due.get(id)?.before ?? {}, { voice: changes.voice }); // replaces the one that was just saved
+        const saved = id ? await changeCharacter(this.project.id, id, changes) : (await changeProject(this.project.id, changes)).settings;
+        for (const read of [row?.shown ?? {}, this.#due.get(id)?.before ?? {}]) { // a later change replaces what was just saved
+          for (const name of Object.keys(changes)) if (name in read) read[name] = saved[name];
+        }
       } catch (problem) {
-        if (!problem.isOfRequest) this.#due.set(id, { ...changes, ...this.#due.get(id) });
+        if (problem.isOutdated) row?.hold(changes);
+        const due = this.#due.get(id);
+        if (!problem.isOfRequest) this.#due.set(id, { ...changes, ...due, before: { ...due?.before, ...changes.before } });
         throw problem;
       } finally {
         this.#keep();

@@ -1,9 +1,10 @@
 // A character as a card: name, other names, a line to hear, gender, voice, and other fields behind three dots. One card dragged onto another merges the two.
 
 import { labelOf } from "../client/voices.js";
-import { element, icon, labelled } from "../lib/elements.js";
+import { element, icon, labelled, listBox } from "../lib/elements.js";
 import { MORE, PLAY } from "../lib/icons.js";
 import { phrase } from "../lib/phrases.js";
+import { isBeingTyped } from "../lib/typing.js";
 import { initialOf } from "../voices/initial.js";
 import { foldedName } from "./people.js";
 
@@ -20,6 +21,8 @@ export class CharacterRow extends EventTarget {
   #isFound;
   /** @type {any[]} */
   #others = [];
+  /** The member's values as its fields show them. @type {Record<string, any>} */
+  shown = {};
 
   /** isFound: the character is of a document that is not a project yet: names can be split off, and lines are not listed. */
   constructor(voices, isFound = false) {
@@ -35,9 +38,8 @@ export class CharacterRow extends EventTarget {
     this.line = element("p", { className: "cast-line", dir: "auto" });
     this.figures = isFound ? element("span", { className: "cast-figures" }) : element("button", { type: "button", className: "cast-figures", onclick: () => tell("lines") });
     this.play = element("button", { type: "button", className: "cast-play", onclick: () => tell("hear") }, [icon(PLAY)]);
-    this.voice = element("select", { className: "cast-voice", onchange: () => tell("change", { voice: this.voice.value }) }, [
-      option("", phrase("part.voice.project")), ...voices.map((voice) => option(voice.id, labelOf(voice))),
-    ]);
+    const named = [["", phrase("part.voice.project")], ...voices.map((voice) => [voice.id, labelOf(voice)])];
+    this.voice = listBox(named, { className: "cast-voice", onchange: () => tell("change", { voice: this.voice.value }) });
     this.others = element("input", { dir: "auto", onchange: () => tell("change", { aliases: this.others.value.split(",").filter((name) => name.trim()) }) });
     this.gender = element("select", { className: "cast-gender", onchange: () => tell("change", { gender: this.gender.value }) },
       GENDERS.map((gender) => option(gender, phrase(gender ? key(`voice.sounds.${gender}`) : "cast.gender.unknown"))));
@@ -98,20 +100,22 @@ export class CharacterRow extends EventTarget {
     this.into.replaceChildren(element("option", { value: "", textContent: phrase("cast.merge.choose") }), ...names);
   }
 
-  /** Show a character, except in a field being edited. others: the characters to merge with; mark: as in the reading view. */
+  /** Show a character, except in a field being typed in. others: the characters to merge with; mark: as in the reading view. */
   show(member, others, mark) {
     const isNarrator = member.id === null;
     const name = isNarrator ? phrase("cast.narrator") : member.name;
     this.member = member;
     this.#others = others;
-    const fill = (/** @type {any} */ field, /** @type {string} */ value) => {
-      if (document.activeElement !== field) field.value = value;
+    const fill = (/** @type {string} */ key, /** @type {any} */ field, /** @type {() => void} */ set) => {
+      if (isBeingTyped(field) || field.hasAttribute("aria-invalid")) return;
+      set();
+      this.shown[key] = member[key];
     };
     const face = `${mark} ${name}`;
     if (this.face.dataset.shown !== face) this.face.replaceChildren(initialOf({ name }, mark));
     this.face.dataset.shown = face;
     this.face.draggable = !isNarrator;
-    fill(this.name, name);
+    fill("name", this.name, () => (this.name.value = name));
     this.name.readOnly = isNarrator;
     this.name.setAttribute("aria-label", phrase("cast.name", { name }));
     this.aliases.textContent = member.aliases.filter((alias) => foldedName(alias) !== foldedName(name)).join(", ");
@@ -122,16 +126,26 @@ export class CharacterRow extends EventTarget {
     this.play.setAttribute("aria-label", phrase("cast.hear", { name }));
     labelled(this.voice, phrase("speak.cast.voice", { name }));
     const voice = this.voices.find(({ id, name: words }) => [id, words.toLowerCase()].includes((member.voice ?? "").toLowerCase()));
-    fill(this.voice, voice?.id ?? "");
+    fill("voice", this.voice, () => this.voice.choose(voice?.id ?? ""));
     this.voice.disabled = member.narrator && !isNarrator;
     this.more.hidden = this.gender.hidden = isNarrator;
     labelled(this.more, phrase("cast.more", { name }));
     labelled(this.gender, phrase("cast.gender.of", { name }));
-    fill(this.others, member.aliases.join(", "));
-    fill(this.gender, member.gender);
+    fill("aliases", this.others, () => (this.others.value = member.aliases.join(", ")));
+    fill("gender", this.gender, () => (this.gender.value = member.gender));
     this.narrator.checked = member.narrator;
     if (this.#isFound) this.split.replaceChildren(...member.aliases.map((alias) => this.#splitter(alias)));
     if (!this.rare.hidden && document.activeElement !== this.into) this.#offerOthers();
+  }
+
+  /** Keep what was typed here and refused because of another's change, which typing again replaces. @param {object} changes */
+  hold(changes) {
+    for (const [name, field] of Object.entries({ name: this.name, aliases: this.others })) {
+      if (!(name in changes)) continue;
+      field.setAttribute("aria-invalid", "true");
+      field.addEventListener("change", () => field.removeAttribute("aria-invalid"), { once: true });
+      delete this.shown[name];
+    }
   }
 
   #splitter(alias) {

@@ -14,6 +14,29 @@ export function element(kind, more = {}, children = []) {
 }
 
 /**
+ * Create a list box that has only its chosen option until somebody enters it: hundreds of boxes with all voices take seconds.
+ * Its value is set by choose().
+ *
+ * @param {string[][]} options values and their words
+ * @returns {HTMLSelectElement & { choose: (value: string) => void }}
+ */
+export function listBox(options, more = {}) {
+  const select = element("select", more);
+  const show = (/** @type {typeof options} */ some) => select.replaceChildren(...some.map(([value, textContent]) => element("option", { value, textContent })));
+  const choose = (/** @type {string} */ value) => {
+    if (select.length < options.length) show(options.filter(([one]) => one === value));
+    select.value = value;
+  };
+  const fill = () => {
+    const { value } = select;
+    if (select.length < options.length) show(options);
+    select.value = value;
+  };
+  for (const type of ["pointerdown", "focus"]) select.addEventListener(type, fill);
+  return Object.assign(select, { choose });
+}
+
+/**
  * Create a 24 by 24 icon; `path` is our own markup, never a user's.
  *
  * @param {string} path

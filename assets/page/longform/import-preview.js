@@ -4,7 +4,7 @@ import { folded, speakers, voiceNamed } from "../speak/dialogue.js";
 import { PeopleList } from "../cast/people-list.js";
 import { createProject, findSpeakers, previewCover, previewDocument } from "../client/projects.js";
 import { labelOf } from "../client/voices.js";
-import { element, icon, labelled } from "../lib/elements.js";
+import { element, icon, labelled, listBox } from "../lib/elements.js";
 import { PLAY } from "../lib/icons.js";
 import { Latest } from "../lib/latest.js";
 import { once, onceMore } from "../lib/once.js";
@@ -248,10 +248,9 @@ export class ImportPreview extends EventTarget {
   }
 
   #character(name) {
-    const option = (value, textContent) => element("option", { value, textContent });
-    const none = option("", phrase("longform.who.asWritten"));
-    const select = labelled(element("select", { name }, [none, ...this.#voices.map((candidate) => option(candidate.id, labelOf(candidate)))]), phrase("speak.cast.voice", { name }));
-    select.value = this.#chosen.get(folded(name)) ?? ""; // keep a voice chosen before the speakers were found
+    const none = ["", phrase("longform.who.asWritten")];
+    const select = labelled(listBox([none, ...this.#voices.map((candidate) => [candidate.id, labelOf(candidate)])], { name }), phrase("speak.cast.voice", { name }));
+    select.choose(this.#chosen.get(folded(name)) ?? ""); // keep a voice chosen before the speakers were found
     const hear = () => {
       const chosen = this.#voices.find(({ id }) => id === select.value);
       if (chosen) this.hear(chosen);

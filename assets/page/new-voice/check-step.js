@@ -119,7 +119,7 @@ export class CheckStep extends EventTarget {
   }
 
   /** Request advice on a cut; null lets the advisor choose one, which it does if the clip is too long. */
-  async #judge(cut) {
+  async #judge(cut, turn = 0) {
     const isLatest = this.#judgements.begin();
     const { clip } = this.draft;
     const words = this.draft.words.trim();
@@ -138,7 +138,7 @@ export class CheckStep extends EventTarget {
       if (!(problem instanceof Refusal)) throw problem;
       if (!isLatest() || clip !== this.draft.clip) return;
       showNoAdvice(this.part("advice"), problem.why);
-      const isJudging = askAgain(problem, () => isLatest() && clip === this.draft.clip && this.#judge(cut));
+      const isJudging = askAgain(problem, turn, () => isLatest() && clip === this.draft.clip && this.#judge(cut, turn + 1));
       this.draft.set({ isRead: true, isJudging, ...(cut || isJudging ? {} : { refused: problem.why }) });
     }
     this.#show();

@@ -1,7 +1,7 @@
 // Step 4 of a new voice: its name, licence and consent; then it is saved.
 
 import { Refusal } from "../client/refusal.js";
-import { addSample, createVoice, recordConsent, withdrawConsent } from "../client/voices.js";
+import { addSample, createVoice, deleteVoice, denoised, getVoice, recordConsent, recordingOf, withdrawConsent } from "../client/voices.js";
 import { element } from "../lib/elements.js";
 import { decodeClip } from "../capture/decoded-clip.js";
 import { READINGS } from "../voices/reading-texts.js";
@@ -12,9 +12,17 @@ const CONSENT = "The person who made this voice said: it is mine, or its owner h
 const FIELDS = ["name", "language", "gender", "accent", "description", "tags", "licence"];
 const LONGEST_CONSENT = 30; // seconds
 
+/** Whether two recordings have the same bytes. @param {Blob[]} recordings */
+async function areSame(...recordings) {
+  const [one, other] = await Promise.all(recordings.map(async (blob) => new Uint8Array(await blob.arrayBuffer())));
+  return one.length === other.length && one.every((byte, i) => byte === other[i]);
+}
+
 export class NamingStep {
   /** @type {Blob | null} */
   #consent = null; // the recording
+  /** A voice that may exist, as the answer was lost. @type {{ name: string, sample: any } | null} */
+  #lost = null;
 
   constructor(part, draft, playButtons) {
     this.part = part;
@@ -54,6 +62,7 @@ export class NamingStep {
   clear() {
     this.part("form").reset();
     this.#keepConsent(null);
+    this.#lost = null;
     this.#say("");
   }
 
@@ -87,13 +96,24 @@ export class NamingStep {
     }
   }
 
+  /** Delete the voice of an attempt whose answer was lost: what is saved now replaces it. Throws Refusal. */
+  async #takeBack({ name, sample }) {
+    const voice = await getVoice(name).catch((problem) => (problem.status === 404 ? null : Promise.reject(problem)));
+    if (voice?.revision !== 1) return;
+    const sent = sample.denoise ? await denoised(sample) : sample.clip;
+    if (await areSame(sent, await recordingOf(voice.id, voice.samples[0].id))) await deleteVoice(voice.id);
+  }
+
   async #create(sample, facts) {
+    if (this.#lost) await this.#takeBack(this.#lost);
     const consent = this.#consent && (await recordConsent(this.#consentFacts(facts)));
     try {
       const { id, name } = await createVoice(sample, { ...facts, consent: consent ? consent.id : this.draft.isMadeUp ? "" : CONSENT });
+      this.#lost = null;
       return { id, slug: id, name, language: facts.language };
     } catch (problem) {
-      if (consent && problem.isOfRequest) await withdrawConsent(consent.id); // it was recorded for this voice only, which may exist if the answer was lost
+      if (!problem.isOfRequest) this.#lost = { name: facts.name, sample };
+      else if (consent) await withdrawConsent(consent.id); // it was recorded for this voice only, which may exist if the answer was lost
       throw problem;
     }
   }

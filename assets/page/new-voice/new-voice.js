@@ -71,41 +71,35 @@ export class NewVoice extends EventTarget {
     return this.#shown !== "saved" && (this.draft.clip !== null || this.steps.capture.recording.isRecording);
   }
 
-  /** Whether the current draft may be discarded: the user is asked if it is unsaved. */
-  #mayLeave() {
-    return !this.#isUnsaved || window.confirm(phrase("newVoice.leave"));
-  }
-
   /** Continue with an existing clip; facts: isMadeUp and description of a draft. */
   keep(clip, words, facts = {}) {
-    if (!this.#mayLeave()) return;
-    this.#startOver();
+    if (!this.#startOver()) return;
     this.draft.set({ clip, source: phrase("speak.source.clip"), words, ...facts });
     this.#show("check"); // sends it to the advisor
   }
 
   /** Start with a recording, as if dropped on the first step. */
   bring(file) {
-    if (!this.#mayLeave()) return;
-    this.#startOver();
-    this.steps.capture.bring(file);
+    if (this.#startOver()) this.steps.capture.bring(file);
   }
 
   /** Capture one more clip for a voice: {id, name, slug, language}. */
   addTo(voice) {
-    if (!this.#mayLeave()) return;
-    this.#startOver();
+    if (!this.#startOver()) return;
     this.draft.set({ voice, language: voice.language ?? "" });
     this.part("title").textContent = phrase("newVoice.another", { name: voice.name });
   }
 
+  /** Discard the draft, after a question if it is unsaved. Returns whether it was discarded. */
   #startOver() {
+    if (this.#isUnsaved && !window.confirm(phrase("newVoice.leave"))) return false;
     this.#speaking?.abort();
     this.steps.capture.clear();
     this.draft.set({ clip: null, source: "", words: "", language: "", description: "", isMadeUp: false, voice: null });
     this.steps.naming.clear();
     this.part("title").textContent = phrase("shell.tab.newVoice");
     this.#show("capture");
+    return true;
   }
 
   /** Index of the first unfinished step, the last one that can be shown. */

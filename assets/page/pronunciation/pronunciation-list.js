@@ -122,9 +122,15 @@ export class PronunciationList {
     if (before && (before.contains(document.activeElement) || isWritten(before.querySelectorAll("[type=text]")))) return before;
     const field = (name, defaultValue, label) => {
       const input = element("input", { type: "text", defaultValue, autocomplete: "off", spellcheck: false, dir: "auto" });
+      let isTold = false; // of another's change, which typing again replaces
       const save = async (value) => {
-        await changePronunciation(id, { [name]: value });
-        input.defaultValue = value;
+        try {
+          await changePronunciation(id, { [name]: value, before: isTold ? {} : { [name]: input.defaultValue } });
+          [input.defaultValue, isTold] = [value, false];
+        } catch (problem) {
+          isTold = problem.isOutdated;
+          throw problem;
+        }
       };
       input.onchange = () => this.#do(() => save(input.value));
       return labelled(input, label);

@@ -3,7 +3,7 @@
 import { isThroughGradio } from "../client/host.js";
 import { Refusal } from "../client/refusal.js";
 import { voices } from "../client/voices.js";
-import { element, labelled, partsOf } from "../lib/elements.js";
+import { element, labelled, listBox, partsOf } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { keepByTab, keptByTab } from "../lib/storage.js";
 import { plainVoice } from "../takes/take.js";
@@ -121,9 +121,8 @@ export class Cast extends EventTarget {
   }
 
   #role(name) {
-    const voice = this.#voiceOf(name);
-    const options = this.#voices.map(({ id, name: words }) => element("option", { value: id, textContent: words, selected: id === voice }));
-    const select = labelled(element("select", {}, options), phrase("speak.cast.voice", { name }));
+    const select = labelled(listBox(this.#voices.map(({ id, name: words }) => [id, words])), phrase("speak.cast.voice", { name }));
+    select.choose(this.#voiceOf(name));
     select.addEventListener("change", () => {
       this.#chosen[folded(name)] = select.value;
       this.#keep();

@@ -134,7 +134,7 @@ export class OwnClip extends EventTarget {
     this.part("words-said").toggleAttribute("data-bad", isBad);
   }
 
-  async #judge() {
+  async #judge(turn = 0) {
     clearTimeout(this.#timer);
     const isLatest = this.#judgements.begin();
     const { clip } = this.#draft;
@@ -147,7 +147,7 @@ export class OwnClip extends EventTarget {
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
       if (!isLatest()) return;
-      if (askAgain(problem, () => isLatest() && this.#judge())) showNoAdvice(this.part("advice"), problem.why);
+      if (askAgain(problem, turn, () => isLatest() && this.#judge(turn + 1))) showNoAdvice(this.part("advice"), problem.why);
       else this.#draft.set({ isRead: true, refused: problem.why });
     }
     this.#show();

@@ -3,16 +3,18 @@
 import { element } from "../lib/elements.js";
 import { numeral, phrase, phraseIfKnown } from "../lib/phrases.js";
 
-const AGAIN = 3; // seconds
+const [AGAIN, LATEST] = [3, 60]; // seconds
 
 /**
  * Repeat a request for advice later if the studio was at fault rather than the clip: busy, or not responding. Returns whether it was.
+ * turn: how often it was repeated already; each time it waits longer, as the clip is sent each time.
  *
  * @param {import("../client/refusal.js").Refusal} problem
+ * @param {number} turn
  * @param {() => void} work
  */
-export function askAgain(problem, work) {
-  if (!problem.isOfRequest) setTimeout(work, 1000 * (problem.retryAfter ?? AGAIN));
+export function askAgain(problem, turn, work) {
+  if (!problem.isOfRequest) setTimeout(work, 1000 * (problem.retryAfter ?? Math.min(AGAIN * 2 ** turn, LATEST)));
   return !problem.isOfRequest;
 }
 

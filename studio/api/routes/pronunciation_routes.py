@@ -12,7 +12,7 @@ from pydantic import Field
 from manuscript.passages import InvalidDocument
 from manuscript.table import rows_of, write_rows
 from studio.api.body import JsonBody
-from studio.api.field_types import StrictBody, VoiceName
+from studio.api.field_types import BEFORE, StrictBody, VoiceName, as_read
 from studio.api.openapi import reads_form, sends
 from studio.api.queued import LibraryRoute
 from studio.api.upload import read_form
@@ -70,9 +70,8 @@ class PronunciationRoutes:
 
     def change(self, pronunciation_id: str, body: JsonBody[PronunciationChanges], request: Request) -> JSONResponse:
         """Edit an entry."""
-        repository = self._repository(request)
-        dictionary = repository.find(pronunciation_id)[0]
-        entry = repository.change(pronunciation_id, body.phrase, body.said, body.match_case)
+        changes = body.model_dump(exclude={"before"}, exclude_none=True)
+        dictionary, entry = self._repository(request).change(pronunciation_id, changes, as_read(body.before))
         return JSONResponse(pronunciation_json(entry, dictionary))
 
     def delete(self, pronunciation_id: str, request: Request) -> JSONResponse:
@@ -132,12 +131,16 @@ class NewPronunciation(StrictBody):
     project: str | None = Field(None, description="Only for this project.")
 
 
-class PronunciationChanges(StrictBody):
-    """Fields that are absent or null stay as they are."""
-
+class PronunciationFields(StrictBody):
     phrase: str | None = None
     said: str | None = None
     match_case: bool | None = None
+
+
+class PronunciationChanges(PronunciationFields):
+    """Fields that are absent or null stay as they are."""
+
+    before: PronunciationFields | None = BEFORE
 
 
 def pronunciation_json(entry: Pronunciation, dictionary: DictionaryScope) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from playwright.sync_api import Locator, Route, expect
 
 from tests.browser.projects.test_longform import area_of, import_it
-from tests.browser.screen import Held, Screen, asks_before_leaving, go
+from tests.browser.screen import Held, Screen, asks_before_leaving, choose, go
 from tests.browser.test_looks import serious_violations
 from tests.studio.server import Served
 
@@ -33,7 +33,7 @@ def import_novel(studio: Served, open_page: Open, **size: int) -> tuple[Screen, 
     people = area.locator("[data-part=people] .cast-list > li")
     expect(people).to_have_count(2)
     assert serious_violations(screen) == []
-    area.get_by_label("Voice of Eleanor").select_option("bert")
+    choose(area.get_by_label("Voice of Eleanor"), "bert")
     speakers.uncheck()
     expect(people).to_have_count(0)
     speakers.check()
@@ -91,7 +91,7 @@ def test_novel_gets_an_editable_cast(studio: Served, open_page: Open) -> None:
     expect(area.locator(".cast-panel [role=status]").first).to_contain_text("locked")
     screen.page.unroute_all()
     screen.page.route("**/cast/**", lambda route: route.abort())
-    area.get_by_label("Voice of Eleanor").select_option("anna")
+    choose(area.get_by_label("Voice of Eleanor"), "anna")
     expect(area.locator(".cast-panel [role=status]").first).to_contain_text("not responding")
     assert asks_before_leaving(screen.page)
     screen.page.unroute_all()
@@ -145,7 +145,7 @@ def test_novel_gets_an_editable_cast(studio: Served, open_page: Open) -> None:
 def cast_is_changed_faster_than_the_studio_answers(screen: Screen, area: Locator) -> None:
     narrator = area.get_by_label("Voice of Narrator")
     held = Held(screen.page, "**/v1/projects/proj_*", "PATCH")
-    narrator.select_option("anna")
+    choose(narrator, "anna")
     held.wait_for(1)
     narrator.select_option("bert")
     for number in range(2):
@@ -202,7 +202,7 @@ def test_people_are_edited_before_the_import_and_known_in_the_next_book(studio: 
     name.fill("Thornton the Elder")
     name.press("Tab")
     card("Gregory").get_by_label("Gender of Gregory").select_option("neutral")
-    card("Gregory").get_by_label("Voice of Gregory").select_option("anna")
+    choose(card("Gregory").get_by_label("Voice of Gregory"), "anna")
     assert serious_violations(screen) == []
     expect(area.locator("#undo-toast")).to_be_visible()
     import_it(area)
@@ -253,6 +253,20 @@ def accept_likely_lines(screen: Screen, area: Locator, studio: Served, parts: st
         assert [part["id"] for part in client.get(parts).json()["data"] if part["confirmed"]] == both[:1]
         assert client.patch(parts, json={"ids": both, "confirmed": False}).is_success
     screen.page.unroute_all()
+
+
+def rename_what_another_renames(area: Locator, studio: Served, character: str) -> None:
+    """Be told of the other name, keep what was typed, and then replace it."""
+    name = area.get_by_label("Name of Nelly")
+    name.fill("Nella")
+    with studio.client() as client:  # as somebody else does
+        assert client.patch(character, json={"name": "Nora", "before": {"name": "Nelly"}}).is_success
+    name.press("Enter")
+    expect(area.locator(".cast-panel [role=status]").first).to_contain_text('meanwhile: it is now "Nora"')
+    expect(area.get_by_label("Name of Nora")).to_have_value("Nella")
+    area.get_by_label("Name of Nora").fill("Nell")
+    area.get_by_label("Name of Nora").press("Enter")
+    expect(area.get_by_label("Name of Nell")).to_have_value("Nell")
 
 
 def test_unsure_lines_are_decided_by_single_keys(studio: Served, open_page: Open) -> None:
@@ -308,6 +322,7 @@ def test_unsure_lines_are_decided_by_single_keys(studio: Served, open_page: Open
         name.press("Enter")
     expect(area.locator(".cast-list > li")).to_have_count(2)
     expect(area.get_by_label("Name of Nelly")).to_have_value("Nelly")
+    rename_what_another_renames(area, studio, f"{project}/cast/{one}")
 
 
 def test_proposals_of_a_chat_endpoint_are_shown_and_accepted_or_rejected(steered: Any, open_page: Open) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from playwright.sync_api import Dialog, FilePayload, Locator, expect
 
 from engine import ModelCard
-from tests.browser.screen import Held, Screen, go
+from tests.browser.screen import Held, Screen, choose, go
 from tests.browser.test_looks import serious_violations
 from tests.studio.documents import epub, page
 from tests.studio.fake_engine import FakeEngine, with_card
@@ -281,7 +281,7 @@ def test_texts_are_imported_or_pasted_assigned_voices_and_partly_spoken(studio: 
     expect(who.locator("[data-part=people] .cast-list > li")).to_have_count(3)  # a script, so its names are characters
     area.get_by_label("Find the speakers").uncheck()
     expect(who.locator("select")).to_have_count(2)
-    who.get_by_label("Voice of Bo").select_option("bert")
+    choose(who.get_by_label("Voice of Bo"), "bert")
     import_it(area)
     rows = area.locator(".long-parts > li")
     expect(rows).to_have_count(4)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import expect
 
-from tests.browser.screen import Screen, posted
+from tests.browser.screen import Screen, choose, posted
 from tests.studio.server import Served
 
 Open = Callable[..., Screen]
@@ -25,13 +25,13 @@ def test_script_is_spoken_by_its_cast_which_survives_a_reload_and_is_restored_by
     expect(cast.get_by_label("Voice of Anna")).to_have_value("anna")
     fish = cast.get_by_label("Voice of The fish")
     expect(fish).to_have_value("bert")  # the only unused voice
-    fish.select_option("anna")
+    choose(fish, "anna")
     screen.script.press("End")
     screen.script.press_sequentially("\nEve: Ha.")
     expect(cast.get_by_label("Voice of Eve")).to_have_value("bert")
     expect(fish).to_have_value("anna")  # the choice is kept
     screen.script.fill("It was late.\nAnna: Good evening.\nThe fish: Is it? I say: no.")
-    fish.select_option("bert")
+    choose(fish, "bert")
     with screen.page.expect_request("**/v1/audio/speech") as request:
         screen.speak.click()
     assert posted(request.value)["cast"] == {"Anna": "anna", "The fish": "bert"}
@@ -44,7 +44,7 @@ def test_script_is_spoken_by_its_cast_which_survives_a_reload_and_is_restored_by
 
     screen.script.fill("Bo: Good evening.")
     role = cast.get_by_label("Voice of Bo")
-    role.select_option("bert")
+    choose(role, "bert")
     screen.speak.click()
     expect(screen.takes).to_have_count(2)
     screen.until_over()

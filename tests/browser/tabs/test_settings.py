@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable
 
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
 from tests.browser.screen import Held, Screen, asks_before_leaving, go, posted
 from tests.browser.test_looks import serious_violations
@@ -104,7 +104,22 @@ def test_preferences_are_shown_while_the_studio_does_not_answer(served: Served, 
     expect(screen.page.locator("#area-settings [name=volume]")).to_have_value("0.25")
 
 
-def speak_by_dictionary(screen: Screen) -> None:
+def change_what_another_changes(area: Locator, studio: Served) -> None:
+    """Be told of the other pronunciation, keep what was typed, and then replace it."""
+    said = area.get_by_label("Pronunciation of “GIF”")
+    said.fill("yif")
+    with studio.client() as client:  # as somebody else does
+        ids = {one["phrase"]: one["id"] for one in client.get("/v1/pronunciations").json()["data"]}
+        assert client.patch(f"/v1/pronunciations/{ids['GIF']}", json={"said": "guif"}).is_success
+    said.press("Enter")
+    expect(area.locator(".pron-said")).to_contain_text('changed said meanwhile: it is now "guif"')
+    expect(said).to_have_value("yif")
+    said.fill("yiff")
+    said.press("Enter")
+    expect(area.locator(".pron-said")).to_be_hidden()
+
+
+def speak_by_dictionary(screen: Screen, studio: Served) -> None:
     """Words are spoken as in the dictionary, and can be played."""
     area = screen.page.locator("#area-settings")
     area.get_by_text("Dictionary", exact=True).click()
@@ -159,6 +174,7 @@ def speak_by_dictionary(screen: Screen) -> None:
     go(screen.page, "Studio")
     expect(screen.page.locator("#reading")).to_contain_text("Will be read as: A jeef.")
     open_settings(screen)
+    change_what_another_changes(area, studio)
     area.get_by_role("button", name="Delete “GIF”").click()
     expect(area.get_by_label("Word “GIF”")).to_have_count(0)
 
@@ -178,4 +194,4 @@ def test_studio_facts_can_be_read_and_saved_and_the_dictionary_edited(served: Se
         screen.page.get_by_role("button", name="Save a diagnostics file").click()
     file = json.loads(saving.value.path().read_text("utf-8"))
     assert file["status"]["state"] == "ready" and file["engine"]["max_rows"] == 2
-    speak_by_dictionary(screen)
+    speak_by_dictionary(screen, served)

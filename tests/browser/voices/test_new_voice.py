@@ -353,7 +353,7 @@ def test_second_clip_and_recorded_consent_are_added_to_the_voice(
         route.abort()
 
     screen.page.route("**/v1/audio/voices", lose, times=1)
-    save(screen, "Tim")
+    save(screen, "Tom")
     expect(steps.locator("[data-part=naming-said]")).to_have_text("The studio is not responding.")
     save(screen, "Tom")
     expect(steps.locator("[data-part=saved-title]")).to_have_text("Tom is in the library")
@@ -372,6 +372,7 @@ def test_second_clip_and_recorded_consent_are_added_to_the_voice(
     held = Held(screen.page, "**/samples")
     press(screen, "Add the clip")
     held.wait_for(1)
+    screen.page.once("dialog", lambda dialog: dialog.accept())
     press(screen, "Start over")
     press(screen, "Record")
     with screen.page.expect_response("**/v1/audio/voices"):  # the Studio's list, once it is saved
@@ -380,8 +381,10 @@ def test_second_clip_and_recorded_consent_are_added_to_the_voice(
     with studio.client() as client:
         voice = client.get("/v1/voices/tom").json()
         assert [sample["text"] for sample in voice["samples"]] == ["A steady tone.", "A lower tone.", "A third tone."]
-        for consent in (voice["consent"], client.get("/v1/voices/tim").json()["consent"]):
-            assert client.get(f"/v1/audio/voice_consents/{consent}").json()["name"] == "Tom Tone"
+        consents = client.get("/v1/audio/voice_consents").json()["data"]
+        assert [one["name"] for one in consents] == ["Tom Tone", "Tom Tone"], "that of the lost answer is in the trash"
+        assert voice["consent"] == consents[0]["id"]
+        assert [one["title"] for one in client.get("/v1/trash").json()["data"]] == ["Tom"]
 
 
 def test_recognised_words_are_marked_against_the_transcript(
@@ -413,17 +416,19 @@ def test_clip_from_the_studio_enters_at_the_second_step(studio: Served, open_pag
     expect(screen.page.locator("#own-clip-advice")).to_contain_text("out of 100")
     new_voice(screen)
     bring(screen, tmp_path, tone(5))
-    go(screen.page, "Studio")
     questions: list[str] = []
 
     def stay(dialog: Dialog) -> None:
         questions.append(dialog.message)
         dialog.dismiss()
 
-    screen.page.once("dialog", stay)
-    with screen.page.expect_event("dialog"):
-        screen.page.get_by_role("button", name="Keep this voice …").click()
-    assert "unsaved voice" in questions[0]
+    for area_name, button in (("Studio", "Keep this voice …"), ("New voice", "Start over")):
+        go(screen.page, area_name)
+        screen.page.once("dialog", stay)
+        with screen.page.expect_event("dialog"):
+            screen.page.get_by_role("button", name=button).click()
+        assert "unsaved voice" in questions.pop()
+    screen.page.once("dialog", lambda dialog: dialog.accept())
     press(screen, "Start over")
     go(screen.page, "Studio")
     screen.page.get_by_label("Transcript of the clip").fill("A steady tone.")

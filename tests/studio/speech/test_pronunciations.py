@@ -194,6 +194,10 @@ def test_invalid_entries_are_refused(steered: Steer) -> None:
         assert_envelope(client.post(PATH, json={"phrase": "x", "said": "y", "project": "proj_1"}), 404, "project")
         other = entry(client, phrase="png", said="ping")
         assert_envelope(client.patch(f"{PATH}/{other['id']}", json={"phrase": "Gif"}), 400, "phrase")
+        late = {"said": "peng", "before": {"said": "pong", "match_case": False}}
+        assert_envelope(client.patch(f"{PATH}/{other['id']}", json=late), 412, "said")
+        again = {"said": " ping", "before": {"said": "pong"}}  # saved already, and the answer did not arrive
+        assert client.patch(f"{PATH}/{other['id']}", json=again).json() == other
         assert client.get(PATH).json()["data"][1] == other
         assert client.delete(f"{PATH}/{other['id']}").json()["deleted"] is True
         assert_envelope(client.delete(f"{PATH}/{other['id']}"), 404, "pronunciation")
