@@ -97,8 +97,11 @@ def _digest(key: str) -> bytes:
 
 
 def default_home() -> Path:
-    """The studio's folder in the system's folder for user data."""
-    home = Path.home()
+    """The studio's folder in the system's folder for user data. Raises SettingsError."""
+    try:
+        home = Path.home()
+    except RuntimeError:
+        raise SettingsError("this user has no home folder: set STUDIO_HOME to a folder for the library") from None
     if sys.platform == "win32":
         base = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
     elif sys.platform == "darwin":
@@ -151,15 +154,23 @@ def _engines(text: str) -> object:
 
 
 def _folder(text: str) -> str:
-    if not Path(text).is_dir():
-        raise ValueError("it must be an existing folder")
+    if not os.path.isdir(text):  # unlike Path's before Python 3.14, these do not fail in a folder that is closed to us
+        raise ValueError("it must be an existing folder that the studio's user may read")
     return text
 
 
+def expanded(text: str) -> Path:
+    """The path, with the home folder for ~. Raises ValueError for the ~ of a user who does not exist."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        raise ValueError("the user after ~ has no home folder here") from None
+
+
 def _writable(text: str) -> str:
-    folder = Path(text).expanduser().absolute()
-    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
-    if not existing.is_dir() or not os.access(existing, os.W_OK):
+    folder = expanded(text).absolute()
+    existing = next(parent for parent in (folder, *folder.parents) if os.path.exists(parent))
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
         raise ValueError("it must be a writable folder")
     return str(folder)
 
@@ -175,7 +186,7 @@ def _ref_source(text: str) -> Path | Network:
     try:
         return ipaddress.ip_network(text)
     except ValueError:
-        if Path(text).is_dir():
+        if os.path.isdir(text):
             return Path(text)
     raise ValueError("it must be an existing folder, networks such as 192.168.1.0/24, or both, separated by commas")
 

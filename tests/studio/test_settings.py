@@ -113,6 +113,10 @@ def test_a_dotenv_file_that_cannot_be_read_stops_the_start_because_keys_may_be_i
         ("STUDIO_REF_SOURCES", "/no/such/folder", "existing folder"),
         ("STUDIO_REF_SOURCES", "/,/usr", "one folder"),
         ("STUDIO_HOME", "/proc/version/below", "a writable folder"),
+        # Like a folder that is closed to the studio's user, which root, who may run this test, does not know.
+        ("STUDIO_VOICES", f"/{'x' * 300}", "existing folder"),
+        ("STUDIO_REF_SOURCES", f"/{'x' * 300}", "existing folder"),
+        ("STUDIO_BACKUP_DIR", "~nobody-of-this-name/backup", "no home folder"),
         ("STUDIO_WYOMING", "127.0.0.1:10200", "tcp://127.0.0.1:10200"),
         ("STUDIO_WYOMING", "tcp://127.0.0.1:70000", "tcp://127.0.0.1:10200"),
     ],
