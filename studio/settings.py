@@ -97,11 +97,8 @@ def _digest(key: str) -> bytes:
 
 
 def default_home() -> Path:
-    """The studio's folder in the system's folder for user data. Raises SettingsError."""
-    try:
-        home = Path.home()
-    except RuntimeError:
-        raise SettingsError("this user has no home folder: set STUDIO_HOME to a folder for the library") from None
+    """The studio's folder in the system's folder for user data, perhaps with ~, which a user need not have."""
+    home = Path("~")
     if sys.platform == "win32":
         base = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
     elif sys.platform == "darwin":
@@ -164,7 +161,7 @@ def expanded(text: str) -> Path:
     try:
         return Path(text).expanduser()
     except RuntimeError:
-        raise ValueError("the user after ~ has no home folder here") from None
+        raise ValueError("the user has no home folder, for which ~ stands") from None
 
 
 def _writable(text: str) -> str:

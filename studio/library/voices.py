@@ -15,16 +15,7 @@ from studio.errors import DamagedAudio, EditConflict, InvalidRequest, NameTaken,
 from studio.library.checks import Right, check_right, check_samples, readable
 from studio.library.consents import check_consent, note, recordings_of, write_consent
 from studio.library.listing import Filter, Order, offered, rows_of
-from studio.library.names import (
-    MAX_NAME,
-    MAX_REFERENCE,
-    KnownVoices,
-    clean_name,
-    fold,
-    meanings,
-    slug_of,
-    split_revision,
-)
+from studio.library.names import MAX_REFERENCE, KnownVoices, clean_name, fold, meanings, slug_of, split_revision
 from studio.library.records import NewConsent, NewSample, Sample
 from studio.library.schema import VOICE_NAMES, Database, select
 from studio.library.store import Store, once_more_with_room
@@ -414,7 +405,7 @@ def _is_taken(db: Database, name: str, voice_id: str) -> bool:
 def _free_name(db: Database, row: Row) -> Row:
     """The columns of the name with which a voice returns from the trash: a number follows it if another voice, perhaps
     one that the owner cannot see, has it now. Nobody can rename a voice in the trash."""
-    numbered = (f"{row['name'][: MAX_NAME - 6].rstrip()} {number}" for number in count(2))
+    numbered = (f"{row['name'][:94].rstrip()} {number}" for number in count(2))  # at most MAX_NAME characters
     name = next(name for name in chain([row["name"]], numbered) if not _is_taken(db, fold(name), row["id"]))
     return {"name": name, "folded": fold(name)}
 

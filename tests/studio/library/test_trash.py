@@ -239,6 +239,12 @@ def test_voice_whose_name_is_taken_returns_with_a_number(library: ProjectLibrary
     library.voices.delete(taken.id)
     library.voices.create(VoiceFields(name="anna"), [new_sample()])
     assert library.voices.restore(taken.id).name == "ANNA 3"
+    for _ in range(2):
+        library.voices.create(VoiceFields(name="a" * 100), [new_sample()])
+        library.voices.delete("a" * 100)
+    for items in [[(item.kind, item.id)] for item in all_items(library)]:
+        library.trash.restore(items, None)
+    assert {len(voice.name) for voice in library.voices.page("aaa")} == {100, 96}
 
 
 def test_restored_project_is_paused_and_refused_beyond_the_project_limit(
