@@ -87,6 +87,8 @@ def _read_key(text: str) -> ApiKey:
 
 
 def _digest(key: str) -> bytes:
+    if re.search(r"[\x00-\x1f]", key):
+        raise ValueError("keys are separated by commas, not by line breaks or tabs, which no program can send in a key")
     if not key.startswith("sha256:"):
         if len(key) < SHORT:
             log.warning("one of STUDIO_API_KEYS has fewer than %d characters and can be guessed", SHORT)

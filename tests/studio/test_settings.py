@@ -243,6 +243,10 @@ def test_keys_may_be_named_and_unnamed_keys_keep_their_owner() -> None:
     assert base64 == ApiKey(read_keys("YWJjZGVmZ2hpamtsbQ==")[0].digest)
     with pytest.raises(ValueError, match="the name before ="):
         read_keys("<b>=secret")
+    lines = ["anna=a-long-long-secret", "bert=another-long-secret"]
+    assert len(read_keys(",\n".join(lines))) == 2
+    with pytest.raises(ValueError, match="separated by commas"):
+        read_keys("\n".join(lines))
 
 
 @pytest.mark.parametrize("text", [",", " , ", " ", "anna=", "anna=a-long-long-secret,bert="])
