@@ -30,30 +30,51 @@ def main() -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     if bundle := os.environ.get("REQUESTS_CA_BUNDLE"):  # which is how many networks are set up, and httpx ignores
         os.environ.setdefault("SSL_CERT_FILE", bundle)
+    status = 0
     try:
-        if command in (["voices"], ["trash"]):
-            from launch.library_command import main as run_command
-
-            return run_command()
-        if command == ["models"]:
-            from launch.models_command import main as manage_models
-
-            return manage_models(arguments)
-        if command == ["check"]:
-            from launch.check_command import main as check
-
-            return check(arguments)
-        if command == ["mcp"]:
-            from protocols.mcp.command import main as serve_agents
-
-            return serve_agents(arguments)
-        gc.set_threshold(STARTING)
-        from launch.startup import main as serve
-
-        return serve()
+        status = _run(command, arguments)
     except KeyboardInterrupt:  # perhaps while modules are imported
         sys.stderr.write("\nstudio: interrupted\n")
-        return 130
+        status = 130
+    except BrokenPipeError as error:
+        status = failed(error)
+    finally:  # also after --help
+        try:
+            sys.stdout.flush()
+        except OSError as error:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python fails to flush at its exit
+            status = status or failed(error)
+    return status
+
+
+def failed(error: Exception) -> int:
+    """Print the reason for which a command failed, and return its exit code."""
+    ended = "the program that reads the output has ended before it had all of it"
+    sys.stderr.write(f"studio: {ended if isinstance(error, BrokenPipeError) else error}\n")
+    return 1
+
+
+def _run(command: list[str], arguments: list[str]) -> int:
+    if command in (["voices"], ["trash"]):
+        from launch.library_command import main as run_command
+
+        return run_command()
+    if command == ["models"]:
+        from launch.models_command import main as manage_models
+
+        return manage_models(arguments)
+    if command == ["check"]:
+        from launch.check_command import main as check
+
+        return check(arguments)
+    if command == ["mcp"]:
+        from protocols.mcp.command import main as serve_agents
+
+        return serve_agents(arguments)
+    gc.set_threshold(STARTING)
+    from launch.startup import main as serve
+
+    return serve()
 
 
 def import_torch() -> None:

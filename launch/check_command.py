@@ -22,6 +22,7 @@ from audio.read import read_clip
 from audio.resampler import resampled
 from audio.voiceprint import Voiceprints, mean_print
 from engine import CheckedTake, EngineConfig, EngineError, ModelReport, check_model, is_hub_id, open_regular
+from launch import failed
 from speechtext.word_times import words_in
 from studio import ASSETS
 from studio.errors import REFUSALS
@@ -64,8 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         get_clip = None if options.set is None else lambda index: _clip(rows[index])
         report = check_model(config, [row.text for row in rows], lambda line: print(line, file=sys.stderr), get_clip)
     except (EngineError, *REFUSALS, OSError, RuntimeError, ValueError) as error:
-        print(f"studio: {error}", file=sys.stderr)
-        return 1
+        return failed(error)
     problems = []
     try:
         figures = _figures(report, rows, recogniser)
@@ -73,14 +73,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         figures = _figures(report, rows, None)
         name = options.recogniser or Settings.load().transcriber
         problems.append(f"word errors were not counted, since {name} failed: {error}")
-    for line in _lines(figures) + (_card(figures) if options.set else []):
-        print(line)
     if options.json:
         text = json.dumps(figures, ensure_ascii=False, indent=1) + "\n"
         try:
             write_whole(options.json, io.BytesIO(text.encode()), is_private=False)
         except OSError as error:
             problems.append(f"the measurements were not written: {error}")
+    for line in _lines(figures) + (_card(figures) if options.set else []):
+        print(line)
     for problem in problems:
         print(f"studio: {problem}", file=sys.stderr)
     return 1 if problems else 0

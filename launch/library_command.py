@@ -16,6 +16,7 @@ from typing import TypeAlias, get_args
 from audio import Cut
 from audio.read import MAX_BYTES
 from engine import open_regular
+from launch import failed
 from longform.library.project_repository import ProjectLibrary
 from studio.errors import REFUSALS, InvalidRequest, SettingsError
 from studio.library import Library, Voice, VoiceFields
@@ -49,8 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         library.voices = library.voices.for_all()
         command(library, options)
     except (*REFUSALS, SettingsError, OSError) as error:
-        print(f"studio: {error}", file=sys.stderr)
-        return 1
+        return failed(error)
     return 0
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from engine import EngineError
+from launch import failed
 from studio.errors import REFUSALS, SettingsError
 from studio.library.private_files import make_private_folder
 from studio.models.catalogue import CATALOGUE, in_catalogue
@@ -36,8 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         else:
             _list(settings, options.path, options.json)
     except (EngineError, *REFUSALS, SettingsError, OSError) as error:
-        print(f"studio: {error}", file=sys.stderr)
-        return 1
+        return failed(error)
     except KeyboardInterrupt:
         is_download = options.command == "download"
         remedy = "; the same command continues the download" if is_download else ""

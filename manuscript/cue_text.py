@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 MOST_LISTED = 5  # kinds of sounds that are quoted
-_MARKUP = re.compile(r"</?[a-zA-Z][^<>]{0,100}>|<\d[\d:.]{0,20}>|\{\\[^{}]{0,100}\}|[♪♫]|^\s*[-‐–—]+(?![-‐–—\d])\s*")
+_SIGN = re.compile(r"[♪♫]|^\s*[-‐–—]+(?![-‐–—\d])\s*")
+_MARKUP = re.compile(rf"</?[a-zA-Z][^<>]{{0,100}}>|<\d[\d:.]{{0,20}}>|\{{\\[^{{}}]{{0,100}}\}}|{_SIGN.pattern}")
 _VOICE = re.compile(r"<v(?:\.[^\s<>]{1,80})?\s+([^<>\n]{1,100})>")
 _NAME = re.compile(
     r"\s*(?:[-‐–—]\s*)?(?:>{2,3}\s*)?"
@@ -41,7 +42,7 @@ class CueText:
                 name = " ".join(html.unescape(voice).split()) or named
                 if (name and name != turns[-1][0]) or (is_other and not name and turns[-1][0] and turns[-1][1]):
                     turns.append((name, []))
-                words = " ".join(_MARKUP.sub("", self._without_sounds(words)).split())
+                words = " ".join(_SIGN.sub("", self._without_sounds(words)).split())
                 if any(map(str.isalnum, words)):
                     turns[-1][1].append(words)
         return [(name, "\n".join(texts)) for name, texts in turns if texts]

@@ -20,6 +20,7 @@ WrittenCue = tuple[float, float, str, str]  # start and end in seconds, the text
 _TIME = r"(?:(\d{1,3}):)?(\d{1,2}):(\d{1,2})(?:[,.:](\d{1,3}))?"
 _TIMES = re.compile(rf"\s*{_TIME}\s*--?>\s*{_TIME}(?:\s.*)?")
 _LIKE_A_TIME = re.compile(r"\s*\d{1,3}:\d\d:")
+_PART_OF_A_TIME = re.compile(r"\d:\d\d[:,.]\d")
 _TIMED_WORD = re.compile(r"<(?:\d{1,3}:)?\d\d:\d\d\.\d{3}>")  # as in live transcripts
 _DIALOGUE = re.compile(r"Dialogue:\s*(?=\S)", re.IGNORECASE)
 _FORMAT = re.compile(r"Format:\s*", re.IGNORECASE)
@@ -83,7 +84,8 @@ def _without_blank_lines(text: str) -> str:
 def _times(line: str, before: str, at: int) -> tuple[float, float] | None:
     """Start and end in seconds; None for any other line. Raises InvalidDocument for malformed times."""
     if len(line) > 300 or (match := _TIMES.fullmatch(line)) is None:
-        if "-->" in line[:100] or (before.strip().isdigit() and _LIKE_A_TIME.match(line)):
+        is_damaged = "-->" in line[:100] and _PART_OF_A_TIME.search(line[:100])  # else the arrow is among the words
+        if is_damaged or (before.strip().isdigit() and _LIKE_A_TIME.match(line)):
             raise _no_times(at)
         return None
     return _seconds(match.groups()[:4]), _seconds(match.groups()[4:])

@@ -83,7 +83,7 @@ def _backup(library: Library) -> dict[str, object] | None:
     status = library.backup.status
     return {
         "folder": str(library.backup.folder),
-        "seconds_ago": None if status.seconds_ago is None else round(status.seconds_ago, 1),
+        "seconds_ago": None if status.last is None else round(max(time.time() - status.last, 0.0), 1),
         "pending": status.pending,
         "error": status.error,
         "left_out": list(status.left_out),

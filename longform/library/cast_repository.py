@@ -270,6 +270,12 @@ class Cast:
             revoice(db, row, changes, recipes)
             return changes
 
+    def delete_unused(self, project_id: str, owner_filter: str | None, characters: Sequence[str]) -> None:
+        """Move those of these characters that have no lines to the trash. Raises NotFound."""
+        for member in self.members(project_id, owner_filter) if characters else ():
+            if member.id is not None and member.id in characters and not member.lines:
+                self.merge(project_id, owner_filter, member.id, None)
+
     def merge(
         self, project_id: str, owner_filter: str | None, character_id: str, into: str | None
     ) -> CastMember | None:

@@ -11,7 +11,7 @@ import json
 import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from longform.library.cast_repository import character_row
 from longform.library.part_arrangement import new_part_id, put_back
@@ -99,21 +99,26 @@ class _Known:
         return _by_role(self.base[key], self.columns) if key in self.base else None
 
 
+class _State(NamedTuple):
+    """What an undo compares of a project."""
+
+    tables: Sequence[tuple[str]]  # the version of its table, as it is stored, if it has one
+    order: Sequence[str]  # of all parts, deleted ones too
+    titles: Mapping[str, str]  # of chapters, by the parts with which they begin
+
+
 @dataclass(frozen=True, slots=True)
 class _Undo:
     """What undoes an update, but for the values that it replaced in parts."""
 
-    before: _Known
-    tables: Sequence[tuple[str]]  # the table before it, as it is stored, if there was one
-    table: str  # the table that the project was given
-    order: Sequence[str]  # of all parts before it, deleted ones too
-    new_order: int  # a hash of their order after it
-    titles: Mapping[str, str]  # of chapters before it, by the parts with which they began
-    new_titles: Mapping[str, str]
+    known: _Known
+    before: _State
+    after: _State
     merged: dict[str, tuple[str, str]]
     """Parts that it separated, the last merge first: the part that each was in, and the record of the merge."""
     added: Mapping[str, str]  # the texts of new parts by their ids
     gone: Sequence[str]
+    cast: list[str]  # the ids of new characters
     make: NewPartOf
 
 
@@ -159,7 +164,7 @@ class TableUpdates:
             if _version(db, row) != plan.version:  # somebody edited it meanwhile
                 plan = _Plan(db, row, document, new_part)
             update, known = plan.update, replace(plan.known, lines={}, trashed=[])
-            tables, order, titles = _tables(db, project_id), _placed(db, project_id), _titles(db, project_id)
+            state = _state(db, project_id)
             returning = list(_returning(plan.known, update))
             merged = {part["id"]: (part["merged_into"], part["merge"]) for part in returning if part["merged_into"]}
             others = _values(db, "id", [into for into, _ in merged.values() if into not in merged])
@@ -171,20 +176,18 @@ class TableUpdates:
             returned = [part["id"] for part in returning]
             added, gone = _texts(db, [*plan.added, *returned]), [part for part in plan.gone if part not in returned]
             undo = f"table_{secrets.token_hex(12)}"
-            after = hash(_placed(db, project_id)), titles, _titles(db, project_id)
-            self._undos[project_id, undo] = _Undo(
-                known, tables, plan.table, order, *after, merged, added, gone, new_part
-            )
+            added_cast, after = [row["id"] for row in plan.cast.added], _state(db, project_id)
+            self._undos[project_id, undo] = _Undo(known, state, after, merged, added, gone, added_cast, new_part)
             while len(self._undos) > MOST_UNDONE:
                 del self._undos[next(iter(self._undos))]
             new = _values(db, "id", [part["id"] for part in before])
             return replace(update, replaced=replaced_values(before, new), undo=undo)
 
-    def undo(self, project_id: str, owner_filter: str | None, undo_id: str) -> tuple[int, list[str]]:
+    def undo(self, project_id: str, owner_filter: str | None, undo_id: str) -> tuple[int, list[str], list[str]]:
         """Undo an update, but for the values that it replaced in parts: its new parts go to the trash unless they have
         other texts by now, those that were gone come back, all get their former order unless it has been changed since,
-        and the table before it is the last one again. Returns the number of these parts, and the ids of those left as
-        they are.
+        and the table before it is the last one again. Returns the number of these parts, the ids of those left as they
+        are, and those of the characters that it added: without lines, they are to be deleted after all is undone.
 
         Raises NotFound for an update that is not remembered, EditConflict if there was another one since.
         """
@@ -192,9 +195,9 @@ class TableUpdates:
             row, undo = row_of(db, project_id, owner_filter, "edit"), self._undos.get((project_id, undo_id))
             if undo is None:
                 raise NotFound("this update of a table is not remembered any more", "table")
-            if _tables(db, project_id) != [(undo.table,)]:
+            state = _state(db, project_id)
+            if state.tables != undo.after.tables:
                 raise EditConflict("this project was updated from another table since", "table")
-            is_in_order, titles = hash(_placed(db, project_id)) == undo.new_order, _titles(db, project_id)
             texts = _texts(db, [*undo.added])
             added = [part_id for part_id, text in texts.items() if text == undo.added[part_id]]
             query = f"update takes set part_id = ? where part_id = ? and id {AMONG}"
@@ -206,21 +209,18 @@ class TableUpdates:
             query = f"select * from all_parts where id {AMONG} and deleted > 0 order by deleted desc, n desc"
             returning = list(select(db, query, [json.dumps(undo.gone)]))
             put_back(db, returning)
-            table = _table(undo.before)
+            table = _table(undo.known)
             _Plan(db, row, table, undo.make, TableUpdate((), len(table.passages))).write(db, row)
-            for [rows] in undo.tables:  # as it was, by which an earlier update knows it
+            for [rows] in undo.before.tables:  # as it was, by which an earlier update knows it
                 keep_table(db, project_id, rows)
-            if is_in_order:
-                _place(db, project_id, undo.order, (), None)
-            ids = [
-                name
-                for name in {*undo.titles, *_titles(db, project_id)}
-                if titles.get(name) == undo.new_titles.get(name)
-            ]
-            db.conn.executemany(_BEGIN, [(part_id, undo.titles.get(part_id, "")) for part_id in ids])
+            if state.order == undo.after.order:
+                _place(db, project_id, undo.before.order, (), None)
+            names = {*undo.before.titles, *_state(db, project_id).titles}
+            ids = [name for name in names if state.titles.get(name) == undo.after.titles.get(name)]
+            db.conn.executemany(_BEGIN, [(part_id, undo.before.titles.get(part_id, "")) for part_id in ids])
             self._undos.pop((project_id, undo_id))
         done = {*added, *(part["id"] for part in returning)}
-        return len(done), [part_id for part_id in (*undo.added, *undo.gone) if part_id not in done]
+        return len(done), [part_id for part_id in (*undo.added, *undo.gone) if part_id not in done], undo.cast
 
 
 def _values(db: Database, column: str, values: Sequence[int | str]) -> list[Row]:
@@ -242,9 +242,9 @@ def _placed(db: Database, project_id: str) -> tuple[str, ...]:
     return tuple(part_id for [part_id] in db.execute(query, [project_id]))
 
 
-def _titles(db: Database, project_id: str) -> dict[str, str]:
-    """The titles of chapters by the parts with which these begin."""
-    return dict(db.execute("select id, chapter from parts where project_id = ? and chapter != ''", [project_id]))
+def _state(db: Database, project_id: str) -> _State:
+    query = "select id, chapter from parts where project_id = ? and chapter != ''"
+    return _State(_tables(db, project_id), _placed(db, project_id), dict(db.execute(query, [project_id])))
 
 
 def _table(known: _Known) -> Document:
@@ -389,7 +389,7 @@ class _Plan:
         self._project_id, self._recipes, self._make = project["id"], recipes_of(db, project), make
         self._columns = {column.name: column.role for column in document.columns if column.role}
         self._changed = {_key(line) for line in self.update.lines}
-        self._cast = _Cast(db, project["id"], self.known, document)
+        self.cast = _Cast(db, project["id"], self.known, document)
         self._predecessor: str | None = None
         for passage in document.passages:
             self._add(passage)
@@ -410,7 +410,7 @@ class _Plan:
     def write(self, db: Database, row: Row) -> None:
         """Raises InvalidRequest."""
         mark_deleted(db, self._project_id, self.gone, now())
-        db.table("characters").insert_all(self._cast.added)
+        db.table("characters").insert_all(self.cast.added)
         for columns, values in self._values.items():
             assigned = ", ".join(f'"{name}" = ?' for name in columns)
             db.conn.executemany(f"update all_parts set {assigned} where n = ?", values)
@@ -436,7 +436,7 @@ class _Plan:
             return
         part = None
         if is_changed:
-            part = self._make(passage, self._cast.find(passage.speaker), self._recipes.settings)
+            part = self._make(passage, self.cast.find(passage.speaker), self._recipes.settings)
         if parts is None:
             assert part is not None
             self._added.append(part_row(self._project_id, part, new_part_id(), 0, self._predecessor))
@@ -484,7 +484,7 @@ class _Plan:
             if passage is not None:
                 before = self._make(passage, old["character"], self._recipes.settings)
                 given |= {"pause": (before.pause,), "scene": (before.scene,)}
-                given["voice"] = before.voice, self._cast.voices.get(old["character"])
+                given["voice"] = before.voice, self.cast.voices.get(old["character"])
         return given
 
 

@@ -167,13 +167,14 @@ class ProjectRoutes:
     def undo(self, project_id: str, body: JsonBody[UndoBody], request: Request) -> JSONResponse:
         """Undo changes of settings, parts or the cast, or an update from a table. The body has the fields of
         ``replaced`` from the answers to those. Values that somebody has changed since stay; ``left`` names them."""
-        owner_filter, undone, left = request.state.owner_filter, 0, list[str]()
+        owner_filter, undone, left, cast = request.state.owner_filter, 0, list[str](), list[str]()
         self._projects.check(project_id, owner_filter, "edit")
         if body.table:
-            undone, left = self._service.library.tables.undo(project_id, owner_filter, body.table)
+            undone, left, cast = self._service.library.tables.undo(project_id, owner_filter, body.table)
         if body.parts or body.characters:
             count, more = self._cast.undo(project_id, owner_filter, *body.cast_changes())
             undone, left = undone + count, [*left, *more]
+        self._service.library.cast.delete_unused(project_id, owner_filter, cast)
         if settings := body.settings:
             keeps = bool(self._cast.withheld_voices(project_id, owner_filter, settings.before.voice))
             change = partial(settings.change, keeps_voice=keeps)

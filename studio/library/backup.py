@@ -15,6 +15,7 @@ import shutil
 import sqlite3
 import threading
 import time
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,17 +52,14 @@ class BackupStatus:
     error: str | None
     left_out: tuple[str, ...] = ()
 
-    @property
-    def seconds_ago(self) -> float | None:
-        return None if self.last is None else max(time.time() - self.last, 0.0)
-
 
 class Backup:
-    """Backs up one library to ``folder``; only one studio may use a folder."""
+    """Backs up one library to ``folder``; its copies elsewhere may use the same one, and keep their own snapshots."""
 
     def __init__(self, home: Path, folder: Path, settle: float = SETTLE_SECONDS, poll: float = POLL_SECONDS) -> None:
         self.folder = folder
         self._database = home / "library.db"
+        self._place = zlib.crc32(bytes(home.resolve())) >> 1 | 1
         make_private_folder(home)
         self._files = AudioFiles(home / "audio")
         self._settle, self._poll = settle, poll
@@ -69,8 +67,7 @@ class Backup:
         self._pending = False
         self._error: str | None = None
         self._left_out: tuple[str, ...] = ()
-        self._remark = ""
-        """What the owner should do about other snapshots in the folder."""
+        self._remark = ""  # what the owner should do about other snapshots in the folder
         self.watch = HealthCheck("backup")
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="backup", daemon=True)
@@ -80,7 +77,7 @@ class Backup:
         return BackupStatus(self._last, self._pending, self._error, self._left_out)
 
     def restore(self) -> Path | None:
-        """Restore the newest complete snapshot if the library has no content of its own; returns its name.
+        """Restore the newest complete snapshot, best of this place, unless the library has content; returns its name.
 
         Call it before the library is opened. Raises OSError when the folder cannot be read, or is a library's: a
         snapshot removes the audio that no snapshot names.
@@ -116,12 +113,12 @@ class Backup:
 
         Raises OSError, and sqlite3.Error, also for a damaged library; then all earlier snapshots stay.
         """
-        newest = next(iter(self._snapshots()), None)
-        target = self.folder / f"backup-{_number(newest) + 1 if newest else 1}.db"
+        newest = next(iter(snapshots := self._snapshots()), None)
+        target = self.folder / f"backup-{max(map(_number, snapshots), default=0) + 1}.db"
         with contextlib.closing(TemporaryFolder()) as scratch:
             copy = scratch.path() / "library.db"
             copies = AudioFiles(self.folder / "audio")
-            digests = _copy_database(self._database, copy)
+            digests = _copy_database(self._database, copy, self._place)
             self._left_out = self._owners(self._copy_files(digests, copies))
             if newest and filecmp.cmp(newest, copy, shallow=False):
                 target = newest  # so that starts without writes push no older one out
@@ -201,18 +198,14 @@ class Backup:
     def _has_content(self) -> bool:
         if not self._database.exists():
             return False
-        try:
-            library = sqlite3.connect(self._database)
-        except sqlite3.OperationalError:  # a folder, for example; opening the library says so
-            return True
-        with contextlib.closing(library):
-            for query in OWN_CONTENT:
-                try:
+        for query in OWN_CONTENT:
+            try:
+                with contextlib.closing(sqlite3.connect(self._database)) as library:
                     if library.execute(f"{query} limit 1").fetchone():
                         return True
-                except sqlite3.DatabaseError as error:  # has no tables if the first start was interrupted
-                    if "no such table" not in str(error):
-                        return True
+            except sqlite3.DatabaseError as error:
+                if "no such table" not in str(error):  # as after an interrupted first start
+                    return True
         return False
 
     def _restore_snapshot(self, snapshot: Path) -> None:
@@ -236,9 +229,9 @@ class Backup:
                 self._database.with_name(self._database.name + suffix).unlink(missing_ok=True)
 
     def _snapshots(self) -> list[Path]:
-        """Newest first."""
+        """Those of this place first, the newest first."""
         paths = (path for path in self.folder.glob("backup-*.db") if _number(path) and path.is_file())
-        return sorted(paths, key=_number, reverse=True)
+        return sorted(paths, key=lambda path: (_place(path) == self._place, _number(path)), reverse=True)
 
     def _prune(self, copies: AudioFiles) -> None:
         """Remove snapshots that are too old, and audio that no other snapshot names; no audio if one cannot be read.
@@ -252,13 +245,14 @@ class Backup:
                 with contextlib.closing(_unchanging(snapshot)) as library:
                     own = own or _birth(library)
                     is_own = _birth(library) == own
-                    if is_own and kept == KEPT:
+                    is_of_here = is_own and _place(snapshot) in (0, self._place)
+                    if is_of_here and kept == KEPT:
                         obsolete.append(snapshot)
                         continue
                     digests |= named_files(library)
-                kept += is_own
+                kept += is_of_here
                 if not is_own:
-                    remedy = "move it away; to restore it, move library.db and newer backups away before a start"
+                    remedy = "move it away; to restore it, move library.db and the other backups away before a start"
                     self._remark = f"the backup folder also has another library's {snapshot.name}: {remedy}"
             except sqlite3.Error as error:  # its audio is unknown
                 log.warning("the backup %s cannot be read: %s", snapshot, error)
@@ -271,20 +265,21 @@ class Backup:
                 path.unlink()
 
 
-def _copy_database(source: Path, target: Path) -> set[str]:
-    """A consistent copy of a database that others write to, as one file; returns the audio it names.
+def _copy_database(source: Path, target: Path, place: int) -> set[str]:
+    """A consistent copy of a database that others write to, as one file with its place; returns the audio it names.
 
     Raises sqlite3.Error for a damaged one, whose snapshots would soon replace the good ones, and OSError without room.
     """
     with contextlib.closing(sqlite3.connect(source)) as original, contextlib.closing(sqlite3.connect(target)) as copy:
         try:
             original.backup(copy)
+            copy.execute("pragma journal_mode = delete")
+            copy.execute(f"pragma application_id = {place:d}")
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode != sqlite3.SQLITE_FULL:
                 raise
             reason = "the folder for temporary files (TMPDIR) has no room for a copy of library.db"
             raise OSError(errno.ENOSPC, reason, str(target.parent)) from error
-        copy.execute("pragma journal_mode = delete")
         _check_integrity(copy)
         return named_files(copy)
 
@@ -312,6 +307,13 @@ def _check_integrity(connection: sqlite3.Connection) -> None:
 def _birth(connection: sqlite3.Connection) -> str:
     """When the library was made, to the microsecond: all its snapshots have this in common."""
     return str(connection.execute("select min(applied_at) from _sqlite_migrations").fetchone()[0])
+
+
+def _place(snapshot: Path) -> int:
+    """Identifies the folder of the library that it is of; 0 if it is older than that, or cannot be read."""
+    with contextlib.suppress(OSError), snapshot.open("rb") as file:
+        return int.from_bytes(file.read(72)[68:])
+    return 0
 
 
 def _number(path: Path) -> int:

@@ -80,8 +80,11 @@ def whole_file(path: Path, is_private: bool = True) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        if isinstance(error, OSError) and error.errno and str(error.filename or part) == str(part):
+            raise OSError(error.errno, error.strerror, str(path)) from error  # nobody knows the temporary name
         raise
 
 
@@ -106,14 +109,6 @@ def make_private_folder(folder: Path) -> None:
             if link.is_symlink() and not link.exists():
                 reason = f"{link} is a link to {os.readlink(link)}, which is missing; is its disk connected?"
         raise NotADirectoryError(errno.ENOTDIR, reason, str(folder)) from error
-
-
-def make_private_file(path: Path) -> None:
-    """Make an empty file unless it exists. Raises OSError."""
-    try:
-        os.close(open_privately(str(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL))
-    except FileExistsError:
-        return
 
 
 def make_library_private(home: Path) -> None:

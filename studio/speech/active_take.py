@@ -20,7 +20,7 @@ from studio.library.audio_files import Piece
 from studio.library.records import OWN_CLIP, RANDOM
 from studio.library.take import NewTake, SpokenPart, Take, TakeCodes
 from studio.speech.plan import Plan
-from studio.speech.recorder import SPILL, SPILL_SPARES, Recorder, in_memory
+from studio.speech.recorder import MAX_FILES, SPILL, SPILL_SPARES, Recorder
 from studio.speech.register import Register
 from studio.speech.request import Origin, SpeechRequest
 from studio.speech.script_stream import Sound, next_sound
@@ -70,9 +70,9 @@ class ActiveTake(CancelToken):
         self._is_unfinished = False
         self._sound: list[Piece] = []
         """The audio for the library: 16-bit mono."""
+        self._held = 0  # bytes of it in memory
         self._file: IO[bytes] | None = None
-        self._spills_at = SPILL
-        """Bytes of it in memory from which it is moved to a file."""
+        self._spills_at = SPILL  # of these bytes, it is moved to a file
         self._has_room = True
         register.add(self)
         if recorder is not None:
@@ -122,28 +122,31 @@ class ActiveTake(CancelToken):
             return
         if self._recorder.reserve(len(piece)):
             self._sound.append(piece)
+            self._held += len(piece)
         else:  # half a take would sound like a fault of the model, so drop the audio
             self._drop_sound(self._recorder)
             self._has_room = False
 
     async def spill(self) -> None:
         """Move the audio for the library from memory to a temporary file, if there is much of it."""
-        if self._recorder is not None and in_memory(self._sound) >= self._spills_at:
+        if self._recorder is not None and self._held >= self._spills_at:
             await run_uninterrupted(self._spill, self._recorder)
-            self._spills_at = SPILL + in_memory(self._sound)  # without room on the disk, try again later
+            self._spills_at = SPILL + self._held  # without room on the disk, try again later
 
     def _spill(self, recorder: Recorder) -> None:
         """Blocking."""
-        size, held = sum(map(len, self._sound)), in_memory(self._sound)
+        size = sum(map(len, self._sound))
+        files = sum(isinstance(piece, mmap) for waiting in recorder.waiting() for piece in waiting.audio[1:2])
         with suppress(OSError):
-            if disk_usage(recorder.folder).free < SPILL_SPARES:
+            if disk_usage(recorder.folder).free < SPILL_SPARES or (self._file is None and files >= MAX_FILES):
                 return
             self._file = self._file or TemporaryFile(dir=recorder.folder)  # noqa: SIM115  # `end` closes it
-            self._file.seek(size - held)
+            self._file.seek(size - self._held)
             self._file.writelines(piece for piece in self._sound if isinstance(piece, bytes))
             self._file.flush()
             self._sound[:] = [mmap(self._file.fileno(), size, access=ACCESS_READ)]
-            recorder.release(held)
+            recorder.release(self._held)
+            self._held = 0
 
     def begin(self) -> None:
         """Mark the first bytes as ready."""
@@ -182,7 +185,9 @@ class ActiveTake(CancelToken):
             # Callers who left before the first sound would fill the history with takes that nobody can hear.
             self._recorder.close(self, self._new_take if self._sound or not self._has_room else None)
             self._sound = []
-            self._close_file()
+        if self._file is not None:
+            with suppress(OSError):  # what a full disk did not take
+                self._file.close()
 
     @property
     def _new_take(self) -> NewTake:
@@ -202,14 +207,9 @@ class ActiveTake(CancelToken):
         return NewTake(take, audio, self.codes if self._parts else None)
 
     def _drop_sound(self, recorder: Recorder) -> None:
-        recorder.release(in_memory(self._sound))
+        recorder.release(self._held)
+        self._held = 0
         self._sound.clear()
-        self._close_file()
-
-    def _close_file(self) -> None:
-        if self._file is not None:
-            with suppress(OSError):  # what a full disk did not take
-                self._file.close()
 
     def _change(self, **figures: Any) -> None:
         self.record = replace(self.record, **figures)

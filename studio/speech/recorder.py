@@ -27,6 +27,7 @@ SPILL = 2 * 2**20
 would need all the memory that there is for everybody's."""
 SPILL_SPARES = 2**30
 """Free bytes that such a file leaves on the disk: a full one has no room for it and for the takes that still fit."""
+MAX_FILES = 100  # takes that wait in such files, each of which holds one of the process's descriptors
 MAX_WAITING = 1000
 """Maximum takes waiting for the disk; further takes are not stored."""
 BATCH = 32

@@ -114,6 +114,24 @@ def test_certificates_may_be_named_as_for_requests(monkeypatch: pytest.MonkeyPat
     assert os.environ.pop("SSL_CERT_FILE") == "/etc/own.pem"
 
 
+@pytest.mark.posix
+def test_output_that_nobody_reads_to_its_end_is_said_to_be_cut_off(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Library(home / "library")
+    reason = "the program that reads the output has ended before it had all of it"
+    reader, writer = os.pipe()
+    os.close(reader)
+    monkeypatch.setattr(sys, "argv", ["fish-voice-studio", "trash", "empty", "--home", str(home / "library")])
+    for by_line in (True, False):  # the command's own print fails, or writing what is left at the end
+        monkeypatch.setattr(sys, "stdout", os.fdopen(os.dup(writer), "w", encoding="utf-8"))
+        sys.stdout.reconfigure(line_buffering=by_line)  # type: ignore[union-attr]
+        assert start_command() == 1
+        sys.stdout.close()
+        assert capsys.readouterr().err == f"studio: {reason}\n"
+    os.close(writer)
+
+
 def test_reading_a_folder_without_a_library_does_not_create_one(home: Path) -> None:
     done = run(home, "list")
     assert done.returncode == 1 and "contains no library" in done.stderr
@@ -146,7 +164,9 @@ def test_failures_are_reported_in_one_line_and_the_exit_status(
     assert done.stdout == ""
 
 
-def test_export_to_a_full_disk_keeps_the_existing_file(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_export_to_a_full_disk_keeps_the_existing_file_and_names_it(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     json_output(home, "add", "Eve", str(home / "eve.wav"), "--text", WORDS)
     pack = home / "eve.fishvoice"
     pack.write_bytes(b"the last one")
@@ -156,5 +176,8 @@ def test_export_to_a_full_disk_keeps_the_existing_file(home: Path, monkeypatch: 
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    assert main(["voices", "export", "eve", str(pack), "--home", str(home / "library")]) == 1
+    for path, reason in ((pack, "[Errno 28] No space left on device"), (home / "no" / "eve", "[Errno 2] No such file")):
+        assert main(["voices", "export", "eve", str(path), "--home", str(home / "library")]) == 1
+        error = capsys.readouterr().err
+        assert error.startswith(f"studio: {reason}") and error.endswith(f": {str(path)!r}\n")
     assert pack.read_bytes() == b"the last one" and {path.name for path in home.iterdir()} == before

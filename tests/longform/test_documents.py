@@ -320,6 +320,7 @@ LATER = "00:00:03,000 --> 00:00:04,000"
         (f"1\n{TIMES}\nFirst.\n\nAnd more.\n\n2\n{LATER}\nSecond.\n\n3\n", ["First.\nAnd more.", "Second."]),
         (f"2\n{LATER}\nSecond.\n\n1\n{TIMES}\nFirst.", ["First.", "Second."]),
         (f"{TIMES}\n1984\n\n{LATER}\nIt was 3.\n\n", ["1984", "It was 3."]),
+        (f"1\n{TIMES}\nA --> B.\nOn --> 9:30\n\n2\n{LATER}\n1984\n<- -->", ["A --> B.\nOn --> 9:30", "1984"]),
         ("1\n00:00:01 --> 00:00:02\nFirst.\n\n2\n0:00:03.5-->0:00:04.0 X1:1\nSecond.", ["First.", "Second."]),
         (
             f"1\n{TIMES}\n{{\\an8}}<i>- Tea &amp; milk?</i>\n- Yes.\n♪ la ♪\n-5 degrees",
@@ -486,6 +487,7 @@ def test_a_table_of_one_column_keeps_its_commas() -> None:
         ("srt", b"1\n00:00:01,000 --> 00:00:02,000\nHi\n\n2\n00:00:0x\n", "line 6: expected the times"),
         ("srt", b"Dear Sir,\nhow are you?", "line 1: expected the times"),
         ("srt", b"1\n00:00:01,000 --> later\nHi", "line 2: expected the times"),
+        ("srt", b"00:00:01,000 --> 00:00:02,000\nHi\n\n0O:00:02,000 --> 3\n", "line 4: expected the times"),
         ("csv", b"words\nHi", "line 1: .* among them text"),
         ("csv", b"sep=;\nwords;voice\nHi;", "line 2: .* among them text"),
         ("csv", b"text,voice\nHi,\nOne, two,anna", "line 3: this row has 3 fields, but there are 2 columns"),

@@ -195,6 +195,11 @@ def texts(served: Served, project: Json) -> list[str]:
     return [part["text"] for part in parts_of(served, project)]
 
 
+def speakers(served: Served, project: Json) -> dict[str, int]:
+    """The numbers of the characters' lines by their names."""
+    return {one["name"]: one["lines"] for one in send(served, "GET", project, "cast")["data"] if one["id"]}
+
+
 def manifest_of(served: Served, project: Json) -> str:
     with served.client() as client:
         answer = client.get(f"{PROJECTS}/{project['id']}/zip?partial=true")
@@ -216,13 +221,15 @@ def test_what_was_deleted_merged_split_or_moved_here_stays_so(steered: Callable[
     assert update(served, project, manifest_of(served, project), apply=False)["lines"] == []
     assert (update(served, project, TABLE, apply=True)["lines"], texts(served, project)) == ([], here)
     # What the table itself changes applies to the whole row, and a row at its end comes before the closing credits.
-    new = TABLE.replace("Alpha two.", "Alpha three.").replace("Gamma one.", "Gamma two.") + "e,Epsilon.,,,,,,Two\n"
+    new = TABLE.replace("Alpha two.", "Alpha three.").replace("Gamma one.", "Gamma two.") + "e,Epsilon.,Cleo,,,,,Two\n"
+    new, cast = new.replace("one.,Ben", "one.,Dora"), speakers(served, project)
     states = [part["state"] for part in parts_of(served, project)]
     applied = update(served, project, new, apply=True)
     lines, replaced = applied["lines"], applied["replaced"]
     assert [(line["name"], line["change"], line["before"]) for line in lines] == [
-        ("a", "changed", "Alpha one. Alpha two."), ("c", "added", ""), ("e", "added", ""),
+        ("a", "changed", "Alpha one. Alpha two."), ("b", "changed", here[3]), ("c", "added", ""), ("e", "added", ""),
     ]  # fmt: skip
+    assert speakers(served, project) == cast | {"Cleo": 1, "Dora": 1, "Ben": 0}
     expected = [
         "Delta one.",
         "Epsilon.",
@@ -236,7 +243,8 @@ def test_what_was_deleted_merged_split_or_moved_here_stays_so(steered: Callable[
     assert (parts[4]["id"], len(parts[4]["takes"]), parts[-1]["id"]) == (c, 1, end)
     # Undone, all is as it was here, but for what somebody has changed since; the table then changes the same again.
     undone = send(served, "POST", project, "undo", **replaced)
-    assert (undone["undone"], undone["left"], texts(served, project)) == (4, [], here)
+    assert (undone["undone"], undone["left"], texts(served, project)) == (5, [], here)
+    assert speakers(served, project) == cast
     assert [part["state"] for part in parts_of(served, project)] == states
     assert update(served, project, TABLE, apply=False)["lines"] == []
     applied = update(served, project, new, apply=True)
@@ -249,9 +257,10 @@ def test_what_was_deleted_merged_split_or_moved_here_stays_so(steered: Callable[
     assert (send(served, "POST", project, "undo", **newer)["left"], texts(served, project)) == ([], expected)
     send(served, "PATCH", project, f"parts/{parts[1]['id']}", text="Epsilon!")
     undone = send(served, "POST", project, "undo", **applied["replaced"])
-    assert (undone["undone"], undone["left"]) == (3, [parts[1]["id"]])
+    assert (undone["undone"], undone["left"]) == (4, [parts[1]["id"]])
     here.insert(1, "Epsilon!")
     assert texts(served, project) == here
+    assert speakers(served, project) == cast | {"Cleo": 1}
 
 
 def test_undoing_updates_restores_merges_titles_and_the_order_that_a_person_made(
@@ -310,10 +319,7 @@ def test_the_cast_of_unchanged_rows_is_not_added_again(steered: Callable[..., St
     send(served, "PATCH", project, f"cast/{cast['Anna']}", name="Annabel")
     send(served, "DELETE", project, f"cast/{cast['Ben']}")
     update(served, project, TABLE + "e,Epsilon.,Anna,,,,,Two\n", apply=True)
-    members = {
-        member["name"]: member["lines"] for member in send(served, "GET", project, "cast")["data"] if member["id"]
-    }
-    assert members == {"Annabel": 3}
+    assert speakers(served, project) == {"Annabel": 3}
     with served.client() as client:
         items = {"items": [{"kind": "character", "id": cast["Ben"]}]}
         assert client.post("/v1/trash/restore", json=items).status_code == 200

@@ -66,7 +66,11 @@ def test_sounds_are_left_out_and_listed() -> None:
 
 
 def test_voices_of_webvtt_survive_a_round_trip() -> None:
-    cues = [(1.0, 2.0, "Where were you?", "Anna"), (3.0, 4.0, "At work.", "Ben & Co"), (5.0, 6.0, "So.", "")]
+    cues = [
+        (1.0, 2.0, "Where were you?", "Anna"),
+        (3.0, 4.0, "At work.", "Ben & Co"),
+        (5.0, 6.0, "<sighs> So a<b & c>d &amp; 1 --> 2.", ""),
+    ]
     document = read_srt("".join(write_vtt(cues)).encode())
     assert [(line.start, line.end, line.text, line.speaker) for line in document.passages] == cues
     cast = split_by_speaker(document, Casting({"Anna": "maya"}), find_speakers=False)

@@ -26,7 +26,7 @@ from launch.startup import create_app
 from studio.engine_host import StartEngine
 from studio.errors import SettingsError
 from studio.library.disk_reserve import RESERVED
-from studio.library.private_files import make_private_file, make_private_folder
+from studio.library.private_files import FILE_MODE, make_private_folder
 from studio.library.store import Store
 from studio.public_port import PublicPort
 from studio.settings import Settings
@@ -108,10 +108,10 @@ def prepared(home: Path) -> Path:
     """The folder, created with an empty library unless it exists already."""
     if not home.exists():
         make_private_folder(home)
-        make_private_file(home / "library.db")
+        (home / "library.db").touch(FILE_MODE)
         (home / "library.db").write_bytes(_empty_library())
         if hasattr(os, "posix_fallocate"):  # the same size, without writing two megabytes for each studio
-            make_private_file(home / "reserve")
+            (home / "reserve").touch(FILE_MODE)
             with open(home / "reserve", "wb") as file:
                 os.posix_fallocate(file.fileno(), 0, RESERVED)
     return home

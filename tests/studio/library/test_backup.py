@@ -203,7 +203,7 @@ def test_snapshot_is_taken_once_writing_has_settled(tmp_path: Path) -> None:
     add(library, "Anna")
     assert taken.wait(30)
     backup.stop()
-    assert backup.status.error is None and backup.status.seconds_ago is not None
+    assert backup.status.error is None and backup.status.last is not None
     assert Backup(tmp_path / "new", tmp_path / "bucket").restore()
     assert names(ProjectLibrary(tmp_path / "new")) == {"Anna"}
 
@@ -407,6 +407,26 @@ def test_snapshots_of_another_library_stay_in_a_folder_that_was_mounted_late(tmp
         (bucket / name).unlink()
     assert Backup(tmp_path / "again", bucket).restore() == earlier
     assert names(check(tmp_path / "again")) == {"Anna"}
+
+
+def test_a_copied_library_and_its_original_keep_their_own_snapshots(tmp_path: Path) -> None:
+    original, bucket = ProjectLibrary(tmp_path / "home"), tmp_path / "bucket"
+    backup, first = Backup(tmp_path / "home", bucket), list[Path]()
+    for name in ("Anna", "Bert"):
+        add(original, name)
+        first.append(backup.snapshot())
+    original.store.close()
+    shutil.copytree(tmp_path / "home", tmp_path / "copy")
+    copied, others = ProjectLibrary(tmp_path / "copy"), Backup(tmp_path / "copy", bucket)
+    for _ in range(4):
+        write(copied)
+        assert others._try()
+    assert others.watch.status.error is None and [path.name for path in first] == ["backup-1.db", "backup-2.db"]
+    assert sorted(path.name for path in bucket.glob("backup-*.db")) == [f"backup-{n}.db" for n in (1, 2, 4, 5, 6)]
+    assert backup.snapshot() == first[1], "nothing was written here since"
+    shutil.rmtree(tmp_path / "home")
+    assert Backup(tmp_path / "home", bucket).restore() == first[1]
+    assert names(check(tmp_path / "home")) == {"Anna", "Bert"}
 
 
 def test_a_space_backs_up_to_its_bucket_if_it_has_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import time
 from pathlib import Path
 
@@ -45,6 +46,10 @@ def test_failed_write_leaves_the_previous_content_and_nothing_else(tmp_path: Pat
     with pytest.raises(OSError, match="gone"):
         write_whole(target, Broken())
     assert [(path, path.read_bytes()) for path in tmp_path.iterdir()] == [(target, b"before")]
+    (tmp_path / "folder").mkdir()
+    for path in (target / "below", tmp_path / "folder"):
+        with pytest.raises(OSError, match=f": '{re.escape(str(path))}'$"):  # not the temporary name
+            write_whole(path, io.BytesIO(b"content"))
 
 
 def test_unfinished_files_of_a_crash_are_removed_later_and_those_of_others_are_not(tmp_path: Path) -> None:

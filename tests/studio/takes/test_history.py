@@ -7,6 +7,7 @@ import json
 import sqlite3
 import zipfile
 from collections.abc import Callable
+from mmap import mmap
 from pathlib import Path
 
 import av
@@ -363,6 +364,14 @@ def test_take_beyond_the_memory_limit_is_stored_without_audio_unless_it_is_in_a_
         stored = client.get(f"{TAKES}/{long.headers['x-request-id']}/audio").content
         assert stored[44:] == long.content and len(stored) > 4 * 13 * FRAME
         assert 'studio_takes_kept_total{outcome="soundless"} 1.0' in client.get("/metrics").text
+        # Each file that waits holds a descriptor: beyond a number of them, long takes wait in memory.
+        monkeypatch.setattr("studio.speech.active_take.MAX_FILES", 1)
+        monkeypatch.setattr("studio.speech.recorder.MAX_HELD", 2**20)
+        with library_of(served).store.writing():
+            waiting = [speak(client, "Three words here. " * 4, **NO_CODES) for _ in range(3)]
+            audio = [new_take.audio for new_take in served.app.state.studio.speech.recorder.waiting()]
+            assert [sum(isinstance(piece, mmap) for piece in pieces) for pieces in audio] == [1, 0, 0]
+        assert all(client.get(f"{TAKES}/{take_id}").json()["audio"] for take_id in waiting)
 
 
 def test_number_of_takes_waiting_for_the_disk_is_limited(
