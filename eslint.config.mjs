@@ -41,6 +41,7 @@ export default [
       "array-callback-return": "error",
       "no-promise-executor-return": "error",
       "max-lines": ["error", 300],
+      "no-restricted-syntax": ["error", { selector: "Property[key.name=/^on(key|drag)/] > ArrowFunctionExpression[body.type=LogicalExpression]", message: "Its false cancels the event: use addEventListener." }],
     },
   },
 ];

@@ -42,9 +42,14 @@ def main() -> int:
         try:
             sys.stdout.flush()
         except OSError as error:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python fails to flush at its exit
+            drop_output()
             status = status or failed(error)
     return status
+
+
+def drop_output() -> None:
+    """Let what is printed go nowhere from now on: nobody reads it, and Python would fail to flush it at its exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def failed(error: Exception) -> int:

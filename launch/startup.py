@@ -18,7 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from launch import COLLECTIONS, zero_gpu  # before all imports that bring torch
+from launch import COLLECTIONS, drop_output, zero_gpu  # before all imports that bring torch
 
 # Only the imports for the engine's start: importing the web layer takes as long as loading a GPU's weights. With
 # them come the web layer's imports from the engine, so that two threads never import the same module.
@@ -85,7 +85,10 @@ class Terminal:
         self.on_failure()
 
     def print_line(self, line: str) -> None:
-        print(line, flush=True)
+        try:
+            print(line, flush=True)
+        except OSError:  # the program that read it has ended, which need not end the studio
+            drop_output()
 
 
 def curl_line(address: str) -> str:

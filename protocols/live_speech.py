@@ -10,6 +10,7 @@ from typing import Any
 from audio.encode import floats
 from audio.formats import SAMPLE_RATES
 from speechtext import NothingToSay
+from speechtext.script import is_blank
 from studio.api.text_socket import WrittenText
 from studio.speech.conversation import ConversationHistory
 from studio.speech.delivery import Encoding, OutputFile, Speech
@@ -96,7 +97,7 @@ def dialogue_fields(turns: Iterable[tuple[int, str]], voices: Sequence[str]) -> 
     """The text and the cast of a dialogue: each turn has the index of its voice, and its words."""
     lines, cast = [], {}
     for number, words in turns:
-        if words.strip():
+        if not is_blank(words):
             cast[f"Speaker {number}"] = voices[number]
             lines.append(f"Speaker {number}: {' '.join(words.split())}")
     return {"text": "\n".join(lines), "cast": cast}

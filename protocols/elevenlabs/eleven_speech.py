@@ -20,6 +20,7 @@ from audio.formats import MEDIA_TYPES
 from engine import EngineError
 from protocols.elevenlabs.eleven_names import FORMATS, PREFIX, file_of, temperature_of, voice_of
 from protocols.live_speech import dialogue_fields
+from speechtext.script import is_blank
 from speechtext.turns import read_turns
 from speechtext.word_times import Timed, places_of
 from studio.api.body import JsonBody
@@ -219,7 +220,7 @@ class ElevenDialogue(SpeechFields):
 
     def segments(self, request: SpeechRequest) -> VoiceSegments:
         """The turns of its request. Blocking: milliseconds."""
-        inputs = [(entry.voice_id, index) for index, entry in enumerate(self.inputs) if entry.text.strip()]
+        inputs = [(entry.voice_id, index) for index, entry in enumerate(self.inputs) if not is_blank(entry.text)]
         turns = zip(inputs, read_turns(request.text), strict=True)
         return VoiceSegments([(voice_id, index, turn.written) for (voice_id, index), turn in turns])
 

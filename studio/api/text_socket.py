@@ -151,10 +151,10 @@ class WrittenText:
             raise InvalidRequest(f"more than {MAX_INPUT} characters are waiting", "text")
         self._put(self._held.add(text))
         if self._limit is not None and self._held.size > self._limit:
-            for piece in self._held.flush():
-                head, _, tail = (piece, "", "") if text[-1:].isspace() else piece.rpartition(" ")
-                self._put([head or tail])
-                self._held.add(tail if head else "")
+            *whole, last = self._held.flush() or [""]
+            head, _, tail = (last, "", "") if text[-1:].isspace() else last.rpartition(" ")
+            self._put([sentence for sentence in (*whole, head or tail) if sentence])
+            self._put(self._held.add(tail if head else ""))
 
     def add_whole(self, text: str) -> None:
         """Add a text that is spoken as it is, and end."""

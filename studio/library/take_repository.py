@@ -19,7 +19,6 @@ from studio.library.trash import REMOVED_AT_ONCE, Trash, Trashed, mark, remove_t
 
 log = logging.getLogger(__name__)
 
-MAX_PAGE = 500
 MOST_AT_ONCE = 1000
 """Maximum takes deleted by one call."""
 MAX_STARRED = 5000
@@ -112,7 +111,7 @@ class Takes:
                 if row is None:
                     raise NotFound(f"there is no take {after[:80]!r}", "after")
                 search.require(f"{search.order} < ?", row[0])
-            return [take_of(row) for row in search.rows(db, min(max(limit, 1), MAX_PAGE))]
+            return [take_of(row) for row in search.rows(db, limit)]
 
     def numbers(self, ids: Sequence[str]) -> dict[str, int]:
         """Numbers by id, of stored takes, deleted ones too: a newer take has a larger number."""

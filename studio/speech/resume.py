@@ -5,7 +5,7 @@ from __future__ import annotations
 import wave
 from collections.abc import AsyncGenerator, Generator
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +36,11 @@ class Beginning:
     @property
     def frames(self) -> int:
         return sum(part.codes.shape[1] for part in self.parts)
+
+    def written(self, draft: Take) -> Take:
+        """The record of the continued take with the text as it was written: the request has it as it was read."""
+        reading = {name: self.take.parameters.get(name) for name in ("read_as", "normalize", "dictionary")}
+        return replace(draft, text=self.take.text, parameters=draft.parameters | reading)
 
     async def continued_by(self, sounds: AsyncGenerator[Sound, None]) -> AsyncGenerator[Sound, None]:
         """The earlier audio, then the new. The first new piece must exist before anything is returned.

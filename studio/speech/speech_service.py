@@ -134,7 +134,7 @@ class SpeechService:
         origin = origin or Origin()
         engine = self.host.engine()
         plan = await self.planner.plan(request, engine.info, origin)
-        active = self._begin(request, plan, origin, engine.info)
+        active = self._begin(request, plan, origin, engine.info, beginning)
         try:
             references = await active.run(self._references_of(request, plan, engine, origin))
             parts = beginning.parts if beginning else ()
@@ -151,9 +151,12 @@ class SpeechService:
             active.end(error)
             raise
 
-    def _begin(self, request: SpeechRequest, plan: Plan, origin: Origin, info: EngineInfo) -> ActiveTake:
+    def _begin(
+        self, request: SpeechRequest, plan: Plan, origin: Origin, info: EngineInfo, beginning: Beginning | None
+    ) -> ActiveTake:
         """Parts of a project are exempt from limits, and the project stores them itself."""
         draft, is_background = draft_of(request, plan, origin), origin.background
+        draft = beginning.written(draft) if beginning else draft
         if not is_background:
             self.register.enter(draft)
         recorder = self.recorder if request.store and not is_background else None

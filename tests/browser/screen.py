@@ -74,13 +74,20 @@ def double_click(first: Locator, second: Locator) -> None:
 
 
 class Held:
-    """Holds back the page's further requests for an address, so that the test can choose the order of the responses."""
+    """Holds back the page's further requests for an address, so that the test can choose the order of the responses.
 
-    def __init__(self, page: Page, address: str | re.Pattern[str]) -> None:
+    With a method, only those with it.
+    """
+
+    def __init__(self, page: Page, address: str | re.Pattern[str], method: str = "") -> None:
         self._page = page
         self._address = address
         self._routes: list[Route] = []
-        page.route(address, lambda route: self._routes.append(route))
+
+        def hold(route: Route) -> None:
+            self._routes.append(route) if method in ("", route.request.method) else route.fallback()
+
+        page.route(address, hold)
 
     def wait_for(self, count: int) -> None:
         """Wait until this many requests have been made."""

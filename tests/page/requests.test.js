@@ -5,7 +5,7 @@ import test from "node:test";
 
 import { undoChange } from "../../assets/page/client/projects.js";
 import { Refusal } from "../../assets/page/client/refusal.js";
-import { ask, askForKeysBy, json, readJson, seedOf } from "../../assets/page/client/requests.js";
+import { ask, askForKeysBy, form, json, readJson, seedOf } from "../../assets/page/client/requests.js";
 
 globalThis.window = /** @type {any} */ ({ location: { origin: "http://studio", href: "http://studio/" } });
 
@@ -41,6 +41,15 @@ test("a request fails if no key is given, or if the given one is also refused", 
     assert.equal(await readJson("/v1/queue"), null);
   }
   assert.equal(server.sent.length, 2 + 4);
+});
+
+test("a chosen file that has changed since is not taken for a studio that does not respond", async (context) => {
+  context.mock.method(globalThis, "fetch", async () => Promise.reject(new TypeError("Failed to fetch")));
+  const file = new Blob(["id,text"]);
+  const sent = ask("/v1/projects/preview", form({ file }));
+  await assert.rejects(sent, ({ isLost }) => isLost);
+  context.mock.method(Blob.prototype, "arrayBuffer", async () => Promise.reject(new DOMException("", "NotReadableError")));
+  await assert.rejects(ask("/v1/projects/preview", form({ file })), ({ isLost, why }) => !isLost && /has changed since it was chosen/.test(why));
 });
 
 test("the function that asks for keys learns whether the request only reads", async (context) => {

@@ -1,6 +1,7 @@
 // What a person left in the browser: none of it outlives a sign-out.
 
 import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 
 class Store {
@@ -71,4 +72,10 @@ test("studios under several paths of a host leave each other's entries, and the 
   assert.equal(trial.kept("1", null), "Of Anna, on trial", "Ben's sign-in to one studio leaves what Anna keeps in the other");
   main.forget();
   assert.deepEqual(Object.keys(globalThis.localStorage).sort(), ["voice-studio-/:left", "voice-studio-/trial/:1", "voice-studio-/trial/:owner"]);
+});
+
+test("no two parts of the page keep something under the same name", () => {
+  const names = globSync("assets/page/**/*.js").flatMap((file) => [...readFileSync(file, "utf8").matchAll(/^const [A-Z]+ = "([a-z-]+-\d)"/gm)].map(([, name]) => name));
+  assert.ok(names.length > 10);
+  assert.deepEqual(names.filter((name, i) => names.indexOf(name) !== i), []);
 });

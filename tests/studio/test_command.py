@@ -20,6 +20,7 @@ import pytest
 
 from launch import startup
 from studio import ROOT
+from studio.settings import Settings
 
 
 @contextmanager
@@ -193,6 +194,16 @@ except SystemExit:
 def test_standard_streams_that_are_closed_are_replaced() -> None:
     start = ["sh", "-c", 'exec "$0" -c "$1" <&- >&- 2>&-', sys.executable, HELPED]
     assert subprocess.run(start, cwd=ROOT, check=False, timeout=60).returncode == 0
+
+
+@pytest.mark.posix
+def test_the_start_goes_on_if_nobody_reads_its_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w", encoding="utf-8") as output:
+        monkeypatch.setattr(sys, "stdout", output)
+        for fraction in (0.1, 0.9):
+            startup.Terminal(Settings()).progress("loading weights", fraction)
 
 
 @pytest.mark.posix

@@ -96,12 +96,17 @@ export class CaptureCard extends EventTarget {
     return this.#own !== null && this.#own === this.draft.clip;
   }
 
-  /** Set another clip, or none. A recording can be brought back, with its transcript. */
+  /** Set another clip, or none. A recording or a transcript can be brought back, with the clip. */
   #replace(changes) {
     const { clip, source, words, language } = this.draft;
-    const { isRecorded } = this;
+    const own = this.#own;
+    const isLost = this.isRecorded || (clip && words.trim() && words !== changes.words);
     this.draft.set(changes);
-    if (isRecorded) this.#steps.push(offerUndo(phrase("newVoice.replaced"), () => this.draft.set({ clip: (this.#own = clip), source, words, language }), false));
+    const undo = () => {
+      this.#own = own;
+      this.draft.set({ clip, source, words, language });
+    };
+    if (isLost) this.#steps.push(offerUndo(phrase(own === clip ? "newVoice.replaced" : "newVoice.replaced.file"), undo, false));
   }
 
   /** Whether a file is still being opened. */

@@ -5,7 +5,7 @@ import { Refusal } from "../client/refusal.js";
 import { restore } from "../client/trash.js";
 import { element, redrawWhenLeft, setChildren } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
-import { once } from "../lib/once.js";
+import { once, onceMore } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
 import { keep, kept } from "../lib/storage.js";
 import { askBeforeLeaving, askWhileTyping } from "../lib/typing.js";
@@ -14,13 +14,15 @@ import { CastLines } from "./cast-lines.js";
 import { CharacterRow } from "./character-row.js";
 import { markOf, marksOf } from "./people.js";
 
-const STORE = "cast-1"; // by project: the changes to be sent
+const STORE = "cast-unsent-1"; // by project: the changes to be sent
 const JUST = 1000; // ms after a look, within which several news are read at once
 
 class CastPanel {
   #looks = new Latest();
   #lookedAt = 0;
   #timer = 0; // of the next look
+  /** @type {Promise<void>} */
+  #sending = Promise.resolve(); // the changes sent last
   /** @type {Map<string | null, CharacterRow>} */
   #rows = new Map();
   /** @type {{ characters: any[], assistant: string | null }} */
@@ -42,10 +44,11 @@ class CastPanel {
     this.recast = button(phrase("cast.recast"), () => this.#recast());
     this.name = element("input", { placeholder: phrase("cast.add.name"), dir: "auto", maxLength: 200 });
     this.name.setAttribute("aria-label", phrase("cast.add.name"));
+    const addNamed = onceMore(() => this.#do(() => this.#add()));
     const add = element("form", { className: "cast-add" }, [this.name, element("button", { type: "submit", className: "plain", textContent: phrase("cast.add") })]);
     add.addEventListener("submit", (event) => {
       event.preventDefault();
-      this.#do(() => this.#add());
+      addNamed();
     });
     askWhileTyping(container, project.signal);
     askBeforeLeaving(() => this.name.value.trim() !== "" || this.#due.size > 0, project.signal);
@@ -125,11 +128,17 @@ class CastPanel {
   }
 
   /** Send what is due. Throws Refusal; what the studio could not take is sent again before the cast is next read. */
-  async #send() {
+  #send() {
+    this.#sending = this.#sending.catch(() => {}).then(() => this.#sendAll()); // its failure was told
+    return this.#sending;
+  }
+
+  async #sendAll() {
     for (const [id, changes] of [...this.#due]) {
       this.#due.delete(id);
       try {
         await (id ? changeCharacter(this.project.id, id, changes) : changeProject(this.project.id, changes));
+        Object.assign(this.#due.get(id)?.before ?? {}, { voice: changes.voice }); // replaces the one that was just saved
       } catch (problem) {
         if (!problem.isOfRequest) this.#due.set(id, { ...changes, ...this.#due.get(id) });
         throw problem;
@@ -175,9 +184,10 @@ class CastPanel {
   }
 
   async #add() {
-    if (!this.name.value.trim()) return this.name.focus();
-    await addCharacter(this.project.id, this.name.value);
-    this.name.value = "";
+    const name = this.name.value;
+    if (!name.trim()) return this.name.focus();
+    await addCharacter(this.project.id, name);
+    if (this.name.value === name) this.name.value = ""; // else the next one is being typed
     await this.#changed();
   }
 

@@ -102,3 +102,6 @@ export function lostConnection() {
 export function notConnected() {
   return new Refusal({ what: phrase("refusal.notConnected"), why: phrase("refusal.notConnected.why"), advice: phrase("refusal.notConnected.advice"), isLost: true });
 }
+
+/** A file that was chosen has been changed or deleted since: browsers do not send it any more. */
+export const fileChanged = () => new Refusal({ what: "", why: phrase("refusal.file"), advice: "" });

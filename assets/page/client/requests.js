@@ -1,7 +1,7 @@
 // Requests to the studio's API and their JSON responses; a refusal is thrown, or returned as null where that suffices.
 
 import { address } from "./address.js";
-import { notConnected, refusalOf } from "./refusal.js";
+import { fileChanged, notConnected, refusalOf } from "./refusal.js";
 
 const READ = /"seed": ?(\d{16,})/g; // in a string, its quotes are escaped
 const WRITTEN = /("seed":)"(\d{16,})"/g;
@@ -43,17 +43,20 @@ export async function send(url, options = {}) {
 }
 
 /**
- * Return the result of a request. Throws Refusal if no response arrives, the connection breaks, or another server responds.
+ * Return the result of a request. Throws Refusal if no response arrives, the connection breaks, another server responds, or a file of the body has changed.
  *
  * @template T
  * @param {() => Promise<T>} work
+ * @param {BodyInit | null} [body] of the request
  */
-export async function connected(work) {
+export async function connected(work, body = null) {
   try {
     return await work();
   } catch (problem) {
-    if (problem instanceof TypeError || problem instanceof SyntaxError) throw notConnected();
-    throw problem;
+    if (!(problem instanceof TypeError || problem instanceof SyntaxError)) throw problem;
+    const sent = body instanceof FormData ? [...body.values()] : [body];
+    const files = await Promise.allSettled(sent.map((value) => value instanceof Blob && value.slice(0, 1).arrayBuffer()));
+    throw files.some(({ status }) => status === "rejected") ? fileChanged() : notConnected();
   }
 }
 
@@ -70,7 +73,7 @@ export function fetched(path, options, read) {
     const response = await send(address(path), { cache: "no-store", ...options });
     if (!response.ok) throw await refusalOf(response);
     return read(response);
-  });
+  }, options?.body);
 }
 
 /**

@@ -48,8 +48,9 @@ export function studioFacts() {
 export async function signIn(key) {
   try {
     const response = await fetch(address("/sign-in"), { method: "POST", body: new URLSearchParams({ key }) });
-    if (response.ok && forgetOthers()) location.reload(); // what is on the page is another person's
-    return response.status;
+    if (!response.ok || !forgetOthers()) return response.status;
+    location.reload(); // what is on the page is another person's, and so are its requests that wait for a key
+    return await new Promise(() => {});
   } catch (problem) {
     if (problem instanceof TypeError) return 0;
     throw problem;

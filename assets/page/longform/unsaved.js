@@ -27,8 +27,7 @@ const newEntry = () => ({ changes: {}, before: {}, position: 0, below: "", isDue
 export class Unsaved extends EventTarget {
   /** @type {Map<string, Entry>} */
   #entries = new Map();
-  /** @type {Map<string, Promise<void>>} */
-  #sending = new Map();
+  /** @type {Map<string, Promise<void>>} */ #sending = new Map();
   /** The project's field that is being edited. @type {HTMLElement | null} */
   #typed = null;
   /** @type {Promise<unknown>} */
@@ -116,18 +115,20 @@ export class Unsaved extends EventTarget {
     const edited = isBeingTyped(field) ? this.fields[field?.dataset.part ?? ""] ?? "" : "";
     const now = { title, ...settings };
     this.#seen = { ...now, ...(edited in this.#seen ? { [edited]: this.#seen[edited] } : {}) };
-    const { before = {}, lost = new Map() } = this.#entries.get("") ?? {};
-    for (const [name, values] of lost) if (values.has(now[name])) before[name] = now[name]; // it was saved, though the answer was lost
+    this.found("", now);
   }
 
-  /**
-   * Record changes to be saved later.
-   *
-   * @param {string} key
-   * @param {Record<string, any>} changes
-   * @param {Record<string, any>} [before] by default, what the project's fields showed
-   * @param {number} [position] of the part
-   */
+  /** A part, or blank the project, is now like this: changes that have arrived there are not somebody else's, though their answers were lost. @param {string} key @param {Record<string, any>} now */
+  found(key, now) {
+    const entry = this.#entries.get(key);
+    for (const [name, values] of entry?.lost ?? []) {
+      if (!entry || !values.has(now[name])) continue;
+      entry.before[name] = now[name];
+      if (entry.problem?.isOutdated) entry.isDue = true;
+    }
+  }
+
+  /** Record changes to be saved later. @param {string} key @param {Record<string, any>} changes @param {Record<string, any>} [before] by default, what the project's fields showed @param {number} [position] of the part */
   note(key, changes, before = this.#seen, position = 0) {
     const entry = this.#entryOf(key, position);
     for (const [name, value] of Object.entries(changes)) {

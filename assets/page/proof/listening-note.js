@@ -116,15 +116,16 @@ export class ListeningNote extends EventTarget {
 
   async #save() {
     if (!this.#spot) return;
-    const { take, number, at } = this.#spot;
+    const [spot, text] = [this.#spot, this.text.value];
+    const { take, number, at } = spot;
     try {
-      await addNote(this.id, take, at, this.text.value);
+      await addNote(this.id, take, at, text);
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
       this.problem.textContent = problem.why;
       return;
     }
-    this.#close();
+    if (this.#spot === spot && this.text.value === text) this.#close(); // else something more was written meanwhile
     offerUndo(phrase("proof.note.saved", { number }), null, false);
     this.dispatchEvent(new Event("saved"));
   }

@@ -150,12 +150,18 @@ export class TakeList extends EventTarget {
     this.dispatchEvent(new CustomEvent(type, { detail: { take, ...more } }));
   }
 
-  /** Send requests in order, so that a take is deleted before it is restored. Do nothing if the server does not keep takes. */
+  /** Send requests in order, so that a take is deleted before it is restored. Do nothing if the server does not keep takes. Throws Refusal. */
   #tellServer(work) {
-    if (this.keeps) this.#lastRequest = this.#lastRequest.then(() => this.#try(work));
+    const told = this.keeps ? this.#lastRequest.then(() => this.#try(work)) : Promise.resolve();
+    this.#lastRequest = told.catch(() => {}); // handled by its caller
+    return told;
   }
 
-  /** Retry while the server is busy with the take; ignore takes unknown to it. */
+  #fail(problem) {
+    this.dispatchEvent(new CustomEvent("fail", { detail: { problem } }));
+  }
+
+  /** Retry while the server is busy with the take; ignore takes unknown to it. Throws Refusal. */
   async #try(work) {
     try {
       await work();
@@ -166,7 +172,7 @@ export class TakeList extends EventTarget {
         });
         return this.#try(work);
       }
-      if (problem.status !== 404) this.dispatchEvent(new CustomEvent("fail", { detail: { problem } }));
+      if (problem.status !== 404) throw problem;
     }
   }
 
@@ -183,18 +189,22 @@ export class TakeList extends EventTarget {
 
   #delete(take) {
     this.#putAway([take]);
-    this.#tellServer(() => deleteTake(take.id));
+    this.#tellServer(() => deleteTake(take.id)).catch((problem) => this.#fail(problem));
     offerUndo(phrase("takes.deleted", { name: take.name }), async () => {
+      await this.#tellServer(() => restore("take", [take.id]));
       this.#putBack([take]);
       take.row.querySelector(".take-play").focus();
-      this.#tellServer(() => restore("take", [take.id]));
     });
   }
 
   #star(take, star) {
-    take.isStarred = !take.isStarred;
-    star.setAttribute("aria-pressed", String(take.isStarred));
-    this.#tellServer(() => starTake(take.id, take.isStarred));
+    const isStarred = !take.isStarred;
+    const mark = (is) => star.setAttribute("aria-pressed", String((take.isStarred = is)));
+    mark(isStarred);
+    this.#tellServer(() => starTake(take.id, isStarred)).catch((problem) => {
+      mark(!isStarred); // it would seem to be kept
+      this.#fail(problem);
+    });
   }
 
   #markPair() {

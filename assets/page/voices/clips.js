@@ -61,7 +61,12 @@ export class Samples {
     this.part("go-back").hidden = isLatest || isFixed;
     const left = isNewest ? this.#leftOut() : [];
     const rows = [...shown.samples.map((sample, i) => this.#row(sample, i, shown, isNewest)), ...left.map((clip) => this.#row(...clip, true))];
+    const typed = document.activeElement; // somebody may be typing in a transcript
+    const [id, start, end] = typed instanceof HTMLTextAreaElement ? [typed.dataset.sample, typed.selectionStart, typed.selectionEnd] : [];
     this.part("samples").replaceChildren(...rows);
+    const field = id && this.part("samples").querySelector(`[data-sample="${id}"]`);
+    field?.focus({ preventScroll: true });
+    field?.setSelectionRange(start, end);
   }
 
   /** Clips that only older revisions have, each in its latest version: [sample, position, revision]. */
@@ -116,6 +121,7 @@ export class Samples {
 
   #editable(sample) {
     const words = element("textarea", { rows: 3, dir: "auto", value: this.#written.get(sample.id) ?? sample.text });
+    words.dataset.sample = sample.id;
     words.setAttribute("aria-label", phrase("speak.clip.words"));
     const save = element("button", { type: "button", className: "plain", textContent: phrase("clips.words.save"), hidden: !this.#written.has(sample.id) });
     words.oninput = () => {

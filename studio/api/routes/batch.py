@@ -6,7 +6,9 @@ import asyncio
 import base64
 import json
 from collections.abc import AsyncGenerator, Generator
-from contextlib import ExitStack, aclosing
+from contextlib import ExitStack, aclosing, suppress
+from errno import ENOSPC
+from shutil import disk_usage
 from tempfile import SpooledTemporaryFile
 from typing import Any
 
@@ -24,8 +26,10 @@ from studio.api.routes.speech_routes import SpeechResponse
 from studio.api.sending import PIECE
 from studio.api.speech_bodies import BatchBody, SpeechBody
 from studio.api.sse import usage
-from studio.errors import REFUSALS, LibraryUnavailable
-from studio.speech.request import Origin
+from studio.errors import REFUSALS, LibraryUnavailable, TooManyRequests
+from studio.speech.delivery import Speech
+from studio.speech.recorder import MAX_HELD
+from studio.speech.request import Origin, SpeechRequest
 from studio.speech.speech_service import SpeechService
 from studio.speech.word_times import as_json
 from studio.supervisor import end_tasks
@@ -85,17 +89,32 @@ class _Batch:
 
     async def close(self) -> None:
         """Cancel what is not finished, and remove the files."""
-        with CancelScope(shield=True):
+        with CancelScope(shield=True), suppress(OSError):  # of a file that a full disk did not take
             await end_tasks(*self._tasks)
             await to_thread.run_sync(self._files.close)
 
+    async def _begun(self, request: SpeechRequest, origin: Origin) -> Speech:
+        """An item that the caller's limits refuse waits until his other requests leave room: the batch has begun."""
+        while True:
+            try:
+                return await self._service.speak(request, origin)
+            except TooManyRequests as error:
+                await asyncio.sleep(error.retry_after)
+
     async def _kept(self, body: AsyncGenerator[bytes, None]) -> File:
-        """The audio in a file. Raises LibraryUnavailable."""
-        file = SpooledTemporaryFile(PIECE, dir=str(self._service.voices.library.home))  # noqa: SIM115
+        """The audio in a file. Raises LibraryUnavailable, also if the disk would have no room for others' work."""
+        home = self._service.voices.library.home
+        file = SpooledTemporaryFile(PIECE, dir=str(home))  # noqa: SIM115
         self._files.callback(file.close)
+
+        def write(piece: bytes) -> None:
+            if file.tell() + len(piece) > PIECE and disk_usage(home).free < MAX_HELD:
+                raise OSError(ENOSPC, f"less than {MAX_HELD >> 20} MiB are free there")
+            file.write(piece)
+
         try:
             async for piece in body:
-                await run_uninterrupted(file.write, piece)
+                await run_uninterrupted(write, piece)
         except OSError as error:
             raise LibraryUnavailable(f"the audio cannot be written to the library's disk: {error.strerror}") from error
         return file
@@ -109,7 +128,7 @@ class _Batch:
                 if body.timestamps:
                     self._service.check_alignment()
                 origin = Origin(f"{self._id}-{index}", self._caller, patient=True, live=body.live)
-                speech = await self._service.speak(body.speech_request(), origin)
+                speech = await self._begun(body.speech_request(), origin)
                 async with aclosing(speech):
                     audio = await self._kept(speech.body)
                 if body.timestamps:

@@ -173,6 +173,21 @@ def test_revoked_key_is_requested_again_and_refused_actions_are_repeated(served:
     key.press("Enter")
     expect(page.locator("#inspector")).to_contain_text("Saved “Mine”.")
 
+    go(page, "Settings")
+    page.locator("#area-settings [data-dictionary] > summary").click()
+    page.get_by_label("Word or phrase").last.fill("Ann's word")
+    page.get_by_label("Pronounced as").last.fill("as she says it")
+    page.context.clear_cookies()
+    page.get_by_role("button", name="Add", exact=True).last.click()
+    expect(key).to_be_focused()
+    page.on("dialog", lambda leaving: leaving.accept())
+    key.fill("second-key-of-all")
+    with page.expect_event("framenavigated"):
+        key.press("Enter")
+    page.wait_for_selector("body[data-studio=ready]")
+    with client_of(served, "second") as client:
+        assert client.get("/v1/pronunciations").json()["data"] == []  # the word was not sent again with another's key
+
 
 def test_revoked_key_is_requested_on_an_idle_page(served: Served, new_page: NewPage) -> None:
     page = new_page()

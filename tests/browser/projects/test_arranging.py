@@ -102,6 +102,19 @@ def test_pending_edits_are_saved_before_the_next_action(studio: Served, open_pag
         area.get_by_role("button", name="All projects").click()
 
 
+def add_new_part(screen: Screen, row: Locator) -> None:
+    """Type it, and press Add again while it is being added."""
+    new = row.get_by_label("Text of a new part after part 1")
+    expect(new).to_be_focused()
+    new.press_sequentially("Between.")
+    held = Held(screen.page, "**/parts", "POST")
+    add = row.get_by_role("button", name="Add", exact=True)
+    add.click()
+    held.wait_for(1)
+    add.click()
+    held.answer_all()
+
+
 def test_parts_are_arranged_and_words_replaced(studio: Served, open_page: Open) -> None:
     screen = open_page(studio).ready()
     area = area_of(screen)
@@ -128,10 +141,7 @@ def test_parts_are_arranged_and_words_replaced(studio: Served, open_page: Open) 
     press(0, "Merge with next")
     shows("One 🙂 and two.", "Three.", "Four.")
     press(0, "Insert below")
-    new = rows.nth(0).get_by_label("Text of a new part after part 1")
-    expect(new).to_be_focused()
-    new.fill("Between.")
-    rows.nth(0).get_by_role("button", name="Add", exact=True).click()
+    add_new_part(screen, rows.nth(0))
     shows("One 🙂 and two.", "Between.", "Three.", "Four.")
     rows.nth(0).get_by_role("button", name="Part 1: drag").press("ArrowDown")
     shows("Between.", "One 🙂 and two.", "Three.", "Four.")

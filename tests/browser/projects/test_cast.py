@@ -9,7 +9,7 @@ from typing import Any
 from playwright.sync_api import Locator, Route, expect
 
 from tests.browser.projects.test_longform import area_of, import_it
-from tests.browser.screen import Screen, asks_before_leaving
+from tests.browser.screen import Held, Screen, asks_before_leaving, go
 from tests.browser.test_looks import serious_violations
 from tests.studio.server import Served
 
@@ -95,8 +95,9 @@ def test_novel_gets_an_editable_cast(studio: Served, open_page: Open) -> None:
     expect(area.locator(".cast-panel [role=status]").first).to_contain_text("not responding")
     assert asks_before_leaving(screen.page)
     screen.page.unroute_all()
+    go(screen.page, "Studio")
+    screen.page.get_by_role("switch", name="Dialogue").click()  # its cast is kept, too
     screen.page.go_back()
-    screen.page.go_forward()
     area.get_by_role("button", name="Cast", exact=True).click()
     expect(area.get_by_label("Name of Eleanor Hale")).to_have_value("Eleanor Hale")
     expect(area.get_by_label("Voice of Eleanor Hale")).to_have_value("anna")
@@ -138,6 +139,28 @@ def test_novel_gets_an_editable_cast(studio: Served, open_page: Open) -> None:
     expect(area.locator("#undo-toast")).to_contain_text("Mr Thornton")  # until then it is about the part
     screen.page.get_by_role("button", name="Undo").click()
     expect(area.locator(".cast-list > li")).to_have_count(3)
+    cast_is_changed_faster_than_the_studio_answers(screen, area)
+
+
+def cast_is_changed_faster_than_the_studio_answers(screen: Screen, area: Locator) -> None:
+    narrator = area.get_by_label("Voice of Narrator")
+    held = Held(screen.page, "**/v1/projects/proj_*", "PATCH")
+    narrator.select_option("anna")
+    held.wait_for(1)
+    narrator.select_option("bert")
+    for number in range(2):
+        held.answer(number)
+    expect(area.locator(".cast-panel [role=status]").first).to_have_text("")  # not that somebody else has changed it
+    expect(narrator).to_have_value("bert")
+    name = area.get_by_label("Name of a new character")
+    held = Held(screen.page, "**/cast", "POST")
+    name.fill("Ann")
+    name.press("Enter")
+    held.wait_for(1)
+    name.fill("Ben")
+    held.answer(0)
+    expect(area.get_by_label("Name of Ann", exact=True)).to_be_visible()
+    expect(name).to_have_value("Ben")
 
 
 SERIES = (

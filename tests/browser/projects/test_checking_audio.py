@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 from engine import EngineConfig
 from studio.voices.recogniser_download import MODEL
 from tests.browser.projects.test_longform import area_of, import_file, table
-from tests.browser.screen import Screen, asks_before_leaving
+from tests.browser.screen import Held, Screen, asks_before_leaving
 from tests.browser.test_looks import serious_violations
 from tests.longform.script import RECOGNISER, scripted
 from tests.studio.fake_engine import FakeEngine
@@ -146,6 +146,13 @@ def unsaved_note_returns_with_the_project(page: Page, area: Locator) -> None:
     expect(note).to_have_count(0)
     page.go_back()
     expect(note).to_have_value("Too slow")
+    held = Held(page, "**/proof/notes", "POST")
+    note.press("Enter")
+    held.wait_for(1)
+    note.fill("Too slow here")  # while the first words are being saved
+    held.answer_all()
+    expect(page.locator("#undo-toast")).to_contain_text("Note")
+    expect(note).to_have_value("Too slow here")
     note.press("Enter")
     expect(note).to_be_hidden()
     page.go_back()

@@ -30,6 +30,10 @@ RENAME = """async (title) => {
     await fetch(`/v1/projects/${id}`, { method: "PATCH", headers, body: JSON.stringify({ title }) });
 }"""
 TITLE = "async () => (await (await fetch('/v1/projects?limit=1')).json()).data[0].title"
+VOICE = """async () => {
+    const [{ id }] = (await (await fetch("/v1/projects?limit=1")).json()).data;
+    return (await (await fetch(`/v1/projects/${id}/parts`)).json()).data[1].voice;
+}"""
 ARRANGE = """async (verb) => {
     const [{ id }] = (await (await fetch("/v1/projects?limit=1")).json()).data;
     const [first, second] = (await (await fetch(`/v1/projects/${id}/parts`)).json()).data;
@@ -229,6 +233,23 @@ def test_text_typed_offline_is_marked_kept_and_sent_after_reconnecting(studio: S
     expect(row.locator(".long-word")).to_have_text("Not spoken")
     expect(row).not_to_contain_text("sent as soon")
 
+    def lose_answer(route: Route) -> None:
+        if route.request.method == "PATCH":
+            route.fetch()
+        lose(route)
+
+    page.route("**/v1/projects/**", lose_answer)
+    text_of(area, 1).fill("Ten.")
+    text_of(area, 1).blur()
+    expect(row).to_contain_text("sent as soon as it answers again")
+    until_stored(page, "Ten.", "Two.")
+    page.route("**/v1/projects/**", lose)
+    text_of(area, 1).fill("Ten more.")  # not over somebody else's "Ten."
+    text_of(area, 1).blur()
+    page.unroute_all(behavior="wait")
+    until_stored(page, "Ten more.", "Two.")
+    expect(row).not_to_contain_text("Not saved")
+
 
 def test_project_shows_the_offline_message_only_until_the_studio_answers(studio: Served, open_page: Open) -> None:
     _, page, area = open_project(studio, open_page)
@@ -249,11 +270,18 @@ def test_tab_that_saves_later_chooses_between_both_texts(studio: Served, open_pa
     expect(text_of(area, 2)).to_have_value("Mine.")
     assert stored_texts(page) == ["One.", "Theirs."]
     assert serious_violations(screen) == []
+    row.get_by_label("Voice of part 2").select_option("bert")
+    row.get_by_role("button", name="Arrange part 2").click()
+    page.get_by_role("menuitem", name="Delete").click()
+    area.get_by_role("button", name="Undo").click()
+    expect(text_of(area, 2)).to_have_value("Mine.")
+    expect(row).to_contain_text("It is now: Theirs.")
     row.get_by_role("button", name="Save my text" if is_mine else "Use the other text").click()
     chosen = "Mine." if is_mine else "Theirs."
     show(area, "One.", chosen)
     until_stored(page, "One.", chosen)
     expect(row.locator(".long-word")).to_have_text("Not spoken")
+    assert page.evaluate(VOICE) == "bert"  # it waited for the choice
     expect(row.get_by_role("button", name="Save my text")).to_be_hidden()
     expect(text_of(area, 2)).to_be_focused()
     title, note = area.get_by_label("Title of the project"), area.locator(".long-head + .long-unsaved")

@@ -46,6 +46,13 @@ def test_four_takes_are_generated_at_once_and_a_deleted_one_is_restored(served: 
     screen.page.get_by_role("button", name="Undo").click()
     expect(screen.takes).to_have_count(4)
     assert sorted(numbers(screen)) == sorted(before)
+    screen.page.route("**/v1/takes/**", lambda route: route.abort())
+    star = screen.takes.nth(1).locator(".take-star")
+    star.click()
+    expect(screen.card).to_contain_text("The studio is not responding.")
+    expect(star).to_have_attribute("aria-pressed", "false")
+    screen.page.unroute_all()
+    screen.card.get_by_role("button", name="Close").click()
     screen.page.get_by_role("button", name=f"Play take {before[1]}").click()
     screen.page.wait_for_function(
         "(number) => window.studio.current.number === number && window.studio.heard.rendered > 0", arg=before[1]

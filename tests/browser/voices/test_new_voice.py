@@ -290,6 +290,12 @@ def test_going_back_and_forth_keeps_input_and_skips_no_step(studio: Served, open
     expect(steps).to_contain_text("A voice named 'Anna' already exists")
     press(screen, "Back")
     expect(steps.get_by_label("Transcript")).to_have_value("A steady tone.")
+    tabs.nth(0).click()
+    bring(screen, tmp_path, tone(7))
+    expect(screen.page.locator("#undo-toast")).to_contain_text("The clip and its transcript were discarded.")
+    screen.page.get_by_role("button", name="Undo", exact=True).click()
+    tabs.nth(2).click()
+    expect(steps.get_by_label("Transcript")).to_have_value("A steady tone.")
 
 
 def test_unusable_and_too_long_clips_are_refused_with_the_reason(

@@ -249,6 +249,26 @@ def test_clips_are_edited_removed_and_an_old_revision_restored(studio: Served, o
     expect(screen.page.get_by_role("heading", name="Another clip of Cleo")).to_be_visible()
 
 
+def save_and_type_on(studio: Served, screen: Screen, inspector: Locator) -> None:
+    """Save twice, and write in a transcript while the answers arrive."""
+    reading = Held(screen.page, "**/v1/voices/*/revisions**")
+    for description in ("Once.", "Twice."):  # the second while the first is still being saved
+        inspector.get_by_label("Description").fill(description)
+        inspector.get_by_role("button", name="Save", exact=True).click()
+        reading.wait_for(1)
+    reading.answer(0)
+    expect(inspector.get_by_label("Description")).to_have_value("Twice.")
+    words = inspector.get_by_label("Transcript of the clip")
+    words.press_sequentially(" Mine")
+    reading.answer(1)
+    expect(words).to_be_focused()
+    screen.page.keyboard.type(", too.")  # at the same place
+    expect(words).to_have_value("My name is bert. Mine, too.")
+    words.fill("My name is bert.")
+    with studio.client() as client:
+        assert client.get("/v1/voices/narrator").json()["description"] == "Twice."
+
+
 def test_changes_of_others_are_not_overwritten_and_voice_defaults_are_used(studio: Served, open_page: Open) -> None:
     screen = open_page(studio).ready()
     unshown = {"licence": "CC0\nby Bert", "tags": ["warm, deep"], "defaults": {"top_p": 0.86, "seed": 2**60 + 1}}
@@ -280,16 +300,7 @@ def test_changes_of_others_are_not_overwritten_and_voice_defaults_are_used(studi
     inspector.get_by_role("button", name="Save", exact=True).click()
     expect(message).to_have_text("Saved “Bert”.")
     expect(message).to_be_in_viewport()
-    reading = Held(screen.page, "**/v1/voices/*/revisions**")
-    for description in ("Once.", "Twice."):  # the second while the first is still being saved
-        inspector.get_by_label("Description").fill(description)
-        inspector.get_by_role("button", name="Save", exact=True).click()
-        reading.wait_for(1)
-    reading.answer(0)
-    expect(inspector.get_by_label("Description")).to_have_value("Twice.")
-    reading.answer(1)
-    with studio.client() as client:
-        assert client.get("/v1/voices/narrator").json()["description"] == "Twice."
+    save_and_type_on(studio, screen, inspector)
     screen.page.unroute_all()
     inspector.get_by_role("button", name="Use in the Studio: Bert").click()
     expect(picked(screen)).to_have_value("Bert")

@@ -17,10 +17,12 @@ from elevenlabs.client import ElevenLabs
 from elevenlabs.core.api_error import ApiError
 
 from studio.library import VoiceFields
+from studio.library.take import NewTake
 from studio.settings import Settings, read_keys
 from studio.voices.recogniser import RATE, Recogniser, Transcription, Word
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine
+from tests.studio.library.worker import stored_take
 from tests.studio.server import Served, serve
 from tests.studio.sounds import tone, wav
 
@@ -208,6 +210,10 @@ def test_history_lists_plays_and_deletes_takes(steered: Steer) -> None:
     assert soundfile.info(io.BytesIO(audio)).duration > 0.2
     client.history.delete(item.history_item_id)
     assert refused(lambda: client.history.get(item.history_item_id))[0] == 404
+    many = [NewTake(stored_take(f"req_{number}", "One more.", "anna")) for number in range(1000)]
+    served.app.state.studio.library.takes.add_all(many)
+    page = client.history.list(page_size=1000)
+    assert page.has_more and len(page.history) == 1000
 
 
 def test_callers_see_their_own_voices_and_takes(steered: Steer) -> None:

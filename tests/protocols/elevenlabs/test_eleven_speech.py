@@ -151,7 +151,7 @@ def test_a_dialogue_is_spoken_in_its_voices(steered: Steer) -> None:
 
 def test_a_dialogue_has_the_times_of_its_characters_and_turns(steered: Steer) -> None:
     served, _ = steered()
-    texts = {0: "Hello: there.", 1: " ", 2: "Hi <break time='0.5s'/> you.", 3: "Bye."}
+    texts = {0: "Hello: there.", 1: " \u200b", 2: "Hi <break time='0.5s'/> you.", 3: "Bye."}
     inputs: Any = [{"text": text, "voice_id": "bert" if index == 2 else "anna"} for index, text in texts.items()]
     dialogue = client_of(served).text_to_dialogue
     whole = dialogue.convert_with_timestamps(inputs=inputs, output_format="pcm_16000")

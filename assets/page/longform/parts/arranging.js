@@ -92,9 +92,12 @@ export class Arranging {
    */
   async delete(ids, title = "") {
     const { undo_seconds: seconds } = await deleteParts(this.id, ids);
+    const typed = new Map(ids.map((id) => [id, this.unsaved.of(id)]));
     for (const id of ids) this.unsaved.forget(id);
     const undo = async () => {
       await restoreParts(this.id, ids);
+      for (const [id, entry] of typed) if (entry) this.unsaved.note(id, entry.changes, entry.before, entry.position);
+      this.unsaved.leave();
       this.changed();
     };
     offerUndo(title || phrase("project.deleted.count", { count: ids.length }), seconds ? undo : null, !title);

@@ -53,12 +53,18 @@ export class PartChanges {
   }
 
   /** Save changes anyway, or discard them and show the stored text; a part that is gone is put back, or its row leaves. Throws Refusal. */
-  async settle({ part, element }, isMine) {
+  async settle(row, isMine) {
+    const { part, element } = row;
+    const { changes = {}, problem } = this.unsaved.of(part.id) ?? {};
     const isGone = element.hasAttribute("data-gone");
     if (isGone && !isMine) (element.nextElementSibling ?? element.previousElementSibling)?.querySelector(".long-more")?.focus();
-    if (!isMine) return this.unsaved.forget(part.id);
+    if (!isMine) {
+      this.unsaved.forget(part.id);
+      const { text: _, ...others } = changes; // such as a voice, which waited for the choice between the texts
+      return problem?.isOutdated && Object.keys(others).length ? this.save(row, others) : undefined;
+    }
     if (!isGone) return this.unsaved.overwrite(part.id, part.text);
-    const id = await this.arranging.putBack(part, this.unsaved.of(part.id)?.changes.text);
+    const id = await this.arranging.putBack(part, changes.text);
     if (id === part.id) await this.#send(id);
     else this.unsaved.forget(part.id);
     await this.list.look();

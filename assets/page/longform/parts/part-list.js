@@ -26,10 +26,10 @@ export class PartList extends EventTarget {
   #asked = new Map();
 
   /**
-   * dress: adds listeners to a new row; mark: shows whether a row is selected and playing; total: number of all parts; isUnsaved: whether a part has unsaved changes.
+   * dress: adds listeners to a new row; mark: shows whether a row is selected and playing; total: number of all parts; isUnsaved: whether a part has unsaved changes; read: called with each part that was read.
    *
    * @param {HTMLElement} box
-   * @param {{ id: string, voices: any[], signal: AbortSignal, dress: (row: PartRow) => void, mark: (row: PartRow) => void, total: () => number, isUnsaved: (id: string) => boolean }} project
+   * @param {{ id: string, voices: any[], signal: AbortSignal, dress: (row: PartRow) => void, mark: (row: PartRow) => void, total: () => number, isUnsaved: (id: string) => boolean, read: (part: any) => void }} project
    */
   constructor(box, project) {
     super();
@@ -138,7 +138,10 @@ export class PartList extends EventTarget {
   }
 
   #put(first, data, total) {
-    for (const [i, part] of data.entries()) this.#parts.set(first + i, part);
+    for (const [i, part] of data.entries()) {
+      this.#parts.set(first + i, part);
+      this.project.read(part);
+    }
     this.list.count = total;
   }
 

@@ -9,6 +9,8 @@ import { phrase } from "../../lib/phrases.js";
 export class PartTools extends EventTarget {
   /** Whether a sentence is being regenerated. */
   isMending = false;
+  /** Whether the new part is being added. */
+  isAdding = false;
   #part = { position: 0, state: "new" };
   #total = 0;
   /** @type {HTMLFormElement | null} */
@@ -55,7 +57,7 @@ export class PartTools extends EventTarget {
   clear() {
     this.#close();
     this.say("");
-    this.isMending = false;
+    this.isMending = this.isAdding = false;
   }
 
   /** Show a status or error message; blank: none. */
@@ -80,11 +82,13 @@ export class PartTools extends EventTarget {
       this.toggle.focus();
     };
     const buttons = [element("button", { type: "submit", className: "plain", textContent: phrase("part.insert.add") }), element("button", { type: "button", className: "plain", textContent: phrase("longform.cancel"), onclick: leave })];
-    const form = (this.#form = element("form", { onkeydown: ({ key }) => key === "Escape" && !text.value.trim() && leave() }, [text, element("div", { className: "long-bar" }, buttons)]));
+    const form = (this.#form = element("form", {}, [text, element("div", { className: "long-bar" }, buttons)]));
+    form.addEventListener("keydown", ({ key }) => key === "Escape" && !text.value.trim() && leave());
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      if (text.value.trim()) this.#tell({ verb: "insert", text: text.value });
-      else text.focus();
+      if (!text.value.trim()) return text.focus();
+      if (!this.isAdding) this.#tell({ verb: "insert", text: text.value });
+      this.isAdding = true;
     });
     this.element.append(form);
     return text;

@@ -47,7 +47,7 @@ export class PartsPanel {
     this.selection = new Selection(part, { signal, idsBetween: (first, last) => readPartIds(id, this.list.filter, first, last - first + 1) });
     this.direction = new Direction(part, { signal, voices, attempt: (work) => this.#attempt(work) });
     this.list = new PartList(part("rows"), {
-      id, voices, signal, dress: (row) => this.#dress(row), mark: (row) => this.#markRow(row), total: () => of.project()?.parts.total ?? 0, isUnsaved: (key) => Boolean(of.unsaved.of(key)),
+      id, voices, signal, dress: (row) => this.#dress(row), mark: (row) => this.#markRow(row), total: () => of.project()?.parts.total ?? 0, isUnsaved: (key) => Boolean(of.unsaved.of(key)), read: (one) => of.unsaved.found(one.id, one),
     });
     this.changes = new PartChanges(of.unsaved, { list: this.list, mark: (row) => this.#markRow(row), arranging: this.arranging, signal });
     this.chapters = new Chapters(part("map"), part("chapters"), signal);
@@ -163,7 +163,7 @@ export class PartsPanel {
     on("again", (part) => this.changes.after(() => speakParts(this.of.id, [part.id])));
     row.addEventListener("compare", () => this.comparison.begin(row.part));
     on("play", (part) => this.of.playback.play(this.of.project(), part, this.of.playback.isPlayingAll));
-    on("arrange", (part, order) => this.changes.after(() => this.#arrange(row, part, order)));
+    on("arrange", (part, order) => this.changes.after(() => this.#arrange(row, part, order)).finally(() => order.verb === "insert" && (row.tools.isAdding = false)));
     row.addEventListener("select", ({ detail }) => {
       const { id } = row.part;
       this.#attempt(this.selection.press(id, this.list.indexOf(id), row.isSelected, detail.isRange));
