@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import pickle
+import re
 import stat
 import struct
 import zipfile
@@ -31,8 +32,11 @@ _LFS_BYTES = 1024
 CONFIG_BYTES = 2**20
 """Bytes; no config.json is larger."""
 
-MOST_PICKLE = 64 * 2**20
-"""Maximum bytes of names and shapes; S2 Pro's take 0.1 MB."""
+MOST_NAMES = 4 * 2**20
+"""Maximum bytes of tensors' names and shapes, which are read in one go; S2 Pro's take 0.1 MB."""
+
+_ESCAPED_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+"""Perhaps half of a surrogate pair, which could be neither sent nor stored."""
 
 _MALFORMED = (
     pickle.UnpicklingError, RuntimeError, EOFError, OSError, ValueError, LookupError, TypeError, AttributeError,
@@ -129,12 +133,21 @@ def read_json(path: Path, max_bytes: int = CONFIG_BYTES) -> dict[str, Any]:
 
 def parse_json(data: bytes, source: object) -> dict[str, Any]:
     """The object in these bytes; messages name ``source``. Raises CheckpointError."""
-    try:
-        tree = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{source} is not valid JSON: {error}") from error
+    tree = load_json(data, source)
     if not isinstance(tree, dict):
         raise CheckpointError(f"{source} must be a JSON object")
+    return tree
+
+
+def load_json(data: bytes, source: object) -> Any:
+    """Like `parse_json`, for any value, all of whose strings are valid Unicode text."""
+    try:
+        text = data.decode(json.detect_encoding(data))
+        tree = json.loads(text)
+        if _ESCAPED_HALF.search(text):
+            json.dumps(tree, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{source} is not valid JSON: {error}") from error
     return tree
 
 
@@ -150,7 +163,7 @@ def read_torch_file(path: Path, nestings: tuple[str, ...]) -> dict[str, Tensor]:
         raise CheckpointError(f"{path} is not a file of torch.save, or it was cut short") from error
     if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
         raise CheckpointError(f"{path} is compressed, which torch.save never does; download it again")
-    if any(entry.filename.endswith(".pkl") and entry.file_size > MOST_PICKLE for entry in entries):
+    if any(entry.filename.endswith(".pkl") and entry.file_size > MOST_NAMES for entry in entries):
         raise CheckpointError(f"{path} describes more than a checkpoint's tensors; download it again")
     try:
         tree = torch.load(path, map_location="cpu", weights_only=True, mmap=True)

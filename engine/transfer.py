@@ -33,7 +33,7 @@ class Uploader:
     def __call__(self, tensor: Tensor, dtype: torch.dtype) -> Tensor:
         """A copy on the device with this dtype, complete on return."""
         if self._device.type != "cuda":
-            return tensor.to(self._device, dtype)
+            return tensor.to(self._device, dtype, copy=True)
         with torch.cuda.device(self._device):
             return self._upload(tensor.contiguous(), dtype)
 

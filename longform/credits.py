@@ -136,8 +136,9 @@ class Credits:
         for part_id, old, new, old_text, text in zip(ids, *templates, old_texts, new_texts, strict=True):
             # Without a text of the credits, the part has only what somebody has merged into it.
             part = self._part(before.id, owner_filter, part_id) if old_text or is_undo else None
-            is_in_trash = old == new and bool(part_id) and part is None and self._arrangement.is_deleted(str(part_id))
-            is_removed = (old == new and part_id == STAYS_REMOVED) or (is_in_trash and bool(old_text))
+            is_gone = old == new and part_id is not None and part is None
+            is_in_trash = is_gone and self._arrangement.is_deleted(str(part_id))
+            is_removed = is_gone and (part_id == STAYS_REMOVED or bool(old_text))  # also once the trash is emptied
             is_same = part is not None or is_in_trash or is_removed or not text
             new_ids.append(STAYS_REMOVED if is_removed and not text else part_id if is_same else new_part_id())
             added += 0 if is_removed else bool(text) - bool(part)

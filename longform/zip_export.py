@@ -19,6 +19,7 @@ from longform.render import Masterings, check_wav, encoded, take_file
 from longform.tags import Tags
 from longform.timeline import Placed, Timeline
 from manuscript.table import file_of, write_rows
+from speechtext.characters import normalize
 from speechtext.errors import check_job
 from studio.library.audio_files import AudioFiles
 from studio.unicode_text import safe_file_name
@@ -83,9 +84,9 @@ def _file_names(timeline: Timeline, table: Sheet | None) -> dict[str, str]:
         own = (file_of(cells, table.columns) if table else "") or part.name
         base = (safe_file_name(own, "wav") if own else _name(part.position)).removesuffix(".wav")
         name, number = f"{base}.wav", 2
-        while name.casefold() in taken:
+        while normalize("NFC", name).casefold() in taken:
             name, number = f"{base} {number}.wav", number + 1
-        taken.add(name.casefold())
+        taken.add(normalize("NFC", name).casefold())
         named[part.id] = name
     return named
 

@@ -103,6 +103,7 @@ def _next(number: str) -> str:
 def _text_lines(lines: list[str], number: str, is_followed: bool, is_vtt: bool) -> list[str]:
     """The lines below a subtitle's times, without notes and without the number or name of the next subtitle."""
     if is_vtt:
+        lines = lines[next((at for at, line in enumerate(lines) if not line or line.strip()), 0) :]  # as players
         blank = next((at for at, line in enumerate(lines) if not line.strip()), len(lines))
         return lines[:blank]  # a blank line ends it; names, notes and styles follow
     end = len(lines)

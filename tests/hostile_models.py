@@ -113,10 +113,17 @@ def _sized(key: str, value: object, folder: Path) -> Path:
     return _written("config.json", json.dumps(tree), folder)
 
 
-def _two_ggufs(folder: Path) -> Path:
+def _two_ggufs(folder: Path, name: str = "b.gguf") -> Path:
     _only("a.gguf", "noise", folder)
-    (folder / "b.gguf").touch()
+    (folder / name).touch()
     return folder
+
+
+def _no_text(folder: Path) -> Path:
+    """A link to a folder with such a name."""
+    link = folder.with_name("link")
+    link.symlink_to(folder.rename(folder.with_name(os.fsdecode(b"\xff"))))
+    return link
 
 
 def _kinds(number: int) -> list[str]:
@@ -169,6 +176,9 @@ HOSTILE: dict[str, Hostile] = {
     "a device": lambda folder: "/dev/zero",
     "a process's memory": lambda folder: "/proc/self/mem",
     "a folder of processes": lambda folder: "/proc",
+    "half of a surrogate pair": partial(_written, "card.json", r'{"languages": ["\ud800"]}'),
+    "a folder whose name is no text": _no_text,
+    "files whose names are no text": lambda folder: _two_ggufs(folder, os.fsdecode(b"\xff.gguf")),
     "a home of nobody": lambda folder: "~nobody-here/x",
     "a long name": lambda folder: "x" * 4000,
     "a name with a line end": lambda folder: "no\nsuch",

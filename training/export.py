@@ -136,12 +136,14 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     arguments = parser.parse_args()
     work, out = arguments.work, arguments.out
-    out.mkdir(parents=True, exist_ok=True)
-    speech = torch.load(work / "speech.pt", map_location="cpu")
+    speech, codes, decoder = (
+        torch.load(work / f"{name}.pt", map_location="cpu") for name in ("speech", "codes", "decoder")
+    )
     tensors = {published_key(k): v.bfloat16().contiguous() for k, v in speech.items()}
+    codec = codec_tensors(codes | decoder)
+    out.mkdir(parents=True, exist_ok=True)  # only now: a checkpoint that is there stays whole if a stage is missing
     save_file(tensors, out / "model.safetensors", metadata={"format": "pt"})
-    codes, decoder = (torch.load(work / name, map_location="cpu") for name in ("codes.pt", "decoder.pt"))
-    torch.save(codec_tensors(codes | decoder), out / "codec.pth")
+    torch.save(codec, out / "codec.pth")
     (out / "codec.yaml").write_text(yaml.safe_dump(codec_yaml(CODEC), sort_keys=False))
     (out / "card.json").write_text(json.dumps(asdict(CARD), indent=1) + "\n")
     (out / "config.json").write_text(json.dumps(model_config(), indent=1) + "\n")

@@ -17,12 +17,16 @@ from engine.engine_errors import CheckpointError
 from training.codec.train_decoder import TRAINED
 from training.sizes import CODEC, MODEL
 
+STAGES = "codes.pt", "decoder.pt", "speech.pt"
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("checkpoint", type=Path)
     parser.add_argument("work", type=Path)
     arguments = parser.parse_args()
+    if present := [name for name in STAGES if (arguments.work / name).exists()]:
+        parser.error(f"{arguments.work / present[0]} is there already; name a new folder")
     cpu = torch.device("cpu")
     checkpoint = load(arguments.checkpoint, cpu, cpu, torch.bfloat16)
     if (checkpoint.config, checkpoint.codec.config) != (MODEL, CODEC):
@@ -30,9 +34,9 @@ def main() -> None:
     arguments.work.mkdir(parents=True, exist_ok=True)
     # Rounding to half removes the last float32 digit added by folding the weight norm: the codes stay the same.
     codec = {name: tensor.half() for name, tensor in checkpoint.codec.state_dict().items()}
-    torch.save(codec, arguments.work / "codes.pt")
-    torch.save({k: v for k, v in codec.items() if k.startswith(TRAINED)}, arguments.work / "decoder.pt")
-    torch.save(checkpoint.model.state_dict(), arguments.work / "speech.pt")
+    decoder = {k: v for k, v in codec.items() if k.startswith(TRAINED)}
+    for name, state in zip(STAGES, (codec, decoder, checkpoint.model.state_dict()), strict=True):
+        torch.save(state, arguments.work / name)
 
 
 if __name__ == "__main__":

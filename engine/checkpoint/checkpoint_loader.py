@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from engine.checkpoint.checkpoint_source import Source, open_source
 from engine.checkpoint.lazy_tensors import LazyTensor
@@ -75,6 +75,8 @@ def load(
     ``text_device``: where the table of text tokens is kept; None: on ``device``.
 
     Weights are quantised one by one as they are read: the device never holds more than a few of them in ``dtype``.
+
+    Nothing stays a view of a file: one that another program writes over meanwhile would end this one (SIGBUS).
     """
     source = open_source(path)
     config, tokenizer = source.config, source.tokenizer()
@@ -85,9 +87,12 @@ def load(
             source, device, dtype, weights, text_device or device, progress or (lambda doing, done: None)
         )
         codec = loaded.result()
+    if codec_device.type == "cpu":
+        _copy_values(codec)
     hasher = ThreadPoolExecutor(1, "codec-fingerprint")
     encoders = codec.state_dict()
     if voice_encoder is not None:
+        _copy_values(voice_encoder)
         encoders |= voice_encoder.state_dict(prefix="voice.") | {"voice.tail": torch.tensor(CLIP_TAIL)}
     codec_fingerprint = hasher.submit(fingerprint, codec.config, encoders)
     hasher.shutdown(wait=False)
@@ -135,11 +140,9 @@ def _load_model(
             model.late_text = late
             return _ReadTensor(name, lazy.shape, sample, {name: tensor})
         if name == TEXT_TABLE and text_device != device:
-            # A copy, since a view of the file waits for the disk at each word's first use.
             return _ReadTensor(name, lazy.shape, sample, {name: tensor.to(dtype, copy=True)})
         if name in ROW_TABLES and device.type == "cpu" and tensor.element_size() < dtype.itemsize:
-            # A frame must not wait for the disk. A prompt may, on a CPU: it takes longer than that anyway.
-            return _ReadTensor(name, lazy.shape, sample, {name: tensor if name == TEXT_TABLE else tensor.clone()})
+            return _ReadTensor(name, lazy.shape, sample, {name: tensor.clone()})
         return _ReadTensor(name, lazy.shape, sample, quantiser(name, upload(tensor, dtype)))
 
     tensors: list[_ReadTensor] = []
@@ -185,6 +188,11 @@ def _fingerprint(config: ModelConfig, read: list[_ReadTensor]) -> str:
     for tensor in sorted(read, key=lambda tensor: tensor.name):
         digest.update(f"{tensor.name} {tuple(tensor.shape)}".encode() + tensor.sample)
     return digest.hexdigest()[:16]
+
+
+def _copy_values(part: nn.Module) -> None:
+    for value in (*part.parameters(), *part.buffers()):
+        value.data = value.data.clone()
 
 
 def _to_device(codec: Codec, device: torch.device) -> Codec:

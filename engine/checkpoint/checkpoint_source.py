@@ -69,7 +69,7 @@ class Source:
             return replace(family.read(self.tree, self._special_ids), family=family.name)
         except KeyError as error:
             raise CheckpointError(f"{self.config_path} lacks the key {error}") from error
-        except (TypeError, ValueError, OverflowError) as error:
+        except (TypeError, ValueError, OverflowError, AttributeError) as error:
             raise CheckpointError(f"{self.config_path} has a value of the wrong kind: {error}") from error
 
     @cached_property

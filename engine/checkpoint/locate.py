@@ -23,6 +23,7 @@ def find(model: str) -> Path:
     """
     try:
         path = Path(model).expanduser()
+        str(path.resolve()).encode()  # a name that is not Unicode text could not be shown
         if path.is_dir():
             return _only_gguf(path) or _unambiguous(path)
         if path.is_file():

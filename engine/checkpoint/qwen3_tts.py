@@ -179,7 +179,8 @@ class _Parts:
         ]
 
         def late() -> LateRows:
-            rows, (weight1, bias1, weight2, bias2) = table.read(), [layer.read().float() for layer in layers]
+            rows, *parts = [part.read().clone() for part in (table, *layers)]  # which are used as long as the model
+            weight1, bias1, weight2, bias2 = (part.float() for part in parts)
             if not rows.is_floating_point() or rows.element_size() < 2:
                 raise ValueError(f"{_TEXT} is {rows.dtype} and has no scales")
 

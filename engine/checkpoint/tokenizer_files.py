@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers
 from tokenizers import Tokenizer as HubTokenizer
 
 from engine.engine_errors import CheckpointError
-from engine.files import parse_json
+from engine.files import load_json, parse_json
 
 TOKENIZER, RANKS, SPECIAL = "tokenizer.json", "tokenizer.tiktoken", "special_tokens.json"
 VOCABULARY, MERGES = "vocab.json", "merges.txt"
@@ -74,11 +72,7 @@ def read_ranks(data: bytes, source: str) -> dict[bytes, int]:
 
 def read_special(data: bytes, ranks: Mapping[bytes, int], source: str) -> dict[str, int]:
     """Special tokens, a list or an object in order, and their ids, which follow the ranks. Raises CheckpointError."""
-    try:
-        tokens: Any = json.loads(data)
-        json.dumps(tokens, ensure_ascii=False).encode()  # refuses half a surrogate pair
-    except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{source} is not valid JSON: {error}") from error
+    tokens = load_json(data, source)
     if not tokens or not isinstance(tokens, list | dict) or not all(isinstance(token, str) for token in tokens):
         raise CheckpointError(f"{source} must list special tokens")
     return {token: len(ranks) + index for index, token in enumerate(tokens)}

@@ -11,11 +11,10 @@ from torch import Tensor
 
 from engine.checkpoint.lazy_tensors import LazyTensor
 from engine.engine_errors import CheckpointError
-from engine.files import check_file, read_json, read_torch_file
+from engine.files import MOST_NAMES, read_json, read_start, read_torch_file
 
 TORCH_FILE, SAFETENSORS, INDEX = "model.pth", "model.safetensors", "model.safetensors.index.json"
 TORCH_SUFFIXES = frozenset({".pth", ".pt", ".ckpt", ".bin"})
-_INDEX_BYTES = 32 * 2**20
 
 
 def stored_weights(path: Path, stack: ExitStack) -> list[LazyTensor]:
@@ -61,7 +60,7 @@ def shards(folder: Path) -> list[Path]:
     if not index.is_file():
         names = {SAFETENSORS}
     else:
-        weight_map = read_json(index, _INDEX_BYTES).get("weight_map")
+        weight_map = read_json(index, MOST_NAMES).get("weight_map")
         if not isinstance(weight_map, dict) or not all(
             isinstance(name, str) and Path(name).name == name for name in weight_map.values()
         ):
@@ -75,7 +74,9 @@ def shards(folder: Path) -> list[Path]:
 
 def _open(path: Path) -> safe_open:
     try:
-        check_file(path)
+        header, size = int.from_bytes(read_start(path, 8), "little"), path.stat().st_size
+        if MOST_NAMES < header < size:  # it is parsed with Python's lock held
+            raise CheckpointError(f"{path} describes more than a checkpoint's tensors, in {header:,} bytes")
         return safe_open(path, framework="pt")
     except (SafetensorError, OSError) as error:
         size = path.stat().st_size

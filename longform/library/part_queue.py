@@ -17,8 +17,8 @@ from studio.library.take import NewTake
 from studio.library.take_rows import insert_take
 
 MAX_TAKES = 8
-"""Number of newest takes kept for each part, besides the chosen one, takes with an open note, and those that undoing a
-merge needs."""
+"""Number of newest takes kept for each part, besides the chosen one, those that were chosen last (one fewer, so that
+new takes alone keep no more), takes with an open note, and those that undoing a merge needs."""
 MAX_ATTEMPTS = 2
 """A part that fails is tried once more, since the first failure may have been chance."""
 LEASE_SECONDS = 30.0
@@ -89,10 +89,12 @@ class PartQueue:
             for row in select(db, _NEXT):
                 condition = "project_id = ? and state = 'queued'"
                 [part] = parts_of(db, condition, [row["id"]], limit=1)
-                lease, now = secrets.token_hex(12), time.time()
+                lease = secrets.token_hex(12)
                 query = "update all_parts set state = 'speaking', lease = ?, leased_until = ? where id = ?"
-                db.execute(query, [lease, now + LEASE_SECONDS, part.id])
-                db.execute("update projects set served = ? where n = ?", [now, row["n"]])
+                db.execute(query, [lease, time.time() + LEASE_SECONDS, part.id])
+                # No time: after one ahead of the clock, a project would get no more turns until then.
+                query = "update projects set served = (select max(served) from projects) + 1 where n = ?"
+                db.execute(query, [row["n"]])
                 settings = part.direction.over(settings_of(db, row))
                 recipe = settings.recipe(part.text, part.voice)
                 # The same seed would give the same take.
@@ -180,6 +182,7 @@ def _prune(db: Database, part_id: str) -> list[str]:
     """Delete the oldest takes of a part that has too many, unless they are kept; returns their audio files."""
     newest = "select n from takes where part_id = ?1 order by n desc limit ?2"
     chosen = "select chosen from parts where id = ?1"
+    former = "select n from takes join former_takes on take = n where part_id = ?1 order by replaced desc limit ?2 - 1"
     open_notes = f"select 1 from findings where findings.take = takes.n and {OPEN_NOTE}"
     # Of the parts that were merged into it and can still be restored from the trash, and its own one before that.
     takes = "json_insert(merge, '$.takes[#]', json_extract(merge, '$.before.chosen'))"
@@ -188,7 +191,7 @@ def _prune(db: Database, part_id: str) -> list[str]:
         " where gone.project_id = (select project_id from all_parts where id = ?1) and deleted > 0 and merged_into = ?1"
     )
     where = f"part_id = ?1 and n not in ({newest}) and id is not ({chosen}) and not exists ({open_notes})"
-    where += f" and not exists (select 1 {merged} and json_each.value = takes.id)"
+    where += f" and n not in ({former}) and not exists (select 1 {merged} and json_each.value = takes.id)"
     rows = db.execute(f"select n, audio from takes where {where}", [part_id, MAX_TAKES]).fetchall()
     for number, _ in rows:
         db.execute("delete from takes where n = ?", [number])

@@ -155,6 +155,16 @@ def m054_former_takes(db: Database) -> None:
     )
 
 
+@MIGRATIONS()
+def m055_last_chosen_takes(db: Database) -> None:
+    """Takes that were replaced by one with the same recipe are former ones too: see `_prune`."""
+    db.execute("drop trigger takes_replaced")
+    db.execute(
+        "create trigger takes_replaced after update of chosen on all_parts when old.chosen is not new.chosen begin"
+        " insert or replace into former_takes select n, julianday('now') from takes where id = old.chosen; end"
+    )
+
+
 def _empty_bins(db: Database, project_id: str, bins: list[dict[str, Any]]) -> None:
     """Return deleted parts, the last deleted first, to the places after the parts that they followed."""
     if not db.execute("select 1 from projects where id = ?", [project_id]).fetchone():  # it was being removed for good

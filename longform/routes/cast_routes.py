@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from anyio import to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
@@ -24,7 +23,7 @@ from longform.routes.cast_bodies import (
 from longform.routes.project_bodies import Limit, Offset, PartsBody, page_json, replaced_json
 from manuscript.passages import SURE
 from studio.api.body import JsonBody
-from studio.api.queued import project_router
+from studio.api.queued import look_up, project_router
 from studio.api.sending import until_hangup
 
 
@@ -106,7 +105,7 @@ class CastRoutes:
         ``estimate`` nothing is asked."""
         if body.estimate:
             cost = partial(self._service.cost, project_id, request.state.owner_filter, body.ids)
-            questions, tokens = await to_thread.run_sync(cost)
+            questions, tokens = await until_hangup(request, look_up(cost))
             answer = {"object": "project.cast.estimate", "model": self._service.assistant}
             return JSONResponse(answer | {"questions": questions, "tokens": tokens})
         work = self._service.propose(project_id, request.state.owner_filter, body.ids)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from fastapi import Query
 from pydantic import AfterValidator, Field
@@ -408,14 +408,22 @@ class ReplacedVoice(StrictBody):
     after: VoiceName | None
 
 
+def _each_once(parts: list[ReplacedParts]) -> list[ReplacedParts]:
+    if sum(len(one.ids) for one in parts) > MAX_PARTS:
+        raise ValueError(f"at most {MAX_PARTS} ids are allowed")
+    return parts
+
+
+PartsReplaced = Annotated[list[ReplacedParts], Field(max_length=MAX_PARTS), AfterValidator(_each_once)]
+
+
 class UndoBody(StrictBody):
     """The fields of ``replaced``, as the answer of a change has them."""
 
+    max_signs: ClassVar[int] = 1_000_000  # of a change of the longest project, with the commas of its texts
     settings: ReplacedSettings | None = None
-    parts: list[ReplacedParts] = Field([], max_length=MAX_PARTS)
-    followed: list[ReplacedParts] = Field(
-        [], max_length=MAX_PARTS, description="Only if any of the other parts is as it was after the change."
-    )
+    parts: PartsReplaced = Field([])
+    followed: PartsReplaced = Field([], description="Only if any of the other parts is as it was after the change.")
     characters: list[ReplacedVoice] = Field([], max_length=MAX_CAST_CHARACTERS)
     deleted: dict[str, Annotated[list[str], Field(max_length=2)]] = Field({}, max_length=2)  # as in ReplacedCredits
     table: str | None = Field(None, description="An update from a table: its lines that were added and gone.")

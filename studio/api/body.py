@@ -24,7 +24,7 @@ MAX_BODY = 16 * 1024 * 1024
 """Bytes; room for a 10 MiB clip as base64."""
 MAX_SIGNS = 200_000
 """Commas, colons, brackets and braces in a body, including those in texts. Parsing blocks the event loop: 16 MiB of
-"[]," for a second, this number for 0.05 s at most."""
+"[]," for a second, this number for 0.05 s at most. A model that needs more says so in ``max_signs``."""
 MAX_FIELDS = 1000
 """Fields of the object, and of each object in it. Fields are checked by name, unlike values in lists."""
 MAX_ERRORS = 20_000
@@ -57,7 +57,8 @@ class BodyReader(Generic[Model]):
 
     async def __call__(self, request: Request) -> Model:
         """Raises ApiError (400, 408, 413, 415), InvalidRequest."""
-        return await read_json(request, lambda fields: as_model(self._prepare(fields), self.model))
+        signs = getattr(self.model, "max_signs", MAX_SIGNS)
+        return await read_json(request, lambda fields: as_model(self._prepare(fields), self.model), signs)
 
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ else:
             return Annotated[model, Depends(BodyReader(model))]
 
 
-async def read_json(request: Request, convert: Callable[[dict[str, Any]], Result]) -> Result:
+async def read_json(request: Request, convert: Callable[[dict[str, Any]], Result], signs: int = MAX_SIGNS) -> Result:
     """The body's JSON object, converted; a large one in the queue of texts, since sixty at once would block the event
     loop for seconds. Raises ApiError (400, 408, 413, 415), InvalidRequest, QueueFull, TooManyRequests.
     """
@@ -79,7 +80,7 @@ async def read_json(request: Request, convert: Callable[[dict[str, Any]], Result
     if content_type != "application/json" and not content_type.endswith("+json"):
         message = "Send the request as JSON with Content-Type: application/json."
         raise ApiError(415, message, code="unsupported_media_type")
-    return await converted(request, await read_body(request), lambda body: convert(parse_object(body)))
+    return await converted(request, await read_body(request), lambda body: convert(parse_object(body, signs)))
 
 
 async def converted(request: Request, body: bytes, convert: Callable[[bytes], Result]) -> Result:
@@ -143,19 +144,17 @@ def release(state: dict[str, Any]) -> None:
             del _held[state["caller"]]
 
 
-def check_signs(body: bytes) -> None:
+def check_signs(body: bytes, most: int = MAX_SIGNS) -> None:
     """Check the cost of parsing a JSON body. Raises ApiError."""
     octets = np.frombuffer(body, np.uint8)
-    if len(body) > MAX_SIGNS and sum(int(np.count_nonzero(octets == sign)) for sign in b",:[{") > MAX_SIGNS:
-        message = (
-            f"The JSON has more than {MAX_SIGNS} commas, colons, brackets and braces; send a long document as a file."
-        )
+    if len(body) > most and sum(int(np.count_nonzero(octets == sign)) for sign in b",:[{") > most:
+        message = f"The JSON has more than {most} commas, colons, brackets and braces; send a long document as a file."
         raise ApiError(400, message, code="json_too_complex")
 
 
-def parse_object(body: bytes) -> dict[str, Any]:
+def parse_object(body: bytes, signs: int = MAX_SIGNS) -> dict[str, Any]:
     """Parse a JSON object. Raises ApiError; InvalidRequest for a string that cannot be stored."""
-    check_signs(body)
+    check_signs(body, signs)
     value, is_strict = _parsed(body)
     if not isinstance(value, dict):
         raise ApiError(400, "The body of the request must be a JSON object.")

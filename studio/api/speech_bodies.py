@@ -223,13 +223,8 @@ class ReadingBody(BaseModel):
 
     def speech_request(self) -> SpeechRequest:
         """Raises InvalidRequest."""
-        return SpeechRequest(
-            text=self.input,
-            cast=self.cast,
-            voice=self.voice,
-            normalize=self.normalize,
-            dictionary=self.dictionary is not False,
-        )
+        applies = self.dictionary is not False
+        return SpeechRequest(self.input, self.voice, cast=self.cast, normalize=self.normalize, dictionary=applies)
 
 
 class ContinueBody(StrictBody):

@@ -217,18 +217,24 @@ class HubDownload:
 
     async def _append(self, client: httpx.AsyncClient, path: str, file: _HubFile, part: Path, start: int) -> None:
         """The rest of a file after ``start`` bytes, or all of it from a server that ignores ranges."""
-        headers = {"Range": f"bytes={start}-"} if start else {}
+        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
         async with client.stream("GET", path, headers=headers) as answer:
             self._check(answer)
             if start and answer.status_code != httpx.codes.PARTIAL_CONTENT:
+                if int(answer.headers.get("Content-Length", file.size)) < file.size:
+                    raise httpx.RemoteProtocolError("it sent something else")  # such as a network's login page
                 self.status, start = replace(self.status, done=self.status.done - start), 0
             with await to_thread.run_sync(_open_part, part, "ab" if start else "wb") as sink:
                 async for piece in answer.aiter_bytes(_PIECE):
                     if (start := start + len(piece)) > file.size:
                         return  # the check sum will not match
+                    missing = self.status.total - self.status.done
+                    await to_thread.run_sync(_check_disk, part.parent, missing, self._files.repo, len(piece))
                     await to_thread.run_sync(sink.write, piece)
                     self.status = replace(self.status, done=self.status.done + len(piece))
                 await to_thread.run_sync(_sync, sink)
+        if start < file.size:
+            raise httpx.RemoteProtocolError("its answer ended before the file did")
 
     def _check(self, answer: httpx.Response) -> None:
         """Raises ValueError if a token is missing, httpx.HTTPStatusError."""
@@ -334,9 +340,10 @@ def _size_of(path: Path) -> int:
         return 0
 
 
-def _check_disk(folder: Path, missing: int, repo: str) -> None:
+def _check_disk(folder: Path, missing: int, repo: str, now: int | None = None) -> None:
+    """``missing``: bytes of the download; ``now``: those that are about to be written, None for all of them."""
     free = shutil.disk_usage(folder).free
-    if missing + SPARE > free:
+    if (missing if now is None else now) + SPARE > free:
         raise ValueError(
             f"{repo} needs {missing / 1e9:.2f} GB more, but {free / 1e9:.2f} GB are free on the disk of {folder}: free "
             "some space, or set HF_HOME to a folder on a larger disk"

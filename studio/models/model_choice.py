@@ -11,6 +11,7 @@ from engine import open_regular
 from studio.models.catalogue import CATALOGUE, in_catalogue
 from studio.models.installed import installed_folder
 from studio.settings import Settings
+from studio.unicode_text import repair_surrogates
 
 FILE = "model.json"
 MAX_BYTES = 64 * 2**10  # of the file, which is some hundred bytes unless something else was stored under its name
@@ -59,7 +60,10 @@ def resolve(name: str) -> str:
     if not exists:
         names = ", ".join(model.name for model in CATALOGUE)
         raise ValueError(f"not found: {name[:200]!r}; name one of {names}, or a folder or file on this machine")
-    return str(path.resolve())
+    resolved = str(path.resolve())
+    if repair_surrogates(resolved) != resolved:
+        raise ValueError(f"{name[:80]!r} cannot be used: its path {resolved!r} is not Unicode text; rename the folder")
+    return resolved
 
 
 def read_choice(home: str) -> str | None:

@@ -14,6 +14,7 @@ from studio.models.catalogue import CATALOGUE, CatalogueModel, in_catalogue
 from studio.models.installed import installed_folder
 from studio.models.model_choice import resolve
 from studio.settings import Settings
+from studio.unicode_text import repair_surrogates
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ def _listed(
         tree = None if path or model is None else model.tree
         survey = survey_model(engine_config(settings, path or repo), tree, held_bytes)
     except (EngineError, OSError) as error:
-        return ListedModel(name, model, path, is_loaded, None, str(error))
+        return ListedModel(name, model, path, is_loaded, None, repair_surrogates(str(error)))
     return ListedModel(name, model, path, is_loaded, survey)
 
 

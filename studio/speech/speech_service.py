@@ -233,10 +233,10 @@ class SpeechService:
     async def warm_voices(self) -> None:
         """Prepare the voices most likely to be used, so that nobody waits for that; reports damaged ones.
 
-        Does nothing without an engine that clones. Raises EngineError, NotReady or Unavailable if it stops meanwhile,
-        and LibraryUnavailable.
+        Prepares none for an engine that does not clone. Raises EngineError, NotReady or Unavailable if it stops
+        meanwhile, and LibraryUnavailable.
         """
-        if not await self.host.wait_until_ready() or not self.host.engine().info.clones:
+        if not await self.host.wait_until_ready():
             return
         favourites, failures = 0, 0
         if self.host.engine().info.card.normalize:
@@ -244,6 +244,8 @@ class SpeechService:
         for voice in await to_thread.run_sync(self.voices.first_choices):
             favourites += voice.favourite
             await self._wait_until_idle()
+            if not self.host.engine().info.clones:  # perhaps another one than at first
+                break
             try:
                 await self._prepare(voice, voice.favourite and favourites <= WARMED)
             except (LibraryUnavailable, NotReady, Unavailable):

@@ -14,6 +14,7 @@ import torch
 from engine import Engine, InvalidReference, Reference, Sampling, Utterance
 from engine.checkpoint.speech_tokenizer import load_qwen_codec
 from engine.native.library import library
+from tests.engine.checkpoint.test_published import mapped
 from tests.engine.speaking import Take, hear, running_engine
 from tests.tiny_qwen import write_qwen
 
@@ -38,6 +39,7 @@ async def voice_of(engine: Engine, seed: int, words: str = "What he said.") -> R
 
 
 async def test_takes_are_exact_whole_alone_together_and_resumed(engine: Engine, folder: Path) -> None:
+    assert not mapped(folder)
     voice = await voice_of(engine, 0)
     assert voice.codes.shape == (4, 30), "1.9 s, and half a second of silence"
     assert voice.vector is not None and voice.vector.shape == (64,)

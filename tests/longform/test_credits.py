@@ -73,6 +73,7 @@ def test_edited_credits_stay_until_their_template_is_changed_or_cleared(steered:
     with served.client() as client:
         closing = parts_of(served, project)[1]
         client.delete(f"{PROJECTS}/{project['id']}/parts/{closing['id']}").raise_for_status()
+        client.delete("/v1/trash").raise_for_status()
     settings(served, project, opening_credits="Again: {title}.", author="Eva")  # what somebody deleted stays so
     assert texts(served, project) == [("Vorspann", "Again: Buch."), ("Eins", "Hallo.")]
     settings(served, project, closing_credits="Aus.")

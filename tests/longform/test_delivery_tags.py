@@ -42,20 +42,25 @@ def test_parts_may_have_their_own_speed_and_sampling(steered: Steer) -> None:
 
 def test_tags_are_added_to_each_sentence_and_removed_again(steered: Steer) -> None:
     served, _ = steered()
-    project = create_project(served, items=[{"input": "One. “[slow] Two,” she said."}, {"input": "Three."}])
+    texts = ["One. “[slow] Two,” she said.", "Three.", *("So, " * 900 + f"{n}." for n in range(120))]
+    project = create_project(served, items=[{"input": text} for text in texts])
     at = f"{PROJECTS}/{project['id']}"
-    ids = [part["id"] for part in parts_of(served, project)]
+    parts = parts_of(served, project, limit=200)
+    ids = [part["id"] for part in parts[:2]]
     with served.client() as client:
+        body = {"first": parts[2]["id"], "last": parts[-1]["id"], "tags": ["whisper"]}
+        undone = client.post(f"{at}/undo", json=client.patch(f"{at}/parts", json=body).json()["replaced"]).json()
+        assert (undone["undone"], parts_of(served, project, limit=200)) == (120, parts), "with all their commas"
         replaced = client.patch(f"{at}/parts", json={"ids": ids, "tags": ["whisper"]}).json()["replaced"]
         client.patch(f"{at}/parts/{ids[1]}", json={"text": "[whisper] Three, and more."})  # by somebody else
         undone = {"object": "project.undone", "undone": 1, "left": ids[1:]}
         assert client.post(f"{at}/undo", json=replaced).json() == undone
         assert client.post(f"{at}/undo", json=replaced).json()["undone"] == 0
-        texts = [part["text"] for part in parts_of(served, project)]
+        texts = [part["text"] for part in parts_of(served, project)[:2]]
         assert texts == ["One. “[slow] Two,” she said.", "[whisper] Three, and more."]
         client.patch(f"{at}/parts/{ids[1]}", json={"text": "Three."})
         client.patch(f"{at}/parts", json={"ids": ids, "tags": ["whisper"]})
-        texts = [part["text"] for part in parts_of(served, project)]
+        texts = [part["text"] for part in parts_of(served, project)[:2]]
         assert texts == ["[whisper] One. [whisper] “Two,” she said.", "[whisper] Three."]
         client.patch(f"{at}/parts/{ids[0]}", json={"tags": []})
         assert parts_of(served, project)[0]["text"] == "One. “Two,” she said."

@@ -329,7 +329,7 @@ LATER = "00:00:03,000 --> 00:00:04,000"
         (f"1\n{TIMES}\n\n2\n{LATER}\n<b></b>\n\n3\n00:00:03,500 --> 00:00:03,000\nOver it.", ["Over it."]),
         (
             "WEBVTT - a film\nKind: captions\n\nNOTE no\nmore\n\nSTYLE\n::cue { color: red }\n\nopening\n"
-            "00:01.000 --> 00:02.000 align:start position:0%\n<v Anna>Hi, <00:01.500><c.loud>you</c>.\n\n"
+            "00:01.000 --> 00:02.000 align:start position:0%\n \n<v Anna>Hi, <00:01.500><c.loud>you</c>.\n\n"
             "2\n00:03.000 --> 00:04.000\nSecond.\n\nNOTE the end",
             ["Hi, you.", "Second."],
         ),

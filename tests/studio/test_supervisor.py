@@ -192,6 +192,23 @@ def test_voices_are_prepared_between_requests_on_a_cpu(voices_folder: Path) -> N
         wait_until_true(lambda: len(engine.encoded) == 2)
 
 
+def test_no_voice_is_prepared_for_a_model_that_does_not_clone(voices_folder: Path) -> None:
+    """It is loaded while voices are prepared for the model before it, which reports that it was stopped."""
+    engines: list[SlowEncoder] = []
+
+    def start(config: EngineConfig, progress: Callable[[str, float], None]) -> SlowEncoder:
+        engines.append(SlowEncoder(config))
+        return engines[0]
+
+    with serve(Settings(model="test/model", voices=str(voices_folder)), start) as served:
+        wait_until_true(lambda: bool(engines) and len(engines[0].encoded) == 1)
+        served.app.state.studio.speech.warming.report_failure("the engine was stopped")
+        engines[0].info = dataclasses.replace(engines[0].info, clones=False)
+        engines[0].encoder_gate.set()
+        wait_until(lambda work: work["warming"]["ok"], lambda: background(served))
+        assert len(engines[0].encoded) == 1
+
+
 def test_takes_are_stored_after_a_failed_one(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
     served, _ = steered()
     library: ProjectLibrary = served.app.state.studio.speech.voices.library

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from engine.codec.model import Codec
 from engine.model.dual_ar import Causal
 from engine.model.prompt import build_prompt
 from engine.types import Reference, Utterance
+from training import export, resume
 from training.codec.images import through_images
 from training.data.phones import PHONES, TOKENS, UNKNOWN, labels
 from training.export import codec_tensors, codec_yaml, model_config
@@ -62,6 +64,22 @@ def test_exported_config_and_tokenizer_are_read_back_unchanged(tmp_path: Path) -
     config = open_source(tmp_path).config
     assert config == MODEL
     assert bytes(open_source(tmp_path).tokenizer().encode("Grüß dich [whisper]")).decode() == "Grüß dich [whisper]"
+
+
+def test_trained_stages_and_a_whole_checkpoint_are_not_written_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.save({}, tmp_path / "speech.pt")
+    (tmp_path / "model.safetensors").write_text("old")
+    monkeypatch.setattr(sys, "argv", ["export", str(tmp_path), str(tmp_path)])
+    with pytest.raises(FileNotFoundError, match=r"codes\.pt"):
+        export.main()
+    assert (tmp_path / "model.safetensors").read_text() == "old"
+    before = (tmp_path / "speech.pt").read_bytes()
+    monkeypatch.setattr(sys, "argv", ["resume", "assets/fry", str(tmp_path)])
+    with pytest.raises(SystemExit):
+        resume.main()
+    assert (tmp_path / "speech.pt").read_bytes() == before and not (tmp_path / "codes.pt").exists()
 
 
 def test_training_computes_the_same_states_as_the_engine() -> None:

@@ -7,7 +7,6 @@ import base64
 import json
 from collections.abc import AsyncGenerator, Generator
 from contextlib import ExitStack, aclosing, suppress
-from errno import ENOSPC
 from shutil import disk_usage
 from tempfile import SpooledTemporaryFile
 from typing import Any
@@ -26,7 +25,7 @@ from studio.api.routes.speech_routes import SpeechResponse
 from studio.api.sending import PIECE
 from studio.api.speech_bodies import BatchBody, SpeechBody
 from studio.api.sse import usage
-from studio.errors import REFUSALS, LibraryUnavailable, TooManyRequests
+from studio.errors import REFUSALS, LibraryFull, LibraryUnavailable, TooManyRequests
 from studio.speech.delivery import Speech
 from studio.speech.recorder import MAX_HELD
 from studio.speech.request import Origin, SpeechRequest
@@ -109,7 +108,7 @@ class _Batch:
 
         def write(piece: bytes) -> None:
             if file.tell() + len(piece) > PIECE and disk_usage(home).free < MAX_HELD:
-                raise OSError(ENOSPC, f"less than {MAX_HELD >> 20} MiB are free there")
+                raise LibraryFull(f"less than {MAX_HELD >> 20} MiB are free on the library's disk: make room on it")
             file.write(piece)
 
         try:

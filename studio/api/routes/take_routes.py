@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from pydantic import Field
 
 from audio.formats import MEDIA_TYPES, check_format
-from audio.mastering import LOUDNESSES, NONE, Standard, standard_of
+from audio.mastering import LOUDNESSES, NONE, standard_of
 from studio.api.body import JsonBody
 from studio.api.field_types import LOWER_CASE, StrictBody
 from studio.api.openapi import CUT, answers, reads_form, sends
@@ -205,8 +205,14 @@ class TakeRoutes:
         take, sound = await self._history.playable(take_id, request.state.owner_filter)
         if standard is None and sample_rate is None and MEDIA_TYPES.get(format or STORED) == take.media_type:
             return stored_audio(request, take, sound, _GUARDED)
-        check_format(format or STORED, sample_rate, "format")
-        return await self._converted(request, take, sound, format or STORED, sample_rate, standard)
+        check_format(name := format or STORED, sample_rate, "format")
+        tag = f'"{take.audio}-{name}-{sample_rate or 0}{f"-{standard.name}" if standard else ""}"'
+        headers = _GUARDED | {"ETag": tag, "Accept-Ranges": "none"}
+        if tag in request.headers.get("if-none-match", ""):
+            return Response(status_code=304, headers=headers)
+        headers["Content-Disposition"] = f'attachment; filename="{file_name(take, name)}"'
+        pieces = encoded(sound, name, sample_rate, standard)
+        return await streamed(request, self._service.queues.exports, pieces, MEDIA_TYPES[name], headers)
 
     async def star_take(self, take_id: str, body: JsonBody[Star], request: Request) -> JSONResponse:
         """Star a take, which protects it from automatic removal, or remove its star: {"starred": true}."""
@@ -257,23 +263,6 @@ class TakeRoutes:
         headers = _GUARDED | {"Content-Disposition": 'attachment; filename="takes.zip"'}
         pieces = zipped(takes, format, records)
         return await streamed(request, self._service.queues.exports, pieces, "application/zip", headers)
-
-    async def _converted(
-        self,
-        request: Request,
-        take: Take,
-        sound: Path | bytes,
-        name: str,
-        sample_rate: int | None,
-        standard: Standard | None,
-    ) -> Response:
-        tag = f'"{take.audio}-{name}-{sample_rate or 0}{f"-{standard.name}" if standard else ""}"'
-        headers = _GUARDED | {"ETag": tag, "Accept-Ranges": "none"}
-        if tag in request.headers.get("if-none-match", ""):
-            return Response(status_code=304, headers=headers)
-        headers["Content-Disposition"] = f'attachment; filename="{file_name(take, name)}"'
-        pieces = encoded(sound, name, sample_rate, standard)
-        return await streamed(request, self._service.queues.exports, pieces, MEDIA_TYPES[name], headers)
 
     async def _filter(self, query: TakeQuery) -> TakeFilter:
         return await self._history.with_voice_id(query.filter)

@@ -288,6 +288,9 @@ def test_overlapping_or_out_of_range_safetensors_are_refused(tmp_path: Path) -> 
         refusal(tmp_path, "model.safetensors")
     (tmp_path / "model.safetensors").write_bytes(struct.pack("<Q", 2**62) + b"{}")
     refusal(tmp_path, "model.safetensors")
+    header = json.dumps({"__metadata__": {"of": "x" * 5_000_000}}).encode()
+    (tmp_path / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + bytes(1))
+    assert "describes more than a checkpoint's tensors" in refusal(tmp_path, "model.safetensors")
 
 
 def test_index_cannot_point_outside_its_folder(tmp_path: Path) -> None:

@@ -141,6 +141,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "a shorter talker": ({"talker_config": {"num_hidden_layers": 2}}, r"talker.model.layers.2.* unexpected"),
     "more words": ({"talker_config": {"text_vocab_size": 400}}, rf"{TEXTS} is \[320, 48\], .* says \[400, "),
     "other books": ({"talker_config": {"num_code_groups": 5}}, "4 code groups of 64, talker_config 5 of 64"),
+    "a list of speakers": ({"talker_config": {"spk_id": [1]}}, "a value of the wrong kind"),
     "no ids": ({"talker_config": {"codec_pad_id": None}}, "a value of the wrong kind"),
     "few words": ({"im_start_token_id": 100}, "vocab.json has .* control tokens begin at 100"),
 }

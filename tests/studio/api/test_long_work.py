@@ -220,6 +220,7 @@ def arguments_for(route: str) -> dict[str, Any]:
         "POST /v1/projects": {"json": {"input": "It swam."}},
         "POST /v1/projects/characters": {"json": {"input": "It swam."}},
         "POST /v1/projects/preview": {"json": {"input": "It swam."}},
+        "POST /v1/projects/{project_id}/cast/proposals": {"json": {"ids": ["part_x"], "estimate": True}},
         "POST /v1/voices/inspect": {"files": {"file": ("a.fishvoice", b"PK")}},
         "POST /v1/voices/import": {"files": {"file": ("a.fishvoice", b"PK")}},
         "PATCH /v1/voices/{reference}/samples/{sample_id}": {"json": {"cut": {"start": 0.1}}},

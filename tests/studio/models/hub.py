@@ -28,7 +28,11 @@ class Hub:
     refused: int = 0
     """The error status for every file of a restricted model, or 0."""
     breaks: int = 0
-    """Number of responses with the large file that still break off halfway."""
+    """Number of responses with the large file that still break off halfway, …"""
+    says_length: bool = True
+    """… of which a client without the length notices nothing."""
+    page: bytes = b""
+    """An answer to the next request for a range, like that of a network's login page."""
     listed: bytes = b""
     """An answer instead of the listing."""
     paths: list[str] = field(default_factory=list)
@@ -72,10 +76,15 @@ class _Handler(BaseHTTPRequestHandler):
         start = int(wanted[1]) if wanted else 0
         if wanted:
             self.hub.ranges.append(f"{self.path.rpartition('/')[2]} from {start}")
-        self.send_response(206 if wanted else 200)
-        self.send_header("Content-Length", str(len(data) - start))
-        self.end_headers()
         half, hub = max(start, len(data) // 2), self.hub
+        if wanted and hub.page:
+            wanted, start, data, hub.page = None, 0, hub.page, b""
+        self.send_response(206 if wanted else 200)
+        if hub.says_length:
+            self.send_header("Content-Length", str(len(data) - start))
+        else:
+            self.close_connection = True
+        self.end_headers()
         is_large = self.path.endswith(hub.large)
         self.wfile.write(data[start:half])
         if is_large and hub.breaks:

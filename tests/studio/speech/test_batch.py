@@ -69,7 +69,7 @@ def test_audio_that_finds_no_room_on_the_disk_is_the_error_of_its_item(
 
     served, _ = steered()
     with served.client() as client:
-        for reason in ("less than 256 MiB are free there", "No space left on device"):
+        for reason in ("less than 256 MiB are free", "No space left on device"):
             free = 2**28 - 1 if reason.startswith("less") else 2**28
             monkeypatch.setattr("studio.api.routes.batch.disk_usage", lambda _, free=free: SimpleNamespace(free=free))
             monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
