@@ -27,7 +27,7 @@ FILE_MODE = 0o600
 ABANDONED_SECONDS = 3600.0
 """An unfinished file to which nothing was written for so long belongs to no running program."""
 
-_OWN_NAMES = frozenset({"audio", "episodes", "model.json", "models", "reserve", "sessions"})
+_OWN_NAMES = frozenset({"audio", "episodes", "model.json", "models", "reserve", "sessions", "update.json"})
 _OWN_START = "library.db"
 """The names that the studio writes in its folder; SQLite's files begin as the database does."""
 _NOBODYS_NAMES = frozenset({"lost+found", ".DS_Store"})

@@ -83,6 +83,7 @@ def test_readable_library_becomes_private_when_opened(tmp_path: Path, caplog: py
     (home / "sessions").mkdir()
     (home / "sessions" / "digest").write_text("key")
     (home / "models" / "whisper").mkdir(parents=True)
+    (home / "update.json").touch()  # as STUDIO_UPDATE_NOTICE writes it
     make_readable(home)
     again = Library(home)
     assert readable_by_others(home, "models", "whisper") == {}
