@@ -23,7 +23,7 @@ from studio.library import Library, Voice, VoiceFields
 from studio.library.private_files import write_whole
 from studio.library.store import DATABASE
 from studio.library.trash import TrashItem, TrashKind
-from studio.settings import MAX_TRASH_DAYS, Settings
+from studio.settings import MAX_TRASH_DAYS, Settings, expanded
 from studio.unicode_text import check_strings, text_of
 from studio.voices.intake import take_in, take_in_best
 from studio.voices.pack import MAX_PACK, export_voice, import_pack, read_pack
@@ -79,7 +79,10 @@ def _add_verb(verbs: Verbs, name: str, command: Command, summary: str) -> argpar
 
 
 def _folder(text: str) -> Path:
-    return Path(text).expanduser()  # shells leave the ~ of --home=~/folder
+    try:
+        return expanded(text)  # shells leave the ~ of --home=~/folder
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _add_voice_verbs(verb: Callable[[str, Command, str], argparse.ArgumentParser]) -> None:

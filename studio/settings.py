@@ -87,6 +87,8 @@ def _read_key(text: str) -> ApiKey:
 
 
 def _digest(key: str) -> bytes:
+    if re.search(r"[\x00-\x1f]", key):
+        raise ValueError("keys are separated by commas, not by line breaks or tabs, which no program can send in a key")
     if not key.startswith("sha256:"):
         if len(key) < SHORT:
             log.warning("one of STUDIO_API_KEYS has fewer than %d characters and can be guessed", SHORT)
@@ -97,8 +99,8 @@ def _digest(key: str) -> bytes:
 
 
 def default_home() -> Path:
-    """The studio's folder in the system's folder for user data."""
-    home = Path.home()
+    """The studio's folder in the system's folder for user data, perhaps with ~, which a user need not have."""
+    home = Path("~")
     if sys.platform == "win32":
         base = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
     elif sys.platform == "darwin":
@@ -151,15 +153,23 @@ def _engines(text: str) -> object:
 
 
 def _folder(text: str) -> str:
-    if not Path(text).is_dir():
-        raise ValueError("it must be an existing folder")
+    if not os.path.isdir(text):  # unlike Path's before Python 3.14, these do not fail in a folder that is closed to us
+        raise ValueError("it must be an existing folder that the studio's user may read")
     return text
 
 
+def expanded(text: str) -> Path:
+    """The path, with the home folder for ~. Raises ValueError for the ~ of a user who does not exist."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        raise ValueError("the user has no home folder, for which ~ stands") from None
+
+
 def _writable(text: str) -> str:
-    folder = Path(text).expanduser().absolute()
-    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
-    if not existing.is_dir() or not os.access(existing, os.W_OK):
+    folder = expanded(text).absolute()
+    existing = next(parent for parent in (folder, *folder.parents) if os.path.exists(parent))
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
         raise ValueError("it must be a writable folder")
     return str(folder)
 
@@ -175,7 +185,7 @@ def _ref_source(text: str) -> Path | Network:
     try:
         return ipaddress.ip_network(text)
     except ValueError:
-        if Path(text).is_dir():
+        if os.path.isdir(text):
             return Path(text)
     raise ValueError("it must be an existing folder, networks such as 192.168.1.0/24, or both, separated by commas")
 

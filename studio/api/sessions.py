@@ -20,7 +20,7 @@ Item = TypeVar("Item")
 
 LIFETIME_SECONDS = 30 * 86_400
 MAX_SESSIONS = 1000
-"""Maximum sessions; one more ends the oldest of the key with the most."""
+"""Maximum sessions; one more ends the oldest ones of the keys with the most."""
 
 
 class Sessions:
@@ -71,12 +71,16 @@ class Sessions:
             log.warning("a sign-out is lost, its session ends after %d days: %s", LIFETIME_SECONDS / 86_400, error)
 
     def _end_oldest(self) -> None:
+        """End sessions if there are too many, and some more: who has so many would else read all at each sign-in."""
+        paths = list(self._folder.glob(f"{'[0-9a-f]' * 64}*"))  # the folder may have other people's files, too
+        if len(paths) <= MAX_SESSIONS:
+            return
         held, since = list[tuple[bytes, float, Path]](), now() - LIFETIME_SECONDS
-        for path in self._folder.glob(f"{'[0-9a-f]' * 64}*"):  # the folder may have other people's files, too
+        for path in paths:
             with contextlib.suppress(OSError), path.open("rb") as file:  # removed by another process, or a folder
                 held.append((file.read(64), path.stat().st_mtime, path))
         expired = [path for _, begun, path in held if begun < since]
-        for path in expired + surplus((each for each in held if each[1] >= since), MAX_SESSIONS):
+        for path in expired + surplus((each for each in held if each[1] >= since), MAX_SESSIONS - MAX_SESSIONS // 20):
             path.unlink(missing_ok=True)
 
 

@@ -198,7 +198,7 @@ def _in_parallel(work: Callable[[Item], Result], items: Sequence[Item]) -> list[
 
 
 def _write_synced(path: Path, pieces: Sequence[Piece]) -> None:
-    with open(path, "wb", opener=open_privately) as file:
+    with open(path, "xb", opener=open_privately) as file:
         file.writelines(pieces)
         file.flush()
         os.fsync(file.fileno())

@@ -7,6 +7,7 @@ to their final names last.
 from __future__ import annotations
 
 import contextlib
+import errno
 import filecmp
 import logging
 import re
@@ -21,7 +22,7 @@ from pathlib import Path
 from studio.errors import REFUSALS
 from studio.library.audio_files import AudioFiles
 from studio.library.client_files import TemporaryFolder
-from studio.library.private_files import make_copies_private, make_private_folder, write_whole
+from studio.library.private_files import make_copies_private, make_private_folder, whole_file, write_whole
 from studio.library.schema import AUDIO_OWNERS, OWN_CONTENT
 from studio.library.store import named_files
 from studio.supervisor import HealthCheck
@@ -66,7 +67,7 @@ class Backup:
         self._pending = False
         self._error: str | None = None
         self._left_out: tuple[str, ...] = ()
-        self._foreign: list[str] = []  # names of snapshots of another library
+        self._remark = ""  # what the owner should do about other snapshots in the folder
         self.watch = HealthCheck("backup")
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="backup", daemon=True)
@@ -186,9 +187,8 @@ class Backup:
             if self._left_out:
                 owners = f"{self._left_out[0]}{', and others' if self._left_out[1:] else ''}"
                 self.watch.report_failure(f"{len(self._left_out)} damaged files are left out of the backup: {owners}")
-            elif self._foreign:
-                remedy = "move it away; to restore it, move library.db and the other backups away before a start"
-                self.watch.report_failure(f"the backup folder also has another library's {self._foreign[0]}: {remedy}")
+            elif self._remark:
+                self.watch.report_failure(self._remark)
             else:
                 self.watch.report_success()
             return True
@@ -211,10 +211,10 @@ class Backup:
     def _restore_snapshot(self, snapshot: Path) -> None:
         """Copy the audio first and the database last, in one rename: if interrupted, it can start again."""
         copies = AudioFiles(self.folder / "audio")
-        with contextlib.closing(TemporaryFolder()) as scratch:
-            copy = scratch.path() / "library.db"
-            shutil.copyfile(snapshot, copy)
-            with contextlib.closing(sqlite3.connect(copy)) as library:
+        with whole_file(self._database) as copy, snapshot.open("rb") as content:
+            shutil.copyfileobj(content, copy, 1 << 20)
+            copy.flush()
+            with contextlib.closing(_unchanging(Path(copy.name))) as library:
                 _check_integrity(library)
                 digests = named_files(library)
             missing = 0
@@ -227,8 +227,6 @@ class Backup:
                 log.warning("%d of %d audio files are missing from the backup %s", missing, len(digests), snapshot)
             for suffix in ("-wal", "-shm"):
                 self._database.with_name(self._database.name + suffix).unlink(missing_ok=True)
-            with copy.open("rb") as content:
-                write_whole(self._database, content)
 
     def _snapshots(self) -> list[Path]:
         """Those of this place first, the newest first."""
@@ -236,26 +234,30 @@ class Backup:
         return sorted(paths, key=lambda path: (_place(path) == self._place, _number(path)), reverse=True)
 
     def _prune(self, copies: AudioFiles) -> None:
-        """Remove snapshots that are too old, and audio that no other snapshot names; none if one cannot be read.
+        """Remove snapshots that are too old, and audio that no other snapshot names; no audio if one cannot be read.
 
         Those of another library stay: this one may be new because the folder was not there yet at its start.
         """
-        own, count, obsolete, digests = None, 0, list[Path](), set[str]()
-        self._foreign = []
+        own, kept, obsolete, digests = None, 0, list[Path](), set[str]()
+        self._remark = ""
         for snapshot in self._snapshots():
             try:
-                address = f"{snapshot.absolute().as_uri()}?mode=ro&immutable=1"
-                with contextlib.closing(sqlite3.connect(address, uri=True)) as library:
+                with contextlib.closing(_unchanging(snapshot)) as library:
                     own = own or _birth(library)
-                    if _birth(library) != own:
-                        self._foreign.append(snapshot.name)
-                    elif _place(snapshot) in (0, self._place) and (count := count + 1) > KEPT:
+                    is_own = _birth(library) == own
+                    is_of_here = is_own and _place(snapshot) in (0, self._place)
+                    if is_of_here and kept == KEPT:
                         obsolete.append(snapshot)
                         continue
                     digests |= named_files(library)
-            except sqlite3.Error as error:  # its audio is unknown, and an older snapshot may be the only whole one
+                kept += is_of_here
+                if not is_own:
+                    remedy = "move it away; to restore it, move library.db and the other backups away before a start"
+                    self._remark = f"the backup folder also has another library's {snapshot.name}: {remedy}"
+            except sqlite3.Error as error:  # its audio is unknown
                 log.warning("the backup %s cannot be read: %s", snapshot, error)
-                return
+                self._remark = f"{snapshot.name} in the backup folder is damaged: remove it; its audio stays until then"
+                digests |= {name for name, _ in copies.everything()}
         for path in (*obsolete, *self.folder.glob("backup-*.db.*.part")):  # what kills have left, too
             path.unlink()
         for name, path in copies.everything():
@@ -266,14 +268,25 @@ class Backup:
 def _copy_database(source: Path, target: Path, place: int) -> set[str]:
     """A consistent copy of a database that others write to, as one file with its place; returns the audio it names.
 
-    Raises sqlite3.Error for a damaged one, whose snapshots would soon replace the good ones.
+    Raises sqlite3.Error for a damaged one, whose snapshots would soon replace the good ones, and OSError without room.
     """
     with contextlib.closing(sqlite3.connect(source)) as original, contextlib.closing(sqlite3.connect(target)) as copy:
-        original.backup(copy)
-        copy.execute("pragma journal_mode = delete")
-        copy.execute(f"pragma application_id = {place:d}")
+        try:
+            original.backup(copy)
+            copy.execute("pragma journal_mode = delete")
+            copy.execute(f"pragma application_id = {place:d}")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_FULL:
+                raise
+            reason = "the folder for temporary files (TMPDIR) has no room for a copy of library.db"
+            raise OSError(errno.ENOSPC, reason, str(target.parent)) from error
         _check_integrity(copy)
         return named_files(copy)
+
+
+def _unchanging(path: Path) -> sqlite3.Connection:
+    """Opens a database to which nobody writes, without files beside it."""
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
 
 
 def _is_whole(copy: Path, original: Path) -> bool:

@@ -57,7 +57,7 @@ class DiskReserve:
             log.warning("no disk space can be reserved: %s is not a regular file; remove it", self._path)
             return
         try:
-            with open(self._path, "ab", buffering=0, opener=open_privately) as file:
+            with open(self._path, "ab" if self._path.exists() else "xb", buffering=0, opener=open_privately) as file:
                 while (missing := size - file.tell()) > 0:
                     file.write(os.urandom(min(missing, _PIECE)))
         except OSError as error:

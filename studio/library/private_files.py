@@ -27,7 +27,7 @@ FILE_MODE = 0o600
 ABANDONED_SECONDS = 3600.0
 """An unfinished file to which nothing was written for so long belongs to no running program."""
 
-_OWN_NAMES = frozenset({"audio", "episodes", "model.json", "models", "reserve", "sessions"})
+_OWN_NAMES = frozenset({"audio", "episodes", "model.json", "models", "reserve", "sessions", "update.json"})
 _OWN_START = "library.db"
 """The names that the studio writes in its folder; SQLite's files begin as the database does."""
 _NOBODYS_NAMES = frozenset({"lost+found", ".DS_Store"})
@@ -37,7 +37,18 @@ _REFUSALS = frozenset({errno.EPERM, errno.EACCES, errno.EROFS, errno.ENOTSUP, er
 
 def open_privately(path: str, flags: int) -> int:
     """The ``opener`` of a file that only its owner may read. It does not change the permissions of an existing file."""
-    return os.open(path, flags, FILE_MODE)
+    handle = os.open(path, flags, FILE_MODE)
+    if flags & os.O_EXCL:  # not a link of somebody's to another file
+        _give_away(handle, Path(path).parent)
+    return handle
+
+
+def _give_away(made: int | Path, parent: Path) -> None:
+    """Give what root has made in somebody's folder to its owner, as SQLite does: a command that root runs must not make
+    files that the studio's user cannot open. ``made``: an open file, or a folder."""
+    if sys.platform != "win32" and os.geteuid() == 0 and (owner := parent.stat()).st_uid:
+        with contextlib.suppress(OSError):  # a network disk, or a container, where root may not
+            os.chown(made, owner.st_uid, owner.st_gid)
 
 
 def unfinished(path: Path) -> Path:
@@ -89,7 +100,9 @@ def remove_file(path: Path) -> None:
 def make_private_folder(folder: Path) -> None:
     """Make the folder, and its parents with their usual permissions, unless it exists. Raises OSError."""
     try:
-        folder.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+        if not folder.is_dir():
+            folder.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+            _give_away(folder, folder.parent)
     except (FileExistsError, NotADirectoryError) as error:
         reason = "a folder is needed here, but this name or one above it is a file; move that file away"
         for link in (folder, *folder.parents):

@@ -21,7 +21,7 @@ from typing import ParamSpec, TypeVar
 from studio.errors import LibraryBusy, LibraryFull, LibraryUnavailable
 from studio.library.audio_files import DIGEST_LENGTH, UNNAMED_DAYS, AudioFiles, Piece
 from studio.library.disk_reserve import NO_ROOM, DiskReserve, is_full
-from studio.library.private_files import FILE_MODE, make_library_private, make_private_folder
+from studio.library.private_files import make_library_private, make_private_folder, open_privately
 from studio.library.schema import BASELINE, FORMER_COMMIT, FORMER_MIGRATIONS, LAST_FORMER, MIGRATIONS, Database, select
 
 log = logging.getLogger(__name__)
@@ -127,7 +127,7 @@ class Store:
         """When the line last moved, by the monotonic clock."""
         with self._reserve.borrowed(), self.explain_errors():
             with contextlib.suppress(FileExistsError):
-                self.path.touch(FILE_MODE, exist_ok=False)  # SQLite gives its log the permissions of the database
+                open(self.path, "xb", opener=open_privately).close()  # SQLite gives its log the same permissions
             make_library_private(home)
             self._stay_open()
             with self.writing() as db:  # the lock first: two starts at once must not both migrate

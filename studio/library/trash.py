@@ -169,7 +169,7 @@ class Trash:
     ) -> list[tuple[TrashKind, str]]:
         """Restore items in the trash, if ``project_id`` is given only of that project; the newest of a kind first.
 
-        All of them or none. Raises NameTaken, InvalidRequest and NotFound if one of them can no longer be restored.
+        All of them or none. Raises InvalidRequest and NotFound if one of them can no longer be restored.
         """
         put_back = {kind: kept.put_back for kind, kept in self.kinds.items()}
         values = {"owner_filter": owner_filter, "since": self.since, "project": project_id or ""}

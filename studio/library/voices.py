@@ -8,14 +8,14 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from itertools import count
+from itertools import chain, count
 from typing import Any
 
 from studio.errors import DamagedAudio, EditConflict, InvalidRequest, NameTaken, NotFound
 from studio.library.checks import Right, check_right, check_samples, readable
 from studio.library.consents import check_consent, note, recordings_of, write_consent
 from studio.library.listing import Filter, Order, offered, rows_of
-from studio.library.names import MAX_REFERENCE, KnownVoices, clean_name, meanings, slug_of, split_revision
+from studio.library.names import MAX_REFERENCE, KnownVoices, clean_name, fold, meanings, slug_of, split_revision
 from studio.library.records import NewConsent, NewSample, Sample
 from studio.library.schema import VOICE_NAMES, Database, select
 from studio.library.store import Store, once_more_with_room
@@ -269,9 +269,8 @@ class Voices:
             return voices_of(db, [row], self._viewer)[0]
 
     def restore(self, reference: str) -> Voice:
-        """Restore a voice by its id, or the last one deleted with this slug or name.
-
-        Raises NotFound if it is not in the trash, NameTaken if another voice has the name.
+        """Restore a voice by its id, or the last one deleted with this slug or name; with a number after its name if
+        another voice has that now. Raises NotFound if it is not in the trash.
         """
         query = (
             "select id from voices where (id = ?1 or slug = ?2 or folded = ?3) and deleted > ?4"
@@ -285,6 +284,7 @@ class Voices:
 
     def _put_back(self, db: Database, rows: Sequence[Row]) -> None:
         for row in rows:
+            row.update(_free_name(db, row))
             self._claim(db, row, keep_slug=True)
             self._touch(db, row | {"deleted": None})  # so that the next one cannot claim its name
             note(db, "voice.restore", row["id"], name=row["name"])
@@ -400,6 +400,14 @@ def _is_taken(db: Database, name: str, voice_id: str) -> bool:
     columns = ("folded", "slug", "id")  # one by one, as SQLite uses no index for any of them
     those = " union all ".join(f"select id from voices where deleted is null and {one} = ?2" for one in columns)
     return bool(db.execute(f"select 1 from ({those}) where id != ?1 limit 1", [voice_id, name]).fetchall())
+
+
+def _free_name(db: Database, row: Row) -> Row:
+    """The columns of the name with which a voice returns from the trash: a number follows it if another voice, perhaps
+    one that the owner cannot see, has it now. Nobody can rename a voice in the trash."""
+    numbered = (f"{row['name'][:94].rstrip()} {number}" for number in count(2))  # at most MAX_NAME characters
+    name = next(name for name in chain([row["name"]], numbered) if not _is_taken(db, fold(name), row["id"]))
+    return {"name": name, "folded": fold(name)}
 
 
 def _remove_deleted(db: Database, until: float) -> set[str]:

@@ -113,6 +113,10 @@ def test_a_dotenv_file_that_cannot_be_read_stops_the_start_because_keys_may_be_i
         ("STUDIO_REF_SOURCES", "/no/such/folder", "existing folder"),
         ("STUDIO_REF_SOURCES", "/,/usr", "one folder"),
         ("STUDIO_HOME", "/proc/version/below", "a writable folder"),
+        # Like a folder that is closed to the studio's user, which root, who may run this test, does not know.
+        ("STUDIO_VOICES", f"/{'x' * 300}", "existing folder"),
+        ("STUDIO_REF_SOURCES", f"/{'x' * 300}", "existing folder"),
+        ("STUDIO_BACKUP_DIR", "~nobody-of-this-name/backup", "no home folder"),
         ("STUDIO_WYOMING", "127.0.0.1:10200", "tcp://127.0.0.1:10200"),
         ("STUDIO_WYOMING", "tcp://127.0.0.1:70000", "tcp://127.0.0.1:10200"),
     ],
@@ -239,6 +243,10 @@ def test_keys_may_be_named_and_unnamed_keys_keep_their_owner() -> None:
     assert base64 == ApiKey(read_keys("YWJjZGVmZ2hpamtsbQ==")[0].digest)
     with pytest.raises(ValueError, match="the name before ="):
         read_keys("<b>=secret")
+    lines = ["anna=a-long-long-secret", "bert=another-long-secret"]
+    assert len(read_keys(",\n".join(lines))) == 2
+    with pytest.raises(ValueError, match="separated by commas"):
+        read_keys("\n".join(lines))
 
 
 @pytest.mark.parametrize("text", [",", " , ", " ", "anna=", "anna=a-long-long-secret,bert="])

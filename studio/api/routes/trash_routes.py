@@ -54,7 +54,7 @@ class TrashRoutes:
 
     def restore(self, body: JsonBody[RestoreTrashBody], request: Request) -> JSONResponse:
         """Restore items that are in the trash: {"items": [{"kind": "take", "id": "…"}]}. If one of them cannot be
-        restored, for example because its voice name is taken, none is."""
+        restored, none is. A voice whose name another one has now gets a number after it."""
         items = [(item.kind, item.id) for item in body.items]
         restored = self._trash.restore(items, request.state.owner_filter)
         if not restored:

@@ -212,6 +212,10 @@ def test_many_sign_ins_with_one_key_end_none_of_another(tmp_path: Path, monkeypa
     tokens = [studio.begin(one) for _ in range(6)]
     assert studio.key_of(first) == other
     assert sum(studio.key_of(token) == one for token in tokens) == 3
+    monkeypatch.setattr(sessions, "MAX_SESSIONS", 20)
+    for _ in range(17):
+        studio.begin(one)
+    assert len(list(tmp_path.iterdir())) == 19, "some more end at once, since looking for the oldest reads all"
 
 
 def test_sign_in_works_without_room_on_the_disk(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -171,7 +172,7 @@ def test_good_snapshots_are_not_replaced_by_those_of_a_damaged_library(tmp_path:
     assert names(check(tmp_path / "new")) == {"Anna"}
 
 
-def test_old_snapshots_stay_while_a_newer_one_cannot_be_read(tmp_path: Path) -> None:
+def test_old_snapshots_stay_while_a_newer_one_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library, backup = ProjectLibrary(tmp_path / "home"), Backup(tmp_path / "home", tmp_path / "bucket")
     add(library, "Anna")
     good = backup.snapshot()
@@ -179,7 +180,14 @@ def test_old_snapshots_stay_while_a_newer_one_cannot_be_read(tmp_path: Path) -> 
         write(library)
         backup.snapshot().write_bytes(b"no database at all")
     again = Backup(tmp_path / "new", tmp_path / "bucket")
-    assert again.restore() == good and names(check(tmp_path / "new")) == {"Anna"}
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    assert again.restore() == good and names(check(tmp_path / "new")) == {"Anna"}, "it needs no room elsewhere"
+    monkeypatch.undo()
+    for _ in range(4):
+        write(library)
+        assert backup._try()
+    assert {path.name for path in good.parent.glob("*.db")} == {f"backup-{n}.db" for n in (2, 3, 4, 6, 7, 8)}
+    assert backup.status.error is None and "backup-2.db in the backup folder is damaged" in str(backup.watch.status)
 
 
 def test_snapshot_is_taken_once_writing_has_settled(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from longform.library.project_records import NewPart, ProjectSettings
 from longform.library.project_repository import ProjectLibrary
 from manuscript.table import read_csv
 from studio.errors import LibraryFull, SettingsError
-from studio.library import Library, TakeFilter, VoiceFields
+from studio.library import Backup, Library, TakeFilter, VoiceFields
 from studio.library.audio_files import AudioFiles
 from studio.settings import Settings
 from tests.longform.test_projects import create_project, until
@@ -282,6 +282,16 @@ if can_mount():
         folder.mkdir()
         with tiny_disk(folder, 32) as mounted:
             yield mounted
+
+    def test_backup_names_a_full_folder_for_temporary_files(
+        tmp_path: Path, disk: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        Library(tmp_path / "home")
+        backup = Backup(tmp_path / "home", tmp_path / "bucket")
+        fill(disk)
+        monkeypatch.setattr(tempfile, "tempdir", str(disk))
+        assert not backup._try()
+        assert "(TMPDIR) has no room" in str(backup.status.error) and str(disk) in str(backup.status.error)
 
     def test_takes_are_played_listed_and_deleted_on_a_full_disk(
         disk: Path, steered: Steer, monkeypatch: pytest.MonkeyPatch

@@ -83,6 +83,7 @@ def test_readable_library_becomes_private_when_opened(tmp_path: Path, caplog: py
     (home / "sessions").mkdir()
     (home / "sessions" / "digest").write_text("key")
     (home / "models" / "whisper").mkdir(parents=True)
+    (home / "update.json").touch()  # as STUDIO_UPDATE_NOTICE writes it
     make_readable(home)
     again = Library(home)
     assert readable_by_others(home, "models", "whisper") == {}
@@ -203,3 +204,13 @@ def test_command_line_keeps_the_library_private(tmp_path: Path) -> None:
     umask = os.umask(0)
     os.umask(umask)
     assert mode(pack) == 0o666 & ~umask, "an export is a file like any other of its owner's"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
+def test_what_root_makes_in_a_library_belongs_to_its_owner(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir(0o700)
+    os.chown(home, 12345, 12345)
+    library = Library(home)  # a command with sudo, for a service that runs as another user
+    library.voices.create(VoiceFields(name="Anna"), [new_sample()])
+    assert {(path.stat().st_uid, path.stat().st_gid) for path in home.rglob("*")} == {(12345, 12345)}

@@ -11,7 +11,7 @@ from longform.library.project_records import NewPart, PartChanges, Project, Proj
 from longform.library.project_repository import ProjectLibrary
 from longform.library.replacements import TextReplacement
 from manuscript.passages import NewCharacter
-from studio.errors import EditConflict, InvalidRequest, LibraryUnavailable, NameTaken, NotFound
+from studio.errors import EditConflict, InvalidRequest, LibraryUnavailable, NotFound
 from studio.library import TakeFilter, Voice, VoiceFields
 from studio.library.entries import GLOBAL, DictionaryScope, Pronunciation
 from studio.library.take import NewTake, Take
@@ -230,17 +230,21 @@ def test_reading_the_library_does_not_empty_its_trash(library: ProjectLibrary) -
     assert all_items(other) == [] and len(all_items(library)) == 7
 
 
-def test_restoring_a_taken_name_is_refused_and_restores_nothing(library: ProjectLibrary) -> None:
+def test_voice_whose_name_is_taken_returns_with_a_number(library: ProjectLibrary) -> None:
     one_of_each(library)
     items = [(item.kind, item.id) for item in all_items(library)]
-    library.voices.create(VoiceFields(name="ANNA"), [new_sample()])
-    with pytest.raises(NameTaken):
+    taken = library.voices.seen_by("bob").create(VoiceFields(name="ANNA"), [new_sample()])  # which its owner cannot see
+    assert sorted(library.trash.restore(items, None)) == sorted(items)
+    assert {voice.name: voice.slug for voice in library.voices.page()} == {"ANNA": "anna", "Anna 2": "anna-2"}
+    library.voices.delete(taken.id)
+    library.voices.create(VoiceFields(name="anna"), [new_sample()])
+    assert library.voices.restore(taken.id).name == "ANNA 3"
+    for _ in range(2):
+        library.voices.create(VoiceFields(name="a" * 100), [new_sample()])
+        library.voices.delete("a" * 100)
+    for items in [[(item.kind, item.id)] for item in all_items(library)]:
         library.trash.restore(items, None)
-    assert len(all_items(library)) == 7
-    library.voices.delete("anna")  # the second of this name
-    with pytest.raises(NameTaken):
-        library.trash.restore([(item.kind, item.id) for item in all_items(library)], None)
-    assert len(all_items(library)) == 8
+    assert {len(voice.name) for voice in library.voices.page("aaa")} == {100, 96}
 
 
 def test_restored_project_is_paused_and_refused_beyond_the_project_limit(
