@@ -86,7 +86,7 @@ def test_readable_library_becomes_private_when_opened(tmp_path: Path, caplog: py
     (home / "update.json").touch()  # as STUDIO_UPDATE_NOTICE writes it
     make_readable(home)
     again = Library(home)
-    assert readable_by_others(home, "models", "whisper") == {}
+    assert readable_by_others(home, "models", "whisper", "update.json") == {}
     assert mode(home / "library.db.older") == 0o700, "a folder can still be entered"
     assert mode(home / "models" / "whisper") == 0o755, "a published model is nobody's secret"
     assert again.voices.get("anna") == library.voices.get("anna")
