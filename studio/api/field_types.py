@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypeVar
 
+from fastapi import Request
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from audio.tempo import MAX_SPEED, MIN_SPEED
 from engine import MAX_SEED, MAX_TOP_K
+from studio.errors import InvalidRequest
 from studio.library.names import MAX_REFERENCE
 
 Item = TypeVar("Item")
@@ -18,6 +20,17 @@ class StrictBody(BaseModel):
     """A body that refuses unknown fields."""
 
     model_config = ConfigDict(extra="forbid")
+
+
+def check_deletion(request: Request, *known: str) -> None:
+    """Raises InvalidRequest for a body or an unknown query field, which may be meant to limit what is deleted."""
+    if unknown := [name for name in request.query_params if name not in known]:
+        fields = ", ".join(known)
+        raise InvalidRequest(
+            f"unknown query field {unknown[0][:80]!r}; nothing was deleted. Known: {fields}", unknown[0][:80]
+        )
+    if int(request.headers.get("content-length") or 0):
+        raise InvalidRequest("this deletion takes query fields and no body; nothing was deleted", "body")
 
 
 BEFORE = Field(None, description="As read: 412 if a field that is sent has another value since. Absent fields: any.")

@@ -15,7 +15,7 @@ from pydantic import Field
 from audio.formats import MEDIA_TYPES, check_format
 from audio.mastering import LOUDNESSES, NONE, standard_of
 from studio.api.body import JsonBody
-from studio.api.field_types import LOWER_CASE, StrictBody
+from studio.api.field_types import LOWER_CASE, StrictBody, check_deletion
 from studio.api.openapi import CUT, answers, reads_form, sends
 from studio.api.queued import LibraryRoute
 from studio.api.routes.models import for_loaded_model
@@ -229,11 +229,12 @@ class TakeRoutes:
             raise NotFound("this take is not in the trash", "take_id")
         return JSONResponse(await self._history.get(take_id, request.state.owner_filter))
 
-    async def delete_takes(self, query: Wanted, confirm: bool = False) -> JSONResponse:
+    async def delete_takes(self, request: Request, query: Wanted, confirm: bool = False) -> JSONResponse:
         """Delete all takes that match the filter of the list, starred ones only on request. At most 1000 at once.
 
         ``confirm=true`` is required; without it the error has their number.
         """
+        check_deletion(request, "q", "voice", "starred", "since", "until", "ids", "confirm")
         take_filter = without_starred(await self._filter(query))
         if not confirm:
             count = await self._history.count(take_filter)

@@ -50,6 +50,8 @@ def test_deleted_items_are_listed_restored_and_removed(steered: Steer) -> None:
         assert client.delete(TRASH, params={"kind": "voice"}).json() == {"object": "trash.emptied", "count": 0}
         assert client.delete(TRASH, params={"ids": f"{take}, {voice}"}).json()["count"] == 1
         assert client.post(f"/v1/takes/{take}/restore").status_code == 404
+        assert_envelope(client.delete(TRASH, params={"id": voice}), 400, "id")
+        assert_envelope(client.request("DELETE", TRASH, json={"ids": [voice]}), 400, "body")
         assert client.delete(TRASH).json()["count"] == 1 and list_items(client) == []
 
 
