@@ -440,17 +440,16 @@ def test_a_copied_library_and_its_original_keep_their_own_snapshots(
     shutil.rmtree(tmp_path / "home")
     assert Backup(tmp_path / "home", bucket).restore() == first[1]
     assert "backup-6.db is newer" in caplog.text
-    original = check(tmp_path / "home")
-    assert names(original) == {"Anna", "Bert"}
-    add(original, "Cleo", 3)
+    assert names(check(tmp_path / "home")) == {"Anna", "Bert"}
+    add(ProjectLibrary(tmp_path / "home"), "Cleo", 3)
     add(copied, "Dora", 4)
     both, compare = list[Path](), filecmp.cmp
 
-    def meanwhile(*files: Path, shallow: bool) -> bool:
+    def meanwhile(one: Path, other: Path, shallow: bool) -> bool:
         """The other one makes a snapshot after the audio of this one was copied."""
         monkeypatch.setattr(filecmp, "cmp", compare)
         both.append(others.snapshot())
-        return compare(*files, shallow=shallow)
+        return compare(one, other, shallow)
 
     monkeypatch.setattr(filecmp, "cmp", meanwhile)
     both.append(backup.snapshot())

@@ -126,7 +126,7 @@ def test_restoring_voices_costs_the_same_among_many_others(tmp_path: Path, monke
         with library.store.writing() as db:
             db.table("voices").insert_all(row | name | {"id": one, "slug": one.replace("_", "-")} for one in ids)
         with monkeypatch.context() as patched:
-            patched.setattr(Database, "execute", lambda self, *a: (statements.append(a[0]), execute(self, *a))[1])
+            patched.setattr(Database, "execute", lambda db, sql, *a: statements.append(sql) or execute(db, sql, *a))  # type: ignore[func-returns-value]
             library.trash.restore([("voice", voice) for voice in ids], None)
         counts.append(len(statements))
         statements.clear()
