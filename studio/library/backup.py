@@ -43,7 +43,8 @@ POLL_SECONDS = 1.0
 KEPT = 3
 """Number of snapshots kept, newest first."""
 
-_SNAPSHOT = re.compile(r"backup-([0-9]+)\.db")
+_SNAPSHOT = re.compile(r"backup-([0-9]+)\.db(?:\.[0-9a-f]{8}\.part)?")
+"""Also an unfinished one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +102,8 @@ class Backup:
                 continue
             log.warning("the library was empty and has been restored from %s", snapshot)
             if (newest := max(self._snapshots(), key=_number)) != snapshot:
-                remedy = "to restore that one, move library.db and older backups away before a start"
-                log.warning("%s is newer, damaged or of the library in another folder: %s", newest, remedy)
+                remedy = "to restore it, move library.db and the older ones away before a start"
+                log.warning("%s is newer, but damaged or of the library in another folder: %s", newest, remedy)
             return snapshot
         return None
 
@@ -131,8 +132,8 @@ class Backup:
             if newest and filecmp.cmp(newest, copy, shallow=False):
                 target = newest  # so that starts without writes push no older one out
             else:  # numbered only now: the studio of a copy may have made one meanwhile, or be making one
-                found = (_SNAPSHOT.match(path.name) for path in self.folder.glob("backup-*.db*"))
-                target = self.folder / f"backup-{max((int(each[1]) for each in found if each), default=0) + 1}.db"
+                last = max(map(_number, self.folder.glob("backup-*.db*")), default=0)
+                target = self.folder / f"backup-{last + 1}.db"
                 with copy.open("rb") as content:
                     write_whole(target, content)
         self._last = time.time()
