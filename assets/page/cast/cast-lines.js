@@ -5,7 +5,7 @@ import { element } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { once } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
-import { offerUndo } from "../trash/undo-toast.js";
+import { offerUndo, withdrawUndo } from "../trash/undo-toast.js";
 
 const PAGE = 50;
 const AT_ONCE = 200; // lines per request when all are read, the most that the server sends: each request costs it as much as all lines
@@ -98,11 +98,9 @@ export class CastLines extends EventTarget {
     const name = this.#nameOf(line.character);
     const guess = line.confidence === null ? name : phrase(line.followed ? "cast.followed" : "cast.guess", { name, percent: String(Math.round(100 * line.confidence)) });
     const state = line.confirmed ? phrase("cast.decided", { name }) : line.proposal ? this.#proposed(line.proposal) : guess;
+    const beside = (textContent) => element("span", { className: "quiet", textContent });
     const row = element("li", { tabIndex: isHere ? 0 : -1, onfocus: () => this.#go(number, false) }, [
-      element("p", { dir: "auto" }, [
-        element("span", { className: "quiet", textContent: line.before }), element("strong", { textContent: line.text }),
-        element("span", { className: "quiet", textContent: line.after }),
-      ]),
+      element("p", { dir: "auto" }, [beside(line.before), element("strong", { textContent: line.text }), beside(line.after)]),
       element("p", { className: "cast-state", textContent: state }),
     ]);
     row.toggleAttribute("data-decided", line.confirmed);
@@ -123,11 +121,7 @@ export class CastLines extends EventTarget {
     if (!ids.length) return void offerUndo(words, null);
     const { replaced } = await changeParts(this.id, ids, { confirmed: true });
     await this.#again();
-    offerUndo(words, async () => {
-      const done = await undoChange(this.id, replaced);
-      await this.#again();
-      return done;
-    });
+    offerUndo(words, () => undoChange(this.id, replaced).then((done) => this.#again().then(() => done)));
   }
 
   /** Show the lines as they are by now, from the first. */
@@ -145,9 +139,7 @@ export class CastLines extends EventTarget {
   }
 
   #choices(line) {
-    const choice = (key, words, work) => {
-      return element("button", { type: "button", className: "plain", onclick: () => this.run(work) }, [element("kbd", { textContent: key }), words]);
-    };
+    const choice = (key, words, work) => element("button", { type: "button", className: "plain", onclick: () => this.run(work) }, [element("kbd", { textContent: key }), words]);
     const named = this.#ordered(line).slice(0, KEYS).map(({ id, name }, i) => choice(String(i + 1), name, () => this.#decide(line, { character: id })));
     return element("div", { className: "cast-choices" }, [
       ...named, ...this.#others(line), choice("0", phrase("cast.narrator"), () => this.#decide(line, { character: "" })),
@@ -161,9 +153,8 @@ export class CastLines extends EventTarget {
     const others = this.#ordered(line).slice(KEYS);
     if (!others.length) return [];
     const options = others.map(({ id, name }) => element("option", { value: id, textContent: name }));
-    const select = element("select", { onchange: () => select.value && this.run(() => this.#decide(line, { character: select.value })) }, [
-      element("option", { value: "", textContent: phrase("cast.merge.choose") }), ...options,
-    ]);
+    const none = element("option", { value: "", textContent: phrase("cast.merge.choose") });
+    const select = element("select", { onchange: () => select.value && this.run(() => this.#decide(line, { character: select.value })) }, [none, ...options]);
     select.setAttribute("aria-label", phrase("cast.character"));
     return [select];
   }
@@ -250,8 +241,10 @@ export class CastLines extends EventTarget {
   async #decide(line, changes) {
     const { followed, replaced } = await changeParts(this.id, [line.id], changes);
     const { character, confirmed } = line;
-    this.#done.push({ line, character, confirmed, replaced, shown: this.#follow(followed) });
+    const decision = { line, character, confirmed, replaced, shown: this.#follow(followed), step: /** @type {any} */ (null) };
     Object.assign(line, { confirmed: true }, "character" in changes ? { character: changes.character || null } : {});
+    decision.step = offerUndo(`${phrase("cast.decided", { name: this.#nameOf(line.character) })}.`, () => this.#takeBack(decision), false);
+    this.#done.push(decision);
     this.#redraw(line);
     const at = this.#lines.indexOf(line) + 1;
     const open = this.#lines.findIndex((one, number) => number >= at && !one.settled);
@@ -274,24 +267,31 @@ export class CastLines extends EventTarget {
   }
 
   async #undo() {
-    const last = this.#done.pop();
+    const last = this.#done.at(-1);
     if (!last) return;
-    const { line, character, confirmed, replaced, shown } = last;
-    const { left } = await undoChange(this.id, replaced).catch((problem) => {
-      if (!problem.isOfRequest) this.#done.push(last); // the studio could not take it just now
+    const { left } = await this.#takeBack(last);
+    withdrawUndo(last.step);
+    if (left.includes(last.line.id)) offerUndo(phrase("undo.outdated", { what: last.step.words }), null, false);
+  }
+
+  /** Take a decision back, perhaps after other lines were opened; returns what was undone. Throws Refusal. */
+  async #takeBack(decision) {
+    const { line, character, confirmed, replaced, shown } = decision;
+    this.#done = this.#done.filter((other) => other !== decision);
+    const answer = await undoChange(this.id, replaced).catch((problem) => {
+      if (!problem.isOfRequest) this.#done.push(decision); // the studio could not take it just now
       throw problem;
     });
-    if (left.includes(line.id)) return void offerUndo(phrase("undo.outdated", { what: `${phrase("cast.decided", { name: this.#nameOf(line.character) })}.` }), null, false);
-    for (const [one, before] of [...shown.filter(([follower]) => !left.includes(follower.id)), [line, { character, confirmed }]]) {
-      Object.assign(one, before);
-      this.#redraw(one);
-    }
+    if (answer.left.includes(line.id)) return answer;
+    for (const [one, before] of [...shown.filter(([follower]) => !answer.left.includes(follower.id)), [line, { character, confirmed }]]) this.#redraw(Object.assign(one, before));
     this.#go(this.#lines.indexOf(line));
     this.dispatchEvent(new CustomEvent("decided"));
+    return answer;
   }
 
   #redraw(line) {
     const number = this.#lines.indexOf(line);
+    if (number < 0) return; // others are shown by now
     const hadFocus = this.list.children[number].contains(document.activeElement);
     const row = this.#row(line, number);
     this.list.children[number].replaceWith(row);

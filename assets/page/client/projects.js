@@ -138,6 +138,8 @@ export const readEpisodes = (path) => fetched(path, {}, async (response) => {
 
 export const measureLoudness = (id) => ask(at(id, "/loudness?partial=true"));
 export const coverAddress = (id, digest) => address(at(id, `/cover?of=${digest}`));
+/** Returns a cover as {blob}. Throws Refusal. */
+export const readCover = (id, digest) => readBlob(at(id, `/cover?of=${digest}`));
 export const putCover = (id, cover) => ask(at(id, "/cover"), { ...form({ cover }), method: "PUT" });
 export const removeCover = (id) => ask(at(id, "/cover"), { method: "DELETE" });
 

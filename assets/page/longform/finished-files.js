@@ -1,10 +1,11 @@
 // The settings for a project's files, book details, cover, credits, samples, and what it lacks before it is published.
 
 import { Latest } from "../lib/latest.js";
-import { addFeed, coverAddress, listFeeds, measureLoudness, putCover, readEpisodes, readPartIds, readSample, removeCover, removeFeed } from "../client/projects.js";
+import { addFeed, coverAddress, listFeeds, measureLoudness, putCover, readCover, readEpisodes, readPartIds, readProject, readSample, removeCover, removeFeed } from "../client/projects.js";
 import { FileMenu, saveFile, USUAL_RATES } from "./file-menu.js";
 import { element } from "../lib/elements.js";
 import { listed, numeral, phrase } from "../lib/phrases.js";
+import { offerUndo } from "../trash/undo-toast.js";
 import { ShareDialog } from "../shell/share-dialog.js";
 import { duration } from "../lib/time.js";
 import { isBeingTyped } from "../lib/typing.js";
@@ -133,6 +134,7 @@ export class FinishedFiles {
   constructor(part, { id, signal, run, change, openParts }) {
     this.part = part;
     this.id = id;
+    this.run = run;
     this.change = change;
     this.openParts = openParts;
     delete part("ready").dataset.shown;
@@ -152,7 +154,7 @@ export class FinishedFiles {
     }, { signal });
     on("feed", "click", () => this.#openFeed());
     on("cover-file", "change", (field) => this.#give(field));
-    on("cover-remove", "click", () => removeCover(this.id));
+    on("cover-remove", "click", () => this.#changeCover(() => removeCover(this.id)));
     on("measure", "click", () => this.#measure());
   }
 
@@ -249,10 +251,22 @@ export class FinishedFiles {
   async #give(field) {
     const [file] = field.files;
     try {
-      if (file) await putCover(this.id, await asCover(file));
+      if (file) await this.#changeCover(async () => putCover(this.id, await asCover(file)));
     } finally {
       field.value = "";
     }
+  }
+
+  /** Change the cover, and offer to put back the one before, unless somebody else has chosen another one since. Throws Refusal. */
+  async #changeCover(change) {
+    const before = this.#cover && (await readCover(this.id, this.#cover)).blob;
+    await change();
+    const { cover: after } = await readProject(this.id);
+    const undo = async () => {
+      if ((await readProject(this.id)).cover !== after) return { undone: 0, left: [after] };
+      await (before ? putCover(this.id, before) : removeCover(this.id)).finally(() => this.run(async () => {}));
+    };
+    offerUndo(phrase("project.changed"), undo, !after);
   }
 
   async #measure() {

@@ -117,6 +117,7 @@ export class ImportPreview extends EventTarget {
     this.#reads.end();
     this.#finds.end();
     this.#source = this.#preview = null;
+    this.say("");
     this.part("names").replaceChildren();
     this.people.clear();
     this.dispatchEvent(new CustomEvent("left"));
@@ -126,7 +127,7 @@ export class ImportPreview extends EventTarget {
     const isLatest = this.#reads.begin();
     const source = this.#source;
     this.say(phrase("longform.reading"));
-    const [preview, text] = await Promise.all([this.#readAs(source), this.#text(source)]);
+    const [preview, text] = await Promise.all([this.#readAs(source), this.#text(source)]).catch((problem) => (isLatest() ? Promise.reject(problem) : [])); // another document may be shown by now
     if (!isLatest()) return;
     this.say("");
     this.#names = speakers(text, typeof source === "string" ? 1 : 2);
@@ -278,20 +279,20 @@ export class ImportPreview extends EventTarget {
     const about = Object.fromEntries(this.#about.map(({ value }, i) => [ABOUT[i], value.trim()]));
     const body = { ...about, ...this.#cut, chapters: this.#ticked, voice: this.part("voice").value, cast: this.#cast, speakers: this.part("speakers").checked, people: this.part("speakers").checked ? this.people.all : [], with_cover: this.part("with-cover").checked };
     this.say(phrase("longform.reading"));
-    const { id } = await this.#withPreview((preview) => createProject({ ...body, preview }));
-    await this.people.takeAlong(id);
-    this.say("");
     const source = this.#source;
+    const { id } = await this.#withPreview((preview) => createProject({ ...body, preview }));
+    if (this.#source !== source) return; // left meanwhile, perhaps for another document; the project is in the list
+    await this.people.takeAlong(id);
     this.leave();
     this.dispatchEvent(new CustomEvent("imported", { detail: { id, source } }));
   }
 
   /** Send the document again if its preview in the studio has expired. Throws Refusal. */
-  async #withPreview(work) {
+  async #withPreview(work, source = this.#source) {
     try {
       return await work(this.#preview.id);
     } catch (problem) {
-      if (problem.status !== 404) throw problem;
+      if (problem.status !== 404 || this.#source !== source) throw problem;
       this.#preview = { ...this.#preview, id: (await this.#readAs(this.#source)).id };
       return work(this.#preview.id);
     }

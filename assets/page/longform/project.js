@@ -77,6 +77,7 @@ export class Project extends EventTarget {
 
   /** Read and show the project, now and at intervals. */
   async look() {
+    if (this.#leave.signal.aborted) return; // a step was undone after another project was opened
     clearTimeout(this.#timer);
     const isLatest = this.#looks.begin();
     try {

@@ -34,6 +34,7 @@ export class Prose {
   #isOpen = false;
   /** Elements with their part as `of`. @type {any[]} */
   #pieces = [];
+  #words = ""; // the text shown, as JSON
 
   /** @param {HTMLElement} container @param {any} context the ProjectContext of panels.js */
   constructor(container, context) {
@@ -89,19 +90,30 @@ export class Prose {
     }
   }
 
-  /** Read chapters and cast, and show the playing part, or else the chapter that was shown before, or the first. */
+  /** Show the playing part, or else the chapter that was shown before, or the first. */
   async #read() {
+    if (await this.#look()) await this.follow();
+  }
+
+  /** Show the chapter as it is by now: parts may have been spoken, or changed by somebody else. Text in which words are selected stays. */
+  refresh() {
+    this.#attempt(this.#look());
+  }
+
+  /** Read and show chapters, cast and text; false if that is outdated. Throws Refusal. */
+  async #look() {
     const isLatest = this.#looks.begin();
     const [chapters, { data: characters }] = await Promise.all([readOutline(this.context.id), readCast(this.context.id)]);
-    if (!isLatest()) return;
-    const before = Math.max(0, this.chapter.selectedIndex);
+    if (!isLatest()) return false;
+    const [before, titles] = [Math.max(0, this.chapter.selectedIndex), chapters.map(({ title }) => title || phrase("project.chapter.none"))];
     this.chapters = chapters;
     this.characters = characters;
-    this.chapter.replaceChildren(...chapters.map(({ title }) => element("option", { textContent: title || phrase("project.chapter.none") })));
+    const isSame = titles.join("\n") === [...this.chapter.options].map(({ textContent }) => textContent).join("\n");
+    if (!isSame) this.chapter.replaceChildren(...titles.map((textContent) => element("option", { textContent })));
     this.chapter.selectedIndex = Math.min(before, chapters.length - 1);
     this.chapter.hidden = chapters.length < 2;
     await this.#show();
-    await this.follow();
+    return true;
   }
 
   async #show() {
@@ -120,16 +132,16 @@ export class Prose {
   #draw(parts) {
     const marks = marksOf(this.characters);
     const name = (character) => this.characters.find(({ id }) => id === character)?.name ?? phrase("cast.narrator");
-    this.#pieces = [];
-    this.text.replaceChildren(...paragraphsOf(parts).map(({ isTitle, pieces }) => element(isTitle ? "h2" : "p", {}, pieces.flatMap(({ part, text }) => {
-      const piece = element("span", { textContent: text, title: name(part.character), tabIndex: this.#pieces.length ? -1 : 0, of: part });
-      piece.setAttribute("role", "button");
+    const paragraphs = paragraphsOf(parts);
+    const words = JSON.stringify(paragraphs.map(({ isTitle, pieces }) => [isTitle, pieces.map(({ part, text }) => [part.id, text])]));
+    if (words !== this.#words && this.#selected.length) return;
+    if (words !== this.#words) this.#write(paragraphs);
+    this.#words = words;
+    for (const [i, { part }] of paragraphs.flatMap(({ pieces }) => pieces).entries()) { // in place: a press may be under way
+      const piece = Object.assign(this.#pieces[i], { of: part, title: name(part.character) });
       piece.setAttribute("aria-disabled", String(!part.chosen));
       piece.dataset.mark = markOf(marks, part.character);
-      piece.dataset.id = part.id;
-      this.#pieces.push(piece);
-      return [piece, " "];
-    }))));
+    }
     const here = [...new Set(parts.map(({ character }) => character).filter(Boolean))].sort((one, other) => Number(markOf(marks, one)) - Number(markOf(marks, other)));
     this.legend.replaceChildren(...here.map((character) => {
       const sample = element("span", { textContent: name(character) });
@@ -137,6 +149,20 @@ export class Prose {
       return element("li", {}, [sample]);
     }));
     this.#mark();
+  }
+
+  /** Put the text into the page, with the focus on the part that had it. */
+  #write(paragraphs) {
+    const focused = /** @type {any} */ (document.activeElement)?.of?.id;
+    this.#pieces = [];
+    this.text.replaceChildren(...paragraphs.map(({ isTitle, pieces }) => element(isTitle ? "h2" : "p", {}, pieces.flatMap(({ part, text }) => {
+      const piece = element("span", { textContent: text, tabIndex: this.#pieces.length ? -1 : 0, of: part });
+      piece.setAttribute("role", "button");
+      piece.dataset.id = part.id;
+      this.#pieces.push(piece);
+      return [piece, " "];
+    }))));
+    if (focused) this.#pieces.find(({ of }) => of.id === focused)?.focus({ preventScroll: true });
   }
 
   /** Play from a part on to the end, unless its words have just been selected. */

@@ -155,6 +155,8 @@ def mend_what_it_lacks(screen: Screen, area: Locator) -> None:
     expect(lacks).not_to_contain_text("cover")  # it was drawn large enough
     area.get_by_role("button", name="Remove the cover").click()
     expect(area.get_by_role("img", name="Cover")).to_be_hidden()
+    area.get_by_role("button", name="Undo").click()
+    expect(area.get_by_role("img", name="Cover")).to_be_visible()
 
 
 def make_a_feed_and_revoke_it(screen: Screen, area: Locator) -> None:

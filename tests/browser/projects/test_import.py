@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from playwright.sync_api import FilePayload, expect
+from playwright.sync_api import FilePayload, Locator, expect
 
 from tests.browser.projects.test_longform import area_of, import_file, import_it, table
 from tests.browser.screen import Held, Screen, asks_before_leaving, go
@@ -79,6 +79,24 @@ def test_pasted_text_and_its_preview_are_restored(studio: Served, open_page: Ope
     import_file(area, table("text\nOne.\n"))
     area.get_by_role("button", name="All projects").click()
     expect(text).to_have_value("Not imported yet.")
+    import_slowly_and_begin_another(screen, area, text)
+
+
+def import_slowly_and_begin_another(screen: Screen, area: Locator, text: Locator) -> None:
+    """A preview that is left while its project is made does not close the next one, nor take the text of that."""
+    making = Held(screen.page, "**/v1/projects", "POST")
+    area.get_by_role("button", name="Create a project").click()
+    area.get_by_role("button", name="Import", exact=True).click()
+    making.wait_for(1)
+    area.get_by_role("button", name="Cancel", exact=True).click()
+    text.fill("Another text.")
+    area.get_by_role("button", name="Create a project").click()
+    author = area.get_by_label("Author", exact=True).first
+    author.fill("Somebody else")
+    making.answer(0)
+    expect(author).to_have_value("Somebody else")
+    expect(author).to_be_visible()
+    expect(text).to_have_value("Another text.")
 
 
 def test_book_is_imported_by_chapters_lists_omissions_and_includes_notes_on_request(

@@ -462,3 +462,12 @@ def test_parts_are_selected_in_ranges_deleted_together_filtered_and_spoken_if_ch
     expect(area.locator("[data-part=state]")).to_contain_text("3 of 6 parts spoken")
     expect(rows.nth(3)).to_contain_text("Not spoken")
     assert serious_violations(screen) == []
+    area.get_by_label("Select part 5").check()
+    area.get_by_label("Select part 6").check()
+    with studio.client() as client:  # as somebody else does
+        parts = f"/v1/projects/{screen.page.url.rpartition('/')[2]}/parts"
+        assert client.delete(f"{parts}/{client.get(parts).json()['data'][4]['id']}").is_success
+    area.get_by_role("button", name="Delete 2 selected").click()
+    expect(area.locator("[data-part=told]")).to_contain_text("has no part")
+    area.get_by_role("button", name="Delete 1 selected").click()
+    expect(rows).to_have_count(4)

@@ -103,8 +103,11 @@ export class Chapters extends EventTarget {
     ]);
   }
 
-  #tell(type, id, more = {}) {
-    this.dispatchEvent(new CustomEvent(type, { detail: { chapter: this.#chapters.find((chapter) => chapter.id === id), ...more } }));
+  /** was: the chapter when its title began to be written; its first part, which has its id, may have been deleted since. @param {string} type @param {string} id */
+  #tell(type, id, more = {}, was = /** @type {any} */ (null)) {
+    const isIt = (chapter) => chapter.position === was?.position && chapter.title === was.title;
+    const chapter = this.#chapters.find((one) => one.id === id) ?? this.#chapters.find(isIt) ?? was;
+    this.dispatchEvent(new CustomEvent(type, { detail: { chapter, ...more } }));
   }
 
   /** Show a field for a new title in the entry, and return it: Enter or leaving it renames the chapter, Escape cancels. typed: a title that could not be saved. */
@@ -124,7 +127,7 @@ export class Chapters extends EventTarget {
       const title = field.value.trim().replace(/\s+/g, " ");
       if (!title) return false;
       close();
-      if (title !== chapter.title) this.#tell("rename", id, { title });
+      if (title !== chapter.title) this.#tell("rename", id, { title }, chapter);
       return true;
     };
     field.addEventListener("input", () => field.setCustomValidity(""));

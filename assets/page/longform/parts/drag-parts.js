@@ -48,6 +48,6 @@ export function takePartDrops(box, signal, partOf, drop) {
     const target = partOf(row?.dataset.part ?? "");
     if (!row || !target || from !== moved?.id || target.id === moved?.id) return;
     event.preventDefault();
-    drop(moved, target, side(row, event) === "after");
+    drop(partOf(moved.id) ?? moved, target, side(row, event) === "after"); // others may have arrived above it meanwhile
   }, { signal });
 }

@@ -7,6 +7,7 @@ const UNSET = { voice: "", character: "", speed: -1, temperature: -1, top_p: -1,
 
 export class PartChanges {
   #underWay = new UnderWay();
+  #steps = 0; // arrangements under way
 
   /**
    * list: the rows; mark: shows a row's unsaved changes; arranging: offers to undo saved changes.
@@ -74,6 +75,18 @@ export class PartChanges {
   /** Resolves when all saves begun so far have ended. */
   ended() {
     return this.#underWay.ended();
+  }
+
+  /** Arrange parts after all that was begun before, in the list as it is then: an earlier step may have moved them. */
+  async inTurn(work) {
+    const isFirst = !this.#steps;
+    this.#steps += 1;
+    const look = () => (isFirst ? undefined : this.list.look());
+    try {
+      await this.#underWay.add(this.after(look).then(work));
+    } finally {
+      this.#steps -= 1;
+    }
   }
 
   /** Run a button's work after pending saves: a text sent when its field is left must not arrive later and undo it. */

@@ -44,7 +44,7 @@ export class PartsPanel {
     this.comparison = new TakeComparison(of.playback, signal);
     this.comparison.addEventListener("done", ({ detail }) => of.run(() => this.#endComparison(detail)));
     this.comparison.addEventListener("fail", ({ detail }) => of.tell(detail.problem));
-    this.selection = new Selection(part, { signal, idsBetween: (first, last) => readPartIds(id, this.list.filter, first, last - first + 1) });
+    this.selection = new Selection(part, { signal, idsBetween: (first, last) => readPartIds(id, this.list.filter, first, last - first + 1), all: () => readPartIds(id, "", 0, of.project().parts.total) });
     this.direction = new Direction(part, { signal, voices, attempt: (work) => this.#attempt(work) });
     this.list = new PartList(part("rows"), {
       id, voices, signal, dress: (row) => this.#dress(row), mark: (row) => this.#markRow(row), total: () => of.project()?.parts.total ?? 0, isUnsaved: (key) => Boolean(of.unsaved.of(key)), read: (one) => of.unsaved.found(one.id, one),
@@ -110,10 +110,10 @@ export class PartsPanel {
     const { signal, run } = this.of;
     const on = (name, type, work) => this.part(name).addEventListener(type, (event) => run(() => work(event)), { signal });
     on("every", "change", ({ target }) => this.#selectAll(target.checked));
-    on("selected", "click", () => this.changes.after(() => this.#speakSelected()));
-    on("delete-selected", "click", () => this.changes.after(() => this.#deleteSelected()));
+    on("selected", "click", () => this.changes.after(() => this.selection.use(() => this.#speakSelected())));
+    on("delete-selected", "click", () => this.changes.after(() => this.selection.use(() => this.#deleteSelected())));
     this.selection.addEventListener("change", () => this.#markSelected());
-    this.direction.addEventListener("set", ({ detail }) => run(() => this.changes.after(() => this.arranging.changeAll(this.selection.ids, detail.changes))));
+    this.direction.addEventListener("set", ({ detail }) => run(() => this.changes.after(() => this.selection.use((ids) => this.arranging.changeAll(ids, detail.changes)))));
   }
 
   async #rename({ chapter, title }) {
@@ -163,7 +163,7 @@ export class PartsPanel {
     on("again", (part) => this.changes.after(() => speakParts(this.of.id, [part.id])));
     row.addEventListener("compare", () => this.comparison.begin(row.part));
     on("play", (part) => this.of.playback.play(this.of.project(), part, this.of.playback.isPlayingAll));
-    on("arrange", (part, order) => this.changes.after(() => this.#arrange(row, part, order)).finally(() => order.verb === "insert" && (row.tools.isAdding = false)));
+    on("arrange", (part, order) => this.changes[order.verb === "mend" ? "after" : "inTurn"](() => this.#arrange(this.list.row(part.id) ?? row, part, order)).finally(() => order.verb === "insert" && (row.tools.isAdding = false)));
     row.addEventListener("select", ({ detail }) => {
       const { id } = row.part;
       this.#attempt(this.selection.press(id, this.list.indexOf(id), row.isSelected, detail.isRange));

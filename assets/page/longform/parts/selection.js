@@ -15,15 +15,16 @@ export class Selection extends EventTarget {
   #cleared = 0;
 
   /**
-   * part: finds the page's elements by name; idsBetween: reads ids from one index to another.
+   * part: finds the page's elements by name; idsBetween: reads ids from one index to another; all: reads all ids of the project.
    *
    * @param {(name: string) => any} part
-   * @param {{ signal: AbortSignal, idsBetween: (first: number, last: number) => Promise<string[]> }} project
+   * @param {{ signal: AbortSignal, idsBetween: (first: number, last: number) => Promise<string[]>, all: () => Promise<string[]> }} project
    */
-  constructor(part, { signal, idsBetween }) {
+  constructor(part, { signal, idsBetween, all }) {
     super();
     this.part = part;
     this.idsBetween = idsBetween;
+    this.all = all;
     part("clear").addEventListener("click", () => this.clear(), { signal });
     part("selection").parentElement.addEventListener("focusin", ({ target }) => target.scrollIntoView({ block: "nearest", inline: "nearest" }), { signal }); // a narrow bar scrolls sideways
     publishHeight(part("selection").parentElement, "--selection-height", signal); // keeps the map, the list and messages above the bar
@@ -85,6 +86,21 @@ export class Selection extends EventTarget {
   clear() {
     this.#cleared += 1;
     this.set(this.ids, false);
+  }
+
+  /**
+   * Work on the selected parts; if one of them no longer exists, deselect it, so that the others can be worked on. Throws Refusal.
+   *
+   * @param {(ids: string[]) => Promise<void>} work
+   */
+  async use(work) {
+    try {
+      await work(this.ids);
+    } catch (problem) {
+      const there = problem.status === 404 ? new Set(await this.all()) : this.#ids;
+      this.set(this.ids.filter((id) => !there.has(id)), false);
+      throw problem;
+    }
   }
 
   /** Forget where a range begins, when indexes have changed. */
