@@ -165,7 +165,7 @@ def test_broken_connection_is_reopened(
 def test_stalled_download_fails_and_can_be_resumed(
     hub: Hub, studio_of: StudioOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in {"PAUSE": 0.0, "PATIENCE": 0.2, "ATTEMPTS": 2}.items():
+    for name, value in {"PAUSE": 0.0, "PATIENCE": 1.0, "ATTEMPTS": 1}.items():
         monkeypatch.setattr(hub_download, name, value)
     hub.gate.clear()
     with studio_of(model="test/model").served.client() as client:
