@@ -8,6 +8,7 @@ import math
 import re
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -188,13 +189,25 @@ class Transcriber:
             )
         return self._recogniser
 
-    async def transcribe(self, clip: Clip, caller: str, language: str = "") -> Transcription:
-        """Transcribe a clip: takes seconds on a CPU.
+    def place(self, caller: str) -> AbstractContextManager[None]:
+        """A place in the queue for a recording, which is transcribed in many patient turns."""
+        self.require()
+        return self._queue.place(caller)
 
-        Raises NotOffered, QueueFull, TooManyRequests, TooCostly, Unavailable.
+    async def transcribe(
+        self, clip: Clip | Callable[[], Clip], caller: str, language: str = "", patient: bool = False
+    ) -> Transcription:
+        """Transcribe a clip, or what a blocking function reads: seconds on a CPU. ``patient``: see WorkQueue.turn.
+
+        Raises NotOffered, QueueFull, TooManyRequests, TooCostly, Unavailable, and the errors of the function.
         """
-        pcm, code = partial(resampled, clip.pcm, clip.sample_rate, RATE), language.partition("-")[0].lower()
-        return await self.run(caller, False, lambda recogniser: recogniser.recognise(pcm(), code))
+        code = language.partition("-")[0].lower()
+
+        def recognise(recogniser: Recogniser) -> Transcription:
+            sound = clip if isinstance(clip, Clip) else clip()
+            return recogniser.recognise(resampled(sound.pcm, sound.sample_rate, RATE), code)
+
+        return await self.run(caller, patient, recognise)
 
     async def run(
         self,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
-from audio import Cut, InvalidClip
-from audio.read import MAX_BYTES, MAX_SECONDS, MIN_SECONDS, STEP
+from audio import InvalidClip, SilentClip
+from audio.read import MAX_BYTES, MAX_SECONDS, MIN_SECONDS, STEP, read_clip
 from studio.library.checks import clean_language
 from studio.voices.clip_service import ClipService
 from studio.voices.recogniser import Transcription, Word
@@ -38,12 +39,18 @@ async def transcribed(clips: ClipService, caller: str, data: bytes, language: st
     language = clean_language(language)
     pieces = split_recording(*await clips.levels(caller, data, param), param)
     texts, words = list[str](), list[Word]()
-    for start, end in pieces:
-        clip = await clips.decode(caller, data, Cut(start, end), param)
-        piece = await clips.transcriber.transcribe(clip, caller, language)
-        language = language or piece.language
-        texts.append(piece.text)
-        words += [replace(word, start=start + word.start, end=start + word.end) for word in piece.words]
+    with clips.transcriber.place(caller):  # to the end, as minutes of work would be lost
+        for start, end in pieces:
+            read = partial(read_clip, data, param, start, end)
+            try:
+                piece = await clips.transcriber.transcribe(read, caller, language, patient=True)
+            except SilentClip:
+                if (start, end) == pieces[-1] and not texts:  # nobody speaks in any of them
+                    raise
+                continue
+            language = language or piece.language
+            texts.append(piece.text)
+            words += [replace(word, start=start + word.start, end=start + word.end) for word in piece.words]
     return Recording(pieces[-1][1], Transcription(" ".join(filter(None, texts)), language, tuple(words)))
 
 
