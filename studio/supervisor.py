@@ -32,11 +32,6 @@ class WorkStatus:
     error: str | None
     failures: int
 
-    @property
-    def brief(self) -> dict[str, object]:
-        """Without the error, which may name other callers' items."""
-        return {"ok": self.error is None, "failures": self.failures}
-
 
 class HealthCheck:
     """The state of one kind of work. Thread-safe."""

@@ -8,7 +8,6 @@ import math
 import re
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -166,7 +165,7 @@ class Transcriber:
         self.name = name
         """The recogniser's name, None without one."""
         self._recogniser: Recogniser | None = None
-        self._queue = queue
+        self.queue = queue
         if name:
             check_name(name)
             self.use(name)
@@ -189,25 +188,13 @@ class Transcriber:
             )
         return self._recogniser
 
-    def place(self, caller: str) -> AbstractContextManager[None]:
-        """A place in the queue for a recording, which is transcribed in many patient turns."""
-        self.require()
-        return self._queue.place(caller)
+    async def transcribe(self, clip: Clip, caller: str, language: str = "") -> Transcription:
+        """Transcribe a clip: takes seconds on a CPU.
 
-    async def transcribe(
-        self, clip: Clip | Callable[[], Clip], caller: str, language: str = "", patient: bool = False
-    ) -> Transcription:
-        """Transcribe a clip, or what a blocking function reads: seconds on a CPU. ``patient``: see WorkQueue.turn.
-
-        Raises NotOffered, QueueFull, TooManyRequests, TooCostly, Unavailable, and the errors of the function.
+        Raises NotOffered, QueueFull, TooManyRequests, TooCostly, Unavailable.
         """
-        code = language.partition("-")[0].lower()
-
-        def recognise(recogniser: Recogniser) -> Transcription:
-            sound = clip if isinstance(clip, Clip) else clip()
-            return recogniser.recognise(resampled(sound.pcm, sound.sample_rate, RATE), code)
-
-        return await self.run(caller, patient, recognise)
+        pcm, code = partial(resampled, clip.pcm, clip.sample_rate, RATE), language.partition("-")[0].lower()
+        return await self.run(caller, False, lambda recogniser: recogniser.recognise(pcm(), code))
 
     async def run(
         self,
@@ -223,7 +210,7 @@ class Transcriber:
         """
         recogniser = self.require()
         try:
-            async with self._queue.turn(caller, patient) as turn:
+            async with self.queue.turn(caller, patient) as turn:
                 return await turn.run(partial(function, recogniser, *args, **kwargs))
         except (ImportError, MemoryError, OSError, RuntimeError, ValueError) as error:
             reason = str(error) or type(error).__name__

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
 from audio import InvalidClip, SilentClip
 from audio.read import MAX_BYTES, MAX_SECONDS, MIN_SECONDS, STEP, read_clip
+from audio.resampler import resampled
 from studio.library.checks import clean_language
 from studio.voices.clip_service import ClipService
-from studio.voices.recogniser import Transcription, Word
+from studio.voices.recogniser import RATE, Recogniser, Transcription, Word
 
 FORM_LIMIT = MAX_BYTES + 256 * 1024
 """Bytes of a request with a recording."""
@@ -39,19 +39,23 @@ async def transcribed(clips: ClipService, caller: str, data: bytes, language: st
     language = clean_language(language)
     pieces = split_recording(*await clips.levels(caller, data, param), param)
     texts, words = list[str](), list[Word]()
-    with clips.transcriber.place(caller):  # to the end, as minutes of work would be lost
+    with clips.transcriber.queue.place(caller):  # to the end, as minutes of work would be lost
         for start, end in pieces:
-            read = partial(read_clip, data, param, start, end)
             try:
-                piece = await clips.transcriber.transcribe(read, caller, language, patient=True)
+                piece = await clips.transcriber.run(caller, True, _heard, data, (start, end), language, param)
             except SilentClip:
-                if (start, end) == pieces[-1] and not texts:  # nobody speaks in any of them
+                if end == pieces[-1][1] and not texts:  # nobody speaks in any of them
                     raise
                 continue
             language = language or piece.language
             texts.append(piece.text)
             words += [replace(word, start=start + word.start, end=start + word.end) for word in piece.words]
     return Recording(pieces[-1][1], Transcription(" ".join(filter(None, texts)), language, tuple(words)))
+
+
+def _heard(recogniser: Recogniser, data: bytes, span: tuple[float, float], language: str, param: str) -> Transcription:
+    clip = read_clip(data, param, *span)
+    return recogniser.recognise(resampled(clip.pcm, clip.sample_rate, RATE), language.partition("-")[0].lower())
 
 
 def split_recording(levels: np.ndarray, seconds: float, param: str) -> list[tuple[float, float]]:

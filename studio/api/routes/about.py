@@ -49,21 +49,19 @@ def about_routes(
     async def get_diagnostics(request: Request) -> JSONResponse:
         """A file for bug reports: settings, engine, recent warnings, and this caller's failed takes.
 
-        Settings, warnings and errors of background work are for the holder of the first key.
+        Settings, warnings and the state of background work are for the holder of the first key.
         """
         status = service.status
         engine = asdict(service.host.engine().info) if status.state == "ready" else None
         failed = [take.as_json() for take in service.register.recent(request.state.caller) if take.state == "failed"]
         now = datetime.now(UTC)
-        file, checks = await read(facts, request.state.caller), service.background
+        file = await read(facts, request.state.caller)
         file |= {
             "at": now.isoformat(timespec="seconds"),
             "status": asdict(status),
             "engine": engine,
             "load": asdict(service.stats()) if engine else None,
-            "background": {
-                check.name: asdict(check.status) if file["is_owner"] else check.status.brief for check in checks
-            },
+            "background": {check.name: asdict(check.status) for check in service.background if file["is_owner"]},
             "failed_takes": failed[:50],
             "warnings": WARNINGS.lines if file["is_owner"] else [],
         }

@@ -49,7 +49,9 @@ def system_routes(service: SpeechService, library: Library, clips: ClipService) 
             answer["takes"] = {outcome: service.register.outcomes[outcome] for outcome in ("kept", *NOT_WHOLE)}
         work = {check.name: check.status for check in service.background}
         answer["degraded"] = load.trouble is not None or any(status.error is not None for status in work.values())
-        answer["background"] = {name: status.brief for name, status in work.items()}
+        answer["background"] = {
+            name: {"ok": status.error is None, "failures": status.failures} for name, status in work.items()
+        }
         if (backup := library.backup) is not None:
             state = backup.status
             answer["backup"] = {"last": state.last, "pending": state.pending, "failed": state.error is not None} | {
