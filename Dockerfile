@@ -48,8 +48,8 @@ ENV STUDIO_HOST=0.0.0.0 PORT=7860 STUDIO_HOME=/library HF_HOME=/models TRITON_CA
 VOLUME ["/models", "/library"]
 EXPOSE 7860
 
-# Not healthy before the model is loaded, which the first time is downloaded.
+# Not healthy before the model is loaded, which the first time is downloaded. Without the proxy that Docker may set for containers.
 HEALTHCHECK --interval=30s --timeout=5s --start-period=15m \
-    CMD ["python", "-c", "import os, urllib.request as web; web.urlopen(f'http://127.0.0.1:{os.environ.get(\"STUDIO_PORT\") or os.environ[\"PORT\"]}/health')"]
+    CMD ["python", "-c", "import os, urllib.request as web; web.build_opener(web.ProxyHandler({})).open(f'http://127.0.0.1:{os.environ.get(\"STUDIO_PORT\") or os.environ[\"PORT\"]}/health')"]
 
 CMD ["python", "app.py"]

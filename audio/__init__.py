@@ -26,6 +26,10 @@ class InvalidClip(AudioError):
     code = "invalid_audio"
 
 
+class SilentClip(InvalidClip):
+    """The clip has no voice."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cut:
     """The part of a clip that is used: a span, a gain, one of its channels. The clip itself is not changed."""

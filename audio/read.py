@@ -12,7 +12,7 @@ import av
 import numpy as np
 from av.error import FFmpegError, PatchWelcomeError
 
-from audio import InvalidClip
+from audio import InvalidClip, SilentClip
 from speechtext.errors import check_job
 
 MAX_BYTES = 10 * 1024 * 1024
@@ -180,7 +180,7 @@ def _check(clip: Clip, param: str | None) -> None:
     if max(-low, high) > LOUDEST:
         raise InvalidClip(f"the clip has samples of up to {max(-low, high):.3g}; full scale is 1", param)
     if high - low < SILENCE:
-        raise InvalidClip("the clip is silent", param)
+        raise SilentClip("the clip is silent", param)
 
 
 def _container(head: bytes) -> str | None:

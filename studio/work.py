@@ -163,7 +163,7 @@ class WorkQueue:
     async def turn(self, caller: str, patient: bool = False, most: int | None = None) -> AsyncIterator[ThreadTurn]:
         """Wait for a place in the queue, then for a turn. ``patient``: takes no place, as it has another limit;
         ``most``: the maximum turns of a caller at a time, None: any number. Raises QueueFull, TooManyRequests."""
-        with contextlib.nullcontext() if patient else self._place(caller):
+        with contextlib.nullcontext() if patient else self.place(caller):
             async with self._share(caller, most), self._turn(caller):
                 yield ThreadTurn(self._job(), self._threads)
 
@@ -172,7 +172,8 @@ class WorkQueue:
         return contextlib.nullcontext() if most is None else self._shares.setdefault(caller, asyncio.Semaphore(most))
 
     @contextlib.contextmanager
-    def _place(self, caller: str) -> Generator[None, None, None]:
+    def place(self, caller: str) -> Generator[None, None, None]:
+        """Hold a place, for several patient turns. Raises QueueFull, TooManyRequests."""
         kind, count, total = self._kind, self._places[caller], self._places.total()
         if total >= kind.at_once + kind.waiting:
             raise QueueFull(
@@ -236,7 +237,7 @@ class WorkQueue:
         """The items of a blocking generator that are not empty, each in a turn of its own; closed after them."""
         turn = ThreadTurn(self._job(), self._threads)
         try:
-            with self._place(caller):
+            with self.place(caller):
                 async with self._share(caller, most):
                     while True:
                         async with self._turn(caller):

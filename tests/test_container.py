@@ -104,5 +104,6 @@ def test_health_check_detects_a_studio_that_cannot_speak(
     command = json.loads(steps("HEALTHCHECK")[0].partition("CMD ")[2])
     with serve(Settings(voices=str(tmp_path)), start, wait=is_well) as studio:
         monkeypatch.setenv("PORT", studio.url.rpartition(":")[2])
+        monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")  # where nothing listens
         done = subprocess.run([sys.executable, *command[1:]], check=False, capture_output=True, timeout=60)
     assert (done.returncode == 0) is is_well

@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -79,7 +79,7 @@ async def _serve(client: httpx.AsyncClient, may_start: bool) -> None:
         finally:
             ended.set()
 
-    async with client, _studio(client, may_start) as ready:
+    async with client, _LocalStudio(client) if may_start else contextlib.nullcontext() as ready:
         serving = asyncio.create_task(build_server(session).run_stdio_async())
         serving.add_done_callback(lambda _: ended.set())
         await ended.wait()
@@ -92,31 +92,52 @@ async def _serve(client: httpx.AsyncClient, may_start: bool) -> None:
         pass  # the client left without reading its answers
 
 
-@contextlib.asynccontextmanager
-async def _studio(client: httpx.AsyncClient, may_start: bool) -> AsyncIterator[asyncio.Task[str] | None]:
-    """Start a studio if none answers, and end it again. Yields a task that ends when it can be called, with its problem
-    or blank; None for a studio that runs already."""
-    if not may_start or await _status(client, "/health") is not None:
-        yield None
-        return
-    print(f"No studio answers at {client.base_url}: starting one", file=sys.stderr)
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-c", "import sys, launch; sys.exit(launch.main())"),
-        stdin=subprocess.DEVNULL,
-        stdout=sys.stderr.fileno(),
-    )
-    ready = asyncio.create_task(_until_ready(client, process))
-    try:
-        yield ready
-    finally:
-        ready.cancel()
-        if process.returncode is None:
-            process.terminate()
+class _LocalStudio:
+    """The studio at this machine's address. One is started if none answers, also later: another command may have
+    started the one that was there, which then ended with it. What was started ends with the context."""
+
+    def __init__(self, client: httpx.AsyncClient) -> None:
+        self._client = client
+        self._looking = asyncio.Lock()
+        self._process: asyncio.subprocess.Process | None = None
+        self._starting: asyncio.Task[str] | None = None
+
+    async def __aenter__(self) -> Callable[[], Awaitable[str]]:
+        await self._look()
+        return self._ready
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._starting is not None:
+            self._starting.cancel()
+        if self._process is not None and self._process.returncode is None:
+            self._process.terminate()
             try:
-                await asyncio.wait_for(process.wait(), STOP_SECONDS)
+                await asyncio.wait_for(self._process.wait(), STOP_SECONDS)
             except TimeoutError:
-                process.kill()
+                self._process.kill()
+
+    async def _ready(self) -> str:
+        """Wait until the studio can be called; its problem, or blank."""
+        async with self._looking:
+            if self._starting is None or self._starting.done():
+                await self._look()
+        return "" if self._starting is None else await asyncio.shield(self._starting)
+
+    async def _look(self) -> None:
+        """Start a studio unless one answers, or has been started and still runs."""
+        if self._process is not None and self._process.returncode is None:
+            return
+        self._starting = None
+        if await _status(self._client, "/health") is not None:
+            return
+        print(f"No studio answers at {self._client.base_url}: starting one", file=sys.stderr)
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            *("-c", "import sys, launch; sys.exit(launch.main())"),
+            stdin=subprocess.DEVNULL,
+            stdout=sys.stderr.fileno(),
+        )
+        self._starting = asyncio.create_task(_until_ready(self._client, self._process))
 
 
 async def _until_ready(client: httpx.AsyncClient, process: asyncio.subprocess.Process) -> str:

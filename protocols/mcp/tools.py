@@ -51,8 +51,8 @@ class StudioClient:
     address: str  # the beginning of the links in answers
     is_local: bool
     """Whether the caller is this machine's user, so that tools may read and write its files."""
-    ready: asyncio.Task[str] | None = None
-    """Ends when the studio has started, with its problem or blank."""
+    ready: Callable[[], Awaitable[str]] | None = None
+    """Waits until the studio has started; returns its problem, or blank."""
     context: Context | None = None  # the call's
     until_left: Callable[[Coroutine[Any, Any, httpx.Response]], Awaitable[httpx.Response]] | None = None
     """Ends work whose client hangs up, because it cannot fetch the answer any more."""
@@ -67,7 +67,7 @@ class StudioClient:
 
     async def send(self, method: str, path: str, **request: Any) -> httpx.Response:
         """Raises ToolError for a refusal and for a studio that does not answer."""
-        if self.ready is not None and (problem := await asyncio.shield(self.ready)):
+        if self.ready is not None and (problem := await self.ready()):
             raise ToolError(problem)
         try:
             calling = self.client.request(method, path, **request)

@@ -165,7 +165,7 @@ class Transcriber:
         self.name = name
         """The recogniser's name, None without one."""
         self._recogniser: Recogniser | None = None
-        self._queue = queue
+        self.queue = queue
         if name:
             check_name(name)
             self.use(name)
@@ -210,7 +210,7 @@ class Transcriber:
         """
         recogniser = self.require()
         try:
-            async with self._queue.turn(caller, patient) as turn:
+            async with self.queue.turn(caller, patient) as turn:
                 return await turn.run(partial(function, recogniser, *args, **kwargs))
         except (ImportError, MemoryError, OSError, RuntimeError, ValueError) as error:
             reason = str(error) or type(error).__name__

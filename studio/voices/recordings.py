@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from audio import Cut, InvalidClip
-from audio.read import MAX_BYTES, MAX_SECONDS, MIN_SECONDS, STEP
+from audio import InvalidClip, SilentClip
+from audio.read import MAX_BYTES, MAX_SECONDS, MIN_SECONDS, STEP, read_clip
+from audio.resampler import resampled
 from studio.library.checks import clean_language
 from studio.voices.clip_service import ClipService
-from studio.voices.recogniser import Transcription, Word
+from studio.voices.recogniser import RATE, Recogniser, Transcription, Word
 
 FORM_LIMIT = MAX_BYTES + 256 * 1024
 """Bytes of a request with a recording."""
@@ -38,13 +39,23 @@ async def transcribed(clips: ClipService, caller: str, data: bytes, language: st
     language = clean_language(language)
     pieces = split_recording(*await clips.levels(caller, data, param), param)
     texts, words = list[str](), list[Word]()
-    for start, end in pieces:
-        clip = await clips.decode(caller, data, Cut(start, end), param)
-        piece = await clips.transcriber.transcribe(clip, caller, language)
-        language = language or piece.language
-        texts.append(piece.text)
-        words += [replace(word, start=start + word.start, end=start + word.end) for word in piece.words]
+    with clips.transcriber.queue.place(caller):  # to the end, as minutes of work would be lost
+        for start, end in pieces:
+            try:
+                piece = await clips.transcriber.run(caller, True, _heard, data, (start, end), language, param)
+            except SilentClip:
+                if end == pieces[-1][1] and not texts:  # nobody speaks in any of them
+                    raise
+                continue
+            language = language or piece.language
+            texts.append(piece.text)
+            words += [replace(word, start=start + word.start, end=start + word.end) for word in piece.words]
     return Recording(pieces[-1][1], Transcription(" ".join(filter(None, texts)), language, tuple(words)))
+
+
+def _heard(recogniser: Recogniser, data: bytes, span: tuple[float, float], language: str, param: str) -> Transcription:
+    clip = read_clip(data, param, *span)
+    return recogniser.recognise(resampled(clip.pcm, clip.sample_rate, RATE), language.partition("-")[0].lower())
 
 
 def split_recording(levels: np.ndarray, seconds: float, param: str) -> list[tuple[float, float]]:

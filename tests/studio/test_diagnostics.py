@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 
 from studio.settings import Settings, read_keys
+from studio.supervisor import HealthCheck
 from tests.studio.conftest import Steered
 
 Steer = Callable[..., Steered]
@@ -29,13 +30,17 @@ def test_every_setting_is_listed_with_its_source_and_without_keys(steered: Steer
 
 def test_settings_and_paths_are_shown_only_to_the_first_key(steered: Steer) -> None:
     served, _ = steered(api_keys=read_keys("ann=top-secret,bob=other"), max_per_caller=2)
-    home = served.app.state.studio.settings.home
+    studio, work = served.app.state.studio, HealthCheck("work")
+    home = studio.settings.home
     logging.getLogger("studio.test").warning("what happened in %s", home)
+    work.report_failure(f"the voice of ann's in {home} cannot be prepared")
+    studio.speech.background.append(work)
     with served.client(headers=HEADERS) as first, served.client(headers={"Authorization": "Bearer other"}) as other:
         for client, name, is_owner in ((first, "ann", True), (other, "bob", False)):
             for path in ("/v1/settings", "/v1/diagnostics"):
                 answer = client.get(path)
                 assert answer.json()["is_owner"] == is_owner == bool(answer.json()["settings"]) == (home in answer.text)
+            assert is_owner == ("work" in client.get("/v1/diagnostics").json()["background"])
             line = client.get("/v1/queue").json()
             assert (line["caller"], line["max_per_caller"]) == (name, 2)
 

@@ -49,7 +49,7 @@ def about_routes(
     async def get_diagnostics(request: Request) -> JSONResponse:
         """A file for bug reports: settings, engine, recent warnings, and this caller's failed takes.
 
-        Settings and warnings are for the holder of the first key.
+        Settings, warnings and the state of background work are for the holder of the first key.
         """
         status = service.status
         engine = asdict(service.host.engine().info) if status.state == "ready" else None
@@ -61,7 +61,7 @@ def about_routes(
             "status": asdict(status),
             "engine": engine,
             "load": asdict(service.stats()) if engine else None,
-            "background": {check.name: asdict(check.status) for check in service.background},
+            "background": {check.name: asdict(check.status) for check in service.background if file["is_owner"]},
             "failed_takes": failed[:50],
             "warnings": WARNINGS.lines if file["is_owner"] else [],
         }

@@ -222,8 +222,15 @@ def test_long_recording_is_transcribed_in_pieces_and_a_voice_uses_only_a_part(
         model="test/model", voices=str(voices_folder), home=str(tmp_path), transcriber="faster-whisper:base"
     )
     pcm, rate = samples_of(spoken())
-    long = file_of(np.tile(pcm, 12), rate)
+    speech, silence = np.tile(pcm, 12), np.zeros(60 * rate)
+    long, muted, silent = (file_of(part, rate) for part in (speech, np.concatenate([pcm, silence, pcm]), silence))
     with serve(settings, FakeEngine.start) as served, served.client() as client:
+        muted_words = client.post("/v1/asr", files={"audio": ("a.wav", muted)}).json()["segments"]
+        assert muted_words[0]["start"] == 0 and muted_words[-1]["end"] == pytest.approx(
+            (len(silence) + 2 * len(pcm)) / rate, abs=0.01
+        ), "a pause that fills a piece is left out, not the recording refused"
+        refused = client.post("/v1/asr", files={"audio": ("a.wav", silent)})
+        assert refused.status_code == 400 and refused.json()["message"] == "the clip is silent"
         transcript = client.post("/v1/asr", files={"audio": ("a.wav", long)}).json()
         pieces = [int(text) for text in transcript["text"].split()]
         assert (

@@ -140,24 +140,9 @@ def test_the_command_ends_although_its_client_does_not_read(steered: Steer, tmp_
     assert re.search(rb"\| +mcp\n", shown) and not re.search(rb"\| +torch\n", shown)  # an agent waits for the start
 
 
-async def test_a_studio_is_started_and_ends_with_the_command(quick_checkpoint: Path, tmp_path: Path) -> None:
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    settings = {"STUDIO_PAGE": "0", "STUDIO_PORT": str(port), "STUDIO_HOME": str(tmp_path / "studio")}
-    settings |= {"STUDIO_MAX_CONTEXT": "256", "STUDIO_VOICES": str(tmp_path)}  # random weights fill all positions
-    async with command(HOME=str(tmp_path), MODEL=str(quick_checkpoint), **settings) as client:
-        spoken = await client.call_tool("speak", {"text": "Hello.", "seed": 5})  # waits until the studio is ready
-        assert not spoken.is_error, spoken.content
-
-    def is_gone() -> bool:
-        with closing(socket.socket()) as probe:
-            return probe.connect_ex(("127.0.0.1", port)) != 0
-
-    await asyncio.to_thread(wait_until_true, is_gone)
-
-
-async def test_a_studio_that_loads_its_model_is_used(tmp_path: Path) -> None:
+async def test_a_studio_is_used_while_it_is_there_then_one_is_started_and_ends_with_the_command(
+    quick_checkpoint: Path, tmp_path: Path
+) -> None:
     body = json.dumps({"error": {"message": "the model is being loaded", "param": None}})
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -166,10 +151,22 @@ async def test_a_studio_that_loads_its_model_is_used(tmp_path: Path) -> None:
         writer.write((head + body).encode())
         writer.close()
 
-    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
-        port = str(server.sockets[0].getsockname()[1])
-        async with command(HOME=str(tmp_path), STUDIO_PORT=port) as client:
-            assert "the model is being loaded" in await refusal(client, "speak", text="Hello.")
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    settings = {"STUDIO_PAGE": "0", "STUDIO_PORT": str(port), "STUDIO_HOME": str(tmp_path / "studio")}
+    settings |= {"STUDIO_MAX_CONTEXT": "256", "STUDIO_VOICES": str(tmp_path)}  # random weights fill all positions
+    async with command(HOME=str(tmp_path), MODEL=str(quick_checkpoint), **settings) as client:
+        assert "the model is being loaded" in await refusal(client, "speak", text="Hello.")
+        server.close()  # as the studio of another agent that has ended
+        await server.wait_closed()
+        spoken = await client.call_tool("speak", {"text": "Hello.", "seed": 5})  # waits until the studio is ready
+        assert not spoken.is_error, spoken.content
+
+    def is_gone() -> bool:
+        with closing(socket.socket()) as probe:
+            return probe.connect_ex(("127.0.0.1", port)) != 0
+
+    await asyncio.to_thread(wait_until_true, is_gone)
 
 
 def test_an_address_that_is_none_and_a_missing_package_are_refused(

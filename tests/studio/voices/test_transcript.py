@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import threading
 import types
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import openai
 import pytest
 
-from studio.errors import SettingsError
-from studio.work import TRANSCRIBING
-from tests.studio.clips import spoken
+from audio.read import read_clip
+from studio.errors import QueueFull, SettingsError
+from studio.voices.clip_service import ClipService
+from studio.voices.recogniser import Transcriber
+from studio.voices.recordings import transcribed
+from studio.work import CLIPS, TRANSCRIBING, WorkQueue
+from tests.studio.clips import file_of, samples_of, spoken
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served
 from tests.studio.voices.whisper import write_model
@@ -180,6 +186,22 @@ def test_transcriptions_wait_in_a_short_queue(recogniser: type[WhisperModel], st
     with ThreadPoolExecutor(callers) as pool:
         statuses = sorted(pool.map(transcribe, range(callers)))
     assert statuses == [200] * (callers - 1) + [429]
+
+
+async def test_recording_keeps_its_place_until_all_its_pieces_are_transcribed(recogniser: type[WhisperModel]) -> None:
+    queue = WorkQueue(replace(TRANSCRIBING, waiting=0))
+    transcriber, nothing = Transcriber(queue, "faster-whisper:small"), cast("Any", None)
+    clips, (pcm, rate) = ClipService(WorkQueue(CLIPS), transcriber, nothing, nothing), samples_of(spoken())
+    whole = asyncio.create_task(transcribed(clips, "anne", file_of(np.tile(pcm, 12), rate), "en", "file"))
+    clip, refused = read_clip(spoken()), 0
+    while not whole.done():
+        if recogniser.heard:
+            try:
+                await transcriber.transcribe(clip, "bob")
+            except QueueFull:
+                refused += 1
+        await asyncio.sleep(0)
+    assert (await whole).transcription.text.count("birch") > 1 and refused
 
 
 def test_failing_recogniser_reports_the_reason(recogniser: type[WhisperModel], steered: Steer) -> None:
