@@ -470,11 +470,12 @@ async def in_threads(pieces: Generator[Piece, None, None]) -> AsyncGenerator[Pie
         await run_uninterrupted(pieces.close)
 
 
-async def read(function: Callable[..., Result], *values: Any) -> Result:
-    """Call a blocking function that looks something up, in a queue. Raises QueueFull, TooManyRequests."""
+async def read(function: Callable[..., Result], *values: Any, patient: bool = False) -> Result:
+    """Call a blocking function that looks something up, in a queue; ``patient`` as in `write`. Raises as it does."""
     if (place := PLACE.get()) is None:
         return await to_thread.run_sync(function, *values)
-    return await place[0].lookups.run(place[1], function, *values)
+    async with place[0].lookups.turn(place[1], patient) as turn:
+        return await turn.run(function, *values)
 
 
 async def write(function: Callable[..., Result], *values: Any, patient: bool = False) -> Result:

@@ -29,8 +29,8 @@ MAX_FIELDS = 1000
 """Fields of the object, and of each object in it. Fields are checked by name, unlike values in lists."""
 MAX_ERRORS = 20_000
 """Invalid fields or values of a body that are described: describing 200,000 takes a second, and only one is sent."""
-MAX_AT_ONCE = 256 * 1024
-"""Bytes of a body that is parsed in the event loop: some milliseconds."""
+MAX_AT_ONCE = 32 * 1024
+"""Bytes of a body that is parsed in the event loop, for a millisecond or two: one caller may send a hundred at once."""
 MAX_HELD = 512 * 2**20
 """Bytes of all larger bodies that are in memory, each until its request is answered; half of them for one caller."""
 BODY_SECONDS = 60

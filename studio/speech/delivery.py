@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import anyio
 import numpy as np
-from anyio import CapacityLimiter, to_thread
+from anyio import CapacityLimiter
 
 from audio.formats import open_encoder
 from audio.limiter import Limiter
@@ -22,7 +22,7 @@ from studio.speech.active_take import ActiveTake
 from studio.speech.request import SpeechRequest
 from studio.speech.script_stream import Sound
 from studio.speech.word_times import Spoken, Unit, WordTimes, in_units, word_times
-from studio.work import run_uninterrupted
+from studio.work import read, run_uninterrupted
 
 CEILING = -1.0
 """Maximum true peak of a louder volume in dBTP."""
@@ -161,7 +161,7 @@ class Speech:
         """
         text, is_dialogue = self.request.text, self.request.cast is not None
         words = await word_times(self._engine, text, is_dialogue, self.codes.parts, self.request.speed)
-        return await to_thread.run_sync(in_units, unit, text, is_dialogue, words)
+        return await read(in_units, unit, text, is_dialogue, words, patient=True)
 
     async def spoken(self) -> Spoken | None:
         """What was spoken since the last call, while the body is iterated; None if no part was completed.

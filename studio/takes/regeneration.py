@@ -12,8 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from anyio import to_thread
-
 from audio.encode import WAV_HEADER, floats, pcm16, wav_header
 from audio.splice import Piece, splice
 from speechtext.sentence_selection import Selection, check_span, no_sentence, select
@@ -38,7 +36,7 @@ from studio.speech.speech_service import SpeechService
 from studio.speech.word_times import TakeWordTimes, without_names
 from studio.takes.history import History, TakeJson
 from studio.takes.take_json import current_address, request_again
-from studio.work import write
+from studio.work import read, write
 
 AROUND = 0.5
 """Seconds of audio examined on both sides of the pauses; everything further away is copied unchanged."""
@@ -111,12 +109,12 @@ class Regeneration:
         EditConflict if another model is loaded now, DegenerateSpeech, and the errors of TakeWordTimes.words,
         SpeechService.speak and Speech.timestamps.
         """
-        await to_thread.run_sync(self._check_model, take)
+        await read(self._check_model, take)
         words = await self._times.words(take, origin.caller)
         spoken = [word.text for word in words]
-        if not await to_thread.run_sync(lambda: are_all(without_names(take.text, "cast" in take.parameters), spoken)):
+        if not await read(lambda: are_all(without_names(take.text, "cast" in take.parameters), spoken)):
             raise CannotRegenerate("this take has no word times; regenerate all of it", "take_id")
-        selection, request_of = await to_thread.run_sync(choose, spoken)
+        selection, request_of = await read(choose, spoken)
         started = time.perf_counter()
         seed = secrets.randbelow(2**31)  # the voice's own seed would give the same audio
         record = await self._with_text(take, selection.new_text, request_of, origin.caller)
@@ -130,7 +128,7 @@ class Regeneration:
             times = await speech.timestamps("word")
         work_s = time.perf_counter() - started
         path = self._library.files.path(take.audio)
-        result = await to_thread.run_sync(_replace_sentences, path, take.sample_rate, words, selection, wav, times)
+        result = await read(_replace_sentences, path, take.sample_rate, words, selection, wav, times, patient=True)
         info = self._service.host.engine().info
         new_record = replace(_record(record, result, info.frame_samples), made_by=made_by(info))
         return RegenerationResult(NewTake(new_record, [result.wav], words=result.words), speech.record, work_s)
@@ -142,7 +140,7 @@ class Regeneration:
         try:
             request = request_of(text, 0)
             if "cast" in take.parameters:
-                request = replace(request, **await to_thread.run_sync(self._cast_of, take))
+                request = replace(request, **await read(self._cast_of, take))
             reading = await self._service.reading(request, caller)
         except BAD_INPUT as error:
             raise InvalidRequest(error.message, "replacement") from None

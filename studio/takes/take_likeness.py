@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from anyio import to_thread
 
 from audio import Cut
 from audio.advisor import Finding, advise
@@ -20,7 +19,7 @@ from studio.takes.take_export import decoded
 from studio.voices.clip_service import ClipService
 from studio.voices.intake import sound_of
 from studio.voices.library_prints import ClosestVoice, LibraryPrints
-from studio.work import WorkQueue
+from studio.work import WorkQueue, read
 
 HEARD_SECONDS = 20.0
 """Seconds of a take that are compared."""
@@ -61,7 +60,7 @@ class TakeLikeness:
                 f"the take {take.id} is not in one voice of the library; to compare it with a clip, POST the clip"
             )
         revision = "" if take.revision is None else f"@{take.revision}"
-        voice = await to_thread.run_sync(self._library.seen_by(caller).voices.get, f"{take.voice_id}{revision}")
+        voice = await read(self._library.seen_by(caller).voices.get, f"{take.voice_id}{revision}")
         return await self._queue.run(caller, self._to_voice, take, path, caller, voice)
 
     async def to_clip(self, take: Take, path: Path, caller: str, data: bytes, cut: Cut, param: str) -> Likeness:

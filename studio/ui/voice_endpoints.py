@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import gradio as gr
-from anyio import to_thread
 
 from audio import Cut
 from speechtext.transcript import MAX_TEXT, compare
@@ -20,7 +19,7 @@ from studio.voices.editing import sample_at
 from studio.voices.intake import Intake
 from studio.voices.pack import export_voice, import_pack
 from studio.voices.resolver import voice_json
-from studio.work import write
+from studio.work import read, write
 
 Json = dict[str, Any]
 
@@ -103,7 +102,7 @@ class VoiceEndpoints:
     async def voice_export(self, caller: gr.Request, *, voice: str = "") -> ClientFile:
         """A voice as one .fishvoice file."""
         library = self._library_of(caller)
-        library_voice = await to_thread.run_sync(library.voices.get, voice)
+        library_voice = await read(library.voices.get, voice)
         pack = await self._queues.packs.run(caller.state.caller, export_voice, library, library_voice.address)
         name = f"{library_voice.slug}.fishvoice"
         return await self._files.add_result(name, [pack], caller.state.owner_filter, caller.state.caller)
@@ -119,9 +118,9 @@ class VoiceEndpoints:
     async def voice_preview(self, caller: gr.Request, *, voice: str = "default", sample: float = 0) -> ClientFile:
         """A sample of a voice as the model gets it, with cut and gain applied: a WAV file."""
         voices = self._library_of(caller).voices
-        library_voice = await to_thread.run_sync(lambda: voices.get(self._resolve(caller, voice)))
+        library_voice = await read(lambda: voices.get(self._resolve(caller, voice)))
         chosen = sample_at(library_voice, int(sample))
-        data = await to_thread.run_sync(self._library.voices.clip, chosen)
+        data = await read(self._library.voices.clip, chosen)
         wav = await self._clips.preview(caller.state.caller, data, chosen.cut)
         name = f"{library_voice.slug}.wav"
         return await self._files.add_result(name, [wav], caller.state.owner_filter, caller.state.caller)

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
-from anyio import to_thread
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from pydantic import Field
@@ -36,6 +35,7 @@ from studio.takes.regeneration import Regeneration
 from studio.takes.take_export import STORED, encoded, file_name, zipped
 from studio.takes.take_json import request_again, timestamps_json
 from studio.takes.take_likeness import TakeLikeness
+from studio.work import read
 
 CONTINUE_DOC = answers(*MEDIA_TYPES.values(), "text/event-stream")
 CLIP = reads_form("audio_sample", *CUT, required=("audio_sample",))
@@ -180,8 +180,8 @@ class TakeRoutes:
         take, sound = await self._history.sound(take_id, request.state.owner_filter)
         library = self._service.voices.library.seen_by(request.state.owner_filter)
         info = self._service.host.engine().info
-        beginning = await to_thread.run_sync(beginning_of, take, sound, library, info, body.max_new_tokens)
-        again = await to_thread.run_sync(request_again, take, library)
+        beginning = await read(beginning_of, take, sound, library, info, body.max_new_tokens)
+        again = await read(request_again, take, library)
         if again is None:
             raise CannotContinue(f"the uploaded clip used for the take {take_id} is not stored", "take_id")
         speech_body = await for_loaded_model(self._service, body.speech_body(again), request.state.caller)
