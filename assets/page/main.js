@@ -18,7 +18,7 @@ import { keepFocus } from "./shell/focus.js";
 import { EngineHealth } from "./shell/engine-health.js";
 import { explainDemo, markDemo } from "./shell/demo.js";
 import { History } from "./history/history.js";
-import { takeDrops } from "./shell/drops.js";
+import { takeDrops, textOf } from "./shell/drops.js";
 import { showOpened } from "./shell/opened.js";
 import { askForKey } from "./shell/sign-in-dialog.js";
 import { listenForKeys } from "./shell/shortcuts.js";
@@ -44,7 +44,7 @@ import { ReadAlong } from "./player/read-along.js";
 import { TakeActions } from "./takes/take-actions.js";
 import { TakeList } from "./takes/take-list.js";
 import { openVoiceAreas } from "./voices/voice-areas.js";
-import { isSecond } from "./lib/once.js";
+import { ignoreMisplacedClicks } from "./lib/once.js";
 import { offerUndo } from "./trash/undo-toast.js";
 import { phrase } from "./lib/phrases.js";
 
@@ -76,6 +76,7 @@ class Studio {
   bringBook = async (/** @type {File | string} */ _source) => {};
 
   constructor() {
+    ignoreMisplacedClicks();
     markDemo(this.health);
     this.health.watch(() => this.health.pace !== null && this.player.delay.expect(this.health.pace, 1 / this.health.frameRate));
     takeDrops((file, use) => this.started.then(() => this.errorCard.attempt(() => this.#takeFile(file, use))));
@@ -120,7 +121,7 @@ class Studio {
     keepFocus();
     await rendered("#refill");
     const restored = this.fields.restore(this.preferences.values.voice); // first: a script may be typed already
-    await this.errorCard.attempt(async () => (this.speaking.takes = await this.list.refill()));
+    await this.errorCard.attempt(() => this.list.refill());
     await restored;
     document.body.dataset.studio = "ready";
     dispatchEvent(new Event("studio-ready"));
@@ -165,7 +166,7 @@ class Studio {
   async #takeFile(file, use) {
     if (use === "voice") return this.bringVoice(file);
     if (use === "book") return this.bringBook(file);
-    if (use === "script") return this.scriptReplacement.write(await file.text());
+    if (use === "script") return this.scriptReplacement.write(await textOf(file));
     throw new Refusal({ what: phrase("speak.drop.unknown", { name: file.name }), why: phrase("speak.drop.known"), advice: "" });
   }
 
@@ -179,7 +180,6 @@ class Studio {
     this.ownClip = ownClip;
     this.speaking = new Speaking(this);
     for (const button of ["#speak", "#speak-four"]) (await rendered(button)).addEventListener("click", (event) => this.speaking.press(event), true);
-    (await rendered("#stop")).addEventListener("click", (event) => isSecond(event) && event.stopImmediatePropagation(), true); // before Gradio handles it
     this.takeActions = new TakeActions(this);
     for (const list of [this.list, this.history]) this.takeActions.serve(list);
     if (this.readAlong) new SentenceRegeneration(this).serve(this.readAlong);

@@ -414,7 +414,7 @@ PartsReplaced = Annotated[list[ReplacedParts], Field(max_length=MAX_PARTS), Afte
 class UndoBody(StrictBody):
     """The fields of ``replaced``, as the answer of a change has them."""
 
-    max_signs: ClassVar[int] = 1_000_000  # of a change of the longest project, with the commas of its texts
+    times_larger: ClassVar[int] = 5  # than others: a change of a long project has all its texts twice
     settings: ReplacedSettings | None = None
     parts: PartsReplaced = Field([])
     followed: PartsReplaced = Field([], description="Only if any of the other parts is as it was after the change.")

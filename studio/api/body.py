@@ -24,7 +24,7 @@ MAX_BODY = 16 * 1024 * 1024
 """Bytes; room for a 10 MiB clip as base64."""
 MAX_SIGNS = 200_000
 """Commas, colons, brackets and braces in a body, including those in texts. Parsing blocks the event loop: 16 MiB of
-"[]," for a second, this number for 0.05 s at most. A model that needs more says so in ``max_signs``."""
+"[]," for a second, this number for 0.05 s at most. A model that needs more of all says so in ``times_larger``."""
 MAX_FIELDS = 1000
 """Fields of the object, and of each object in it. Fields are checked by name, unlike values in lists."""
 MAX_ERRORS = 20_000
@@ -57,8 +57,8 @@ class BodyReader(Generic[Model]):
 
     async def __call__(self, request: Request) -> Model:
         """Raises ApiError (400, 408, 413, 415), InvalidRequest."""
-        signs = getattr(self.model, "max_signs", MAX_SIGNS)
-        return await read_json(request, lambda fields: as_model(self._prepare(fields), self.model), signs)
+        times = getattr(self.model, "times_larger", 1)
+        return await read_json(request, lambda fields: as_model(self._prepare(fields), self.model), times)
 
 
 if TYPE_CHECKING:
@@ -72,15 +72,17 @@ else:
             return Annotated[model, Depends(BodyReader(model))]
 
 
-async def read_json(request: Request, convert: Callable[[dict[str, Any]], Result], signs: int = MAX_SIGNS) -> Result:
+async def read_json(request: Request, convert: Callable[[dict[str, Any]], Result], times: int = 1) -> Result:
     """The body's JSON object, converted; a large one in the queue of texts, since sixty at once would block the event
-    loop for seconds. Raises ApiError (400, 408, 413, 415), InvalidRequest, QueueFull, TooManyRequests.
+    loop for seconds. ``times``: how many times larger than others it may be. Raises ApiError (400, 408, 413, 415),
+    InvalidRequest, QueueFull, TooManyRequests.
     """
     content_type = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if content_type != "application/json" and not content_type.endswith("+json"):
         message = "Send the request as JSON with Content-Type: application/json."
         raise ApiError(415, message, code="unsupported_media_type")
-    return await converted(request, await read_body(request), lambda body: convert(parse_object(body, signs)))
+    body = await read_body(request, MAX_BODY * times)
+    return await converted(request, body, lambda body: convert(parse_object(body, MAX_SIGNS * times)))
 
 
 async def converted(request: Request, body: bytes, convert: Callable[[bytes], Result]) -> Result:

@@ -29,7 +29,7 @@ def check_deletion(request: Request, *known: str) -> None:
         raise InvalidRequest(
             f"unknown query field {unknown[0][:80]!r}; nothing was deleted. Known: {fields}", unknown[0][:80]
         )
-    if int(request.headers.get("content-length") or 0):
+    if int(request.headers.get("content-length") or 0) or "transfer-encoding" in request.headers:
         raise InvalidRequest("this deletion takes query fields and no body; nothing was deleted", "body")
 
 

@@ -11,18 +11,24 @@ import errno
 import filecmp
 import logging
 import re
-import shutil
 import sqlite3
 import threading
 import time
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from studio.errors import REFUSALS
 from studio.library.audio_files import AudioFiles
 from studio.library.client_files import TemporaryFolder
-from studio.library.private_files import make_copies_private, make_private_folder, whole_file, write_whole
+from studio.library.private_files import (
+    make_copies_private,
+    make_private_folder,
+    remove_abandoned,
+    whole_file,
+    write_whole,
+)
 from studio.library.schema import AUDIO_OWNERS, OWN_CONTENT
 from studio.library.store import named_files
 from studio.supervisor import HealthCheck
@@ -37,7 +43,8 @@ POLL_SECONDS = 1.0
 KEPT = 3
 """Number of snapshots kept, newest first."""
 
-_SNAPSHOT = re.compile(r"backup-([0-9]+)\.db")
+_SNAPSHOT = re.compile(r"backup-([0-9]+)\.db(?:\.[0-9a-f]{8}\.part)?")
+"""Also an unfinished one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +101,9 @@ class Backup:
                 log.warning("the backup %s cannot be used: %s", snapshot, error)
                 continue
             log.warning("the library was empty and has been restored from %s", snapshot)
+            if (newest := max(self._snapshots(), key=_number)) != snapshot:
+                remedy = "to restore it, move library.db and the older ones away before a start"
+                log.warning("%s is newer, but damaged or of the library in another folder: %s", newest, remedy)
             return snapshot
         return None
 
@@ -113,8 +123,7 @@ class Backup:
 
         Raises OSError, and sqlite3.Error, also for a damaged library; then all earlier snapshots stay.
         """
-        newest = next(iter(snapshots := self._snapshots()), None)
-        target = self.folder / f"backup-{max(map(_number, snapshots), default=0) + 1}.db"
+        newest = next(iter(self._snapshots()), None)
         with contextlib.closing(TemporaryFolder()) as scratch:
             copy = scratch.path() / "library.db"
             copies = AudioFiles(self.folder / "audio")
@@ -122,7 +131,9 @@ class Backup:
             self._left_out = self._owners(self._copy_files(digests, copies))
             if newest and filecmp.cmp(newest, copy, shallow=False):
                 target = newest  # so that starts without writes push no older one out
-            else:
+            else:  # numbered only now: the studio of a copy may have made one meanwhile, or be making one
+                last = max(map(_number, self.folder.glob("backup-*.db*")), default=0)
+                target = self.folder / f"backup-{last + 1}.db"
                 with copy.open("rb") as content:
                     write_whole(target, content)
         self._last = time.time()
@@ -211,8 +222,8 @@ class Backup:
     def _restore_snapshot(self, snapshot: Path) -> None:
         """Copy the audio first and the database last, in one rename: if interrupted, it can start again."""
         copies = AudioFiles(self.folder / "audio")
-        with whole_file(self._database) as copy, snapshot.open("rb") as content:
-            shutil.copyfileobj(content, copy, 1 << 20)
+        with whole_file(self._database) as copy:
+            copy.writelines(_pieces(snapshot))
             copy.flush()
             with contextlib.closing(_unchanging(Path(copy.name))) as library:
                 _check_integrity(library)
@@ -258,11 +269,11 @@ class Backup:
                 log.warning("the backup %s cannot be read: %s", snapshot, error)
                 self._remark = f"{snapshot.name} in the backup folder is damaged: remove it; its audio stays until then"
                 digests |= {name for name, _ in copies.everything()}
-        for path in (*obsolete, *self.folder.glob("backup-*.db.*.part")):  # what kills have left, too
+        for path in obsolete:
             path.unlink()
-        for name, path in copies.everything():
-            if name not in digests:
-                path.unlink()
+        # A younger one may belong to a snapshot that the studio of a copy has not written yet.
+        remove_abandoned(path for name, path in copies.everything() if name not in digests)
+        remove_abandoned(self.folder.glob("backup-*.db.*.part"))
 
 
 def _copy_database(source: Path, target: Path, place: int) -> set[str]:
@@ -282,6 +293,16 @@ def _copy_database(source: Path, target: Path, place: int) -> set[str]:
             raise OSError(errno.ENOSPC, reason, str(target.parent)) from error
         _check_integrity(copy)
         return named_files(copy)
+
+
+def _pieces(snapshot: Path) -> Iterator[bytes]:
+    """Its content. Raises sqlite3.DatabaseError if its disk cannot read it, OSError if it cannot be opened."""
+    with snapshot.open("rb") as file:
+        try:
+            while piece := file.read(1 << 20):
+                yield piece
+        except OSError as error:
+            raise sqlite3.DatabaseError(f"its disk cannot read it: {error.strerror}") from error
 
 
 def _unchanging(path: Path) -> sqlite3.Connection:

@@ -48,7 +48,7 @@ def _give_away(made: int | Path, parent: Path) -> None:
     files that the studio's user cannot open. ``made``: an open file, or a folder."""
     if sys.platform != "win32" and os.geteuid() == 0 and (owner := parent.stat()).st_uid:
         with contextlib.suppress(OSError):  # a network disk, or a container, where root may not
-            os.chown(made, owner.st_uid, owner.st_gid)
+            os.chown(made, owner.st_uid, owner.st_gid, follow_symlinks=isinstance(made, int))
 
 
 def unfinished(path: Path) -> Path:
@@ -69,10 +69,7 @@ def whole_file(path: Path, is_private: bool = True) -> Iterator[BinaryIO]:
     ``is_private``: only its owner may read it; otherwise the umask applies. Also removes what a crash during an earlier
     write has left. Raises OSError.
     """
-    for leftover in path.parent.glob(f"{glob.escape(path.name)}.{'[0-9a-f]' * 8}.part"):
-        with contextlib.suppress(OSError):
-            if leftover.stat().st_mtime < time.time() - ABANDONED_SECONDS:
-                leftover.unlink()
+    remove_abandoned(path.parent.glob(f"{glob.escape(path.name)}.{'[0-9a-f]' * 8}.part"))
     part = unfinished(path)
     try:
         with open(part, "xb", opener=open_privately if is_private else None) as file:
@@ -86,6 +83,14 @@ def whole_file(path: Path, is_private: bool = True) -> Iterator[BinaryIO]:
         if isinstance(error, OSError) and error.errno and str(error.filename or part) == str(part):
             raise OSError(error.errno, error.strerror, str(path)) from error  # nobody knows the temporary name
         raise
+
+
+def remove_abandoned(paths: Iterable[Path]) -> None:
+    """Remove those of these files that no running program can be about to complete."""
+    for path in paths:
+        with contextlib.suppress(OSError):
+            if path.stat().st_mtime < time.time() - ABANDONED_SECONDS:
+                path.unlink()
 
 
 def remove_file(path: Path) -> None:

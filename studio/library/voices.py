@@ -6,7 +6,8 @@ import hashlib
 import json
 import secrets
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from itertools import chain, count
 from typing import Any
@@ -283,8 +284,9 @@ class Voices:
         return self.get(voice_id)
 
     def _put_back(self, db: Database, rows: Sequence[Row]) -> None:
+        numbers = defaultdict[str, Iterator[int]](lambda: count(2))  # thousands may have the same name
         for row in rows:
-            row.update(_free_name(db, row))
+            row.update(_free_name(db, row, numbers[row["folded"]]))
             self._claim(db, row, keep_slug=True)
             self._touch(db, row | {"deleted": None})  # so that the next one cannot claim its name
             note(db, "voice.restore", row["id"], name=row["name"])
@@ -402,10 +404,10 @@ def _is_taken(db: Database, name: str, voice_id: str) -> bool:
     return bool(db.execute(f"select 1 from ({those}) where id != ?1 limit 1", [voice_id, name]).fetchall())
 
 
-def _free_name(db: Database, row: Row) -> Row:
+def _free_name(db: Database, row: Row, numbers: Iterator[int]) -> Row:
     """The columns of the name with which a voice returns from the trash: a number follows it if another voice, perhaps
     one that the owner cannot see, has it now. Nobody can rename a voice in the trash."""
-    numbered = (f"{row['name'][:94].rstrip()} {number}" for number in count(2))  # at most MAX_NAME characters
+    numbered = (f"{row['name'][:94].rstrip()} {number}" for number in numbers)  # at most MAX_NAME characters
     name = next(name for name in chain([row["name"]], numbered) if not _is_taken(db, fold(name), row["id"]))
     return {"name": name, "folded": fold(name)}
 

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any
 
 import httpx
 from anyio import CancelScope, to_thread
@@ -220,12 +220,10 @@ class HubDownload:
         headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
         async with client.stream("GET", path, headers=headers) as answer:
             self._check(answer)
-            if start and answer.status_code != httpx.codes.PARTIAL_CONTENT:
-                if int(answer.headers.get("Content-Length", file.size)) < file.size:
-                    raise httpx.RemoteProtocolError("it sent something else")  # such as a network's login page
-                self.status, start = replace(self.status, done=self.status.done - start), 0
-            with await to_thread.run_sync(_open_part, part, "ab" if start else "wb") as sink:
-                async for piece in answer.aiter_bytes(_PIECE):
+            known = start if answer.status_code != httpx.codes.PARTIAL_CONTENT else 0  # or is a network's login page
+            with await to_thread.run_sync(_open_part, part) as sink:
+                async for received in answer.aiter_bytes(_PIECE):
+                    piece, known = received[known:], max(known - len(received), 0)
                     if (start := start + len(piece)) > file.size:
                         return  # the check sum will not match
                     missing = self.status.total - self.status.done
@@ -356,8 +354,8 @@ def _clear_odd(part: Path) -> None:
         part.unlink()
 
 
-def _open_part(part: Path, mode: Literal["ab", "wb"]) -> IO[bytes]:
-    return open(part, mode, opener=_without_links)
+def _open_part(part: Path) -> IO[bytes]:
+    return open(part, "ab", opener=_without_links)
 
 
 def _without_links(path: str, flags: int) -> int:

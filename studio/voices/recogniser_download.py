@@ -16,6 +16,7 @@ from pathlib import Path
 from anyio import to_thread
 
 from studio.errors import NotOffered
+from studio.library.private_files import ABANDONED_SECONDS
 from studio.models.catalogue import HubFiles
 from studio.models.hub_download import DownloadStatus, HubDownload
 from studio.unicode_text import pip_install
@@ -35,8 +36,6 @@ _FILES = HubFiles(
     without=("Without the internet, put a model into a folder and set STUDIO_TRANSCRIBER=faster-whisper:/that/folder"),
     resumes=False,
 )
-_ABANDONED = 3600.0
-"""Seconds without a write after which a folder counts as left by a crash."""
 
 
 class RecogniserDownload:
@@ -53,7 +52,7 @@ class RecogniserDownload:
         for leftover in self._models.glob(f".{self._folder.name}-*"):
             with suppress(OSError):  # another studio on this library ends its download
                 modified = max(path.stat().st_mtime for path in (leftover, *leftover.iterdir()))
-                if modified < time.time() - _ABANDONED:
+                if modified < time.time() - ABANDONED_SECONDS:
                     shutil.rmtree(leftover, ignore_errors=True)
         if not transcriber.is_there and self._folder.is_dir() and is_installed():
             transcriber.use(self._name)

@@ -6,6 +6,7 @@ import { element, Keyed, labelled, partsOf, setChildren } from "../lib/elements.
 import { keep, kept } from "../lib/storage.js";
 import { phrase } from "../lib/phrases.js";
 import { presets } from "../speak/sampling-presets.js";
+import { offerUndo } from "../trash/undo-toast.js";
 
 const MOST = 8;
 const STORE = "compare-1";
@@ -45,6 +46,7 @@ export class Candidates extends EventTarget {
   #voices = [];
   #chosen; // ids, in order of choice
   #rows;
+  #isTyped = false; // whether numbers of the rows were typed
   #kind;
   #studio; // the Studio's fields, for values not set here
   #chips = new Keyed();
@@ -60,7 +62,7 @@ export class Candidates extends EventTarget {
     this.part("columns").append(...[...COLUMNS.map(([, title]) => phrase(title)), ""].map((title) => element(title ? "th" : "td", { textContent: title, scope: "col" })));
     this.part("fillings").append(
       ...Object.entries(FILLINGS).map(([name, rows]) =>
-        element("button", { type: "button", className: "chip", textContent: phrase(/** @type {import("../lib/phrases.js").Key} */ (`compare.fill.${name}`)), onclick: () => this.#setRows(rows().map((row) => this.#fullRow(row))) }),
+        element("button", { type: "button", className: "chip", textContent: phrase(/** @type {import("../lib/phrases.js").Key} */ (`compare.fill.${name}`)), onclick: ({ target }) => this.#replace(rows().map((row) => this.#fullRow(row)), target.textContent) }),
       ),
     );
   }
@@ -187,6 +189,13 @@ export class Candidates extends EventTarget {
     this.#keep();
   }
 
+  /** Set other rows; those with typed numbers can be brought back. */
+  #replace(rows, words) {
+    const before = this.#rows;
+    this.#setRows(rows);
+    if (this.#isTyped) offerUndo(words, () => this.#setRows(before), false);
+  }
+
   #drawRows() {
     this.part("rows").replaceChildren(...this.#rows.map((row, i) => this.#row(row, i)));
     this.part("add").disabled = this.#rows.length >= MOST;
@@ -200,11 +209,12 @@ export class Candidates extends EventTarget {
       input.dataset.field = field;
       input.addEventListener("input", () => {
         row[field] = input.value === "" ? null : input.valueAsNumber;
+        this.#isTyped = true;
         this.#keep();
       });
       return element("td", {}, [input]);
     });
-    const less = element("button", { type: "button", className: "compare-less", textContent: "×", onclick: () => this.#setRows(this.#rows.filter((other) => other !== row)) });
+    const less = element("button", { type: "button", className: "compare-less", textContent: "×", onclick: () => this.#replace(this.#rows.filter((other) => other !== row), less.ariaLabel) });
     return element("tr", {}, [...cells, element("td", {}, [labelled(less, phrase("compare.remove", { row: i + 1 }))])]);
   }
 }

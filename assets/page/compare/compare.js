@@ -8,7 +8,6 @@ import { CandidateCard } from "./candidate-card.js";
 import { Refusal } from "../client/refusal.js";
 import { generateTake } from "../takes/generate.js";
 import { Take } from "../takes/take.js";
-import { isSecond } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
 import { keepByTab, keptByTab } from "../lib/storage.js";
 import { offerUndo } from "../trash/undo-toast.js";
@@ -50,7 +49,7 @@ export class Compare extends EventTarget {
     });
     this.votes = new Votes(this.part("results"));
     this.part("speak").addEventListener("click", () => this.speak());
-    this.part("stop").addEventListener("click", (event) => isSecond(event) || this.stop());
+    this.part("stop").addEventListener("click", () => this.stop());
     this.part("row").addEventListener("click", () => this.#tell("row", { takes: this.#cards.map(({ take }) => take).filter(({ file }) => file) }));
     addEventListener("pagehide", () => this.#countBlind());
     nowPlaying.addEventListener("show", ({ detail }) => {

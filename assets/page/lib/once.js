@@ -41,9 +41,13 @@ export function onceMore(work) {
   };
 }
 
-/**
- * Whether a click is the second one of a double click: where Stop replaces Speak, it was not meant for Stop.
- *
- * @param {MouseEvent} press
- */
-export const isSecond = (press) => press.detail > 1;
+/** Ignore the second click of a double click on another button than the first: one that has taken its place, such as Stop, or the next row's Delete. */
+export function ignoreMisplacedClicks() {
+  /** @type {Element | null} */
+  let pressed = null;
+  addEventListener("click", (event) => {
+    const button = event.target instanceof Element ? event.target.closest("button") : null;
+    if (event.detail < 2) pressed = button;
+    else if (button && button !== pressed) event.stopImmediatePropagation();
+  }, true);
+}

@@ -3,7 +3,6 @@
 import { Refusal } from "../client/refusal.js";
 import { element, icon, labelled, partsOf } from "../lib/elements.js";
 import { PLAY } from "../lib/icons.js";
-import { isSecond } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
 import { keep, kept } from "../lib/storage.js";
 import { clock } from "../lib/time.js";
@@ -39,7 +38,7 @@ export class Describing extends EventTarget {
       event.preventDefault();
       this.#start();
     });
-    part("stop").addEventListener("click", (event) => isSecond(event) || this.#stop());
+    part("stop").addEventListener("click", () => this.#stop());
     health.watch(({ engine }) => {
       if (!engine) return;
       part("able").hidden = !engine.designs;

@@ -1,7 +1,7 @@
 // Step 4 of a new voice: its name, licence and consent; then it is saved.
 
 import { Refusal } from "../client/refusal.js";
-import { addSample, createVoice, deleteVoice, denoised, getVoice, recordConsent, recordingOf, withdrawConsent } from "../client/voices.js";
+import { addSample, chooseSamples, createVoice, deleteVoice, denoised, getVoice, recordConsent, recordingOf, withdrawConsent } from "../client/voices.js";
 import { element } from "../lib/elements.js";
 import { decodeClip } from "../capture/decoded-clip.js";
 import { READINGS } from "../voices/reading-texts.js";
@@ -21,7 +21,7 @@ async function areSame(...recordings) {
 export class NamingStep {
   /** @type {Blob | null} */
   #consent = null; // the recording
-  /** A voice that may exist, as the answer was lost. @type {{ name: string, sample: any } | null} */
+  /** A voice, or one more clip of it, that may exist, as the answer was lost. @type {{ name: string, sample: any, isClip: boolean } | null} */
   #lost = null;
 
   constructor(part, draft, playButtons) {
@@ -86,7 +86,7 @@ export class NamingStep {
     if (!voice && !isMadeUp && !this.part("consent").checked) return this.#ask("consent", phrase("newVoice.consent.ask"));
     this.#say(phrase("newVoice.naming.saving"), false);
     try {
-      const saved = voice ? await addSample(voice.id, sample) : await this.#create(sample, facts);
+      const saved = voice ? await this.#sent({ name: voice.id, sample, isClip: true }, () => addSample(voice.id, sample)) : await this.#create(sample, facts);
       this.#say("");
       return saved;
     } catch (problem) {
@@ -96,26 +96,38 @@ export class NamingStep {
     }
   }
 
-  /** Delete the voice of an attempt whose answer was lost: what is saved now replaces it. Throws Refusal. */
-  async #takeBack({ name, sample }) {
+  /** Delete the voice or clip of an attempt whose answer was lost: what is saved now replaces it. Throws Refusal. */
+  async #takeBack({ name, sample, isClip }) {
     const voice = await getVoice(name).catch((problem) => (problem.status === 404 ? null : Promise.reject(problem)));
-    if (voice?.revision !== 1) return;
-    const sent = sample.denoise ? await denoised(sample) : sample.clip;
-    if (await areSame(sent, await recordingOf(voice.id, voice.samples[0].id))) await deleteVoice(voice.id);
+    if (!voice || (voice.revision === 1) === isClip) return;
+    const [sent, ids] = [sample.denoise ? await denoised(sample) : sample.clip, voice.samples.map(({ id }) => id)];
+    if (!(await areSame(sent, await recordingOf(voice.id, ids.at(-1))))) return;
+    await (isClip ? chooseSamples(voice.id, ids.slice(0, -1), voice.etag) : deleteVoice(voice.id));
+  }
+
+  /** Send what is to be saved; remember it if the answer is lost. Throws Refusal. */
+  async #sent(facts, send) {
+    if (this.#lost) await this.#takeBack(this.#lost);
+    this.#lost = null;
+    try {
+      return await send();
+    } catch (problem) {
+      if (!problem.isOfRequest) this.#lost = facts;
+      throw problem;
+    }
   }
 
   async #create(sample, facts) {
-    if (this.#lost) await this.#takeBack(this.#lost);
-    const consent = this.#consent && (await recordConsent(this.#consentFacts(facts)));
-    try {
-      const { id, name } = await createVoice(sample, { ...facts, consent: consent ? consent.id : this.draft.isMadeUp ? "" : CONSENT });
-      this.#lost = null;
-      return { id, slug: id, name, language: facts.language };
-    } catch (problem) {
-      if (!problem.isOfRequest) this.#lost = { name: facts.name, sample };
-      else if (consent) await withdrawConsent(consent.id); // it was recorded for this voice only, which may exist if the answer was lost
-      throw problem;
-    }
+    const { id, name } = await this.#sent({ name: facts.name, sample, isClip: false }, async () => {
+      const consent = this.#consent && (await recordConsent(this.#consentFacts(facts)));
+      try {
+        return await createVoice(sample, { ...facts, consent: consent ? consent.id : this.draft.isMadeUp ? "" : CONSENT });
+      } catch (problem) {
+        if (problem.isOfRequest && consent) await withdrawConsent(consent.id); // it was recorded for this voice only, which may exist if the answer was lost
+        throw problem;
+      }
+    });
+    return { id, slug: id, name, language: facts.language };
   }
 
   #consentFacts({ name, language }) {

@@ -16,7 +16,7 @@ const AWAITING = { ...NOTHING }; // while it is being fetched; the text keeps it
 
 /**
  * At the top of the player bar. Fetches times only while shown. Fires "mend" with {take, text, start, end, from}: a span
- * of its text in code points and its start in seconds, with {replacement} for new words; and "before" with {take}.
+ * of its text in code points and its start in seconds, with {replacement, made} for new words, made() to be called once they are generated; and "before" with {take}.
  */
 export class ReadAlong extends EventTarget {
   /** @type {any} */
@@ -183,8 +183,14 @@ export class ReadAlong extends EventTarget {
 
   #reword({ before, words }) {
     const { start, end, replacement } = replaced(before, words);
-    const { at, from } = this.#edited;
-    this.#tellSpan(at + start, at + end, { from, replacement: joined(replacement, " ") });
+    const { at, from, key } = this.#edited;
+    this.#tellSpan(at + start, at + end, { from, replacement: joined(replacement, " "), made: () => this.#made(key, words) });
+  }
+
+  /** Words typed into a sentence have been generated. */
+  #made(key, words) {
+    if (this.#typed.get(key)?.trim() === words) this.#typed.delete(key);
+    if (this.#edited.key === key) this.editor.accept(words);
   }
 
   /** Editing was cancelled. */

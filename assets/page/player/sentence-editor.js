@@ -37,10 +37,15 @@ export class SentenceEditor extends EventTarget {
     return this.#sentence !== null;
   }
 
-  /** Words that were typed and are not being generated; null without any. */
+  /** Words that were typed and have not been generated; null without any. */
   get typed() {
     const words = this.field.textContent;
-    return this.isOpen && !this.#isBusy && words.trim() !== this.#words.trim() ? words : null;
+    return this.isOpen && words.trim() !== this.#words.trim() ? words : null;
+  }
+
+  /** These words have been generated. */
+  accept(words) {
+    if (this.typed?.trim() === words) this.#words = words;
   }
 
   /** Edit a sentence's element, which begins with this text; the field begins with `typed`. */

@@ -137,7 +137,10 @@ export class PronunciationList {
     };
     const words = field("said", said, phrase("dictionary.how", { phrase: word }));
     const box = element("input", { type: "checkbox", checked: matchCase });
-    box.onchange = () => this.#do(async () => void (await changePronunciation(id, { match_case: box.checked })));
+    box.onchange = () => this.#do(() => changePronunciation(id, { match_case: box.checked }).then(() => {}, (problem) => {
+      box.checked = !box.checked;
+      throw problem;
+    }));
     const play = element("button", { type: "button" }, [icon(PLAY)]);
     play.onclick = () => this.#hear(play, words.value);
     labelled(play, phrase("dictionary.hear", { phrase: word })).hidden = !this.hear;

@@ -14,6 +14,12 @@ export function useOf({ name, type }) {
   return SOUND.test(name) || /^(audio|video)\//.test(type) ? "voice" : "nothing";
 }
 
+/** The characters of a text file; one that is not Unicode is taken for Windows'. @param {File} file */
+export async function textOf(file) {
+  const text = await file.text();
+  return text.includes("\ufffd") ? new TextDecoder("windows-1252").decode(await file.arrayBuffer()) : text;
+}
+
 /** @param {DragEvent} event */
 function isAstray({ defaultPrevented, dataTransfer, target }) {
   const isField = target instanceof Element && target.matches(FILE_FIELD);

@@ -3,11 +3,12 @@
 import { seedOf } from "../client/requests.js";
 import { clock } from "../lib/time.js";
 import { generateTake } from "../takes/generate.js";
+import { remembered } from "../takes/remembered-takes.js";
 import { Take } from "../takes/take.js";
 import { phrase } from "../lib/phrases.js";
 
 export class Speaking {
-  takes = 0; // the number of the last take
+  takes = Math.max(0, ...remembered().map(({ number }) => number)); // the number of the last take
   /** @type {AbortController | null} */
   #generating = null; // of the takes in progress
   /** @type {number | null} */

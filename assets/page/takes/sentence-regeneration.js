@@ -37,6 +37,7 @@ export class SentenceRegeneration {
     text.tools.say(phrase("player.mending"));
     try {
       const { next, undo } = await (take.regenerate?.(span) ?? this.#take(span));
+      span.made?.();
       const words = phrase(span.replacement === undefined ? "player.mended" : "player.edited", { name: next.name });
       offerUndo(words, async () => {
         await undo();

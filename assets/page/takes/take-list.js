@@ -16,6 +16,7 @@ import { numeral, phrase } from "../lib/phrases.js";
 
 const KEPT = 30; // besides starred takes
 const SOON = 500; // ms
+const AGAIN = 2000; // ms after which the server is asked for the list again
 const MOST = 200; // requested from the server after a reload
 const REASONS = 2; // shown for a clone unlike its clip
 
@@ -24,10 +25,12 @@ const REASONS = 2; // shown for a clone unlike its clip
  * with {take}, "save" with {take, format}, and "fail" with {problem} if the server refuses.
  */
 export class TakeList extends EventTarget {
-  keeps = false; // whether the server keeps takes
+  keeps = true; // whether the server keeps takes, as far as known
   #lastRequest = Promise.resolve(); // the last request to the server, may be in progress
   /** @type {Take[]} */
   #takes = [];
+  /** Takes remembered by this tab that the server has not told yet. @type {any[]} */
+  #awaited = [];
   /** Deleted takes that may be restored. @type {Take[]} */
   #away = [];
   /** @type {Take | null} */
@@ -42,26 +45,31 @@ export class TakeList extends EventTarget {
     this.comparison.addEventListener("change", () => this.#markPair());
   }
 
-  /** Restore this tab's list, as far as stored on the server. Return the highest take number. */
+  /** Restore this tab's list, as far as stored on the server. Throws Refusal, and then tries again until it is told. */
   async refill() {
-    const before = remembered();
+    const before = (this.#awaited = remembered().filter(({ id }) => !this.find(id)));
     const ids = before.slice(-MOST).map(({ id }) => id);
-    const { data, retention } = await findTakes(ids.length ? { ids: ids.join(","), limit: MOST } : { limit: 1 });
+    const { data, retention } = await findTakes(ids.length ? { ids: ids.join(","), limit: MOST } : { limit: 1 }).catch((problem) => {
+      setTimeout(() => this.refill().catch(() => {}), AGAIN); // the first refusal is shown
+      throw problem;
+    });
+    this.#awaited = [];
     this.keeps = retention !== null;
     if (this.keeps) this.part("about").replaceChildren(`${phrase("takes.about.tab")} `, element("a", { href: "#history", textContent: phrase("shell.tab.history") }));
     for (const known of before) {
       const record = data.find(({ id, stored }) => stored && id === known.id);
       if (record) this.#insert(Take.of(record, known));
     }
-    remember(this.#takes);
-    return Math.max(0, ...this.#takes.map(({ number }) => number));
+    this.#remember();
   }
+
+  #remember = () => remember([...this.#awaited, ...this.#takes]);
 
   add(take) {
     this.#insert(take);
     if (isInView(document.querySelector("body[data-speaking] #stop, body:not([data-speaking]) #speak"))) show(take.row);
     for (const old of this.#takes.filter(({ isStarred }) => !isStarred).slice(KEPT)) this.#forget(old);
-    remember(this.#takes);
+    this.#remember();
   }
 
   /** Takes were deleted elsewhere. */
@@ -79,13 +87,13 @@ export class TakeList extends EventTarget {
     const away = [...this.#away, ...takes];
     for (const old of away.slice(0, -KEPT)) old.drop();
     this.#away = away.slice(-KEPT);
-    remember(this.#takes);
+    this.#remember();
   }
 
   #putBack(takes) {
     for (const take of takes) this.#place(take);
     this.#away = this.#away.filter((take) => !takes.includes(take));
-    remember(this.#takes);
+    this.#remember();
   }
 
   /** A take was starred elsewhere, or no longer is. */

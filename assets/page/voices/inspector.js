@@ -275,6 +275,7 @@ export class Inspector extends EventTarget {
   }
 
   async #delete(voice, isSame) {
+    if (this.#isWritten) return this.leave();
     const { undo_seconds: seconds } = await deleteVoice(voice.id);
     if (isSame()) this.close();
     this.#tell("deleted", { voice, seconds });

@@ -19,6 +19,7 @@ from tests.studio.fake_engine import FakeEngine
 from tests.studio.models.hub import serve_hub
 from tests.studio.server import Served
 from tests.studio.voices.whisper import write_model
+from tests.waiting import wait_until
 
 Open = Callable[..., Screen]
 Steer = Callable[..., Served]
@@ -102,13 +103,13 @@ def another_tab_chooses_a_take_and_accepts_a_spot(page: Page, spots: Locator) ->
     found = page.evaluate(read)
     project, part = f"/v1/projects/{found['id']}", found["part"]
     assert page.evaluate(send, [f"{project}/speak", "POST", {"parts": [part["id"]]}]) < 300
-    page.wait_for_function(
-        f"async () => (await ({read})()).part.state === 'done' && (await ({read})()).part.chosen !== '{part['chosen']}'"
+    # Not page.wait_for_function, which takes the promise of an async function for true.
+    spoken = wait_until(
+        lambda now: now["state"] == "done" and now["chosen"] != part["chosen"], lambda: page.evaluate(read)["part"]
     )
-    chosen = page.evaluate(read)["part"]["chosen"]
     page.keyboard.press("Control+z")
     expect(page.locator("#undo-toast")).to_contain_text("This can no longer be undone")
-    assert page.evaluate(read)["part"]["chosen"] == chosen
+    assert page.evaluate(read)["part"]["chosen"] == spoken["chosen"]
     page.mouse.move(0, 0)  # a list under the pointer stays as it is
     for is_accepted in (True, False):
         spot = f"{project}/proof/spots/{found['spot']['id']}", "PATCH", {"accepted": is_accepted}

@@ -13,6 +13,7 @@ from tests.browser.test_looks import serious_violations
 from tests.studio.documents import epub, page
 from tests.studio.fake_engine import FakeEngine, with_card
 from tests.studio.server import Served
+from tests.waiting import wait_until_true
 
 Open = Callable[..., Screen]
 Steer = Callable[..., Served]
@@ -112,11 +113,12 @@ def test_document_is_spoken_corrected_and_played(studio: Served, open_page: Open
     takes = rows.nth(2).get_by_label("Take of part 3")
     expect(takes.locator("option")).to_have_count(2)
     takes.select_option(index=1)
-    screen.page.wait_for_function(
-        "async () => { const { data: [project] } = await (await fetch('/v1/projects')).json();"
-        " const { data } = await (await fetch(`/v1/projects/${project.id}/parts`)).json();"
-        " return data[2].chosen === data[2].takes[1].id; }"
-    )
+    is_chosen = """async () => {
+        const { data: [project] } = await (await fetch("/v1/projects")).json();
+        const { data } = await (await fetch(`/v1/projects/${project.id}/parts`)).json();
+        return data[2].chosen === data[2].takes[1].id;
+    }"""
+    wait_until_true(lambda: screen.page.evaluate(is_chosen))
     screen.page.evaluate(
         """window.marked = []; window.studio.nowPlaying.addEventListener("show", () =>
         marked.push(document.querySelector("#area-longform li[aria-current] textarea")?.value))"""

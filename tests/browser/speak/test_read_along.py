@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import expect
 
-from tests.browser.screen import Screen, go
+from tests.browser.screen import Held, Screen, go
 from tests.browser.test_looks import serious_violations
 from tests.studio.server import Served
 
@@ -138,18 +138,23 @@ def test_sentence_is_edited_in_place_and_undone(steered: Steer, open_page: Open)
     expect(field).to_have_count(0)
     expect(text).to_be_focused()
 
-    page.route(re.compile("/regenerate$"), lambda route: route.abort())  # now, as the renderer learns of it later
+    held = Held(page, re.compile("/regenerate$"))  # now, as the renderer learns of it later
     text.locator(".word").nth(3).dblclick()
     expect(field).to_have_text("[whisper] “Three four.”")
     page.keyboard.press("ArrowLeft")
     page.keyboard.type(" hundred")
     page.keyboard.press("Enter")
+    held[0].abort()
     expect(dock.locator(".read-along-said")).to_contain_text("is not responding")
     expect(field).to_have_text("[whisper] “Three four. hundred”")
     expect(field).to_be_focused()
-    page.unroute_all()
+    page.keyboard.press("Enter")
+    held.wait_for(2)
     text.locator(".word").first.dblclick()  # another sentence: what was typed is kept, and asked for
+    held[1].abort()
+    expect(dock.locator(".read-along-said")).to_contain_text("is not responding")
     expect(field).to_have_text("One two.")
+    page.unroute_all()
     assert page.evaluate("dispatchEvent(new Event('beforeunload', { cancelable: true }))") is False
     page.keyboard.press("Escape")
     text.locator(".word").nth(3).dblclick()

@@ -124,12 +124,12 @@ def test_long_script_becomes_a_project_and_dropped_files_open_in_the_matching_ar
     page = screen.page
     drop = """([name, type, words]) => {
         const dataTransfer = new DataTransfer();
-        dataTransfer.items.add(new File([words], name, { type }));
+        dataTransfer.items.add(new File([typeof words === "string" ? words : new Uint8Array(words)], name, { type }));
         const told = { bubbles: true, cancelable: true, dataTransfer };
         document.querySelector("#script textarea").dispatchEvent(new DragEvent("drop", told));
     }"""
-    page.evaluate(drop, ["notes.md", "text/markdown", "Some words."])
-    expect(screen.script).to_have_value("Some words.")
+    page.evaluate(drop, ["notes.md", "text/markdown", list("Café words.".encode("cp1252"))])
+    expect(screen.script).to_have_value("Café words.")
     page.locator("#undo-toast").get_by_role("button", name="Undo").click()
     expect(screen.script).to_have_value(re.compile("^Hello"))
     page.evaluate(drop, ["sheet.xlsx", "application/vnd.ms-excel", "x"])

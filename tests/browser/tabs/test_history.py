@@ -68,8 +68,12 @@ def test_takes_stars_and_deletions_survive_a_reload(served: Served, open_page: O
     assert get_take(served, ids[1]).status_code == 200
     with screen.page.expect_response(f"**/v1/takes/{ids[2]}"):
         screen.page.get_by_role("button", name="Delete take 3").click()
+    busy = {"error": {"message": "the library is busy"}}
+    screen.page.route("**/v1/takes?ids=*", lambda route: route.fulfill(status=503, json=busy), times=1)
     screen.page.reload()
     screen.page.wait_for_selector("body[data-studio=ready]")
+    expect(screen.card).to_contain_text("The library is busy")
+    screen.card.get_by_role("button", name="Close").click()
     expect(screen.takes).to_have_count(2)
     expect(screen.page.get_by_role("button", name="Star take 1")).to_have_attribute("aria-pressed", "true")
     screen.page.get_by_role("button", name="Play take 1").click()

@@ -56,8 +56,11 @@ def test_deleted_voice_leaves_the_picker_and_can_be_restored(studio: Served, ope
     area = library(screen)
     area.get_by_role("button", name="Use Cleo").click()
     expect(picked(screen)).to_have_value("Cleo")
-    inspect(screen, "Cleo").get_by_role("button", name="Delete Cleo", exact=True).click()
-    expect(area).to_contain_text("Deleted “Cleo”.")
+    inspector = inspect(screen, "Cleo")
+    for words in ("Unsaved.", ""):
+        inspector.get_by_label("Description").fill(words)
+        inspector.get_by_role("button", name="Delete Cleo", exact=True).click()
+        expect(area).to_contain_text("Not saved yet" if words else "Deleted “Cleo”.")
     expect(picked(screen)).to_have_value("Anna")
     area.get_by_role("button", name="Undo").click()
     area.get_by_role("button", name="Use Cleo").click()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import os
 import shutil
 import sqlite3
@@ -82,7 +83,10 @@ def test_pipes_in_a_backup_are_not_opened(tmp_path: Path) -> None:
     assert Backup(tmp_path / "new", tmp_path / "bucket").restore() == good
 
 
-@pytest.mark.parametrize("damage", ["cut", "noise", "empty", "foreign"])
+LINUX = pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="has no file that cannot be read")
+
+
+@pytest.mark.parametrize("damage", ["cut", "noise", "empty", "foreign", pytest.param("unreadable", marks=LINUX)])
 def test_previous_snapshot_is_restored_if_the_newest_is_damaged(tmp_path: Path, damage: str) -> None:
     library, backup = ProjectLibrary(tmp_path / "home"), Backup(tmp_path / "home", tmp_path / "bucket")
     add(library, "Anna")
@@ -97,8 +101,12 @@ def test_previous_snapshot_is_restored_if_the_newest_is_damaged(tmp_path: Path, 
             "noise": data[:middle] + bytes(255 - byte for byte in data[middle : middle + 8192]) + data[middle + 8192 :],
             "empty": b"",
             "foreign": b"no database at all" * 1000,
+            "unreadable": b"",
         }[damage]
     )
+    if damage == "unreadable":
+        bad.unlink()
+        bad.symlink_to("/proc/self/mem")
     again = Backup(tmp_path / "new", tmp_path / "bucket")
     assert again.restore() == good
     assert names(check(tmp_path / "new")) == {"Anna"}
@@ -111,7 +119,10 @@ def test_only_the_newest_snapshots_and_their_audio_are_kept(tmp_path: Path, name
     for _ in range(2):
         write(library)
         backup.snapshot()
-    (tmp_path / name / "backup-3.db.0123abcd.part").touch()  # what a kill has left
+    killed = tmp_path / name / "backup-3.db.0123abcd.part"
+    killed.touch()
+    for path in (tmp_path / name).rglob("*"):
+        os.utime(path, (0, 0))  # younger ones may be another studio's
     songs = tmp_path / name / "audio" / "Abbey Road"  # the folder is somebody's, who has a folder "audio" too
     songs.mkdir()
     song, index = songs / "x.flac", next((tmp_path / name / "audio").glob("??")) / "@eaDir"  # as some disks make
@@ -122,7 +133,7 @@ def test_only_the_newest_snapshots_and_their_audio_are_kept(tmp_path: Path, name
     for _ in range(3):
         write(library)
         backup.snapshot()
-    assert sorted(path.name for path in (tmp_path / name).glob("backup*")) == [f"backup-{n}.db" for n in (3, 4, 5)]
+    assert sorted(path.name for path in (tmp_path / name).glob("backup*")) == [f"backup-{n}.db" for n in (4, 5, 6)]
     assert [path for path in (tmp_path / name / "audio").rglob("*") if path.is_file()] == [song]
     assert index.is_dir()
 
@@ -409,7 +420,9 @@ def test_snapshots_of_another_library_stay_in_a_folder_that_was_mounted_late(tmp
     assert names(check(tmp_path / "again")) == {"Anna"}
 
 
-def test_a_copied_library_and_its_original_keep_their_own_snapshots(tmp_path: Path) -> None:
+def test_a_copied_library_and_its_original_keep_their_own_snapshots(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     original, bucket = ProjectLibrary(tmp_path / "home"), tmp_path / "bucket"
     backup, first = Backup(tmp_path / "home", bucket), list[Path]()
     for name in ("Anna", "Bert"):
@@ -426,7 +439,25 @@ def test_a_copied_library_and_its_original_keep_their_own_snapshots(tmp_path: Pa
     assert backup.snapshot() == first[1], "nothing was written here since"
     shutil.rmtree(tmp_path / "home")
     assert Backup(tmp_path / "home", bucket).restore() == first[1]
+    assert "backup-6.db is newer" in caplog.text
     assert names(check(tmp_path / "home")) == {"Anna", "Bert"}
+    add(ProjectLibrary(tmp_path / "home"), "Cleo", 3)
+    add(copied, "Dora", 4)
+    both, compare = list[Path](), filecmp.cmp
+
+    def meanwhile(one: Path, other: Path, shallow: bool) -> bool:
+        """The other one makes a snapshot after the audio of this one was copied."""
+        monkeypatch.setattr(filecmp, "cmp", compare)
+        both.append(others.snapshot())
+        return compare(one, other, shallow)
+
+    monkeypatch.setattr(filecmp, "cmp", meanwhile)
+    both.append(backup.snapshot())
+    for place, snapshot, voice in (("copy", both[0], "Dora"), ("home", both[1], "Cleo")):
+        shutil.rmtree(tmp_path / place)
+        assert Backup(tmp_path / place, bucket).restore() == snapshot
+        restored = check(tmp_path / place)
+        assert restored.voices.clip(restored.voices.get(voice).samples[0])
 
 
 def test_a_space_backs_up_to_its_bucket_if_it_has_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,6 +52,7 @@ def test_deleted_items_are_listed_restored_and_removed(steered: Steer) -> None:
         assert client.post(f"/v1/takes/{take}/restore").status_code == 404
         assert_envelope(client.delete(TRASH, params={"id": voice}), 400, "id")
         assert_envelope(client.request("DELETE", TRASH, json={"ids": [voice]}), 400, "body")
+        assert_envelope(client.request("DELETE", TRASH, content=iter([b"in pieces"])), 400, "body")
         assert client.delete(TRASH).json()["count"] == 1 and list_items(client) == []
 
 

@@ -145,7 +145,10 @@ def test_download_of_a_killed_program_is_resumed(hub: Hub, snapshot: Path, cache
     assert (snapshot / LARGE).read_bytes() == (hub.folder / LARGE).read_bytes()
 
 
-@pytest.mark.parametrize(("says_length", "page"), [(True, b""), (True, b"<html>Please log in</html>"), (False, b"")])
+PAGE = b"<html>Please log in</html>"
+
+
+@pytest.mark.parametrize(("says_length", "page"), [(True, b""), (True, PAGE), (False, b""), (False, PAGE)])
 def test_broken_connection_is_reopened(
     hub: Hub, snapshot: Path, studio_of: StudioOf, monkeypatch: pytest.MonkeyPatch, says_length: bool, page: bytes
 ) -> None:
