@@ -479,9 +479,8 @@ async def read(function: Callable[..., Result], *values: Any, patient: bool = Fa
 
 
 async def write(function: Callable[..., Result], *values: Any, patient: bool = False) -> Result:
-    """Call a blocking function that writes into the library, in threads of its own: those who wait for its lock leave
-    the threads of all others free. A request's writes are in the queue of writes, unless they are ``patient``, because
-    a refusal would lose earlier work. Raises QueueFull, TooManyRequests."""
+    """Call a blocking function that writes into the library, in threads of its own, as it may wait for a lock; in the
+    queue of writes unless ``patient``, because a refusal would lose earlier work. Raises QueueFull, TooManyRequests."""
     if (place := PLACE.get()) is not None and not patient:
         return await place[0].writes.run(place[1], function, *values)
     try:

@@ -309,23 +309,33 @@ def whole_project_methods(library: ProjectLibrary) -> dict[str, Callable[[str, N
 
 
 def test_whole_project_of_twice_the_parts_costs_twice_as_much(tmp_path: Path) -> None:
-    best: dict[str, list[float]] = {}
-    for count in (1000, 2000):
-        library = ProjectLibrary(tmp_path / str(count))
-        project = project_of(library, count, "Some words of a book.").id
-        with library.store.writing() as db:
-            columns = 'id, take, kind, weight, start, "end", first, last, heard'
-            db.execute(f"insert into findings ({columns}) select id, n, 'changed', 50, 0, 1, 0, 4, '' from takes")
-            columns = "take, version, recogniser, words, wrong, speech_s, checked"
-            db.execute(f"insert into checked_takes ({columns}) select n, 1, '', 5, 0, 1.0, 1.0 from takes")
-        methods = whole_project_methods(library)
-        methods["proofs.figures"] = lambda project, owner: library.proofs.figures(project, owner, 1)  # noqa: B023
-        methods["proofs.settle_drift"] = lambda project, _: library.proofs.settle_drift(project, {})  # noqa: B023
-        for name, method in sorted(methods.items(), key=lambda entry: entry[0] == "projects.delete"):  # that one last
-            times = [cost(lambda _, method=method: method(project, None), "") for _ in range(3)]  # type: ignore[misc]  # noqa: B023
-            best.setdefault(name, []).append(min(times))
-    assert {"projects.get", "projects.parts", "projects.chapters", "cast.members", "proofs.spots"} <= best.keys()
-    assert not {name: figures for name, figures in best.items() if figures[1] > TIMES * max(figures[0], LEAST)}
+    costly: dict[str, list[float]] = {}
+    for attempt in range(TRIES):
+        small, large = (costs_of_whole_project(tmp_path / f"{attempt}-{count}", count) for count in (1000, 2000))
+        assert {"projects.get", "projects.parts", "projects.chapters", "cast.members", "proofs.spots"} <= small.keys()
+        costly = {name: [small[name], more] for name, more in large.items() if more > TIMES * max(small[name], LEAST)}
+        if not costly:
+            return
+    raise AssertionError(costly)
+
+
+def costs_of_whole_project(folder: Path, count: int) -> dict[str, float]:
+    """CPU seconds of each of these methods, the least of three."""
+    library = ProjectLibrary(folder)
+    project = project_of(library, count, "Some words of a book.").id
+    with library.store.writing() as db:
+        columns = 'id, take, kind, weight, start, "end", first, last, heard'
+        db.execute(f"insert into findings ({columns}) select id, n, 'changed', 50, 0, 1, 0, 4, '' from takes")
+        columns = "take, version, recogniser, words, wrong, speech_s, checked"
+        db.execute(f"insert into checked_takes ({columns}) select n, 1, '', 5, 0, 1.0, 1.0 from takes")
+    methods = whole_project_methods(library)
+    methods["proofs.figures"] = lambda project, owner: library.proofs.figures(project, owner, 1)
+    methods["proofs.settle_drift"] = lambda project, _: library.proofs.settle_drift(project, {})
+    methods["projects.delete"] = methods.pop("projects.delete")  # the last
+    return {
+        name: min(cost(lambda _, method=method: method(project, None), "") for _ in range(3))  # type: ignore[misc]
+        for name, method in methods.items()
+    }
 
 
 def test_unusual_takes_are_found_without_the_write_lock(tmp_path: Path, connections: list[sqlite3.Connection]) -> None:
