@@ -185,9 +185,7 @@ class ActiveTake(CancelToken):
             # Callers who left before the first sound would fill the history with takes that nobody can hear.
             self._recorder.close(self, self._new_take if self._sound or not self._has_room else None)
             self._sound = []
-        if self._file is not None:
-            with suppress(OSError):  # what a full disk did not take
-                self._file.close()
+            self._close_file()
 
     @property
     def _new_take(self) -> NewTake:
@@ -210,6 +208,12 @@ class ActiveTake(CancelToken):
         recorder.release(self._held)
         self._held = 0
         self._sound.clear()
+        self._close_file()  # the take may go on for long
+
+    def _close_file(self) -> None:
+        if self._file is not None:
+            with suppress(OSError):  # what a full disk did not take
+                self._file.close()
 
     def _change(self, **figures: Any) -> None:
         self.record = replace(self.record, **figures)
