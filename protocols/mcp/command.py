@@ -93,8 +93,8 @@ async def _serve(client: httpx.AsyncClient, may_start: bool) -> None:
 
 
 class _LocalStudio:
-    """The studio at this machine's address. One is started if none answers, also later: another command may have
-    started the one that was there, which then ended with it. What was started ends with the context."""
+    """The studio at this machine's address. If none answers, this starts one, also in the middle of a session: a studio
+    that another command started ends with that command. A studio started here ends with the context."""
 
     def __init__(self, client: httpx.AsyncClient) -> None:
         self._client = client

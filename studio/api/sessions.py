@@ -71,7 +71,7 @@ class Sessions:
             log.warning("a sign-out is lost, its session ends after %d days: %s", LIFETIME_SECONDS / 86_400, error)
 
     def _end_oldest(self) -> None:
-        """End sessions if there are too many, and some more: who has so many would else read all at each sign-in."""
+        """End sessions if there are too many, and 5 % more, so that not every later sign-in reads all of them again."""
         paths = list(self._folder.glob(f"{'[0-9a-f]' * 64}*"))  # the folder may have other people's files, too
         if len(paths) <= MAX_SESSIONS:
             return

@@ -96,7 +96,7 @@ export class NamingStep {
     }
   }
 
-  /** Delete the voice or clip of an attempt whose answer was lost: what is saved now replaces it. Throws Refusal. */
+  /** Delete the voice or clip that an earlier attempt stored although its answer was lost; the one being saved now replaces it. Throws Refusal. */
   async #takeBack({ name, sample, isClip }) {
     const voice = await getVoice(name).catch((problem) => (problem.status === 404 ? null : Promise.reject(problem)));
     if (!voice || (voice.revision === 1) === isClip) return;
