@@ -66,8 +66,7 @@ class FrontPage:
     """ASGI middleware, inside the access layers, that caches the page and the descriptions for all callers.
 
     Each takes 10 to 50 ms of a slow core and depends only on the language and the model: the address in it, which comes
-    from the request, is inserted afterwards.
-    """
+    from the request, is inserted afterwards."""
 
     def __init__(
         self, app: ASGIApp, root_path: str, files: PageFiles, phrases: Phrases, model: Callable[[], str]
@@ -107,8 +106,8 @@ class FrontPage:
     async def _built(
         self, scope: Scope, receive: Receive, path: str, language: str, model: str
     ) -> tuple[Message, bytes]:
-        """The answer in this language, at `_ANYWHERE`. Its query (``?page=``, ``?deep_link=``) is ignored: it selects
-        features that the studio lacks."""
+        """The answer in this language, at `_ANYWHERE`. Its query is ignored: it selects features that the
+        studio lacks, and with ``?deep_link=`` Gradio would load a saved state."""
         start: list[Message] = []
         body = bytearray()
 
