@@ -177,16 +177,16 @@ class History:
         stored = await read(self._library.takes.count, filters)
         return stored + len(self._all_waiting(filters.caller, filters))
 
-    async def delete_all(self, filters: TakeFilter) -> list[str]:
-        """Delete matching takes, at most as many as the library allows at once, and return their ids. Those that wait
-        for the disk are not written; they cannot be restored."""
+    async def delete_all(self, filters: TakeFilter) -> tuple[list[str], float]:
+        """Delete matching takes, at most as many as the library allows at once. Returns their ids, and the seconds for
+        which all can be restored: 0 if some waited for the disk, which are not written."""
         await self._settle()
         waiting = [new_take.take.id for new_take in self._all_waiting(filters.caller, filters)]
-        deleted = await self._recorder.withdraw(waiting) if self._recorder else []
-        deleted += await write(self._library.takes.delete, filters)
-        for take_id in deleted:
+        deleted = await write(self._library.takes.delete, filters)  # first: a refusal must lose no take
+        withdrawn = await self._recorder.withdraw(waiting) if self._recorder else []
+        for take_id in (*withdrawn, *deleted):
             self._register.forget(take_id)
-        return deleted
+        return withdrawn + deleted, 0 if withdrawn else self.undo_seconds
 
     async def restore(self, ids: list[str], owner_filter: str | None) -> list[str]:
         """Restore deleted takes; returns the ids of those that were in the trash."""
