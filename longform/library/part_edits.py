@@ -37,6 +37,7 @@ from longform.library.row_mapping import (
     touch,
     update_states,
     write_outcome,
+    write_part,
 )
 from studio.errors import EditConflict, NotFound
 from studio.library.schema import Database, select
@@ -81,6 +82,8 @@ class PartEdits:
             if changes.take is not None and changes.take not in {take.id for take in part.takes}:
                 raise NotFound(f"this part has no take {changes.take[:80]!r}", "take")
             values |= {} if changes.take is None else {"chosen": changes.take}
+            if changes.credits is not None:
+                write_part(db, part_id, {"credits": changes.credits})
             columns, where = _columns(db, row, changes, decision_time()), _selected(db, project_id, [part_id])
             replaced = _change(db, row, where, values, columns, changes.reword and _Reword(changes.reword))
             return part_of(db, project_id, part_id), replaced

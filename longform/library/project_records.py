@@ -210,6 +210,8 @@ class NewPart:
     """The id of its row in a table, which also names its file; blank if it has none."""
     cells: str = ""
     """Its row as last read from a table: a JSON object of cells by column; blank: it is not from a table."""
+    credits: str = ""
+    """The text of the credits that it was last given, with which it begins unless somebody has changed it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,6 +278,8 @@ class PartChanges:
     temperature: float | None = None
     top_p: float | None = None
     top_k: int | None = None
+    credits: str | None = None
+    """The text of the credits in ``text``. For one part only."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,6 +165,12 @@ def m055_last_chosen_takes(db: Database) -> None:
     )
 
 
+@MIGRATIONS()
+def m056_texts_of_credits(db: Database) -> None:
+    """The text of the credits that a part was last given: what else it says was written by somebody."""
+    db.execute("alter table all_parts add column credits text not null default ''")
+
+
 def _empty_bins(db: Database, project_id: str, bins: list[dict[str, Any]]) -> None:
     """Return deleted parts, the last deleted first, to the places after the parts that they followed."""
     if not db.execute("select 1 from projects where id = ?", [project_id]).fetchone():  # it was being removed for good
