@@ -182,9 +182,9 @@ class Credits:
                     continue
                 if self._arrangement.is_deleted(part_id):
                     self._arrangement.restore(project.id, owner_filter, [part_id])
-                    part = self._projects.part(project.id, owner_filter, part_id)
-                    if part.text == (part.credits or part.text):
-                        self._write(part, owner_filter, new_text, new_text)
+                    restored = self._projects.part(project.id, owner_filter, part_id)
+                    if restored.text == (restored.credits or restored.text):
+                        self._write(restored, owner_filter, new_text, new_text)
                 else:
                     self._add(project, owner_filter, new_text, part_id, is_closing=number == 1)
                 continue
