@@ -153,6 +153,7 @@ def test_columns_get_the_roles_that_the_request_says(steered: Callable[..., Stee
     [
         ("id,text\na,One\nA,Two\n", "the id 'A' is already that of line 2"),
         ("id,text\n" + ",".join("x" * 200) + "\n", "this row has 200 fields"),
+        ("sep=,\nid,text,note,text\na,One,,Two\n", "line 2: two columns are named 'text'"),
         (",".join(f"c{n}" for n in range(200)) + "\nx\n", "at most 100"),
     ],
 )
