@@ -93,8 +93,8 @@ class Arrangement:
     def split(self, project_id: str, owner_filter: str | None, part_id: str, text: str, at: int) -> tuple[Part, Part]:
         """Cut a part before character ``at`` of its ``text``; the first half keeps the takes, which no longer match.
 
-        If the part was queued or being spoken, both are queued. Raises NotFound, InvalidRequest, and EditConflict if its
-        text has changed since.
+        If the part was queued or being spoken, both are queued. Raises NotFound, InvalidRequest, and EditConflict if
+        its text has changed since.
         """
         with changing(self._store.writing(), project_id, owner_filter) as (db, row):
             part = part_of(db, project_id, part_id)

@@ -40,6 +40,7 @@ from longform.library.row_mapping import (
     write_part,
 )
 from studio.errors import EditConflict, NotFound
+from studio.library.checks import check_before
 from studio.library.schema import Database, select
 from studio.library.store import Store
 
@@ -70,6 +71,8 @@ class PartEdits:
             values: dict[str, Any] = {}
             if changes.chapter is not None:
                 values["chapter"] = clean_chapter(part, changes.chapter)
+                if changes.chapter_before is not None:
+                    check_before({"chapter": part.chapter}, {"chapter": changes.chapter_before}, values)
                 rename_chapter(db, part_id, values["chapter"])
                 if part.is_title and changes.text is None:  # the heading
                     changes = replace(changes, text=values["chapter"])

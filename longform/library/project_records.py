@@ -266,6 +266,8 @@ class PartChanges:
     chapter: str | None = None
     """A new title of the chapter that begins with the part. Its heading is changed too, unless ``text`` is given.
     For one part only."""
+    chapter_before: str | None = None
+    """The chapter's title on which the change is based; another one is not overwritten. None: any."""
     reword: Callable[[str], str] | None = None
     """Returns the new text of a part, from its current text."""
     character: str | None = None

@@ -266,6 +266,12 @@ def test_edit_of_an_outdated_text_is_refused(steered: Steer) -> None:
     assert_envelope(change(served, project, part, take="take_x", text_before="One."), 412, "text")
     assert_envelope(change(served, project, part, text="Four.", take_before="take_x"), 412, "take")
     assert change(served, project, part, text="Three.").json()["text"] == "Three."
+    for before, title in (("", "One"), ("", "One"), ("One", "Two")):
+        assert change(served, project, part, chapter=title, chapter_before=before).json()["chapter"] == title
+    late = change(served, project, part, chapter="Three", pause=3, chapter_before="One")
+    assert_envelope(late, 412, "chapter")
+    assert 'it is now "Two"' in late.json()["error"]["message"]
+    assert parts_of(served, project)[0]["pause"] is None
 
 
 def test_undo_puts_back_only_what_nobody_has_changed_since(steered: Steer) -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Route, expect
 
 from tests.browser.projects.test_longform import area_of, import_file, import_it, table
 from tests.browser.screen import Held, Screen, asks_before_leaving
@@ -226,10 +226,32 @@ def test_chapter_is_renamed_in_the_list_together_with_its_heading(studio: Served
     press("Control+z")
     expect(titles).to_have_text(["One", "Two"])
     show(area, "One", "It was late.", "It was early.")
-    chapters.get_by_role("button", name="Rename chapter “One”").click()
-    field.fill("The Start")
+    chapters.get_by_role("button", name="Rename chapter “Two”").click()
+    second = chapters.get_by_role("textbox", name="Rename chapter “Two”")
+    second.fill("Mine")
     with studio.client() as client:  # as somebody else does
         parts = f"/v1/projects/{screen.page.url.rpartition('/')[2]}/parts"
+        part = client.get(parts).json()["data"][2]["id"]
+        assert client.patch(f"{parts}/{part}", json={"chapter": "Theirs", "chapter_before": "Two"}).is_success
+    press("Enter")
+    expect(area.locator("[data-part=told]")).to_contain_text('meanwhile: it is now "Theirs"')
+    expect(titles).to_have_text(["One", "Theirs"])
+    area.get_by_label("Find", exact=True).click()
+    expect(second).to_have_value("Mine")
+    second.press("Enter")
+    expect(titles).to_have_text(["One", "Mine"])
+    held: list[Route] = []
+    screen.page.route("**/v1/projects/*/parts/*", lambda route: held.append(route) if not held else route.continue_())
+    for title in ("Sent", "Mine too"):  # before the first is answered
+        chapters.get_by_role("button", name="Rename chapter “Mine”").click()
+        chapters.get_by_role("textbox", name="Rename chapter “Mine”").fill(title)
+        press("Enter")
+    held[0].continue_()
+    expect(titles).to_have_text(["One", "Mine too"])
+    screen.page.unroute_all()
+    chapters.get_by_role("button", name="Rename chapter “One”").click()
+    field.fill("The Start")
+    with studio.client() as client:
         assert client.delete(f"{parts}/{client.get(parts).json()['data'][0]['id']}").is_success
-    expect(titles).to_have_text(["The Start", "Two"])
+    expect(titles).to_have_text(["The Start", "Mine too"])
     assert serious_violations(screen) == []
