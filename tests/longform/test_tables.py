@@ -287,6 +287,8 @@ def test_undoing_updates_restores_merges_titles_and_the_order_that_a_person_made
     for replaced in reversed(updates):
         assert send(served, "POST", project, "undo", **replaced)["left"] == []
     assert parts_of(served, project) == here
+    send(served, "POST", project, "parts/restore", ids=[b, c])
+    assert texts(served, project) == ["Delta one.", "Alpha one. Alpha two.", "Beta one.", "Gamma one."]
 
 
 def test_titles_voices_pauses_and_texts_given_here_survive_other_cells(steered: Callable[..., Steered]) -> None:
