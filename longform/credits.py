@@ -71,15 +71,14 @@ def texts_of(title: str, settings: ProjectSettings) -> Texts:
     return filled_in(settings.opening_credits, title, settings), filled_in(settings.closing_credits, title, settings)
 
 
-def check_texts(texts: Texts, parts: int) -> None:
-    """Raise InvalidRequest for credits that are too long, or if ``parts``, the number with them, is too large."""
-    for name, text in zip(("opening_credits", "closing_credits"), texts, strict=True):
-        if len(text) > MAX_PART_TEXT:
-            raise InvalidRequest(
-                f"with its placeholders filled in, {name} has {len(text)} characters; at most {MAX_PART_TEXT} are "
-                "allowed",
-                name,
-            )
+def check_texts(texts: Texts, parts: int, behind: Sequence[int] = (0, 0)) -> None:
+    """Raise InvalidRequest for credits that are too long, with the characters ``behind`` each in its part, or if
+    ``parts``, the number with them, is too large."""
+    for name, text, more in zip(("opening_credits", "closing_credits"), texts, behind, strict=True):
+        if len(text) + more > MAX_PART_TEXT:
+            what = f"with its placeholders filled in{', and what is behind it in its part' if more else ''}, {name}"
+            message = f"{what} has {len(text) + more} characters; at most {MAX_PART_TEXT} are allowed"
+            raise InvalidRequest(message, name)
     if parts > MAX_PARTS:
         raise InvalidRequest(f"with credits the project has {parts} parts; at most {MAX_PARTS} are allowed", "parts")
 
@@ -135,6 +134,7 @@ class Credits:
         ids = (settings.opening_part, settings.closing_part)
         templates = [(one.opening_credits, one.closing_credits) for one in (before.settings, settings)]
         added, parts, removed, new_ids = 0, list[Part | None](), list[bool](), list[str | None]()
+        behind = list[int]()
         for part_id, old, new, old_text, text in zip(ids, *templates, old_texts, new_texts, strict=True):
             # Without a text of the credits, the part has only what somebody has merged into it.
             part = self._part(before.id, owner_filter, part_id) if old_text or is_undo else None
@@ -144,10 +144,11 @@ class Credits:
             is_same = part is not None or is_in_trash or is_removed or not text
             new_ids.append(STAYS_REMOVED if is_removed and not text else part_id if is_same else new_part_id())
             added += 0 if is_removed else bool(text) - bool(part)
+            behind.append(len(part.text.removeprefix(_old_text(part, old_text) or part.text)) if part else 0)
             parts.append(part)
             removed.append(is_removed)
         if added > 0 or new_texts != old_texts:
-            check_texts(new_texts, self._projects.count_parts(before.id, owner_filter, ALL_PARTS) + added)
+            check_texts(new_texts, self._projects.count_parts(before.id, owner_filter, ALL_PARTS) + added, behind)
         settings = replace(settings, opening_part=new_ids[0], closing_part=new_ids[1])
         return CreditChanges(settings, old_texts, new_texts, parts, removed)
 

@@ -214,6 +214,11 @@ def test_too_long_credits_are_refused_and_nothing_changes(steered: Steer) -> Non
         url = f"{PROJECTS}/{project['id']}"
         assert_envelope(client.patch(url, json={"title": long["title"]}), 400, "opening_credits")
         assert client.get(url).json()["title"] == "A Book"
+        [opening, body] = parts_of(served, project)
+        change(served, project, body, text="x" * 3600).raise_for_status()
+        post(served, project, f"parts/{opening['id']}/merge", following=body["id"]).raise_for_status()
+        assert_envelope(client.patch(url, json={"title": "x" * 100}), 400, "opening_credits")
+        assert client.get(url).json()["title"] == "A Book"
 
 
 def test_concurrent_settings_changes_are_all_kept(steered: Steer) -> None:
