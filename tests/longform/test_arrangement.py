@@ -266,12 +266,6 @@ def test_edit_of_an_outdated_text_is_refused(steered: Steer) -> None:
     assert_envelope(change(served, project, part, take="take_x", text_before="One."), 412, "text")
     assert_envelope(change(served, project, part, text="Four.", take_before="take_x"), 412, "take")
     assert change(served, project, part, text="Three.").json()["text"] == "Three."
-    for before, title in (("", "One"), ("", "One"), ("One", "Two")):
-        assert change(served, project, part, chapter=title, chapter_before=before).json()["chapter"] == title
-    late = change(served, project, part, chapter="Three", pause=3, chapter_before="One")
-    assert_envelope(late, 412, "chapter")
-    assert 'it is now "Two"' in late.json()["error"]["message"]
-    assert parts_of(served, project)[0]["pause"] is None
 
 
 def test_undo_puts_back_only_what_nobody_has_changed_since(steered: Steer) -> None:
@@ -589,9 +583,8 @@ def test_nested_merges_are_undone_from_the_last_one(steered: Steer) -> None:
         client.delete(f"{PROJECTS}/{project['id']}/parts/{first}").raise_for_status()
         client.delete("/v1/trash", params={"ids": f"{first},{second}"}).raise_for_status()
     post(served, project, "parts/restore", ids=[third]).raise_for_status()
-    kept = parts_of(served, project)
-    assert [part["id"] for part in kept] == [third, last]
-    assert [part["takes"] for part in kept] == [before[2]["takes"], []] and kept[0]["state"] == "done"
+    kept = [(part["id"], part["takes"], part["state"]) for part in parts_of(served, project)]
+    assert kept == [(third, before[2]["takes"], "done"), (last, [], "new")]
 
 
 def test_a_chapter_renamed_while_its_first_part_is_deleted_stays_one_chapter(steered: Steer) -> None:
