@@ -164,6 +164,7 @@ def test_columns_get_the_roles_that_the_request_says(
     [
         ("id,text\na,One\nA,Two\n", "the id 'A' is already that of line 2"),
         ("id,text\n" + ",".join("x" * 200) + "\n", "this row has 200 fields"),
+        ("sep=,\nid,text,note,text\na,One,,Two\n", "line 2: two columns are named 'text'"),
         (",".join(f"c{n}" for n in range(200)) + "\nx\n", "at most 100"),
     ],
 )
@@ -298,6 +299,8 @@ def test_undoing_updates_restores_merges_titles_and_the_order_that_a_person_made
     for replaced in reversed(updates):
         assert send(served, "POST", project, "undo", **replaced)["left"] == []
     assert parts_of(served, project) == here
+    send(served, "POST", project, "parts/restore", ids=[b, c])
+    assert texts(served, project) == ["Delta one.", "Alpha one. Alpha two.", "Beta one.", "Gamma one."]
 
 
 def test_titles_voices_pauses_and_texts_given_here_survive_other_cells(steered: Callable[..., Steered]) -> None:
