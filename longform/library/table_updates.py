@@ -168,7 +168,7 @@ class TableUpdates:
             state = _state(db, project_id)
             returning = list(_returning(plan.known, update))
             returned = {part["id"]: {name: part[name] for name in _RETURNED} for part in returning}
-            others = _values(db, "id", [part["merged_into"] for part in returning if part["merged_into"] not in returned])
+            others = _values(db, "id", [into for part in returning if (into := part["merged_into"]) not in returned])
             before = [*{part["id"]: part for part in (*others, *_values(db, "n", plan.numbers))}.values()]
             if returning:
                 put_back(db, returning)
