@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import hashlib
 import logging
+import os
 import shutil
 from collections.abc import Generator, Sequence, Set
 from contextlib import closing, suppress
@@ -33,6 +35,8 @@ log = logging.getLogger(__name__)
 PATIENCE = 5.0
 """Seconds that a request for a feed waits for missing files. Podcast apps give up after some ten seconds, and ask again
 within hours; the files are made meanwhile."""
+SPARE = 2**28
+"""Bytes of the library's disk that episodes leave free: everybody's takes and texts need them."""
 MOST_MADE = 16  # number of feeds that are remembered
 
 
@@ -212,6 +216,8 @@ class Feeds:
         make_private_folder(episode.path.parent)
         with whole_file(episode.path) as file:
             for piece in encoded(episode.audio, files, "mp3", episode.tags, mastering, project.settings.bitrate):
+                if shutil.disk_usage(self._folder).free < SPARE:
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(episode.path))
                 file.write(piece)
                 yield b""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import shutil
 import threading
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -13,6 +14,7 @@ import av
 import httpx
 import pytest
 
+from longform import feeds
 from longform.feeds import Feeds
 from longform.render import Masterings
 from studio.library import shares
@@ -187,9 +189,14 @@ def test_only_the_owner_manages_feeds_and_anyone_with_the_link_listens(steered: 
 
 
 def test_feed_whose_episodes_cannot_be_written_is_unavailable_not_empty(
-    shared: tuple[Served, Json, Json], tmp_path: Path
+    shared: tuple[Served, Json, Json], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served, _, link = shared
+    with served.client() as client, monkeypatch.context() as patch:
+        patch.setattr(feeds, "SPARE", 2**62)  # the disk would be nearly full
+        refused = client.get(link["path"])
+        assert refused.status_code == 503 and "No space left" in refused.text
+    shutil.rmtree(tmp_path / "home" / "episodes")
     (tmp_path / "home" / "episodes").write_text("no folder")
     with served.client() as client:
         refused = client.get(link["path"])
