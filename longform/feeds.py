@@ -6,7 +6,6 @@ import asyncio
 import errno
 import hashlib
 import logging
-import os
 import shutil
 from collections.abc import Generator, Sequence, Set
 from contextlib import closing, suppress
@@ -217,7 +216,7 @@ class Feeds:
         with whole_file(episode.path) as file:
             for piece in encoded(episode.audio, files, "mp3", episode.tags, mastering, project.settings.bitrate):
                 if shutil.disk_usage(self._folder).free < SPARE:
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(episode.path))
+                    raise OSError(errno.ENOSPC, "the library's disk is nearly full", str(episode.path))
                 file.write(piece)
                 yield b""
 
