@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import hashlib
 import logging
 import shutil
@@ -23,7 +22,8 @@ from longform.render import Masterings, encoded
 from longform.tags import Tags
 from longform.timed_text import rendered
 from longform.timeline import Timeline, damaged, lay_out
-from studio.errors import REFUSALS, DamagedAudio, LibraryUnavailable, NotFound
+from studio.errors import REFUSALS, DamagedAudio, LibraryFull, LibraryUnavailable, NotFound
+from studio.library.disk_reserve import check_spare
 from studio.library.private_files import make_private_folder, whole_file
 from studio.library.shares import Shares
 from studio.supervisor import end_tasks
@@ -34,8 +34,6 @@ log = logging.getLogger(__name__)
 PATIENCE = 5.0
 """Seconds that a request for a feed waits for missing files. Podcast apps give up after some ten seconds, and ask again
 within hours; the files are made meanwhile."""
-SPARE = 2**28
-"""Bytes of the library's disk that episodes leave free: everybody's takes and texts need them."""
 MOST_MADE = 16  # number of feeds that are remembered
 
 
@@ -191,8 +189,8 @@ class Feeds:
             await to_thread.run_sync(self.tidy)
             self._unwritten.pop(project.id, None)
         except (*REFUSALS, OSError) as error:
-            if isinstance(error, OSError):
-                self._unwritten[project.id] = error.strerror or type(error).__name__
+            if isinstance(error, (OSError, LibraryFull)):
+                self._unwritten[project.id] = getattr(error, "strerror", None) or str(error)
             log.warning("the episodes of %s are not complete: %s", project.id, error)
 
     def _linked(self, project: Project, steps: Generator[bytes, None, None]) -> Generator[bytes, None, None]:
@@ -215,8 +213,7 @@ class Feeds:
         make_private_folder(episode.path.parent)
         with whole_file(episode.path) as file:
             for piece in encoded(episode.audio, files, "mp3", episode.tags, mastering, project.settings.bitrate):
-                if shutil.disk_usage(self._folder).free < SPARE:
-                    raise OSError(errno.ENOSPC, "the library's disk is nearly full", str(episode.path))
+                check_spare(self._folder)
                 file.write(piece)
                 yield b""
 
