@@ -182,11 +182,13 @@ class ElevenLibraryRoutes(ClientVoices):
         """Change the stability of a voice: the temperature of requests that have none."""
         if body.speed not in (None, 1.0):
             raise InvalidRequest("a voice has no speed of its own here; send the speed with each request", "speed")
-        voice = await self._own(request, voice_id)
+        voices = self.library_of(request).voices
+        voice = await read(voices.get, reference_of(voice_id))
         if body.stability is not None:
             defaults = voice.defaults | {"temperature": temperature_of(body.stability)}
-            edit = self.library_of(request).voices.edit
-            await write(edit, voice.id, VoiceFields(defaults=defaults), voice.version)  # not what others set meanwhile
+            await write(
+                voices.edit, voice.id, VoiceFields(defaults=defaults), voice.version
+            )  # not what others set meanwhile
         return JSONResponse({"status": "ok"})
 
     async def add(self, request: Request) -> JSONResponse:
@@ -199,7 +201,8 @@ class ElevenLibraryRoutes(ClientVoices):
     async def edit(self, voice_id: str, request: Request) -> JSONResponse:
         """Change name, description or labels, and add recordings; absent fields stay."""
         form = await read_form(request, LIMIT, "files", MAX_FILES)
-        voice, voices = await self._own(request, voice_id), self.library_of(request).voices
+        voices = self.library_of(request).voices
+        voice = await read(voices.get, reference_of(voice_id))
         fields = fields_in(form) | ({"name": name} if (name := text_of(form, "name")) else {})
         changes = VoiceFields(**fields)
         samples = await self._samples(request, form) if form.uploads.get("files") else []
@@ -261,10 +264,6 @@ class ElevenLibraryRoutes(ClientVoices):
             if (voice := await read(voices.find, voice_of(voice_id))) is not None:
                 return voice
         return await read(self.voice_of, request, reference_of(voice_id))
-
-    async def _own(self, request: Request, voice_id: str) -> Voice:
-        """A voice to change. Raises NotFound."""
-        return await read(self.library_of(request).voices.get, reference_of(voice_id))
 
     def _json(self, request: Request, voice: Voice) -> dict[str, Any]:
         samples = f"{self.address_of(request)}{PREFIX}/v1/voices/{eleven_id(voice.id)}/samples"

@@ -313,9 +313,7 @@ def _unchanging(path: Path) -> sqlite3.Connection:
 
 def _is_whole(copy: Path, original: Path) -> bool:
     """Whether the backup has a file. Sizes are compared, because a folder can lose a write and keep the name."""
-    if not copy.is_file():
-        return False
-    size = copy.stat().st_size
+    size = copy.stat().st_size if copy.is_file() else -1
     return size == original.stat().st_size if original.is_file() else size > 0
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import os
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 from studio.settings import Settings, read_keys
 from studio.supervisor import HealthCheck
@@ -28,10 +32,11 @@ def test_every_setting_is_listed_with_its_source_and_without_keys(steered: Steer
         assert "top-secret" not in text and keys[0].digest.hex() not in text
 
 
-def test_settings_and_paths_are_shown_only_to_the_first_key(steered: Steer) -> None:
-    served, _ = steered(api_keys=read_keys("ann=top-secret,bob=other"), max_per_caller=2)
+def test_settings_and_paths_are_shown_only_to_the_first_key(steered: Steer, tmp_path: Path) -> None:
+    folder = os.fsdecode(b"h\xf6me") if sys.platform == "linux" else "home"  # a name that is not UTF-8
+    served, _ = steered(home=str(tmp_path / folder), api_keys=read_keys("ann=top-secret,bob=other"), max_per_caller=2)
     studio, work = served.app.state.studio, HealthCheck("work")
-    home = studio.settings.home
+    home = json.dumps(studio.settings.home)[1:-1]
     logging.getLogger("studio.test").warning("what happened in %s", home)
     work.report_failure(f"the voice of ann's in {home} cannot be prepared")
     studio.speech.background.append(work)

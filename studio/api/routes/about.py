@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from datetime import UTC, datetime
 
 from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse
+from fastapi.responses import Response
 
 from studio.diagnostics import WARNINGS, settings_in_force, storage, storage_seen_by, versions
 from studio.library import Library
@@ -36,17 +37,17 @@ def about_routes(
         }
 
     @routes.get("/v1/settings")
-    async def get_settings(request: Request) -> JSONResponse:
+    async def get_settings(request: Request) -> Response:
         """Versions and storage. For the holder of the first key also the effective settings and their sources, the
         library's folder and backup, and the number of items without a key that this start assigned to it. Keys are only
         counted."""
         caller = request.state.caller
         is_first = bool(settings.api_keys) and settings.has_first_key(caller)
         adopted = asdict(library.adopted) if is_first else None
-        return JSONResponse(await read(facts, caller) | {"adopted": adopted})
+        return Response(json.dumps(await read(facts, caller) | {"adopted": adopted}), media_type="application/json")
 
     @routes.get("/v1/diagnostics")
-    async def get_diagnostics(request: Request) -> JSONResponse:
+    async def get_diagnostics(request: Request) -> Response:
         """A file for bug reports: settings, engine, recent warnings, and this caller's failed takes.
 
         Settings, warnings and the state of background work are for the holder of the first key.
@@ -65,7 +66,8 @@ def about_routes(
             "failed_takes": failed[:50],
             "warnings": WARNINGS.lines if file["is_owner"] else [],
         }
-        name = f"voice-studio-{now:%Y%m%d-%H%M%S}.json"
-        return JSONResponse(file, headers={"Content-Disposition": f'attachment; filename="{name}"'})
+        headers = {"Content-Disposition": f'attachment; filename="voice-studio-{now:%Y%m%d-%H%M%S}.json"'}
+        # In ASCII: the names of folders need not be UTF-8.
+        return Response(json.dumps(file), headers=headers, media_type="application/json")
 
     return routes

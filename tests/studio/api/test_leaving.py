@@ -17,6 +17,8 @@ from fastapi import Request
 from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
 from starlette.types import Message, Receive, Scope, Send
+from starlette.websockets import WebSocket
+from websockets.sync.client import connect
 
 import studio.server
 from engine import EngineConfig
@@ -171,7 +173,12 @@ def listening(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int, float]
     with ExitStack() as stack:
 
         async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-            await PlainTextResponse("Hello.")(scope, receive, send)
+            is_socket = scope["type"] == "websocket"
+            await (
+                WebSocket(scope, receive, send).accept()
+                if is_socket
+                else PlainTextResponse("Hello.")(scope, receive, send)
+            )
 
         def listen(most: int, seconds: float) -> tuple[str, int]:
             monkeypatch.setattr(studio.server, "most_connections", lambda: most)
@@ -200,6 +207,8 @@ def test_connections_that_never_send_make_room_for_others(listening: Callable[[i
             assert client.recv(12) == b"HTTP/1.1 200"
             silent[0].settimeout(30)
             assert not silent[0].recv(1)
+    with connect(f"ws://{address[0]}:{address[1]}/") as client:
+        assert not client.protocol.extensions, "compressed messages could unfold to gigabytes"
 
 
 def test_a_connection_without_a_request_ends_in_time(listening: Callable[[int, float], tuple[str, int]]) -> None:
