@@ -13,6 +13,7 @@ import { Take } from "./take.js";
 import { offerUndo } from "../trash/undo-toast.js";
 import { findingWords } from "../voices/advice.js";
 import { numeral, phrase } from "../lib/phrases.js";
+import { focusAfterwards } from "../lib/typing.js";
 
 const KEPT = 30; // besides starred takes
 const SOON = 500; // ms
@@ -201,7 +202,7 @@ export class TakeList extends EventTarget {
     offerUndo(phrase("takes.deleted", { name: take.name }), async () => {
       await this.#tellServer(() => restore("take", [take.id]));
       this.#putBack([take]);
-      take.row.querySelector(".take-play").focus();
+      focusAfterwards(take.row.querySelector(".take-play"));
     });
   }
 
