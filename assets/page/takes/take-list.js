@@ -176,8 +176,7 @@ export class TakeList extends EventTarget {
       return await work();
     } catch (problem) {
       if (problem.status === 409) return new Promise((resolve) => { setTimeout(() => resolve(this.#try(work)), SOON); });
-      if (problem.status !== 404) throw problem;
-      return null;
+      return problem.status === 404 ? null : Promise.reject(problem);
     }
   }
 
