@@ -255,6 +255,7 @@ def test_what_was_deleted_merged_split_or_moved_here_stays_so(steered: Callable[
     # Undone, all is as it was here, but for what somebody has changed since; the table then changes the same again.
     undone = send(served, "POST", project, "undo", **replaced)
     assert (undone["undone"], undone["left"], texts(served, project)) == (5, [], here)
+    assert send(served, "POST", project, "undo", **replaced)["undone"] == 0, "sent again, as after a failure at its end"
     assert speakers(served, project) == cast
     assert [part["state"] for part in parts_of(served, project)] == states
     assert update(served, project, TABLE, apply=False)["lines"] == []
