@@ -94,6 +94,20 @@ export function closeOnEscape(button, opened, signal) {
   }
 }
 
+/** Whether a control is a field for text. @param {Element} control */
+export const isTypedInto = (control) => control.matches("textarea, input:not([type=checkbox], [type=radio], [type=range], [type=button]), [contenteditable]");
+
+/**
+ * Move the focus when an answer has arrived, unless somebody types elsewhere by now: the next keys would go into another field or press a button.
+ *
+ * @param {HTMLElement | null | undefined} control
+ * @param {FocusOptions} [options]
+ */
+export function focusAfterwards(control, options) {
+  const { activeElement: typed } = document;
+  if (!(typed && isTypedInto(typed) && typed.checkVisibility())) control?.focus(options);
+}
+
 /**
  * Whether somebody may be in the middle of typing in a field. A list or a checkbox has no such state: each choice is final.
  *

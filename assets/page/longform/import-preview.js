@@ -10,7 +10,7 @@ import { Latest } from "../lib/latest.js";
 import { once, onceMore } from "../lib/once.js";
 import { duration } from "../lib/time.js";
 import { phrase } from "../lib/phrases.js";
-import { askBeforeLeaving, isWritten } from "../lib/typing.js";
+import { askBeforeLeaving, focusAfterwards, isWritten } from "../lib/typing.js";
 import { chosenRoles, showSheet } from "./sheet.js";
 
 const TEXTS = /\.(txt|text|md|markdown|srt|vtt|ass|ssa)$/i; // also read here, to find names in them
@@ -135,7 +135,7 @@ export class ImportPreview extends EventTarget {
     if (isCast !== this.#isCast) this.part("speakers").checked = this.#isCast = isCast;
     this.#show(preview);
     this.dispatchEvent(new CustomEvent("read"));
-    this.part("make").focus({ preventScroll: true });
+    focusAfterwards(this.part("make"), { preventScroll: true });
     await this.#offerCast();
   }
 

@@ -95,7 +95,15 @@ export class LongForm extends EventTarget {
     this.#isOpen = true;
     this.#say("");
     const isLatest = this.#shows.begin();
-    const listed = (this.#voices = await voices());
+    const listed = await voices().catch((problem) => {
+      if (!problem.isLost) throw problem;
+      if (!isLatest()) return null;
+      this.#say(problem.why, true);
+      setTimeout(() => isLatest() && this.open(id), REFRESH); // the studio itself may be there, so nothing calls `back`
+      return null;
+    });
+    if (!listed) return;
+    this.#voices = listed;
     this.#offer(listed);
     if (isLatest()) this.#show(id || kept(OPENED, null), listed, true);
   }

@@ -7,7 +7,7 @@ import { once } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
 import { keep, kept } from "../lib/storage.js";
 import { clock } from "../lib/time.js";
-import { askBeforeLeaving, isSingleKey } from "../lib/typing.js";
+import { askBeforeLeaving, focusAfterwards, isSingleKey } from "../lib/typing.js";
 import { offerUndo } from "../trash/undo-toast.js";
 
 const STORE = "note-1"; // by project: the note being written, and its spot
@@ -111,7 +111,7 @@ export class ListeningNote extends EventTarget {
     const { track, focused } = this.#before;
     this.#before = {};
     if (track && current === track && !isPlaying) this.nowPlaying.playOrPause();
-    (focused instanceof HTMLElement && focused !== document.body && focused.checkVisibility() ? focused : bar.parts.play).focus();
+    focusAfterwards(focused instanceof HTMLElement && focused !== document.body && focused.checkVisibility() ? focused : bar.parts.play);
   }
 
   async #save() {

@@ -1,5 +1,7 @@
 // Keeps the keyboard focus: when a control is hidden or redrawn, its replacement gets the focus, or else the nearest control.
 
+import { isTypedInto } from "../lib/typing.js";
+
 const CONTROLS = "a[href], button, input, select, textarea, summary, [tabindex]";
 const SHOWS = ["hidden", "disabled", "aria-selected", "data-speaking", "data-area", "data-shown", "data-captured"]; // may hide or show a control
 
@@ -7,7 +9,6 @@ const isSeen = (control) => control.isConnected && control.checkVisibility({ vis
 const isUsable = (control) => isSeen(control) && !control.matches(":disabled") && control.tabIndex >= 0;
 const isOfWords = ({ type, addedNodes, removedNodes }) =>
   type === "childList" && [...addedNodes, ...removedNodes].every((node) => !(node instanceof Element)); // hides no control: a running clock
-const isTypedInto = (control) => control.matches("textarea, input:not([type=checkbox], [type=radio], [type=range], [type=button]), [contenteditable]");
 const nameOf = (control) => `${control.tagName} ${control.dataset.key ?? control.getAttribute("aria-label") ?? control.textContent}`;
 
 /** After pointer input only the replacement gets the focus: another control might open a phone's keyboard. */

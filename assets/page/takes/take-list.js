@@ -13,6 +13,7 @@ import { Take } from "./take.js";
 import { offerUndo, withdrawUndo } from "../trash/undo-toast.js";
 import { findingWords } from "../voices/advice.js";
 import { numeral, phrase } from "../lib/phrases.js";
+import { focusAfterwards } from "../lib/typing.js";
 
 const KEPT = 30; // besides starred takes
 const SOON = 500; // ms
@@ -175,8 +176,7 @@ export class TakeList extends EventTarget {
       return await work();
     } catch (problem) {
       if (problem.status === 409) return new Promise((resolve) => { setTimeout(() => resolve(this.#try(work)), SOON); });
-      if (problem.status !== 404) throw problem;
-      return null;
+      return problem.status === 404 ? null : Promise.reject(problem);
     }
   }
 
@@ -197,7 +197,7 @@ export class TakeList extends EventTarget {
     const step = offerUndo(words, async () => {
       await this.#tellServer(() => restore("take", [take.id]));
       this.#putBack([take]);
-      take.row.querySelector(".take-play").focus();
+      focusAfterwards(take.row.querySelector(".take-play"));
     });
     this.#tellServer(() => deleteTake(take.id)).then((answer) => {
       if (answer?.undo_seconds !== 0) return;

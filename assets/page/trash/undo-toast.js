@@ -3,6 +3,7 @@
 import { Refusal } from "../client/refusal.js";
 import { element, labelled } from "../lib/elements.js";
 import { phrase } from "../lib/phrases.js";
+import { focusAfterwards } from "../lib/typing.js";
 
 const SHOWN = 20_000; // ms; Ctrl+Z and the trash last longer
 const TOLD = 8000; // ms, for a message without a button
@@ -32,7 +33,7 @@ class Undo {
     const step = undo && { words, undo };
     if (step) this.#steps = [...this.#steps.slice(1 - MOST), step];
     this.#show(words, step);
-    if (step && hasFocus) this.#button.focus();
+    if (step && hasFocus) focusAfterwards(this.#button);
     return step;
   }
 

@@ -11,7 +11,7 @@ import { once, onceMore } from "../lib/once.js";
 import { Samples } from "./clips.js";
 import { offerMenu } from "../lib/menu.js";
 import { LOCALE, phrase } from "../lib/phrases.js";
-import { askBeforeLeaving } from "../lib/typing.js";
+import { askBeforeLeaving, focusAfterwards } from "../lib/typing.js";
 import { sharingItems, sharingWords } from "../shell/sharing.js";
 import { usualOf } from "./voice-defaults.js";
 
@@ -69,7 +69,7 @@ export class Inspector extends EventTarget {
     this.#say("");
     if (!(await this.#load(id))) return;
     this.root.hidden = false;
-    this.root.focus({ preventScroll: true });
+    focusAfterwards(this.root, { preventScroll: true });
   }
 
   /** Fetch the voice again, as it may have changed elsewhere: not with unsaved text, whose saving reports the conflict, unless isOwn, as this page made the change. */

@@ -171,7 +171,15 @@ def test_parts_are_arranged_and_words_replaced(studio: Served, open_page: Open) 
     expect(rows.nth(2).get_by_role("button", name="Arrange part 3")).to_be_focused()
     area.get_by_role("button", name="Undo").click()
     shows("Between.", "One 🙂 and two.", "Three.", "Four.")
+    answers, find = Held(screen.page, "**/parts/delete", "POST"), area.get_by_label("Find", exact=True)
     press(2, "Delete")
+    answers.wait_for(1)
+    find.click()
+    answers.answer_all()
+    shows("Between.", "One 🙂 and two.", "Four.")
+    screen.page.keyboard.type("typed on")  # the part's answer takes no focus from it
+    expect(find).to_have_value("typed on")
+    find.clear()
     press(1, "Move down")
     shows("Between.", "Four.", "One 🙂 and two.")
 
@@ -248,6 +256,8 @@ def test_chapter_is_renamed_in_the_list_together_with_its_heading(studio: Served
     area.get_by_label("Find", exact=True).click()
     expect(area.locator("[data-part=told]")).to_contain_text("not responding")
     screen.page.unroute_all()
+    screen.page.keyboard.type("late")
+    expect(area.get_by_label("Find", exact=True)).to_have_value("late")  # the title comes back without the focus
     chapters.get_by_role("textbox", name="Rename chapter “Two”").click()
     area.get_by_label("Find", exact=True).click()  # leaving the field keeps the title
     expect(titles).to_have_text(["The Beginning", "The End"])

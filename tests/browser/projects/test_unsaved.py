@@ -257,6 +257,9 @@ def test_project_shows_the_offline_message_only_until_the_studio_answers(studio:
     expect(area.locator("[data-part=told]")).to_have_text("The studio is not responding.")
     page.unroute_all()
     expect(area.locator("[data-part=told]")).to_have_text("")
+    page.route("**/v1/audio/voices", lambda route: route.abort(), times=2)  # the rest of the studio answers
+    page.reload()
+    expect(area.get_by_role("textbox", name="Title of the project")).to_be_visible()
 
 
 @pytest.mark.parametrize("is_mine", [True, False])

@@ -3,7 +3,7 @@
 import { element, icon, Keyed, labelled, setChildren } from "../../lib/elements.js";
 import { duration } from "../../lib/time.js";
 import { phrase } from "../../lib/phrases.js";
-import { askWhileTyping } from "../../lib/typing.js";
+import { askWhileTyping, focusAfterwards } from "../../lib/typing.js";
 
 const SPEAK = '<path d="M5 10v4m3.500-7v10M12 4.500v15m3.500-12v9M19 10v4"/>';
 const PENCIL = '<path d="m5 19 .8-3.800L15.500 5.500l3 3-9.700 9.700L5 19Zm8.500-11.500 3 3"/>';
@@ -144,7 +144,8 @@ export class Chapters extends EventTarget {
       /** @type {HTMLElement} */ (entry.firstElementChild).focus();
     });
     entry.append(field);
-    field.select();
+    if (!typed) field.select();
+    focusAfterwards(field);
     return field;
   }
 }

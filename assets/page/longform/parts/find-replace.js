@@ -4,7 +4,7 @@ import { replaceWords, undoReplace } from "../../client/projects.js";
 import { Refusal } from "../../client/refusal.js";
 import { Latest } from "../../lib/latest.js";
 import { phrase } from "../../lib/phrases.js";
-import { closeOnEscape } from "../../lib/typing.js";
+import { closeOnEscape, focusAfterwards } from "../../lib/typing.js";
 import { offerUndo } from "../../trash/undo-toast.js";
 
 const WAIT = 250; // ms after the last key press
@@ -149,7 +149,7 @@ export class FindReplace {
       this.#positions = [];
       this.#say(parts ? "" : phrase("project.replaced.none"));
       if (parts) offerUndo(phrase("project.replaced", figures(count, parts)), () => this.#undo(id), false);
-      this.part("find").focus(); // the button is disabled now
+      focusAfterwards(this.part("find")); // the button is disabled now
       this.changed();
     });
   }

@@ -1,5 +1,6 @@
 // Saves changes made in the rows of parts in order, keeps them on failure, and never overwrites someone else's text unasked.
 
+import { focusAfterwards } from "../../lib/typing.js";
 import { UnderWay } from "../../lib/under-way.js";
 
 /** Values with which the API resets a field to the project's. @type {Record<string, any>} */
@@ -69,7 +70,7 @@ export class PartChanges {
     if (id === part.id) await this.#send(id);
     else this.unsaved.forget(part.id);
     await this.list.look();
-    this.list.row(id)?.text.focus();
+    focusAfterwards(this.list.row(id)?.text);
   }
 
   /** Resolves when all saves begun so far have ended. */

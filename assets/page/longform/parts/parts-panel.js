@@ -4,7 +4,7 @@ import { Refusal } from "../../client/refusal.js";
 import { readCast, readOutline, readPartIds, speakParts } from "../../client/projects.js";
 import { element } from "../../lib/elements.js";
 import { phrase } from "../../lib/phrases.js";
-import { isSingleKey } from "../../lib/typing.js";
+import { focusAfterwards, isSingleKey } from "../../lib/typing.js";
 import { Arranging } from "./arranging.js";
 import { Chapters } from "./chapters.js";
 import { Direction } from "./direction.js";
@@ -179,7 +179,7 @@ export class PartsPanel {
       if (order.verb === "insert" && this.of.unsaved.of(part.id)?.below === order.text) this.of.unsaved.write(part.id, "");
       if (order.verb !== "delete") return;
       this.selection.set([part.id], false);
-      this.list.row((following ?? before)?.id)?.tools.toggle.focus();
+      focusAfterwards(this.list.row((following ?? before)?.id)?.tools.toggle);
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
       row.tools.say(problem.why);
