@@ -5,7 +5,7 @@ import { VirtualList } from "./virtual-list.js";
 import { PartRow } from "./part-row.js";
 
 const [LEAST, MOST] = [40, 200]; // parts per request
-const MOST_PARTS = 20_000; // of a project
+export const MOST_PARTS = 20_000; // of a project
 /** What is shown of a part that is gone, beside its text. */
 const GONE = { state: "new", text: "", chapter: "", name: "", columns: {}, start: null, end: null, takes: [], chosen: null, seconds: null, voice: null, character: null, speed: null, temperature: null, top_p: null, top_k: null, pause: null };
 

@@ -102,11 +102,17 @@ export class PartRow extends EventTarget {
     if (!pattern) this.element.removeAttribute("data-found");
   }
 
-  /** Focus the text with its first match selected, so that typing replaces it. */
-  enter() {
+  /** Position of the cursor in its text; -1: it is elsewhere. */
+  get cursor() {
+    return document.activeElement === this.text ? this.text.selectionStart : -1;
+  }
+
+  /** Focus the text at a position, or with its first match selected, so that typing replaces it. */
+  enter(cursor = -1) {
     const [match] = this.#found ? this.text.value.matchAll(this.#found) : [];
     this.text.focus({ preventScroll: true });
-    if (match) this.text.setSelectionRange(match.index, match.index + match[0].length);
+    if (cursor >= 0) this.text.setSelectionRange(cursor, cursor);
+    else if (match) this.text.setSelectionRange(match.index, match.index + match[0].length);
   }
 
   /** Name of the character that speaks; blank: none. */
@@ -178,9 +184,14 @@ export class PartRow extends EventTarget {
     if (document.activeElement !== this.take) this.#offerTakes(number);
   }
 
-  /** Show the part's new text even in a focused field, unless edited since. before: the previous text. */
-  reword(before, part) {
-    if (this.text.value === before) this.text.value = this.base = part.text;
+  /** Show the part's new text even in a focused field, unless edited since. before: the previous text; typed: what is changed in the new one. */
+  reword(before, part, typed = part.text) {
+    if (this.text.value !== before) return;
+    const { cursor } = this;
+    this.base = part.text;
+    this.text.value = typed;
+    if (cursor >= 0) this.text.setSelectionRange(cursor, cursor);
+    this.#grow();
   }
 
   /** Show the unsaved changes, if any. @param {import("../unsaved.js").Entry | undefined} entry */
