@@ -1,5 +1,8 @@
 // Handles files dropped outside a file field: in the Studio they are used by type; elsewhere they are ignored.
 
+import { phrase } from "../lib/phrases.js";
+import { offerUndo } from "../trash/undo-toast.js";
+
 const FILE_FIELD = "input[type=file]"; // handles drops itself
 const [TEXT, BOOK, SOUND] = [/\.(txt|text|md|markdown)$/i, /\.(epub|docx|pdf|srt|vtt|ass|ssa|csv|tsv)$/i, /\.(wav|flac|mp3|ogg|opus|m4a|aac|webm|aiff?|caf|wma|amr)$/i];
 
@@ -26,6 +29,13 @@ function isAstray({ defaultPrevented, dataTransfer, target }) {
   return !defaultPrevented && !isField && Boolean(dataTransfer?.types.includes("Files"));
 }
 
+/** The first of the files that were dropped, if any; the others are told to be left out. @param {DragEvent} event */
+export function droppedFile({ dataTransfer }) {
+  const [file, ...others] = dataTransfer?.files ?? [];
+  if (others.length) offerUndo(phrase("drop.first", { name: file.name }), null, false);
+  return file;
+}
+
 const isInStudio = () => document.body.dataset.area === "studio";
 
 /** Keep the browser from opening dropped files; call take(file, use) for one dropped in the Studio. */
@@ -38,7 +48,7 @@ export function takeDrops(take) {
   document.addEventListener("drop", (event) => {
     if (!isAstray(event)) return;
     event.preventDefault();
-    const [file] = event.dataTransfer?.files ?? [];
-    if (file && isInStudio()) take(file, useOf(file));
+    const file = isInStudio() ? droppedFile(event) : null;
+    if (file) take(file, useOf(file));
   });
 }
