@@ -29,16 +29,16 @@ function isAstray({ defaultPrevented, dataTransfer, target }) {
   return !defaultPrevented && !isField && Boolean(dataTransfer?.types.includes("Files"));
 }
 
-/** The first of the files that were dropped, if any; the others are told to be left out. @param {DragEvent} event */
-export function droppedFile({ dataTransfer }) {
-  const [file, ...others] = dataTransfer?.files ?? [];
+/** The first of the files that were dropped, if any; says so if there are more. @param {Iterable<File>} files */
+export function firstOf(files) {
+  const [file, ...others] = files;
   if (others.length) offerUndo(phrase("drop.first", { name: file.name }), null, false);
   return file;
 }
 
 const isInStudio = () => document.body.dataset.area === "studio";
 
-/** Keep the browser from opening dropped files; call take(file, use) for one dropped in the Studio. */
+/** Keep the browser from opening dropped files; call take(file, use), which returns a promise, for one dropped in the Studio. */
 export function takeDrops(take) {
   document.addEventListener("dragover", (event) => {
     if (!isAstray(event)) return;
@@ -48,7 +48,8 @@ export function takeDrops(take) {
   document.addEventListener("drop", (event) => {
     if (!isAstray(event)) return;
     event.preventDefault();
-    const file = isInStudio() ? droppedFile(event) : null;
-    if (file) take(file, useOf(file));
+    const files = isInStudio() ? [...event.dataTransfer?.files ?? []] : [];
+    const use = files.length ? useOf(files[0]) : "";
+    if (use) take(files[0], use).then(() => use === "nothing" || firstOf(files)); // after what is said about the first
   });
 }

@@ -1,10 +1,9 @@
 // Edits and arranges a project's parts as requested by their rows, and offers to undo each step, also one whose answer was lost.
 
-import { changePart, changeParts, deleteParts, insertPart, regeneratePart, mergeParts, movePart, readPartIds, readParts, restoreParts, splitPart, undoChange } from "../../client/projects.js";
+import { changePart, changeParts, deleteParts, insertPart, regeneratePart, mergeParts, movePart, readAllPartIds, readPartIds, readParts, restoreParts, splitPart, undoChange } from "../../client/projects.js";
 import { Refusal } from "../../client/refusal.js";
 import { phrase } from "../../lib/phrases.js";
 import { offerUndo } from "../../trash/undo-toast.js";
-import { MOST_PARTS } from "./part-list.js";
 import { halves, keepTyped, stored } from "./typed-on.js";
 
 const TITLE = 60; // characters of a part's text shown in messages
@@ -121,7 +120,7 @@ export class Arranging {
    */
   async move(part, place, order = { verb: "move" }) {
     const read = async () => {
-      const ids = await this.#ids();
+      const ids = await readAllPartIds(this.id);
       return { others: ids.filter((id) => id !== part.id), at: ids.indexOf(part.id) };
     };
     const { others, at } = await read();
@@ -175,7 +174,7 @@ export class Arranging {
       offerUndo(title || phrase("project.deleted.count", { count: ids.length }), seconds ? undo : null, !title);
     };
     const find = async () => {
-      const present = new Set(await this.#ids());
+      const present = new Set(await readAllPartIds(this.id));
       return !ids.some((id) => present.has(id)) && { undo_seconds: 1 };
     };
     await this.#step(part, order, { work: () => deleteParts(this.id, ids), find, done });
@@ -218,7 +217,7 @@ export class Arranging {
       work: () => mergeParts(this.id, part.id, following),
       find: async () => {
         const [merged] = await this.#from(part.id, 1);
-        return merged && merged.text !== stored(words) && !(await this.#ids()).includes(following) && merged;
+        return merged && merged.text !== stored(words) && !(await readAllPartIds(this.id)).includes(following) && merged;
       },
       done: (merged) => {
         this.offer(phrase("part.merged", { number: part.position + 1 }), () => restoreParts(this.id, [following]));
@@ -228,11 +227,11 @@ export class Arranging {
   }
 
   async #insert(part, order, after, text) {
-    const before = new Set(await this.#ids());
+    const before = new Set(await readAllPartIds(this.id));
     return this.#step(part, order, {
       work: () => insertPart(this.id, after, text),
       find: async () => {
-        const ids = await this.#ids();
+        const ids = await readAllPartIds(this.id);
         const at = after === null ? 0 : ids.indexOf(after) + 1;
         const [there] = before.has(ids[at]) ? [] : (await readParts(this.id, at, 1)).data;
         return there?.text === stored(text) && there;
@@ -256,14 +255,9 @@ export class Arranging {
     return this.#insert({ id }, { verb: "insert", text }, after, text);
   }
 
-  /** Read the ids of all parts. Throws Refusal. */
-  #ids() {
-    return readPartIds(this.id, "", 0, MOST_PARTS);
-  }
-
   /** Read a part and those after it; none if it is gone. Throws Refusal. */
   async #from(id, count) {
-    const at = (await this.#ids()).indexOf(id);
+    const at = (await readAllPartIds(this.id)).indexOf(id);
     return at < 0 ? [] : (await readParts(this.id, at, count)).data;
   }
 
