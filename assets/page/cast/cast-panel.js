@@ -164,11 +164,14 @@ class CastPanel {
       return settings;
     }
     const saved = await changeCharacter(at, id, changes);
-    const { voice, ...others } = Object.fromEntries(Object.keys(changes).filter((name) => name in was).map((name) => [name, was[name]]));
-    const [after, voices] = [Object.fromEntries(Object.keys(others).map((name) => [name, saved[name]])), "narrator" in others ? was.voice : voice];
+    const names = Object.keys(changes).filter((name) => name in was && JSON.stringify(was[name]) !== JSON.stringify(saved[name]));
+    if (!names.length) return saved; // such as a space behind the name
+    const { voice, ...others } = Object.fromEntries(names.map((name) => [name, was[name]]));
+    const before = Object.fromEntries(Object.keys(others).map((name) => [name, saved[name]]));
+    const former = "narrator" in others ? was.voice : voice;
     this.#offer(phrase("cast.changed", { name: saved.name }), async () => {
-      if (Object.keys(others).length) await changeCharacter(at, id, { ...others, before: after });
-      return voices === undefined ? undefined : undoChange(at, { characters: [{ id, before: voices, after: saved.voice }] });
+      if (Object.keys(others).length) await changeCharacter(at, id, { ...others, before });
+      return former === undefined ? undefined : undoChange(at, { characters: [{ id, before: former, after: saved.voice }] });
     });
     return saved;
   }

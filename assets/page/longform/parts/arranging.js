@@ -221,7 +221,7 @@ export class Arranging {
       },
       done: (merged) => {
         this.offer(phrase("part.merged", { number: part.position + 1 }), () => restoreParts(this.id, [following]));
-        return keepTyped(this.list(), this.unsaved, [merged], words, (typed) => [typed + merged.text.slice(stored(words).length)]);
+        return keepTyped(this.list(), this.unsaved, [merged], words, (typed) => merged.text.startsWith(stored(words)) && [typed + merged.text.slice(stored(words).length)]);
       },
     });
   }

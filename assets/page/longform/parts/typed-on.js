@@ -23,13 +23,13 @@ export function halves(words, typed, cursor) {
 }
 
 /**
- * Show the texts that parts have got from the words of the first one, in which the cursor may still be. divide(typed): what these texts are by now.
+ * Show the texts that parts have got from the words of the first one, in which the cursor may still be. divide(typed): what these texts are by now; false: somebody else has changed them.
  *
  * @param {import("./part-list.js").PartList} list
  * @param {import("../unsaved.js").Unsaved} unsaved
  * @param {any[]} parts as they are in the studio
  * @param {string} words
- * @param {(typed: string) => string[]} divide
+ * @param {(typed: string) => string[] | false} divide
  */
 export async function keepTyped(list, unsaved, parts, words, divide) {
   const [{ id }, second] = parts;
@@ -38,6 +38,7 @@ export async function keepTyped(list, unsaved, parts, words, divide) {
   const [row, typed] = [list.row(id), typedOn()];
   if (typed === undefined) return row?.reword(words, parts[0]);
   const texts = divide(typed);
+  if (!texts) return undefined;
   const cursor = (row?.cursor ?? -1) - (typed.length - (texts[1] ?? "").length);
   for (const [i, part] of parts.entries()) {
     const isSame = stored(texts[i]) === part.text;
