@@ -119,8 +119,16 @@ def change_what_another_changes(area: Locator, studio: Served) -> None:
     expect(area.locator(".pron-said")).to_be_hidden()
 
 
-def keep_what_could_not_be_saved(screen: Screen, inspector: Locator) -> None:
-    """An edit of a voice's pronunciation is still there after another voice's dictionary was opened."""
+def pronounce_for_one_voice(screen: Screen) -> None:
+    """Add an entry, and fail to change it: the change is still there after another voice's dictionary was opened."""
+    go(screen.page, "Voices")
+    screen.page.get_by_role("button", name=re.compile(r"^Anna\b")).click()
+    inspector = screen.page.locator("#inspector")
+    inspector.get_by_text("Pronunciation", exact=True).click()
+    inspector.get_by_label("Word or phrase").fill("gif")
+    inspector.get_by_label("Pronounced as").fill("jeef")
+    inspector.get_by_role("button", name="Add", exact=True).click()
+    expect(inspector.get_by_label("Word “gif”")).to_be_visible()
     said = inspector.get_by_label("Pronunciation of “gif”")
     screen.page.route("**/v1/pronunciations/*", lambda route: route.abort())
     said.fill("jeff")
@@ -184,15 +192,7 @@ def speak_by_dictionary(screen: Screen, studio: Served) -> None:
     go(screen.page, "Studio")
     screen.script.fill("A GIF.")
     expect(screen.page.locator("#reading")).to_contain_text("Will be read as: A ghif.")
-    go(screen.page, "Voices")
-    screen.page.get_by_role("button", name=re.compile(r"^Anna\b")).click()
-    inspector = screen.page.locator("#inspector")
-    inspector.get_by_text("Pronunciation", exact=True).click()
-    inspector.get_by_label("Word or phrase").fill("gif")
-    inspector.get_by_label("Pronounced as").fill("jeef")
-    inspector.get_by_role("button", name="Add", exact=True).click()
-    expect(inspector.get_by_label("Word “gif”")).to_be_visible()
-    keep_what_could_not_be_saved(screen, inspector)
+    pronounce_for_one_voice(screen)
     go(screen.page, "Studio")
     expect(screen.page.locator("#reading")).to_contain_text("Will be read as: A jeef.")
     open_settings(screen)
