@@ -128,7 +128,7 @@ test("what is typed on while a part is split or merged is saved in the new texts
     ["merge", "One, too", 8, ["One, too two more", "Three"]],
   ])) {
     const one = row("One", 3);
-    const work = arranging.arrange(one, null, { verb });
+    const work = arranging.arrange(one, one.part, null, { verb, words: one.text.value, cursor: 3 });
     while (!studio.texts.includes(verb === "split" ? "two" : "One two more")) await null;
     one.text.value = typed;
     one.cursor = cursor;
@@ -139,11 +139,19 @@ test("what is typed on while a part is split or merged is saved in the new texts
     assert.deepEqual([studio.texts, unsaved.size], [texts, 0]);
   }
   assert.deepEqual([rows.get("One").text.value, rows.get("two").entered], ["One, too two more", 8]);
+  const [one, three] = [row("One"), row("Three", 5)];
+  const work = arranging.arrange(one, one.part, null, { verb: "merge", words: one.text.value });
+  while (studio.parts.length > 1) await null;
+  three.text.value = "Three more";
+  unsaved.note("Three", { text: "Three more" }, { text: "Three" }, 1); // in the part that goes
+  await work;
+  await settled();
+  assert.deepEqual([studio.texts, unsaved.size, one.entered], [["One, too two more Three more"], 0, 23]);
 });
 
 test("a step whose answer was lost is found once the parts can be read, is not done twice, and can be undone", async (context) => {
   const { studio, arranging, row, found, undo } = opened(context, "One two", "Three", "Four");
-  for (const [order, id, texts] of /** @type {const} */ ([
+  for (const [asked, id, texts] of /** @type {const} */ ([
     [{ verb: "down" }, "Three", ["One two", "Four", "Three"]],
     [{ verb: "split" }, "One", ["One", "two", "Three", "Four"]],
     [{ verb: "merge" }, "Three", ["One two", "Three Four"]],
@@ -151,12 +159,13 @@ test("a step whose answer was lost is found once the parts can be read, is not d
     [{ verb: "delete" }, "Three", ["One two", "Four"]],
   ])) {
     Object.assign(studio, { isLosing: true });
-    await assert.rejects(arranging.arrange(row(id, 3), null, order), { isLost: true });
+    const order = { ...asked, words: studio.parts.find((one) => one.id === id)?.text, cursor: 3 };
+    const arrange = () => arranging.arrange(undefined, row(id).part, null, order);
+    await assert.rejects(arrange(), { isLost: true });
     Object.assign(studio, { isLosing: false, isAway: true });
-    await assert.rejects(arranging.arrange(row(studio.parts[0].id, 3), null, order), { isLost: true }, "it is not known yet");
+    await assert.rejects(arrange(), { isLost: true }, "it is not known yet");
     studio.isAway = false;
-    const again = { part: { id, position: 0 }, text: {} };
-    await (order.verb === "insert" || order.verb === "merge" ? arranging.arrange(again, null, order) : arranging.settle());
+    await (["insert", "merge"].includes(order.verb) ? arrange() : arranging.settle());
     assert.deepEqual([found.pop(), studio.texts], [`${order.verb} ${id}`, texts], order.verb);
     undo();
     await settled();
@@ -169,7 +178,7 @@ test("a step whose answer was lost is found once the parts can be read, is not d
 
 test("a moved part goes back between those that were beside it, unless somebody has moved it again; each press of Ctrl+Z undoes a step", async (context) => {
   const { studio, arranging, row, undo } = opened(context, "A", "B", "C", "D");
-  const move = (verb) => arranging.arrange(row("B"), null, { verb });
+  const move = (verb) => arranging.arrange(undefined, row("B").part, null, { verb });
   await move("down");
   studio.insert(0, "Top");
   studio.parts = studio.parts.filter(({ id }) => id !== "A");

@@ -4,7 +4,7 @@ import { changePart, changeParts, deleteParts, insertPart, regeneratePart, merge
 import { Refusal } from "../../client/refusal.js";
 import { phrase } from "../../lib/phrases.js";
 import { offerUndo } from "../../trash/undo-toast.js";
-import { halves, keepTyped, stored } from "./typed-on.js";
+import { halves, keepTyped, stored, takeOver } from "./typed-on.js";
 
 const TITLE = 60; // characters of a part's text shown in messages
 
@@ -15,6 +15,8 @@ const titleOf = ({ text }) => (text.length > TITLE ? `${text.slice(0, TITLE)}…
 
 /** The same for a text and for both of its halves. */
 const solid = (text) => text.normalize("NFC").replace(/\s+/g, "");
+
+const keyOf = ({ id }, { verb, text = "" }) => JSON.stringify([id, verb, text]);
 
 /** The ids before and after a place in a list of others. */
 const beside = (others, at) => [others[at - 1], others[at]];
@@ -39,23 +41,23 @@ export class Arranging {
   }
 
   /**
-   * Carry out a row's action. Throws Refusal.
+   * Carry out what was ordered for a part; words, cursor and end: its text and selection then. Throws Refusal.
    *
-   * @param {any} row
+   * @param {any} row undefined: it has left the page
+   * @param {any} part
    * @param {any} following the next part, if known
-   * @param {{ verb: string, text?: string }} order
+   * @param {{ verb: string, text?: string, words?: string, cursor?: number, end?: number }} order
    */
-  async arrange(row, following, order) {
-    const { part } = row;
-    if ((await this.settle()).includes(JSON.stringify([part.id, order]))) return undefined; // ordered again for lack of an answer
-    const { verb, text = "" } = order;
+  async arrange(row, part, following, order) {
+    if ((await this.settle()).includes(keyOf(part, order))) return undefined; // ordered again for lack of an answer
+    const { verb, text = "", words = part.text, cursor = 0, end = 0 } = order;
     if (verb === "delete") return this.delete([part.id], phrase("part.deleted", { number: part.position + 1, text: titleOf(part) }), [part, order]);
-    const [words, cursor] = [row.text.value, row.text.selectionStart];
-    if (verb === "mend") return this.#mend(row, words, cursor, row.text.selectionEnd);
+    if (verb === "mend") return row && this.#mend(row, words, cursor, end);
+    const now = row?.text.value ?? this.unsaved.of(part.id)?.changes.text ?? part.text; // it may have been typed on since
     if (verb === "split" || verb === "merge") await this.unsaved.save(part.id); // typed but not yet sent
-    if (verb === "split") return this.#split(part, order, words, cursor);
-    if (verb === "merge") return this.#merge(part, order, words, following?.id ?? (await this.#after(part)));
-    if (verb === "insert") return this.#insert(part, order, row.isGone ? await this.#before(part) : part.id, text);
+    if (verb === "split") return this.#split(part, order, now, halves(words, now, cursor)[0].length);
+    if (verb === "merge") return this.#merge(part, order, now, following?.id ?? (await this.#after(part)));
+    if (verb === "insert") return this.#insert(part, order, row?.isGone ? await this.#before(part) : part.id, text);
     return this.move(part, (_, at) => at + (verb === "up" ? -1 : 1), order);
   }
 
@@ -65,7 +67,7 @@ export class Arranging {
     try {
       result = await work();
     } catch (problem) {
-      if (problem instanceof Refusal && !problem.isOfRequest) this.#lost.set(JSON.stringify([part.id, order]), { part, order, find, done });
+      if (problem instanceof Refusal && !problem.isOfRequest) this.#lost.set(keyOf(part, order), { part, order, find, done });
       throw problem;
     }
     return done(result);
@@ -213,15 +215,18 @@ export class Arranging {
   }
 
   async #merge(part, order, words, following) {
+    await this.unsaved.save(following);
     await this.#step(part, order, {
       work: () => mergeParts(this.id, part.id, following),
       find: async () => {
         const [merged] = await this.#from(part.id, 1);
         return merged && merged.text !== stored(words) && !(await readAllPartIds(this.id)).includes(following) && merged;
       },
-      done: (merged) => {
+      done: async (merged) => {
         this.offer(phrase("part.merged", { number: part.position + 1 }), () => restoreParts(this.id, [following]));
-        return keepTyped(this.list(), this.unsaved, [merged], words, (typed) => merged.text.startsWith(stored(words)) && [typed + merged.text.slice(stored(words).length)]);
+        await keepTyped(this.list(), this.unsaved, [merged], words, (typed) => merged.text.startsWith(stored(words)) && [typed + merged.text.slice(stored(words).length)]);
+        await this.list().look().catch(() => {}); // the second one's row stays until then, and may be typed in; a failure is told by the next look
+        takeOver(this.list(), this.unsaved, merged, following);
       },
     });
   }

@@ -17,7 +17,7 @@ const GROWS = CSS.supports("field-sizing", "content");
 /** The same for "1⏎The Beginning" and "1. The Beginning". */
 const letters = (text) => text.replace(/[^\p{L}\p{N}]+/gu, "");
 
-/** Fires "play", "again" (regenerate), "compare" (takes), "select" with {isRange} when its box is clicked, "type" with {text} while it is edited, "change" with the changed fields, "settle" like its note, and "arrange" and "write" like its tools. */
+/** Fires "play", "again" (regenerate), "compare" (takes), "select" with {isRange} when its box is clicked, "type" with {text} while it is edited, "change" with the changed fields, "settle" like its note, "write" like its tools, and "arrange" like them, with {words, cursor, end} of its text by then. */
 export class PartRow extends EventTarget {
   /** @type {any} */
   part = null;
@@ -68,7 +68,8 @@ export class PartRow extends EventTarget {
       if (!this.element.hasAttribute("data-gone")) this.text.focus(); // as the buttons go; the text is shown by now
     });
     this.tools = new PartTools();
-    for (const type of ["arrange", "write"]) this.tools.addEventListener(type, ({ detail }) => tell(type, detail));
+    this.tools.addEventListener("write", ({ detail }) => tell("write", detail));
+    this.tools.addEventListener("arrange", ({ detail }) => tell("arrange", { ...detail, words: this.text.value, cursor: this.text.selectionStart, end: this.text.selectionEnd }));
     this.element = element("li", {}, [
       element("div", { className: "long-which" }, [this.box, this.handle]),
       element("div", { className: "long-text" }, [

@@ -166,21 +166,21 @@ export class PartsPanel {
     on("again", (part) => this.changes.after(() => speakParts(this.of.id, [part.id])));
     row.addEventListener("compare", () => this.comparison.begin(row.part));
     on("play", (part) => this.of.playback.play(this.of.project(), part, this.of.playback.isPlayingAll));
-    on("arrange", (part, order) => this.changes[order.verb === "mend" ? "after" : "inTurn"](() => this.#arrange(this.list.row(part.id) ?? row, part, order)).finally(() => order.verb === "insert" && (row.tools.isAdding = false)));
+    on("arrange", (part, order) => this.changes[order.verb === "mend" ? "after" : "inTurn"](() => this.#arrange(part, order)).finally(() => order.verb === "insert" && (row.tools.isAdding = false)));
     row.addEventListener("select", ({ detail }) => this.#attempt(this.selection.press(row.part.id, this.list.indexOf(row.part.id), row.isSelected, detail.isRange)));
   }
 
-  async #arrange(row, part, order) {
+  async #arrange(part, order) {
+    const row = this.list.row(part.id); // it may have left the page
     const [following, before] = [1, -1].map((step) => this.list.partAt(this.list.indexOf(part.id) + step));
-    row.tools.say("");
     try {
-      await this.arranging.arrange(row, this.list.filter ? null : following, order);
+      await this.arranging.arrange(row, row?.part ?? part, this.list.filter ? null : following, order);
       this.#arranged(part, order);
       if (order.verb !== "delete") return;
       this.selection.set([part.id], false);
       this.list.row((following ?? before)?.id)?.tools.toggle.focus();
     } catch (problem) {
-      if (!(problem instanceof Refusal)) throw problem;
+      if (!(problem instanceof Refusal) || !row) throw problem;
       row.tools.say(problem.why);
     }
   }

@@ -51,3 +51,25 @@ export async function keepTyped(list, unsaved, parts, words, divide) {
   }
   if (second && cursor > 0) list.row(second.id)?.enter(cursor);
 }
+
+/**
+ * What was typed on in the second one of two parts while they were merged becomes a change of the merged one.
+ *
+ * @param {import("./part-list.js").PartList} list
+ * @param {import("../unsaved.js").Unsaved} unsaved
+ * @param {any} merged as it is in the studio
+ * @param {string} second
+ */
+export function takeOver(list, unsaved, merged, second) {
+  const { changes: { text } = {}, before } = unsaved.of(second) ?? {};
+  const now = unsaved.of(merged.id)?.changes.text ?? merged.text;
+  if (text === undefined || !now.endsWith(before?.text)) return;
+  const [row, other] = [list.row(merged.id), list.row(second)];
+  const [all, cursor] = [now.slice(0, now.length - before?.text.length) + text, other?.cursor ?? -1];
+  unsaved.forget(second);
+  other?.reword(text, { text: before?.text });
+  row?.reword(now, merged, all);
+  unsaved.note(merged.id, { text: all }, { text: merged.text }, merged.position);
+  unsaved.overwrite(merged.id, merged.text).catch(() => {}); // shown with the part
+  if (cursor >= 0) row?.enter(all.length - text.length + cursor);
+}
