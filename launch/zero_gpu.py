@@ -120,4 +120,5 @@ class StudioFirst:
 
 async def _fall_back(scope: Scope, receive: Receive, send: Send) -> None:
     gradio_app, original = scope[FALLBACK]
-    await gradio_app({**original, "headers": scope["headers"]}, receive, send)
+    changed = {name: scope[name] for name in ("headers", "query_string", "scheme")}
+    await gradio_app({**original, **changed}, receive, send)

@@ -146,17 +146,12 @@ def release(state: dict[str, Any]) -> None:
             del _held[state["caller"]]
 
 
-def check_signs(body: bytes, most: int = MAX_SIGNS) -> None:
-    """Check the cost of parsing a JSON body. Raises ApiError."""
-    octets = np.frombuffer(body, np.uint8)
-    if len(body) > most and sum(int(np.count_nonzero(octets == sign)) for sign in b",:[{") > most:
-        message = f"The JSON has more than {most} commas, colons, brackets and braces; send a long document as a file."
-        raise ApiError(400, message, code="json_too_complex")
-
-
 def parse_object(body: bytes, signs: int = MAX_SIGNS) -> dict[str, Any]:
     """Parse a JSON object. Raises ApiError; InvalidRequest for a string that cannot be stored."""
-    check_signs(body, signs)
+    octets = np.frombuffer(body, np.uint8)
+    if len(body) > signs and sum(int(np.count_nonzero(octets == sign)) for sign in b",:[{") > signs:
+        message = f"The JSON has more than {signs} commas, colons, brackets and braces; send a long document as a file."
+        raise ApiError(400, message, code="json_too_complex")
     value, is_strict = _parsed(body)
     if not isinstance(value, dict):
         raise ApiError(400, "The body of the request must be a JSON object.")

@@ -103,11 +103,8 @@ class History:
             return await read(self._library.takes.get, take_id, owner_filter)
         except NotFound:
             if waits:
-                raise InProgress(
-                    f"the take {take_id} is not stored yet, because the library's disk is full or busy; it can be "
-                    "played, and everything else works once it is stored",
-                    "take_id",
-                ) from None
+                why = "the library's disk is full or busy; it can be played, and all else works once it is stored"
+                raise InProgress(f"the take {take_id} is not stored yet, because {why}", "take_id") from None
             raise
 
     async def playable(self, take_id: str, owner_filter: str | None) -> tuple[Take, Path | bytes]:
@@ -125,9 +122,8 @@ class History:
         take = await self.stored_take(take_id, owner_filter)
         path = await read(self._file, take)
         if path is None:
-            raise NotFound(
-                f"the audio of take {take_id} is not in the library; generate it again", "take_id", "no_audio"
-            )
+            message = f"the audio of take {take_id} is not in the library; generate it again"
+            raise NotFound(message, "take_id", "no_audio")
         return take, path
 
     def _file(self, take: Take) -> Path | None:
@@ -145,8 +141,11 @@ class History:
         await self._settle()
 
         def find() -> list[tuple[Take, Path]]:
-            takes = self._library.takes.page(filters, limit)
-            return [(take, path) for take in takes if (path := self._file(take))]
+            found, after = list[tuple[Take, Path]](), None
+            while len(found) < limit and (takes := self._library.takes.page(filters, limit, after)):
+                found += [(take, path) for take in takes if (path := self._file(take))]
+                after = takes[-1].id
+            return found[:limit]
 
         return await read(find)
 
@@ -178,16 +177,16 @@ class History:
         stored = await read(self._library.takes.count, filters)
         return stored + len(self._all_waiting(filters.caller, filters))
 
-    async def delete_all(self, filters: TakeFilter) -> list[str]:
-        """Delete matching takes, at most as many as the library allows at once, and return their ids. Those that wait
-        for the disk are not written; they cannot be restored."""
+    async def delete_all(self, filters: TakeFilter) -> tuple[list[str], float]:
+        """Delete matching takes, at most as many as the library allows at once. Returns their ids, and the seconds for
+        which all can be restored: 0 if some waited for the disk, which are not written."""
         await self._settle()
         waiting = [new_take.take.id for new_take in self._all_waiting(filters.caller, filters)]
-        deleted = await self._recorder.withdraw(waiting) if self._recorder else []
-        deleted += await write(self._library.takes.delete, filters)
-        for take_id in deleted:
+        deleted = await write(self._library.takes.delete, filters)  # first: a refusal must lose no take
+        withdrawn = await self._recorder.withdraw(waiting) if self._recorder else []
+        for take_id in (*withdrawn, *deleted):
             self._register.forget(take_id)
-        return deleted
+        return withdrawn + deleted, 0 if withdrawn else self.undo_seconds
 
     async def restore(self, ids: list[str], owner_filter: str | None) -> list[str]:
         """Restore deleted takes; returns the ids of those that were in the trash."""

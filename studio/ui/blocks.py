@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from copy import copy
 from enum import Enum
 from typing import Any, cast
 
@@ -38,14 +39,23 @@ CALLERS = (ComponentProcessingError, *BAD_INPUT, NotAllowed, NotFound)
 MAX_MESSAGE = 1000
 """Characters of an error message."""
 MAX_SESSIONS = 100
-"""Gradio's default is 10,000; each call of a program creates a session with a copy of the page's description."""
+"""Gradio's default is 10,000; each call of a program creates a session."""
 
 
 class NoSession(SessionState):
-    """Stores nothing, so one serves all callers. Gradio's own would store the inputs of each call."""
+    """Stores nothing. Gradio's own would describe every field of the page for each call, which takes longer than most
+    calls, and store its inputs."""
+
+    def __init__(self, blocks: gr.Blocks) -> None:
+        self.blocks_config = copy(blocks.default_config)
+        self.config_values, self.state_data, self._state_ttl, self.is_closed = {}, {}, {}, False
 
     def _update_value_in_config(self, key: int, value: Any) -> None:
         pass
+
+
+for module in (gr.blocks, gr.route_utils, gr.state_holder):
+    module.SessionState = NoSession  # type: ignore[attr-defined]
 
 
 class StudioBlocks(gr.Blocks):
@@ -54,7 +64,6 @@ class StudioBlocks(gr.Blocks):
     def __init__(self, files: ClientFiles, **named: Any) -> None:
         super().__init__(**named)
         self._client_files = files
-        self._session: NoSession | None = None
         self.is_complete = False  # Gradio describes it after each of its parts, and again when it is mounted
         self.state_session_capacity = MAX_SESSIONS
 
@@ -87,8 +96,7 @@ class StudioBlocks(gr.Blocks):
         try:
             if iterator is None:
                 inputs = self._checked(function, inputs, request)
-            self._session = self._session or NoSession(self)
-            return await super().process_api(function, inputs, self._session, request, iterator, *more, **named)
+            return await super().process_api(function, inputs, state, request, iterator, *more, **named)
         except gr.Error as error:  # some errors of Gradio contain a whole value and would print it
             _mark_refused(request)
             error.message, error.print_exception = str(error.message)[:MAX_MESSAGE], False

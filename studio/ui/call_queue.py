@@ -6,6 +6,8 @@ import asyncio
 import re
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,6 +71,7 @@ class CallQueue(Queue):
         self.sleep_when_free = POLL_SECONDS
         self.progress_update_sleep_when_free = PROGRESS_POLL_SECONDS
         self._calls: dict[str, _Call] = {}
+        self._read = set[str]()  # sessions with a reader
         self._next_check: asyncio.TimerHandle | None = None
 
     async def push(self, body: Any, request: Any, username: str | None) -> Any:
@@ -101,15 +104,20 @@ class CallQueue(Queue):
         """Whether a session has calls of another owner."""
         return any(call.owner != owner for call in self._calls.values() if call.event.session_hash == session)
 
-    def can_fetch(self, owner: str | None, name: str) -> bool:
-        """Whether this owner may read the messages of the call or session of this name, and there are unread ones:
-        for others Gradio would send heartbeats for a minute, and then fail."""
+    @contextmanager
+    def reading(self, owner: str | None, name: str) -> Iterator[bool]:
+        """Whether this owner may read the messages of the call or session of this name in this block. There must be
+        unread ones, and no other reader: Gradio would fail after a minute of heartbeats, or divide them."""
         self._drop_finished()
         calls = [call for key, call in self._calls.items() if name in (key, call.event.session_hash)]
-        sessions = {call.event.session_hash for call in calls}
-        return bool(calls) and not any(
-            self.is_foreign(owner, session) or session not in self.pending_messages_per_session for session in sessions
-        )
+        sessions = {call.event.session_hash for call in calls} - self._read
+        if any(each not in self.pending_messages_per_session or self.is_foreign(owner, each) for each in sessions):
+            sessions = set()
+        self._read |= sessions
+        try:
+            yield bool(sessions)
+        finally:
+            self._read -= sessions
 
     async def cancel(self, owner: str | None, name: str) -> bool:
         """Cancel a call by its id. Returns whether this owner has such a call.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import html
 import json
 import re
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from http.client import OK
 from pathlib import Path
 
@@ -44,8 +44,11 @@ idle page would take 6 % of a core instead of 0.3 %. It keeps this replacement o
 nothing once the page is ready; everything else then uses the original."""
 
 TITLE = "Voice Studio"
-MAX_CACHED = 16
-"""Cached pages, by language and address; the address comes from the request."""
+CACHED = frozenset({"/", "/config", "/gradio_api/info", "/gradio_api/openapi.json", "/openapi.json"})
+MAX_CACHED = 32
+"""Cached answers, by path, language and model."""
+_ANYWHERE = "studio.invalid"
+"""The host in cached answers."""
 PREVIEW = "preview.png"
 PREVIEW_SIZE = (1200, 630)
 
@@ -59,31 +62,11 @@ UNTIL_DRAWN = (
 """Hides the page until Gradio has drawn all of its parts, which would shift one another; at most for ten seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """An answer of Gradio's, plain and compressed."""
-
-    start: Message
-    plain: bytes
-    compressed: bytes
-
-    async def send_to(self, request: Request, send: Send) -> None:
-        headers = MutableHeaders(raw=list(self.start["headers"]))
-        headers.add_vary_header("Accept-Encoding, Accept-Language, Cookie")
-        body = self.plain
-        if "gzip" in request.headers.get("accept-encoding", ""):
-            body = self.compressed
-            headers["content-encoding"] = "gzip"
-        headers["content-length"] = str(len(body))
-        await send({**self.start, "headers": headers.raw})
-        await send({"type": "http.response.body", "body": body})
-
-
 class FrontPage:
-    """ASGI middleware, inside the access layers, that caches the page for all callers.
+    """ASGI middleware, inside the access layers, that caches the page and the descriptions for all callers.
 
-    Gradio needs 50 ms of a slow core for its HTML, which depends only on the language, the address and the model.
-    """
+    Each takes 10 to 50 ms of a slow core and depends only on the language and the model: the address in it, which comes
+    from the request, is inserted afterwards."""
 
     def __init__(
         self, app: ASGIApp, root_path: str, files: PageFiles, phrases: Phrases, model: Callable[[], str]
@@ -91,37 +74,40 @@ class FrontPage:
         """``model``: the model that is loaded or being loaded."""
         self._app, self._root_path, self._files, self._phrases, self._model = app, root_path, files, phrases, model
         self._head = f"<style>{UNTIL_DRAWN}</style>{_ONE_LANGUAGE}{_END_OF_START}{_slash(root_path)}"
-        self._cache: OrderedDict[tuple[str, str, str], _Answer] = OrderedDict()
+        self._anywhere = f"http://{_ANYWHERE}{root_path}"
+        self._cache: OrderedDict[tuple[str, str, str], tuple[Message, bytes]] = OrderedDict()
+        self._building = asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] != "GET" or scope["path"] not in ("/", "/config"):
+        path = scope.get("path", "").rstrip("/") or "/"
+        if scope["type"] != "http" or scope["method"] != "GET" or path not in CACHED:
             await self._app(scope, receive, send)
             return
-        request = Request(scope)
-        language = self._phrases.language_for(request)
-        if scope["path"] == "/":
-            answer = await self._front(request, receive, language)
-        else:
-            answer = await self._answer(scope, receive, language)
-        await answer.send_to(request, send)
+        request = Request({**scope, "path": "/"})
+        key = path, self._phrases.language_for(request), self._model()
+        if (answer := self._cache.get(key)) is None:
+            async with self._building:  # once, even if a hundred ask for it
+                answer = self._cache.get(key) or await self._built(scope, receive, *key)
+            if answer[0]["status"] == OK:
+                self._cache[key] = answer
+                if len(self._cache) > MAX_CACHED:
+                    self._cache.popitem(last=False)
+        start, body = answer
+        body = body.replace(self._anywhere.encode(), get_root_url(request, "/", self._root_path or None).encode())
+        headers = MutableHeaders(raw=list(start["headers"]))
+        headers.add_vary_header("Accept-Encoding, Accept-Language, Cookie")
+        if "gzip" in request.headers.get("accept-encoding", ""):
+            body = await to_thread.run_sync(gzip.compress, body, 5)
+            headers["content-encoding"] = "gzip"
+        headers["content-length"] = str(len(body))
+        await send({**start, "headers": headers.raw})
+        await send({"type": "http.response.body", "body": body})
 
-    async def _front(self, request: Request, receive: Receive, language: str) -> _Answer:
-        """The page. Its query (``?page=``, ``?deep_link=``) is ignored: it selects features that the studio lacks."""
-        root = get_root_url(request, "/", self._root_path or None)
-        key = language, root, (model := self._model())
-        if key not in self._cache:
-            scope = {**request.scope, "query_string": b""}
-            head = self._head + await to_thread.run_sync(_model_card, model) + self._preview(root, language)
-            answer = await self._answer(scope, receive, language, head)
-            if answer.start["status"] != OK:
-                return answer
-            self._cache[key] = answer
-            if len(self._cache) > MAX_CACHED:
-                self._cache.popitem(last=False)
-        return self._cache[key]
-
-    async def _answer(self, scope: Scope, receive: Receive, language: str, head: str = "") -> _Answer:
-        """Gradio's answer, in this language and with this addition to the head."""
+    async def _built(
+        self, scope: Scope, receive: Receive, path: str, language: str, model: str
+    ) -> tuple[Message, bytes]:
+        """The answer in this language, at `_ANYWHERE`. Its query is ignored: it selects features that the
+        studio lacks, and with ``?deep_link=`` Gradio would load a saved state."""
         start: list[Message] = []
         body = bytearray()
 
@@ -131,15 +117,16 @@ class FrontPage:
             else:
                 body.extend(message.get("body", b""))
 
-        await self._app(scope, receive, hold)
+        headers = [(b"host", _ANYWHERE.encode())]
+        await self._app({**scope, "scheme": "http", "query_string": b"", "headers": headers}, receive, hold)
         page = bytes(body)
         script = self._root_path + self._files.address(script_in(language))
-        if head:
+        if path == "/":
+            head = self._head + await to_thread.run_sync(_model_card, model) + self._preview(self._anywhere, language)
             page = _OTHERS.sub(b"", page).replace(_HEAD, _HEAD + head.encode(), 1)
             page = self._with_our_bundles(page, script)
             page = _LANGUAGE.sub(rb'\1 lang="%s"' % language.encode(), page, count=1)
-        page = self._phrases.fill(page, language, script=script)
-        return _Answer(start[0], page, gzip.compress(page, 5))
+        return start[0], self._phrases.fill(page, language, script=script)
 
     def _with_our_bundles(self, page: bytes, script: str) -> bytes:
         """One script and one style sheet in place of Gradio's some fifty; our script is requested along with them."""

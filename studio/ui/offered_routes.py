@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from fastapi import Request
@@ -37,10 +38,7 @@ def app_options(queue: CallQueue, *outer: Middleware) -> dict[str, Any]:
 
 
 class OfferedRoutes:
-    """ASGI middleware of Gradio's app. Only the caller of a call can read its answer or cancel it.
-
-    The page's query is dropped: with ``?deep_link=`` Gradio would load a saved state.
-    """
+    """ASGI middleware of Gradio's app. Only the caller of a call can read its answer or cancel it."""
 
     def __init__(self, app: ASGIApp, queue: CallQueue) -> None:
         self._app, self._queue = app, queue
@@ -54,22 +52,19 @@ class OfferedRoutes:
             await PlainTextResponse("Not found", 404)(scope, receive, send)
         elif scope["path"] == CANCEL:
             await (await self._cancel(Request(scope, receive)))(scope, receive, send)
-        elif self._is_allowed(scope):
-            query = b"" if scope["path"] in ("/", "/config", "/config/") else scope["query_string"]
-            await self._app({**scope, "query_string": query}, receive, _with_status(scope, send))
         else:
-            await _no_answer()(scope, receive, send)
+            with self._allowed(scope) as is_allowed:
+                await (self._app if is_allowed else _no_answer())(scope, receive, _with_status(scope, send))
 
-    def _is_allowed(self, scope: Scope) -> bool:
-        """Whether the calls and sessions in a request belong to its caller."""
+    def _allowed(self, scope: Scope) -> AbstractContextManager[bool]:
+        """Whether the calls and sessions in a request belong to its caller, while it is answered."""
         path, owner = scope["path"], scope["state"]["owner_filter"]
         if scope["method"] != "POST" and (answer := _ANSWER.fullmatch(path)) is not None:
-            return self._queue.can_fetch(owner, answer[1])
+            return self._queue.reading(owner, answer[1])
         if path == "/gradio_api/queue/data":
-            return self._queue.can_fetch(owner, QueryParams(scope["query_string"]).get("session_hash", ""))
-        if path.startswith(_HEARTBEAT):
-            return not self._queue.is_foreign(owner, path.removeprefix(_HEARTBEAT))
-        return True
+            return self._queue.reading(owner, QueryParams(scope["query_string"]).get("session_hash", ""))
+        session = path.removeprefix(_HEARTBEAT)
+        return nullcontext(session == path or not self._queue.is_foreign(owner, session))
 
     async def _cancel(self, request: Request) -> Response:
         """Replaces Gradio's route. The studio's own layers have read and limited the body."""
@@ -96,7 +91,7 @@ def _with_status(scope: Scope, send: Send) -> Send:
 
 
 def _no_answer() -> Response:
-    return JSONResponse({"detail": "There is no such call, or its answer has expired."}, 404)
+    return JSONResponse({"detail": "There is no such call, its answer has expired, or another request reads it."}, 404)
 
 
 async def _no_such_call(request: Request, error: Exception) -> Response:

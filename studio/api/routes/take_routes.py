@@ -239,9 +239,8 @@ class TakeRoutes:
         if not confirm:
             count = await self._history.count(take_filter)
             raise InvalidRequest(f"this would delete {count} takes; to do so, send confirm=true", "confirm")
-        ids = await self._history.delete_all(take_filter)
+        ids, undo = await self._history.delete_all(take_filter)
         more = await self._history.count(take_filter) > 0
-        undo = self._history.undo_seconds
         return JSONResponse({"object": "list.deleted", "ids": ids, "has_more": more, "undo_seconds": undo})
 
     async def restore_takes(self, body: JsonBody[Ids], request: Request) -> JSONResponse:

@@ -21,7 +21,8 @@ from engine import EngineConfig
 from protocols.fish.fish_body import MESSAGE_PACK, URL_ENCODED
 from protocols.fish.message_pack import pack, unpack
 from speechtext.characters import normalize
-from studio.api.body import MAX_BODY, MAX_SIGNS
+from studio.api.body import MAX_BODY
+from studio.api.middleware import MAX_LISTS, MAX_VALUES
 from studio.settings import Settings
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
@@ -280,9 +281,25 @@ def test_oversized_or_too_complex_body_does_not_reach_gradio(served: Served, pat
     """Gradio would parse it in the event loop: 40 MB of empty lists delayed every stream for minutes."""
     head = {"Content-Type": "application/json"}
     with served.client() as client:
-        for values, status in ((b"[]," * MAX_SIGNS, 400), (b'"' + b"a" * MAX_BODY + b'",', 413)):
+        for values, status in (
+            (b"[]," * (MAX_LISTS + 1), 400),
+            (b"1," * (MAX_VALUES + 1), 400),
+            (rb'"\\",' + b"[]," * (MAX_LISTS + 1), 400),
+            (rb'"\\\"[",' + b"[]," * (MAX_LISTS + 1), 400),
+            (b'"\xe2\x88\xa2",' + b"[]," * (MAX_LISTS + 1), 400),
+            (b'"' + b"a" * MAX_BODY + b'",', 413),
+        ):
             body = b'{"data": [' + values + b"1]}"
             assert_envelope(client.post(f"/gradio_api/{path}", content=body, headers=head), status)
+        wide = ('{"data": [' + '"\u2241",' + "[]," * (MAX_LISTS + 1) + "1]}").encode("utf-16-le")  # bytes like quotes
+        assert_envelope(client.post(f"/gradio_api/{path}", content=wide, headers=head), 400)
+
+
+def test_texts_of_a_call_may_have_any_signs(served: Served) -> None:
+    texts = ['[a, b: "c"] \\' * 300] * 300
+    with served.client() as client:
+        answer = client.post("/gradio_api/run/batch_submit", json={"data": [texts, None, "", "", 0.2, 1, False]})
+        assert answer.status_code == 200 and answer.json()["data"][0]["parts"]["total"] >= len(texts), answer.text
 
 
 @pytest.mark.parametrize("kind", ["half a surrogate pair", "NUL"])

@@ -7,6 +7,7 @@ import hashlib
 import io
 import os
 import sqlite3
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -20,7 +21,7 @@ from launch.startup import create_app
 from longform.library.project_records import NewPart, ProjectSettings
 from longform.library.project_repository import ProjectLibrary
 from manuscript.table import read_csv
-from studio.errors import LibraryFull, SettingsError
+from studio.errors import LibraryBusy, LibraryFull, SettingsError
 from studio.library import Backup, Library, TakeFilter, VoiceFields
 from studio.library.audio_files import AudioFiles
 from studio.settings import Settings
@@ -69,6 +70,19 @@ def test_failed_write_leaves_no_file(tmp_path: Path, full_when: Full) -> None:
     with pytest.raises(OSError, match="No space"):
         audio.put(b"sound" * 1000)
     assert files(tmp_path) == set()
+
+
+def test_folders_of_some_disks_cannot_be_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fsync(handle: int) -> None:
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(error, os.strerror(error))
+
+    audio, error = AudioFiles(tmp_path / "audio"), errno.EINVAL
+    monkeypatch.setattr("studio.library.audio_files.os.fsync", fsync)
+    assert audio.read(audio.put(b"sound")) == b"sound"
+    error = errno.EIO
+    with pytest.raises(OSError, match=os.strerror(error)):
+        audio.put(b"more")
 
 
 def test_voice_import_leaves_no_clips_if_the_disk_is_full(tmp_path: Path, full_when: Full) -> None:
@@ -237,6 +251,10 @@ def test_word_times_need_no_room_on_the_disk(tmp_path: Path, steered: Steer) -> 
     assert answer.status_code == 200 and len(answer.json()["timestamps"]) == 2
 
 
+def refuse(_: object) -> None:
+    raise LibraryBusy("the library is busy")
+
+
 def speak(served: Served, text: str = "Two words") -> str:
     with served.client() as client:
         answer = client.post(SPEECH, json={"input": text, "response_format": "wav"})
@@ -267,7 +285,12 @@ def test_take_too_large_for_the_disk_holds_up_no_other_and_is_deleted_with_all(
         wait_until_true(lambda: client.get(f"{TAKES}/{small}").json()["stored"])
         assert client.get(f"{TAKES}/{large}").json()["stored"] is False
         assert "2 takes" in client.delete(TAKES).text
-        assert set(client.delete(TAKES, params={"confirm": True}).json()["ids"]) == {large, small}
+        with monkeypatch.context() as busy:
+            busy.setattr(served.app.state.studio.library.takes, "delete", refuse)
+            assert_envelope(client.delete(TAKES, params={"confirm": True}), 503, None)
+        assert client.get(f"{TAKES}/{large}/audio").is_success, "the refusal has deleted nothing"
+        deleted = client.delete(TAKES, params={"confirm": True}).json()
+        assert set(deleted["ids"]) == {large, small} and deleted["undo_seconds"] == 0, "one of them is gone for good"
         room[0] = 2**40
         last = speak(served, "Two.")
         wait_until_true(lambda: client.get(f"{TAKES}/{last}").json()["stored"])

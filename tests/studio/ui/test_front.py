@@ -6,16 +6,17 @@ import json
 import re
 import struct
 import threading
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from html import unescape
 from pathlib import Path
-from typing import Any
 
 import gradio.routes
 import pytest
 
 from studio.settings import Settings, read_keys
-from studio.ui.front import MAX_CACHED
+from studio.ui.front import CACHED
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve
 
@@ -49,30 +50,38 @@ def test_page_is_compressed_for_accepting_browsers(studio: Served) -> None:
     assert "Accept-Encoding" in small.headers["vary"] and "Accept-Encoding" in plain.headers["vary"]
 
 
-def test_front_page_is_built_once_per_language_and_address(studio: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    pages: list[str] = []
-    templates = gradio.routes.templates
-    render = templates.TemplateResponse
+def test_page_and_descriptions_are_built_once_per_language_for_all_addresses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: Counter[str] = Counter()
+    roots = gradio.routes.route_utils.get_root_url  # which Gradio needs for each answer that it builds
+    monkeypatch.setattr(
+        gradio.routes.route_utils,
+        "get_root_url",
+        lambda request, *args, **named: built.update([request.url.path]) or roots(request, *args, **named),
+    )
+    settings = Settings(model="test/model", home=str(tmp_path))
+    with serve(settings, FakeEngine.start, page=True) as studio, studio.client() as client:
 
-    def noted(**given: Any) -> object:
-        pages.append(str(given["request"].url))
-        return render(**given)
-
-    monkeypatch.setattr(templates, "TemplateResponse", noted)
-    with studio.client() as client:
-
-        def page(query: str = "", language: str = "fr", host: str = "here.example") -> str:
+        def page(path: str = "/", language: str = "fr", host: str = "here.example") -> str:
             headers = {"Accept-Language": language, "X-Forwarded-Host": host}
-            return client.get(f"/{query}", headers=headers).raise_for_status().text
+            return client.get(path, headers=headers).raise_for_status().text
 
         first = page()
-        assert page() == page("?page=endpoints") == page("?page=nonsense&deep_link=1") == page("?__theme=dark") == first
-        assert len(pages) == 1
-        assert 'lang="de"' in page(language="de") and "there.example" in page(host="there.example")
-        for number in range(MAX_CACHED):
-            page(host=f"{number}.example")
-        assert len(pages) == 3 + MAX_CACHED
-        assert page() == first and len(pages) == 4 + MAX_CACHED, "the oldest was forgotten"
+        assert (
+            page() == page("/?page=endpoints") == page("/?page=nonsense&deep_link=1") == page("/?__theme=dark") == first
+        )
+        assert 'lang="de"' in page(language="de")
+        paths = (*CACHED, "/config/")
+        for path in CACHED:
+            page(path)
+        built_once = built.copy()
+        with ThreadPoolExecutor(4) as threads:
+            answers = [*threads.map(lambda at: page(paths[at], host=f"host{at}.example"), range(len(paths)))]
+        assert built == built_once and {*built} == {"/", "/config", "/gradio_api/info"}
+    for at, (path, answer) in enumerate(zip(paths, answers, strict=True)):
+        addresses = set(re.findall(r"http://([\w.]+\.(?:example|invalid))", answer))
+        assert addresses == (set() if "openapi" in path else {f"host{at}.example"})
 
 
 def test_the_page_is_withheld_from_callers_without_access(tmp_path: Path) -> None:
