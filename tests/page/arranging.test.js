@@ -103,7 +103,7 @@ function opened(context, ...texts) {
     return made;
   };
   const found = [];
-  const list = { look: async () => studio.parts.forEach(({ id }) => rows.has(id) || row(id)), row: (id) => rows.get(id) };
+  const list = { outdate() {}, look: async () => studio.parts.forEach(({ id }) => rows.has(id) || row(id)), row: (id) => rows.get(id) };
   const arranging = new Arranging("proj_1", unsaved, { list: () => list, changed: () => {}, found: (part, { verb }) => found.push(`${verb} ${part.id}`) });
   const undo = () => page.document.dispatchEvent(Object.assign(new Event("keydown", { cancelable: true }), { key: "z", ctrlKey: true }));
   return { studio, unsaved, arranging, row, rows, found, undo };

@@ -70,6 +70,7 @@ export class Arranging {
       if (problem instanceof Refusal && !problem.isOfRequest) this.#lost.set(keyOf(part, order), { part, order, find, done });
       throw problem;
     }
+    this.list().outdate();
     return done(result);
   }
 

@@ -103,10 +103,15 @@ export class PartList extends EventTarget {
     return element.contains(document.activeElement) || (isExtra && this.project.isUnsaved(dataset.part ?? ""));
   }
 
-  /** Show a part that was just saved; ignore pending responses, which are older. */
-  update(part) {
+  /** Ignore pending responses, which are older than a change. */
+  outdate() {
     this.#turn += 1;
     this.#asked.clear();
+  }
+
+  /** Show a part that was just saved. */
+  update(part) {
+    this.outdate();
     const index = this.indexOf(part.id);
     if (index >= 0) this.#parts.set(index, part);
     this.row(part.id)?.show(part, this.project.total());
