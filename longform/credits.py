@@ -60,24 +60,25 @@ def filled_in(template: str, title: str, settings: ProjectSettings) -> str:
     return "".join(sentences).strip()
 
 
-def _is_filled_in(part: Part, text: str) -> bool:
-    """Whether a part has the text of its credits, alone or with another part, or the first half of it."""
-    return bool(text) and (text in part.text or text.startswith(part.text))
+def _old_text(part: Part, before: str) -> str | None:
+    """The text of credits with which a part begins, alone or with more behind it: the one that it was given last, or
+    the one ``before``. None: somebody has written something else there."""
+    texts = (text for text in (part.credits, before) if text and f"{part.text} ".startswith((f"{text} ", f"{text}\n")))
+    return max(texts, key=len, default=None)
 
 
 def texts_of(title: str, settings: ProjectSettings) -> Texts:
     return filled_in(settings.opening_credits, title, settings), filled_in(settings.closing_credits, title, settings)
 
 
-def check_texts(texts: Texts, parts: int) -> None:
-    """Raise InvalidRequest for credits that are too long, or if ``parts``, the number with them, is too large."""
-    for name, text in zip(("opening_credits", "closing_credits"), texts, strict=True):
-        if len(text) > MAX_PART_TEXT:
-            raise InvalidRequest(
-                f"with its placeholders filled in, {name} has {len(text)} characters; at most {MAX_PART_TEXT} are "
-                "allowed",
-                name,
-            )
+def check_texts(texts: Texts, parts: int, behind: Sequence[int] = (0, 0)) -> None:
+    """Raise InvalidRequest for credits that are too long, with the characters ``behind`` each in its part, or if
+    ``parts``, the number with them, is too large."""
+    for name, text, more in zip(("opening_credits", "closing_credits"), texts, behind, strict=True):
+        if len(text) + more > MAX_PART_TEXT:
+            what = f"with its placeholders filled in{', and what is behind it in its part' if more else ''}, {name}"
+            message = f"{what} has {len(text) + more} characters; at most {MAX_PART_TEXT} are allowed"
+            raise InvalidRequest(message, name)
     if parts > MAX_PARTS:
         raise InvalidRequest(f"with credits the project has {parts} parts; at most {MAX_PARTS} are allowed", "parts")
 
@@ -133,6 +134,7 @@ class Credits:
         ids = (settings.opening_part, settings.closing_part)
         templates = [(one.opening_credits, one.closing_credits) for one in (before.settings, settings)]
         added, parts, removed, new_ids = 0, list[Part | None](), list[bool](), list[str | None]()
+        behind = list[int]()
         for part_id, old, new, old_text, text in zip(ids, *templates, old_texts, new_texts, strict=True):
             # Without a text of the credits, the part has only what somebody has merged into it.
             part = self._part(before.id, owner_filter, part_id) if old_text or is_undo else None
@@ -142,10 +144,11 @@ class Credits:
             is_same = part is not None or is_in_trash or is_removed or not text
             new_ids.append(STAYS_REMOVED if is_removed and not text else part_id if is_same else new_part_id())
             added += 0 if is_removed else bool(text) - bool(part)
+            behind.append(len(part.text.removeprefix(_old_text(part, old_text) or part.text)) if part else 0)
             parts.append(part)
             removed.append(is_removed)
         if added > 0 or new_texts != old_texts:
-            check_texts(new_texts, self._projects.count_parts(before.id, owner_filter, ALL_PARTS) + added)
+            check_texts(new_texts, self._projects.count_parts(before.id, owner_filter, ALL_PARTS) + added, behind)
         settings = replace(settings, opening_part=new_ids[0], closing_part=new_ids[1])
         return CreditChanges(settings, old_texts, new_texts, parts, removed)
 
@@ -166,10 +169,10 @@ class Credits:
     ) -> ReplacedCredits:
         """Add, change and delete the two parts; returns what was replaced. Raises InvalidRequest, NotFound.
 
-        A part that was edited by hand is kept until its credits change, and what was merged into it stays. Of a part
-        that was split, the second half stays if its words do; else the first gets all of the new text. ``put_back``:
-        the ids of the parts that an undo has put back already, and which stay as they are, as do those that were edited
-        by hand since; None if nothing is being undone.
+        A text that somebody has written is never changed, and what was merged into a part stays; both go to the trash
+        with credits that are blank. Of a part that was split, the second half stays if its words do; else the first
+        gets all of the new text. ``put_back``: the ids of the parts that an undo has put back already, and which stay
+        as they are, as do those with other texts by now; None if nothing is being undone.
         """
         ids = project.settings.opening_part, project.settings.closing_part
         replaced = ReplacedCredits()
@@ -180,38 +183,43 @@ class Credits:
                     continue
                 if self._arrangement.is_deleted(part_id):
                     self._arrangement.restore(project.id, owner_filter, [part_id])
-                    self._edits.edit_part(project.id, owner_filter, part_id, PartChanges(text=new_text))
+                    restored = self._projects.part(project.id, owner_filter, part_id)
+                    if restored.text == (restored.credits or restored.text):
+                        self._write(restored, owner_filter, new_text, new_text)
                 else:
                     self._add(project, owner_filter, new_text, part_id, is_closing=number == 1)
                 continue
-            if put_back is not None and (part.id in put_back or not _is_filled_in(part, before)):
+            if new_text == before or part.id in (put_back or ()):
                 continue
-            text, unneeded = new_text, list[str]()
-            if before and part.text != before and before in part.text:  # another part was merged into it
-                text = part.text.replace(before, new_text, 1).strip()
-            elif new_text != before and (second := self._second_half(part, before, owner_filter)):
+            text, unneeded, old_text = new_text, list[str](), _old_text(part, before)
+            if old_text:
+                text = f"{new_text}{part.text.removeprefix(old_text)}".strip()
+            elif second := self._second_half(part, before, owner_filter):
                 if new_text.endswith(second.text):
                     text = new_text.removesuffix(second.text).strip()
                 else:
                     unneeded.append(second.id)
+            elif new_text or put_back is not None:
+                continue
             if not text:
                 unneeded.append(part.id)
             if unneeded:
                 self._arrangement.delete(project.id, owner_filter, unneeded)
                 replaced.deleted[part.id] = unneeded
-            if text and new_text != before and text != part.text:
-                changed = self._edits.edit_part(project.id, owner_filter, part.id, PartChanges(text=text))
-                replaced.parts.extend(changed[1])
+            if text and text != part.text:
+                replaced.parts.extend(self._write(part, owner_filter, text, new_text))
         return replaced
 
+    def _write(self, part: Part, owner_filter: str | None, text: str, credits: str) -> list[ReplacedValues]:
+        changes = PartChanges(text=text, credits=credits)
+        return self._edits.edit_part(part.project_id, owner_filter, part.id, changes)[1]
+
     def _second_half(self, part: Part, before: str, owner_filter: str | None) -> Part | None:
-        """The part after this one if the credits, the text ``before``, were split into the two."""
-        rest = before.removeprefix(part.text).strip()
-        if not rest or rest == before:
-            return None
+        """The part after this one if the credits, given last or ``before``, were split into the two."""
         following = self._projects.part_ids(part.project_id, owner_filter, offset=part.position + 1, limit=1)
         second = self._part(part.project_id, owner_filter, following[0] if following else None)
-        return second if second and second.text.strip() == rest else None
+        texts = [text.removeprefix(part.text).strip() for text in (part.credits, before) if text.startswith(part.text)]
+        return second if second and second.text in texts else None
 
     def _part(self, project_id: str, owner_filter: str | None, part_id: str | None) -> Part | None:
         if part_id is None:
@@ -223,7 +231,7 @@ class Credits:
 
     def _add(self, project: Project, owner_filter: str | None, text: str, part_id: str, is_closing: bool) -> None:
         chapters = _CHAPTERS.get(project.settings.language.partition("-")[0].lower(), _CHAPTERS["en"])
-        part = NewPart(text, chapters[is_closing])
+        part = NewPart(text, chapters[is_closing], credits=text)
         last_part = None
         if is_closing:
             count = self._projects.count_parts(project.id, owner_filter, ALL_PARTS)

@@ -84,7 +84,8 @@ def read_document(
         document = read_lone_numbers(replace(document, passages=tuple(passages)))
         document = replace(document, passages=join_headings(document.passages, document.title))
     if not any(passage.text.strip() for passage in document.passages):
-        raise InvalidDocument("the document has no text to speak")
+        why = " ".join(document.skipped[:3])
+        raise InvalidDocument("the document has no text to speak" + (why and f": {why}"))
     language = document.language.strip()
     return replace(
         document,

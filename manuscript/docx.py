@@ -77,6 +77,9 @@ class _DocxReader:
             self._skipped.add("The table of contents is left out.")
         if formulas := sum(paragraph.formulas for paragraph in body):
             self._skipped.add(formulas_left_out(formulas))
+        if files := sum(paragraph.files for paragraph in body):
+            subject = "1 document in this one is" if files == 1 else f"{files} documents in this one are"
+            self._skipped.add(f"{subject} left out: open the file in Word and save it, which makes it one text.")
         if not self._with_notes:
             self._skipped.notes = sum(len(paragraph.notes) for paragraph in body)
         author = author_of(self._about.get("creator", ""), self._subtitle(body))

@@ -16,6 +16,7 @@ from manuscript.plain import unwrap
 from speechtext.markup import without_verse_numbers
 
 _IGNORED = ("moveFrom", "rt", FALLBACK)
+_FILE = "altChunk"  # another document, such as a web page, in the file
 _SIGNS = {"tab": " ", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 _LINE_BREAKS = ("", "textWrapping")  # types of ``br``; others begin a page or a column
 _CONTEXT = 8  # pieces of text examined before a raised one
@@ -33,6 +34,7 @@ class WordParagraph:
     notes: list[str] = field(default_factory=list)  # that it refers to; footnote 3 is "footnote3"
     note: str = ""  # that it belongs to
     formulas: int = 0  # number of formulas that cannot be said
+    files: int = 0  # number of files that Word would show here; then it has no text
     row: int = 0  # number of its row of a table; 0 outside tables, and in a table within another
     cell: int = 0
 
@@ -56,7 +58,7 @@ def word_paragraphs(archive: zipfile.ZipFile, name: str, limit: int) -> Iterator
         depth += change * (kind == "tbl")
         if begins:
             ancestors.append(element)
-            count += kind == "p"
+            count += kind in ("p", _FILE)
             row += kind == "tr"
             cell += kind == "tc"
             if count > MAX_PASSAGES:
@@ -65,6 +67,8 @@ def word_paragraphs(archive: zipfile.ZipFile, name: str, limit: int) -> Iterator
                 note = f"{kind}{value(element, 'id')}"
             continue
         ancestors.pop()
+        if kind == _FILE and not ignored:
+            yield WordParagraph(files=1)
         if kind == "p" and not ignored:
             paragraph = _paragraph(element, note)
             if depth == 1:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -131,7 +132,7 @@ def rows_of(data: bytes, required: Sequence[str], keep_case: bool = False) -> It
     """Yield each row as a dict by column name, in lower case unless ``keep_case``, with the line in which it ends.
 
     Excel's first line ``sep=;`` is respected. Raises InvalidDocument with the line if the text is not CSV, a column is
-    missing, or a row has more fields than there are columns.
+    missing, two have one name, or a row has more fields than there are columns.
     """
     text = decode_text(data)
     skipped = 0
@@ -149,6 +150,9 @@ def rows_of(data: bytes, required: Sequence[str], keep_case: bool = False) -> It
             raise InvalidDocument(
                 f"line {1 + skipped}: the first line must name the columns, among them {' and '.join(required)}"
             )
+        if repeated := next((name for name, count in Counter(names).items() if name and count > 1), None):
+            message = f"line {1 + skipped}: two columns are named {repeated[:80]!r}; give one of them another name"
+            raise InvalidDocument(message)
         for row in rows:
             line = rows.line_num + skipped
             if any(field.strip() for field in row[len(names) :]):

@@ -93,8 +93,8 @@ class Arrangement:
     def split(self, project_id: str, owner_filter: str | None, part_id: str, text: str, at: int) -> tuple[Part, Part]:
         """Cut a part before character ``at`` of its ``text``; the first half keeps the takes, which no longer match.
 
-        If the part was queued, both are. Raises NotFound, InvalidRequest, and EditConflict if its text has
-        changed since.
+        If the part was queued or being spoken, both are queued. Raises NotFound, InvalidRequest, and EditConflict if
+        its text has changed since.
         """
         with changing(self._store.writing(), project_id, owner_filter) as (db, row):
             part = part_of(db, project_id, part_id)
@@ -280,6 +280,7 @@ def _separate(db: Database, second: dict[str, Any]) -> str:
         written = {name: second[name] for name in _MERGED} | {"text": merge["text"]}
         written["chosen"] = before["chosen"] or second["chosen"]
         unchanged = {name: before[name] for name, value in written.items() if target[name] == value}
+        unchanged |= {"state": "queued"} if target["state"] == "speaking" else {}
         added = merge["text"].removeprefix(before["text"])  # else it would be spoken twice
         if target["text"].count(added) == 1 and (rest := target["text"].replace(added, "").strip()):
             unchanged["text"] = rest
@@ -300,7 +301,17 @@ _REMOVED_AT_ONCE = 1000  # parts: others may write in between
 
 
 def _remove(db: Database, until: float) -> set[str]:
-    """Remove some deleted parts for good: their takes, then the parts; paragraphs go on without them."""
+    """Remove some deleted parts for good: their takes, but for those of parts in the trash that were merged into them,
+    then the parts; paragraphs go on without them."""
+    query = (
+        "select gone.id, gone.merge from all_parts as gone indexed by parts_merged"
+        " cross join all_parts as target on target.id = gone.merged_into"
+        " where gone.merged_into is not null and gone.deleted > ?1 and target.deleted <= ?1"
+    )
+    holder = "select 1 from all_parts where id = takes.part_id and deleted <= ?"
+    update = f"update takes set part_id = ? where id {AMONG} and exists ({holder})"
+    for part_id, merge in db.execute(query, [until]).fetchall():
+        db.execute(update, [part_id, json.dumps(json.loads(merge)["takes"]), until])
     expired = f"select id from all_parts where deleted <= ? limit {_REMOVED_AT_ONCE}"
     if takes := remove_takes(db, f"part_id in ({expired})", until):
         return {take["audio"] for take in takes if take["audio"]}
@@ -337,7 +348,8 @@ def _add(
 
 
 def _reword(db: Database, part: Part, changes: dict[str, Any]) -> None:
-    reset = AFRESH if part.state == "failed" else {}
+    states = {"failed": AFRESH, "speaking": {"state": "queued"}}  # else its take would be stale when it comes
+    reset = states.get(part.state, {})
     write_part(db, part.id, reset | changes)
 
 

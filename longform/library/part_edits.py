@@ -37,8 +37,10 @@ from longform.library.row_mapping import (
     touch,
     update_states,
     write_outcome,
+    write_part,
 )
 from studio.errors import EditConflict, NotFound
+from studio.library.checks import check_before
 from studio.library.schema import Database, select
 from studio.library.store import Store
 
@@ -69,6 +71,8 @@ class PartEdits:
             values: dict[str, Any] = {}
             if changes.chapter is not None:
                 values["chapter"] = clean_chapter(part, changes.chapter)
+                if changes.chapter_before is not None:
+                    check_before({"chapter": part.chapter}, {"chapter": changes.chapter_before}, values)
                 rename_chapter(db, part_id, values["chapter"])
                 if part.is_title and changes.text is None:  # the heading
                     changes = replace(changes, text=values["chapter"])
@@ -81,6 +85,8 @@ class PartEdits:
             if changes.take is not None and changes.take not in {take.id for take in part.takes}:
                 raise NotFound(f"this part has no take {changes.take[:80]!r}", "take")
             values |= {} if changes.take is None else {"chosen": changes.take}
+            if changes.credits is not None:
+                write_part(db, part_id, {"credits": changes.credits})
             columns, where = _columns(db, row, changes, decision_time()), _selected(db, project_id, [part_id])
             replaced = _change(db, row, where, values, columns, changes.reword and _Reword(changes.reword))
             return part_of(db, project_id, part_id), replaced

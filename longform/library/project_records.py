@@ -210,6 +210,8 @@ class NewPart:
     """The id of its row in a table, which also names its file; blank if it has none."""
     cells: str = ""
     """Its row as last read from a table: a JSON object of cells by column; blank: it is not from a table."""
+    credits: str = ""
+    """The text of the credits that it was last given, with which it begins unless somebody has changed it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,6 +266,8 @@ class PartChanges:
     chapter: str | None = None
     """A new title of the chapter that begins with the part. Its heading is changed too, unless ``text`` is given.
     For one part only."""
+    chapter_before: str | None = None
+    """The chapter's title on which the change is based; another one is not overwritten. None: any."""
     reword: Callable[[str], str] | None = None
     """Returns the new text of a part, from its current text."""
     character: str | None = None
@@ -276,6 +280,8 @@ class PartChanges:
     temperature: float | None = None
     top_p: float | None = None
     top_k: int | None = None
+    credits: str | None = None
+    """The text of the credits in ``text``. For one part only."""
 
 
 @dataclass(frozen=True, slots=True)

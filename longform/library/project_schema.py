@@ -165,6 +165,18 @@ def m055_last_chosen_takes(db: Database) -> None:
     )
 
 
+@MIGRATIONS()
+def m056_texts_of_credits(db: Database) -> None:
+    """The text of the credits that a part was last given: what else it says was written by somebody."""
+    db.execute("alter table all_parts add column credits text not null default ''")
+
+
+@MIGRATIONS()
+def m057_merged_parts(db: Database) -> None:
+    """An index of the parts that were merged into others: removing these for good looks for them."""
+    db.execute("create index parts_merged on all_parts (deleted) where merged_into is not null")
+
+
 def _empty_bins(db: Database, project_id: str, bins: list[dict[str, Any]]) -> None:
     """Return deleted parts, the last deleted first, to the places after the parts that they followed."""
     if not db.execute("select 1 from projects where id = ?", [project_id]).fetchone():  # it was being removed for good

@@ -114,14 +114,15 @@ class _Undo:
     known: _Known
     before: _State
     after: _State
-    merged: dict[str, tuple[str, str]]
-    """Parts that it separated, the last merge first: the part that each was in, and the record of the merge."""
+    returned: dict[str, Row]
+    """The fields in the trash of the parts that came back from there, the last deleted first."""
     added: Mapping[str, str]  # the texts of new parts by their ids
     gone: Sequence[str]
     cast: list[str]  # the ids of new characters
     make: NewPartOf
 
 
+_RETURNED = ("text", "character", "voice", "pause", "scene", "cells", "merged_into", "merge")
 _BEGIN = "update all_parts set chapter = ?2, chapter_of = null where id = ?1 and chapter != ?2"
 MOST_UNDONE = 8
 """Updates of tables in memory, each with the table before it."""
@@ -133,7 +134,7 @@ class TableUpdates:
     def __init__(self, store: Store, trash: Trash) -> None:
         self._store = store
         self._trash = trash
-        self._undos = dict[tuple[str, str], _Undo]()  # by project; first in, first out
+        self._undos = dict[tuple[str, str], _Undo | list[str]]()  # by project; of an undone one its new characters
 
     def mark_sent(self, project_id: str, owner_filter: str | None, takes: Mapping[str, str]) -> None:
         """Note which takes a zip had, by the parts' ids; nothing without the right to edit. Raises NotFound."""
@@ -166,18 +167,18 @@ class TableUpdates:
             update, known = plan.update, replace(plan.known, lines={}, trashed=[])
             state = _state(db, project_id)
             returning = list(_returning(plan.known, update))
-            merged = {part["id"]: (part["merged_into"], part["merge"]) for part in returning if part["merged_into"]}
-            others = _values(db, "id", [into for into, _ in merged.values() if into not in merged])
+            returned = {part["id"]: {name: part[name] for name in _RETURNED} for part in returning}
+            others = _values(db, "id", [part["merged_into"] for part in returning if part["merged_into"] not in returned])
             before = [*{part["id"]: part for part in (*others, *_values(db, "n", plan.numbers))}.values()]
             if returning:
                 put_back(db, returning)
                 plan = _Plan(db, row, document, new_part, update)
             plan.write(db, row)
-            returned = [part["id"] for part in returning]
             added, gone = _texts(db, [*plan.added, *returned]), [part for part in plan.gone if part not in returned]
             undo = f"table_{secrets.token_hex(12)}"
             added_cast, after = [row["id"] for row in plan.cast.added], _state(db, project_id)
-            self._undos[project_id, undo] = _Undo(known, state, after, merged, added, gone, added_cast, new_part)
+            self._undos = {key: it for key, it in self._undos.items() if key[0] != project_id or isinstance(it, _Undo)}
+            self._undos[project_id, undo] = _Undo(known, state, after, returned, added, gone, added_cast, new_part)
             while len(self._undos) > MOST_UNDONE:
                 del self._undos[next(iter(self._undos))]
             new = _values(db, "id", [part["id"] for part in before])
@@ -193,18 +194,20 @@ class TableUpdates:
         """
         with self._trash.deleting(frees_room=False) as db:
             row, undo = row_of(db, project_id, owner_filter, "edit"), self._undos.get((project_id, undo_id))
+            if isinstance(undo, list):  # what follows it in a request has failed, or the answer was lost: sent again
+                return 0, [], undo
             if undo is None:
                 raise NotFound("this update of a table is not remembered any more", "table")
             state = _state(db, project_id)
             if state.tables != undo.after.tables:
                 raise EditConflict("this project was updated from another table since", "table")
-            texts = _texts(db, [*undo.added])
-            added = [part_id for part_id, text in texts.items() if text == undo.added[part_id]]
+            added = [part_id for part_id, text in _texts(db, [*undo.added]).items() if text == undo.added[part_id]]
             query = f"update takes set part_id = ? where part_id = ? and id {AMONG}"
-            for part_id, (into, merge) in reversed(undo.merged.items()):
+            for part_id, old in reversed(undo.returned.items()):
                 if part_id in added:
-                    db.execute(query, [into, part_id, json.dumps(json.loads(merge)["takes"])])
-                    write_part(db, part_id, {"merged_into": into, "merge": merge})
+                    takes = json.loads(old["merge"] or '{"takes": []}')["takes"]
+                    db.execute(query, [old["merged_into"], part_id, json.dumps(takes)])
+                    write_part(db, part_id, old)
             mark_deleted(db, project_id, added, now())
             query = f"select * from all_parts where id {AMONG} and deleted > 0 order by deleted desc, n desc"
             returning = list(select(db, query, [json.dumps(undo.gone)]))
@@ -218,7 +221,7 @@ class TableUpdates:
             names = {*undo.before.titles, *_state(db, project_id).titles}
             ids = [name for name in names if state.titles.get(name) == undo.after.titles.get(name)]
             db.conn.executemany(_BEGIN, [(part_id, undo.before.titles.get(part_id, "")) for part_id in ids])
-            self._undos.pop((project_id, undo_id))
+        self._undos[project_id, undo_id] = undo.cast
         done = {*added, *(part["id"] for part in returning)}
         return len(done), [part_id for part_id in (*undo.added, *undo.gone) if part_id not in done], undo.cast
 

@@ -324,6 +324,9 @@ class PartBody(DirectionBody):
         description="A new title of the chapter that begins with this part. If the part is its heading, its text "
         "changes too, unless text is sent as well.",
     )
+    chapter_before: str | None = Field(
+        None, description="The chapter's title as read; if it has changed since, the response is 412. Absent: any."
+    )
 
 
 class PartsBody(DirectionBody):

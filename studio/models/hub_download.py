@@ -223,7 +223,7 @@ class HubDownload:
             known = start if answer.status_code != httpx.codes.PARTIAL_CONTENT else 0
             if answer.headers.get("Content-Type", "").startswith("text/html"):
                 raise httpx.RemoteProtocolError("it answered with a web page, such as a network's login page")
-            with await to_thread.run_sync(partial(open, part, "ab", opener=_without_links)) as sink:
+            with await to_thread.run_sync(lambda: open(part, "ab", opener=_without_links)) as sink:
                 async for received in answer.aiter_bytes(_PIECE):
                     piece, known = received[known:], max(known - len(received), 0)
                     if (start := start + len(piece)) > file.size:

@@ -463,7 +463,7 @@ def test_one_of_two_concurrent_splits_succeeds_and_a_part_can_be_deleted_while_r
     with ThreadPoolExecutor(2) as pool:
         assert sorted(pool.map(split, range(2))) == [200, 412]
     halves = parts_of(served, project)[:2]
-    assert [(part["text"], part["state"]) for part in halves] == [("One", "speaking"), ("two.", "queued")]
+    assert [(part["text"], part["state"]) for part in halves] == [("One", "queued"), ("two.", "queued")]
     post(served, project, f"parts/{first['id']}/merge", following=halves[1]["id"])
     with served.client() as client:
         client.delete(f"{PROJECTS}/{project['id']}/parts/{first['id']}")
@@ -575,6 +575,16 @@ def test_nested_merges_are_undone_from_the_last_one(steered: Steer) -> None:
     for part_id in (second, third):
         assert post(served, project, "parts/restore", ids=[part_id]).status_code == 200
     assert parts_of(served, project) == before
+
+    last = post(served, project, "parts", text="Last.", after=third).json()["id"]
+    post(served, project, f"parts/{second}/merge", following=third)
+    post(served, project, f"parts/{first}/merge", following=second)
+    with served.client() as client:
+        client.delete(f"{PROJECTS}/{project['id']}/parts/{first}").raise_for_status()
+        client.delete("/v1/trash", params={"ids": f"{first},{second}"}).raise_for_status()
+    post(served, project, "parts/restore", ids=[third]).raise_for_status()
+    kept = [(part["id"], part["takes"], part["state"]) for part in parts_of(served, project)]
+    assert kept == [(third, before[2]["takes"], "done"), (last, [], "new")]
 
 
 def test_a_chapter_renamed_while_its_first_part_is_deleted_stays_one_chapter(steered: Steer) -> None:

@@ -103,3 +103,15 @@ def test_chapter_title_is_renamed_alone_if_its_first_part_is_prose(steered: Stee
         change(served, project, parts[number], chapter=title)
         parts[number]["chapter"] = title
     assert parts_of(served, project) == parts
+
+
+def test_a_title_that_somebody_else_has_given_a_chapter_is_not_overwritten(steered: Steer) -> None:
+    served, _ = steered()
+    project = create_project(served, items=CHAPTERS)
+    part = parts_of(served, project)[0]
+    for before, title in (("", "One"), ("", "One"), ("One", "Two")):
+        assert change(served, project, part, chapter=title, chapter_before=before).json()["chapter"] == title
+    late = change(served, project, part, chapter="Three", pause=3, chapter_before="One")
+    assert_envelope(late, 412, "chapter")
+    assert 'it is now "Two"' in late.json()["error"]["message"]
+    assert parts_of(served, project)[0]["pause"] is None

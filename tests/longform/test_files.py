@@ -122,7 +122,8 @@ def test_m4b_is_exported_without_chapters_and_leaves_room_for_others(
     monkeypatch.setattr("studio.library.disk_reserve.SPARE", 2**60)
     with served.client() as client:
         for path in ("audio?format=m4b", "epub"):
-            answer = client.get(f"{PROJECTS}/{project['id']}/{path}")
+            head, answer = (client.request(method, f"{PROJECTS}/{project['id']}/{path}") for method in ("HEAD", "GET"))
+            assert head.status_code == 200 and "content-length" not in head.headers, "it is not written for that"
             assert answer.status_code == 503 and "are free on the library's disk" in answer.text
 
 

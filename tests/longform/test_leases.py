@@ -196,6 +196,30 @@ def test_part_is_reassigned_after_its_lease_expires_and_its_late_worker_is_ignor
     assert library.projects.get(project.id, None).parts["queued"] == 1
 
 
+def test_a_part_whose_text_is_rearranged_while_it_is_spoken_is_spoken_again(tmp_path: Path) -> None:
+    library = ProjectLibrary(tmp_path)
+    project = library.projects.create("", "Book", "txt", [NewPart("One two.")], ProjectSettings())
+    library.projects.queue_parts(project.id, None, "all")
+
+    def claimed() -> ClaimedPart:
+        claim = library.part_queue.claim()
+        assert claim is not None and claim.part.id == first
+        return claim
+
+    [first] = library.projects.part_ids(project.id, None)
+    outdated = [claimed()]
+    _, second = library.arrangement.split(project.id, None, first, "One two.", 3)
+    outdated.append(claimed())
+    library.arrangement.merge(project.id, None, first, second.id)
+    outdated.append(claimed())
+    library.arrangement.restore(project.id, None, [second.id])
+    for claim in outdated:
+        take = Take("late", 1.0, "anna", 1, "finished", part_id=first, recipe=claim.recipe, work_s=1.0)
+        library.part_queue.done(claim, NewTake(take, [b"sound"]))
+    parts = library.projects.parts(project.id, None)
+    assert [(part.text, part.state, part.takes) for part in parts] == [("One", "queued", ()), ("two.", "queued", ())]
+
+
 def test_owners_take_turns_however_many_projects_each_has(tmp_path: Path, clock: list[float]) -> None:
     library = ProjectLibrary(tmp_path)
     for owner, number in (("anne", 1), ("anne", 2), ("anne", 3), ("bob", 1)):

@@ -31,7 +31,7 @@ def test_word_document_is_read_as_displayed() -> None:
         "<w:ins><w:r><w:t xml:space='preserve'>tea</w:t><w:br/><w:t>here.</w:t></w:r></w:ins>"
         "<w:r><w:instrText>PAGE</w:instrText></w:r></w:p>"
         f"<w:tbl><w:tr><w:tc>{p('A cell.')}</w:tc></w:tr></w:tbl><w:p><w:r>{box}<w:t>After.</w:t></w:r></w:p>"
-        + p("***") + p("Two", more='<w:outlineLvl w:val="1"/>') + p("The end.", "Standard")
+        + "<w:altChunk/>" + p("***") + p("Two", more='<w:outlineLvl w:val="1"/>') + p("The end.", "Standard")
     )  # fmt: skip
     about = "<dc:title></dc:title><dc:creator>Ann A.</dc:creator><dc:language>de-DE</dc:language>"
     document = read_document(docx(body, about, STYLES), "docx")
@@ -39,6 +39,9 @@ def test_word_document_is_read_as_displayed() -> None:
     assert [(passage.text, passage.chapter) for passage in document.passages] == [
         ("My Book", ""), ("One", "One"), ("Café & tea here.", ""), ("A cell.", ""), ("In a box.", ""), ("After.", ""),
         ("Two", "Two"), ("The end.", ""),
+    ]  # fmt: skip
+    assert [words.partition(":")[0] for words in document.skipped] == [
+        "The table of contents is left out.", "1 document in this one is left out",
     ]  # fmt: skip
 
 
@@ -147,6 +150,10 @@ def archive(**files: str) -> bytes:
         (archive(word__document=" " * 9000 + "<!DOCTYPE x [<!ENTITY a 'b'>]><x>&a;</x>"), "document type"),
         (archive(word__document="<x>" + " " * (65 << 20)), "unpacks to more"),
         (docx(p(" ")), "no text to speak"),
+        (
+            docx("<w:altChunk/>" * 2),
+            "no text to speak: 2 documents in this one are left out: open the file in Word and",
+        ),
     ],
 )
 def test_unreadable_word_document_is_refused_with_the_reason(data: bytes, why: str) -> None:

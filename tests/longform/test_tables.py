@@ -164,6 +164,7 @@ def test_columns_get_the_roles_that_the_request_says(
     [
         ("id,text\na,One\nA,Two\n", "the id 'A' is already that of line 2"),
         ("id,text\n" + ",".join("x" * 200) + "\n", "this row has 200 fields"),
+        ("sep=,\nid,text,note,text\na,One,,Two\n", "line 2: two columns are named 'text'"),
         (",".join(f"c{n}" for n in range(200)) + "\nx\n", "at most 100"),
     ],
 )
@@ -255,6 +256,7 @@ def test_what_was_deleted_merged_split_or_moved_here_stays_so(steered: Callable[
     # Undone, all is as it was here, but for what somebody has changed since; the table then changes the same again.
     undone = send(served, "POST", project, "undo", **replaced)
     assert (undone["undone"], undone["left"], texts(served, project)) == (5, [], here)
+    assert send(served, "POST", project, "undo", **replaced)["undone"] == 0, "sent again, as after a failure at its end"
     assert speakers(served, project) == cast
     assert [part["state"] for part in parts_of(served, project)] == states
     assert update(served, project, TABLE, apply=False)["lines"] == []
@@ -297,6 +299,8 @@ def test_undoing_updates_restores_merges_titles_and_the_order_that_a_person_made
     for replaced in reversed(updates):
         assert send(served, "POST", project, "undo", **replaced)["left"] == []
     assert parts_of(served, project) == here
+    send(served, "POST", project, "parts/restore", ids=[b, c])
+    assert texts(served, project) == ["Delta one.", "Alpha one. Alpha two.", "Beta one.", "Gamma one."]
 
 
 def test_titles_voices_pauses_and_texts_given_here_survive_other_cells(steered: Callable[..., Steered]) -> None:

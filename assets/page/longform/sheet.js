@@ -40,10 +40,10 @@ export function showSheet(place, { columns, rows }, changed) {
   );
 }
 
-/** The roles of the columns, as chosen; null: nothing is shown. @param {HTMLElement} place @returns {Record<string, string> | null} */
+/** The roles of the columns, as chosen, even if it is none; null: nothing is shown. @param {HTMLElement} place @returns {Record<string, string> | null} */
 export function chosenRoles(place) {
   const selects = [...place.querySelectorAll("select")].filter(({ value }) => value);
-  return place.hidden || !selects.length ? null : Object.fromEntries(selects.map(({ name, value }) => [name, value]));
+  return place.hidden ? null : Object.fromEntries(selects.map(({ name, value }) => [name, value]));
 }
 
 /**

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Route, expect
 
 from tests.browser.projects.test_longform import area_of, import_file, import_it, table
 from tests.browser.screen import Held, Screen, asks_before_leaving
@@ -186,6 +186,38 @@ def test_parts_are_arranged_and_words_replaced(studio: Served, open_page: Open) 
     assert screen.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
 
 
+def rename_what_another_renames(area: Locator, studio: Served) -> None:
+    """Be told of the chapter's other title, keep what was typed, and then replace it."""
+    titles = area.locator(".chapter-title")
+    area.get_by_role("button", name="Rename chapter “Two”").click()
+    field = area.get_by_role("textbox", name="Rename chapter “Two”")
+    field.fill("Mine")
+    with studio.client() as client:  # as somebody else does
+        parts = f"/v1/projects/{area.page.url.rpartition('/')[2]}/parts"
+        part = client.get(parts).json()["data"][2]["id"]
+        assert client.patch(f"{parts}/{part}", json={"chapter": "Theirs", "chapter_before": "Two"}).is_success
+    field.press("Enter")
+    expect(area.locator("[data-part=told]")).to_contain_text('meanwhile: it is now "Theirs"')
+    expect(titles).to_have_text(["One", "Theirs"])
+    area.get_by_label("Find", exact=True).click()
+    expect(field).to_have_value("Mine")
+    field.press("Enter")
+    expect(titles).to_have_text(["One", "Mine"])
+
+
+def rename_before_the_answer(area: Locator) -> None:
+    """Rename a chapter twice while the first title is on its way."""
+    held = list[Route]()
+    area.page.route("**/v1/projects/*/parts/*", lambda route: held.append(route) if not held else route.continue_())
+    for title in ("Sent", "Mine too"):
+        area.get_by_role("button", name="Rename chapter “Mine”").click()
+        area.get_by_role("textbox", name="Rename chapter “Mine”").fill(title)
+        area.page.keyboard.press("Enter")
+    held[0].continue_()
+    expect(area.locator(".chapter-title")).to_have_text(["One", "Mine too"])
+    area.page.unroute_all()
+
+
 def test_chapter_is_renamed_in_the_list_together_with_its_heading(studio: Served, open_page: Open) -> None:
     screen = open_page(studio).ready()
     area, press = area_of(screen), screen.page.keyboard.press
@@ -226,10 +258,12 @@ def test_chapter_is_renamed_in_the_list_together_with_its_heading(studio: Served
     press("Control+z")
     expect(titles).to_have_text(["One", "Two"])
     show(area, "One", "It was late.", "It was early.")
+    rename_what_another_renames(area, studio)
+    rename_before_the_answer(area)
     chapters.get_by_role("button", name="Rename chapter “One”").click()
     field.fill("The Start")
     with studio.client() as client:  # as somebody else does
         parts = f"/v1/projects/{screen.page.url.rpartition('/')[2]}/parts"
         assert client.delete(f"{parts}/{client.get(parts).json()['data'][0]['id']}").is_success
-    expect(titles).to_have_text(["The Start", "Two"])
+    expect(titles).to_have_text(["The Start", "Mine too"])
     assert serious_violations(screen) == []

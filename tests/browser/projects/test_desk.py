@@ -33,6 +33,19 @@ def rows(area: Locator) -> Locator:
     return area.get_by_role("list", name="Parts").get_by_role("listitem")
 
 
+def take_all_roles_and_give_them_back(area: Locator) -> None:
+    """Without any, roles are not guessed again."""
+    roles = {name: area.get_by_label(f"Role of the column {name}", exact=True) for name in ("id", "character", "text")}
+    for chosen in ("", *roles):
+        for name, select in roles.items():
+            if chosen in ("", name):
+                with area.page.expect_response("**/v1/projects/preview"):
+                    select.select_option(chosen)
+        if not chosen:
+            expect(area.get_by_text("the first line must name the columns, among them text")).to_be_visible()
+            assert [select.input_value() for select in roles.values()] == ["", "", ""]
+
+
 def test_a_changed_table_updates_its_lines_and_files_keep_their_names(studio: Served, open_page: Open) -> None:
     screen = open_page(studio).ready()
     area, page = area_of(screen), screen.page
@@ -49,6 +62,7 @@ def test_a_changed_table_updates_its_lines_and_files_keep_their_names(studio: Se
     with page.expect_response("**/v1/projects/preview"):
         area.get_by_label("Role of the column id", exact=True).select_option("id")
     expect(role).to_have_value("")
+    take_all_roles_and_give_them_back(area)
     import_it(area)
     expect(rows(area).nth(1)).to_contain_text("line_001 · Notes: n1")
 

@@ -108,9 +108,10 @@ export class Arranging {
     this.offer(phrase("project.changed.count", { count: ids.length }), () => undoChange(this.id, replaced));
   }
 
-  /** Rename a chapter and its heading. Throws Refusal. */
-  async rename(chapter, title) {
-    const { chapter: renamed, replaced } = await changePart(this.id, chapter.id, { chapter: title });
+  /** Rename a chapter and its heading; read: the chapter as read, if another title than that is not to be replaced. Throws Refusal. */
+  async rename(chapter, title, read) {
+    const { chapter: renamed, replaced } = await changePart(this.id, chapter.id, { chapter: title, chapter_before: read?.title });
+    if (read) read.title = renamed; // its next change is based on this one
     this.offer(phrase("project.chapter.renamed", { title: renamed }), () => undoChange(this.id, replaced));
   }
 

@@ -22,7 +22,7 @@ function factsOf({ words, characters, expected_s: seconds }) {
   return [size, duration(seconds)].join(" · ");
 }
 
-/** Fires "go" and "speak" with {chapter}, and "rename" with {chapter, title}. */
+/** Fires "go" and "speak" with {chapter}, and "rename" with {chapter, title, read}, the chapter as shown when its title began to be written. */
 export class Chapters extends EventTarget {
   /** @type {any[]} */
   #chapters = [];
@@ -110,8 +110,8 @@ export class Chapters extends EventTarget {
     this.dispatchEvent(new CustomEvent(type, { detail: { chapter, ...more } }));
   }
 
-  /** Show a field for a new title in the entry, and return it: Enter or leaving it renames the chapter, Escape cancels. typed: a title that could not be saved. */
-  write(id, typed = "") {
+  /** Show a field for a new title in the entry, and return it: Enter or leaving it renames the chapter, Escape cancels. typed: a title that could not be saved; isTold: because somebody else has changed it, which typing or Enter replaces. */
+  write(id, typed = "", isTold = false) {
     const entry = this.#entries.get(id);
     const chapter = this.#chapters.find((candidate) => candidate.id === id);
     if (!entry || !chapter || entry.closest("[data-right=read]") || entry.querySelector("input")) return null;
@@ -127,11 +127,11 @@ export class Chapters extends EventTarget {
       const title = field.value.trim().replace(/\s+/g, " ");
       if (!title) return false;
       close();
-      if (title !== chapter.title) this.#tell("rename", id, { title }, chapter);
+      if (isTold || title !== chapter.title) this.#tell("rename", id, { title, read: isTold ? null : chapter }, chapter);
       return true;
     };
     field.addEventListener("input", () => field.setCustomValidity(""));
-    field.addEventListener("blur", () => isOpen && (send() || close()));
+    field.addEventListener("blur", () => isOpen && !(isTold && field.value === typed) && (send() || close()));
     field.addEventListener("keydown", (event) => {
       if (!["Enter", "Escape"].includes(event.key)) return;
       event.preventDefault();

@@ -112,12 +112,11 @@ export class PartsPanel {
     this.direction.addEventListener("set", ({ detail }) => run(() => this.changes.after(() => this.selection.use((ids) => this.arranging.changeAll(ids, detail.changes)))));
   }
 
-  async #rename({ chapter, title }) {
-    await this.arranging.rename(chapter, title).catch((problem) => {
-      this.chapters.write(chapter.id, title);
+  async #rename({ chapter, title, read }) {
+    await this.arranging.rename(chapter, title, read).catch((problem) => {
+      this.chapters.write(chapter.id, title, problem.isOutdated);
       throw problem;
-    });
-    this.#forgetMap();
+    }).finally(() => this.#forgetMap());
   }
 
   /** Read the project after a step was undone. */
