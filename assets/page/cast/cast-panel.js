@@ -140,7 +140,7 @@ class CastPanel {
       const row = this.#rows.get(id || null);
       this.#due.delete(id);
       try {
-        const saved = id ? await changeCharacter(this.project.id, id, changes) : (await changeProject(this.project.id, changes)).settings;
+        const saved = await this.#save(id, { ...row?.member, ...changes.before }, changes);
         for (const read of [row?.shown ?? {}, this.#due.get(id)?.before ?? {}]) { // a later change replaces what was just saved
           for (const name of Object.keys(changes)) if (name in read) read[name] = saved[name];
         }
@@ -153,6 +153,37 @@ class CastPanel {
         this.#keep();
       }
     }
+  }
+
+  /** Save changes and offer to undo them; was: the values before. Returns the saved ones. Throws Refusal. */
+  async #save(id, was, changes) {
+    const at = this.project.id;
+    if (!id) {
+      const { settings, replaced } = await changeProject(at, changes);
+      this.#offer(phrase("project.changed"), () => undoChange(at, replaced));
+      return settings;
+    }
+    const saved = await changeCharacter(at, id, changes);
+    const names = Object.keys(changes).filter((name) => name in was && JSON.stringify(was[name]) !== JSON.stringify(saved[name]));
+    if (!names.length) return saved; // such as a space behind the name
+    const { voice, ...others } = Object.fromEntries(names.map((name) => [name, was[name]]));
+    const before = Object.fromEntries(Object.keys(others).map((name) => [name, saved[name]]));
+    const former = "narrator" in others ? was.voice : voice;
+    this.#offer(phrase("cast.changed", { name: saved.name }), async () => {
+      if (Object.keys(others).length) await changeCharacter(at, id, { ...others, before });
+      return former === undefined ? undefined : undoChange(at, { characters: [{ id, before: former, after: saved.voice }] });
+    });
+    return saved;
+  }
+
+  /** Offer to undo a step; the cast is shown then. */
+  #offer(words, undo) {
+    const all = async () => {
+      const done = await undo();
+      await this.#changed();
+      return done;
+    };
+    offerUndo(words, all, false);
   }
 
   /** Keep in the browser what is due, for when the project or the page is left. */
@@ -182,12 +213,7 @@ class CastPanel {
   async #recast() {
     const { replaced } = await recast(this.project.id, false);
     await this.#changed();
-    const undo = async () => {
-      const done = await undoChange(this.project.id, replaced);
-      await this.#changed();
-      return done;
-    };
-    if (replaced.characters.length) offerUndo(phrase("cast.recast.done", { count: replaced.characters.length }), undo);
+    if (replaced.characters.length) this.#offer(phrase("cast.recast.done", { count: replaced.characters.length }), () => undoChange(this.project.id, replaced));
   }
 
   async #add() {

@@ -26,7 +26,8 @@ import { offerUndo } from "../trash/undo-toast.js";
 
 const ROOMY = 1500; // px of width from which the settings are shown beside the text at once
 const [BUSY, IDLE] = [1000, 4000]; // ms between two reads
-const SETTINGS = /** @type {const} */ ([["project-voice", "voice", String], ["speed", "speed", Number], ["normalize", "normalize", JSON.parse], ["gap", "pause", Number], ["chapter-gap", "chapter_pause", Number], ["scene-gap", "scene_pause", Number]]);
+const asSeconds = (/** @type {string} */ value) => (value ? Number(value) : -1); // blank, or no number: refused
+const SETTINGS = /** @type {const} */ ([["project-voice", "voice", String], ["speed", "speed", Number], ["normalize", "normalize", JSON.parse], ["gap", "pause", asSeconds], ["chapter-gap", "chapter_pause", asSeconds], ["scene-gap", "scene_pause", asSeconds]]);
 
 const FIELDS = Object.fromEntries([["title", "title"], ...SETTINGS, ...Object.keys(FINISH).map((name) => [name, name])]); // title and settings, by the names of their fields
 

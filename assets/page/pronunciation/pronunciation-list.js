@@ -18,6 +18,8 @@ export class PronunciationList {
   #entries = [];
   #rows = new Keyed();
   #shelf = {};
+  /** Other dictionaries with text that could not be saved, by their shelves as JSON. @type {Map<string, { entries: any[], rows: Keyed, fields: Element[] }>} */
+  #left = new Map();
   #looks = new Latest();
 
   /**
@@ -49,13 +51,19 @@ export class PronunciationList {
     this.status.setAttribute("role", "status");
     const ways = element("p", { className: "pron-ways" }, [element("label", { className: "pron-file" }, [phrase("dictionary.import"), this.file]), this.saved]);
     root.classList.add("pron");
-    askBeforeLeaving(() => isWritten(root.querySelectorAll("[type=text]")));
+    askBeforeLeaving(() => isWritten([...root.querySelectorAll("[type=text]"), ...[...this.#left.values()].flatMap(({ fields }) => fields)]));
     root.replaceChildren(this.search, this.rows, this.more, this.form, ways, this.status);
   }
 
   /** @param {import("../client/pronunciations.js").Shelf} shelf */
   open(shelf) {
-    if (JSON.stringify(shelf) !== JSON.stringify(this.#shelf)) this.#entries = []; // else its rows may have text that could not be saved
+    const [before, now] = [this.#shelf, shelf].map((one) => JSON.stringify(one));
+    if (now !== before) {
+      this.#left.set(before, { entries: this.#entries, rows: this.#rows, fields: [...this.rows.querySelectorAll("[type=text]")] });
+      for (const [key, { fields }] of this.#left) if (!isWritten(fields)) this.#left.delete(key);
+      ({ entries: this.#entries, rows: this.#rows } = this.#left.get(now) ?? { entries: [], rows: new Keyed() });
+      this.#left.delete(now);
+    }
     this.#shelf = shelf;
     this.search.value = "";
     this.saved.href = exportedPronunciations(shelf);

@@ -18,9 +18,11 @@ class Undo {
   /** The step that the message is about. @type {Step | null} */
   #shown = null;
   #isUndoing = false;
+  /** Ends with the steps that were asked for so far. @type {Promise<unknown>} */
+  #asked = Promise.resolve();
   #timer = 0;
   #words = element("span");
-  #button = element("button", { type: "button", className: "plain", textContent: phrase("takes.undo"), onclick: () => this.#shown && this.#undo(this.#shown) });
+  #button = element("button", { type: "button", className: "plain", textContent: phrase("takes.undo"), onclick: () => this.#isUndoing || this.#undoNext(this.#shown) });
 
   constructor() {
     this.#words.setAttribute("role", "status");
@@ -72,12 +74,19 @@ class Undo {
     const last = this.#steps.at(-1);
     if (!isUndo || isField || !last || event.defaultPrevented) return;
     event.preventDefault();
-    this.#undo(last);
+    if (!event.repeat || !this.#isUndoing) this.#undoNext(); // a key that is held goes no further than what can be seen
+  }
+
+  /** Undo a step, or else the last one that is left, once those before it in time are undone. @param {Step | null} [given] */
+  #undoNext(given) {
+    this.#asked = this.#asked.catch(() => {}).then(() => { // its failure was told
+      const step = given ?? this.#steps.at(-1);
+      return step && this.#undo(step);
+    });
   }
 
   /** Undo one step at a time: earlier steps rely on later ones having been undone. */
   async #undo(step) {
-    if (this.#isUndoing) return;
     this.#isUndoing = true;
     try {
       const { undone = 1, left = [] } = (await step.undo()) ?? {};

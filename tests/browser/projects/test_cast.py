@@ -168,6 +168,20 @@ def cast_is_changed_faster_than_the_studio_answers(screen: Screen, area: Locator
     held.answer(0)
     expect(area.get_by_label("Name of Ann", exact=True)).to_be_visible()
     expect(name).to_have_value("Ben")
+    area.get_by_label("Name of Ann", exact=True).fill("Anne")
+    area.get_by_label("Name of Ann", exact=True).press("Enter")
+    gender = area.get_by_label("Gender of Anne")
+    gender.select_option("neutral")
+    choose(area.get_by_label("Voice of Anne"), "anna")
+    expect(area.locator(".cast-panel [role=status]").first).to_have_text("")
+    for _ in range(3):  # each of the three, and no older step
+        narrator.focus()
+        screen.page.keyboard.press("Control+z")
+    expect(area.get_by_label("Name of Ann", exact=True)).to_have_value("Ann")
+    expect(area.get_by_label("Gender of Ann", exact=True)).to_have_value("")
+    expect(area.get_by_label("Voice of Ann", exact=True)).to_have_value("")
+    screen.page.keyboard.press("Control+z")
+    expect(narrator).to_have_value("anna")
 
 
 def undo_a_merge_in_another_project(screen: Screen, area: Locator) -> None:

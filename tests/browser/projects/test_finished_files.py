@@ -127,8 +127,13 @@ def test_project_files_follow_their_settings_and_one_sentence_is_regenerated(stu
     expect(again).to_be_disabled()
     screen.page.keyboard.press("Escape")
     held[0].continue_()
-    expect(row.get_by_label("Take of part 1").locator("option")).to_have_count(2)
+    take = row.get_by_label("Take of part 1")
+    expect(take.locator("option")).to_have_count(2)
     expect(row).to_contain_text("Done")
+    new = take.input_value()
+    expect(area.locator("#undo-toast")).to_contain_text("Part 1 changed.")
+    menu.press("Control+z")
+    expect(take).not_to_have_value(new)
     assert serious_violations(screen) == []
 
 

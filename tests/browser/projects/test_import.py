@@ -79,7 +79,22 @@ def test_pasted_text_and_its_preview_are_restored(studio: Served, open_page: Ope
     import_file(area, table("text\nOne.\n"))
     area.get_by_role("button", name="All projects").click()
     expect(text).to_have_value("Not imported yet.")
+    drop_two_files(screen, area)
     import_slowly_and_begin_another(screen, area, text)
+
+
+def drop_two_files(screen: Screen, area: Locator) -> None:
+    screen.page.evaluate(
+        """() => {
+            const dataTransfer = new DataTransfer();
+            for (const name of ["one.txt", "two.txt"]) dataTransfer.items.add(new File(["Words."], name));
+            const place = document.querySelector("#area-longform [data-part=drop]");
+            place.dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer }));
+        }"""
+    )
+    expect(area.locator("#undo-toast")).to_contain_text("Only “one.txt” was taken")
+    expect(area.get_by_label("Title", exact=True).first).to_have_value("one")
+    area.get_by_role("button", name="Cancel", exact=True).click()
 
 
 def import_slowly_and_begin_another(screen: Screen, area: Locator, text: Locator) -> None:

@@ -324,6 +324,11 @@ def undo_past_a_change_of_another_tab(page: Page, area: Locator) -> None:
     page.keyboard.press("Escape")
     expect(toast).to_be_hidden()
     area.locator("[data-part=inspect]").click()
+    pause = area.get_by_label("Pause after parts")
+    pause.fill("")
+    pause.press("Tab")
+    expect(area.locator("[data-part=told]")).to_contain_text("pause: ")
+    expect(pause).to_have_value("0.5")  # a blank one is not none
     spoken = area.locator("[data-part=normalize]")
     spoken.focus()
     for chosen in ("true", "false"):  # the list keeps the focus, and shows what was undone

@@ -119,6 +119,32 @@ def change_what_another_changes(area: Locator, studio: Served) -> None:
     expect(area.locator(".pron-said")).to_be_hidden()
 
 
+def pronounce_for_one_voice(screen: Screen) -> None:
+    """Add an entry, and fail to change it: the change is still there after another voice's dictionary was opened."""
+    go(screen.page, "Voices")
+    screen.page.get_by_role("button", name=re.compile(r"^Anna\b")).click()
+    inspector = screen.page.locator("#inspector")
+    inspector.get_by_text("Pronunciation", exact=True).click()
+    inspector.get_by_label("Word or phrase").fill("gif")
+    inspector.get_by_label("Pronounced as").fill("jeef")
+    inspector.get_by_role("button", name="Add", exact=True).click()
+    expect(inspector.get_by_label("Word “gif”")).to_be_visible()
+    said = inspector.get_by_label("Pronunciation of “gif”")
+    screen.page.route("**/v1/pronunciations/*", lambda route: route.abort())
+    said.fill("jeff")
+    said.press("Enter")
+    expect(inspector.locator(".pron-said")).to_contain_text("not responding")
+    screen.page.unroute_all()
+    for voice in ("Bert", "Anna"):
+        screen.page.get_by_role("button", name=re.compile(rf"^{voice}\b")).click()
+        expect(inspector.get_by_role("heading", name=voice)).to_be_visible()
+        inspector.get_by_text("Pronunciation", exact=True).click()
+    expect(said).to_have_value("jeff")
+    said.fill("jeef")
+    said.press("Enter")
+    expect(inspector.locator(".pron-said")).to_be_hidden()
+
+
 def speak_by_dictionary(screen: Screen, studio: Served) -> None:
     """Words are spoken as in the dictionary, and can be played."""
     area = screen.page.locator("#area-settings")
@@ -166,14 +192,7 @@ def speak_by_dictionary(screen: Screen, studio: Served) -> None:
     go(screen.page, "Studio")
     screen.script.fill("A GIF.")
     expect(screen.page.locator("#reading")).to_contain_text("Will be read as: A ghif.")
-    go(screen.page, "Voices")
-    screen.page.get_by_role("button", name=re.compile(r"^Anna\b")).click()
-    inspector = screen.page.locator("#inspector")
-    inspector.get_by_text("Pronunciation", exact=True).click()
-    inspector.get_by_label("Word or phrase").fill("gif")
-    inspector.get_by_label("Pronounced as").fill("jeef")
-    inspector.get_by_role("button", name="Add", exact=True).click()
-    expect(inspector.get_by_label("Word “gif”")).to_be_visible()
+    pronounce_for_one_voice(screen)
     go(screen.page, "Studio")
     expect(screen.page.locator("#reading")).to_contain_text("Will be read as: A jeef.")
     open_settings(screen)

@@ -44,6 +44,7 @@ export class PartChanges {
   /** Save changes; a failure is shown below the part. Throws Refusal if the part is gone. */
   async save(row, changes) {
     const { id } = row.part;
+    if (changes.text === row.base && !this.unsaved.of(id)) return; // it was typed back, or left for the second half of a split
     this.note(row, changes);
     await this.#underWay.add(this.after(() => this.#send(id)));
   }

@@ -1,11 +1,10 @@
 // The parts of a project as one long list: parts near the window are fetched and drawn, the others only counted.
 
-import { readPartIds, readParts } from "../../client/projects.js";
+import { readAllPartIds, readParts } from "../../client/projects.js";
 import { VirtualList } from "./virtual-list.js";
 import { PartRow } from "./part-row.js";
 
 const [LEAST, MOST] = [40, 200]; // parts per request
-const MOST_PARTS = 20_000; // of a project
 /** What is shown of a part that is gone, beside its text. */
 const GONE = { state: "new", text: "", chapter: "", name: "", columns: {}, start: null, end: null, takes: [], chosen: null, seconds: null, voice: null, character: null, speed: null, temperature: null, top_p: null, top_k: null, pause: null };
 
@@ -83,7 +82,7 @@ export class PartList extends EventTarget {
   async #findMissing() {
     const missing = this.list.extras.flatMap(([element]) => this.rows.filter((row) => row.element === element && row.isGone === null));
     if (!missing.length) return;
-    const ids = new Set(await readPartIds(this.project.id, "", 0, MOST_PARTS));
+    const ids = new Set(await readAllPartIds(this.project.id));
     for (const row of missing) {
       row.isGone = !ids.has(row.part.id);
       this.project.mark(row);
@@ -104,10 +103,15 @@ export class PartList extends EventTarget {
     return element.contains(document.activeElement) || (isExtra && this.project.isUnsaved(dataset.part ?? ""));
   }
 
-  /** Show a part that was just saved; ignore pending responses, which are older. */
-  update(part) {
+  /** Ignore pending responses, which are older than a change. */
+  outdate() {
     this.#turn += 1;
     this.#asked.clear();
+  }
+
+  /** Show a part that was just saved. */
+  update(part) {
+    this.outdate();
     const index = this.indexOf(part.id);
     if (index >= 0) this.#parts.set(index, part);
     this.row(part.id)?.show(part, this.project.total());

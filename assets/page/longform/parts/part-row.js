@@ -17,7 +17,7 @@ const GROWS = CSS.supports("field-sizing", "content");
 /** The same for "1⏎The Beginning" and "1. The Beginning". */
 const letters = (text) => text.replace(/[^\p{L}\p{N}]+/gu, "");
 
-/** Fires "play", "again" (regenerate), "compare" (takes), "select" with {isRange} when its box is clicked, "type" with {text} while it is edited, "change" with the changed fields, "settle" like its note, and "arrange" and "write" like its tools. */
+/** Fires "play", "again" (regenerate), "compare" (takes), "select" with {isRange} when its box is clicked, "type" with {text} while it is edited, "change" with the changed fields, "settle" like its note, "write" like its tools, and "arrange" like them, with {words, cursor, end} of its text by then. */
 export class PartRow extends EventTarget {
   /** @type {any} */
   part = null;
@@ -68,7 +68,8 @@ export class PartRow extends EventTarget {
       if (!this.element.hasAttribute("data-gone")) this.text.focus(); // as the buttons go; the text is shown by now
     });
     this.tools = new PartTools();
-    for (const type of ["arrange", "write"]) this.tools.addEventListener(type, ({ detail }) => tell(type, detail));
+    this.tools.addEventListener("write", ({ detail }) => tell("write", detail));
+    this.tools.addEventListener("arrange", ({ detail }) => tell("arrange", { ...detail, words: this.text.value, cursor: this.text.selectionStart, end: this.text.selectionEnd }));
     this.element = element("li", {}, [
       element("div", { className: "long-which" }, [this.box, this.handle]),
       element("div", { className: "long-text" }, [
@@ -102,11 +103,17 @@ export class PartRow extends EventTarget {
     if (!pattern) this.element.removeAttribute("data-found");
   }
 
-  /** Focus the text with its first match selected, so that typing replaces it. */
-  enter() {
+  /** Position of the cursor in its text; -1: it is elsewhere. */
+  get cursor() {
+    return document.activeElement === this.text ? this.text.selectionStart : -1;
+  }
+
+  /** Focus the text at a position, or with its first match selected, so that typing replaces it. */
+  enter(cursor = -1) {
     const [match] = this.#found ? this.text.value.matchAll(this.#found) : [];
     this.text.focus({ preventScroll: true });
-    if (match) this.text.setSelectionRange(match.index, match.index + match[0].length);
+    if (cursor >= 0) this.text.setSelectionRange(cursor, cursor);
+    else if (match) this.text.setSelectionRange(match.index, match.index + match[0].length);
   }
 
   /** Name of the character that speaks; blank: none. */
@@ -178,9 +185,14 @@ export class PartRow extends EventTarget {
     if (document.activeElement !== this.take) this.#offerTakes(number);
   }
 
-  /** Show the part's new text even in a focused field, unless edited since. before: the previous text. */
-  reword(before, part) {
-    if (this.text.value === before) this.text.value = this.base = part.text;
+  /** Show the part's new text even in a focused field, unless edited since. before: the previous text; typed: what is changed in the new one. */
+  reword(before, part, typed = part.text) {
+    if (this.text.value !== before) return;
+    const { cursor } = this;
+    this.base = part.text;
+    this.text.value = typed;
+    if (cursor >= 0) this.text.setSelectionRange(cursor, cursor);
+    this.#grow();
   }
 
   /** Show the unsaved changes, if any. @param {import("../unsaved.js").Entry | undefined} entry */

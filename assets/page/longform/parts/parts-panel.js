@@ -36,11 +36,7 @@ export class PartsPanel {
     const { id, voices, signal, look } = of;
     this.part = part;
     this.of = of;
-    this.arranging = new Arranging(id, of.unsaved, () => {
-      this.#forgetMap();
-      this.direction.clear();
-      return signal.aborted || look();
-    });
+    this.arranging = new Arranging(id, of.unsaved, { list: () => this.list, changed: () => this.#changed(), found: (one, order) => this.#arranged(one, order) });
     this.comparison = new TakeComparison(of.playback, signal);
     this.comparison.addEventListener("done", ({ detail }) => of.run(() => this.#endComparison(detail)));
     this.comparison.addEventListener("fail", ({ detail }) => of.tell(detail.problem));
@@ -60,6 +56,7 @@ export class PartsPanel {
   async look() {
     const [isNew] = await Promise.all([this.#outlined === null && this.#readMap(), this.list.look()]);
     if (isNew) this.#outlined = "";
+    await this.arranging.settle();
   }
 
   /** Read and show chapters and cast; false if the project was left. Throws Refusal. */
@@ -68,8 +65,7 @@ export class PartsPanel {
     if (this.of.signal.aborted) return false;
     this.chapters.show(chapters);
     this.of.mapped(chapters);
-    this.#characters = cast.data;
-    this.direction.showCast(cast.data);
+    this.direction.showCast((this.#characters = cast.data));
     this.#mark();
     return true;
   }
@@ -110,8 +106,8 @@ export class PartsPanel {
     const { signal, run } = this.of;
     const on = (name, type, work) => this.part(name).addEventListener(type, (event) => run(() => work(event)), { signal });
     on("every", "change", ({ target }) => this.#selectAll(target.checked));
-    on("selected", "click", () => this.changes.after(() => this.selection.use(() => this.#speakSelected())));
-    on("delete-selected", "click", () => this.changes.after(() => this.selection.use(() => this.#deleteSelected())));
+    on("selected", "click", () => this.#useSelected((ids) => speakParts(this.of.id, ids)));
+    on("delete-selected", "click", () => this.#useSelected((ids) => this.arranging.delete(ids)));
     this.selection.addEventListener("change", () => this.#markSelected());
     this.direction.addEventListener("set", ({ detail }) => run(() => this.changes.after(() => this.selection.use((ids) => this.arranging.changeAll(ids, detail.changes)))));
   }
@@ -121,6 +117,13 @@ export class PartsPanel {
       this.chapters.write(chapter.id, title, problem.isOutdated);
       throw problem;
     }).finally(() => this.#forgetMap());
+  }
+
+  /** Read the project after a step was undone. */
+  #changed() {
+    this.#forgetMap();
+    this.direction.clear();
+    return this.of.signal.aborted || this.of.look();
   }
 
   /** Have the map read again even if the project seems unchanged: its time of change has only seconds. */
@@ -162,28 +165,31 @@ export class PartsPanel {
     on("again", (part) => this.changes.after(() => speakParts(this.of.id, [part.id])));
     row.addEventListener("compare", () => this.comparison.begin(row.part));
     on("play", (part) => this.of.playback.play(this.of.project(), part, this.of.playback.isPlayingAll));
-    on("arrange", (part, order) => this.changes[order.verb === "mend" ? "after" : "inTurn"](() => this.#arrange(this.list.row(part.id) ?? row, part, order)).finally(() => order.verb === "insert" && (row.tools.isAdding = false)));
-    row.addEventListener("select", ({ detail }) => {
-      const { id } = row.part;
-      this.#attempt(this.selection.press(id, this.list.indexOf(id), row.isSelected, detail.isRange));
-    });
+    on("arrange", (part, order) => this.changes[order.verb === "mend" ? "after" : "inTurn"](() => this.#arrange(part, order)).finally(() => order.verb === "insert" && (row.tools.isAdding = false)));
+    row.addEventListener("select", ({ detail }) => this.#attempt(this.selection.press(row.part.id, this.list.indexOf(row.part.id), row.isSelected, detail.isRange)));
   }
 
-  async #arrange(row, part, order) {
-    const index = this.list.indexOf(part.id);
-    const [following, before] = [this.list.partAt(index + 1), this.list.partAt(index - 1)];
-    row.tools.say("");
+  async #arrange(part, order) {
+    const row = this.list.row(part.id); // it may have left the page
+    const [following, before] = [1, -1].map((step) => this.list.partAt(this.list.indexOf(part.id) + step));
     try {
-      await this.arranging.arrange(row, this.list.filter ? null : following, order);
-      this.selection.forgetAnchor();
-      if (order.verb === "insert" && this.of.unsaved.of(part.id)?.below === order.text) this.of.unsaved.write(part.id, "");
+      await this.arranging.arrange(row, row?.part ?? part, this.list.filter ? null : following, order);
+      this.#arranged(part, order);
       if (order.verb !== "delete") return;
       this.selection.set([part.id], false);
       focusAfterwards(this.list.row((following ?? before)?.id)?.tools.toggle);
     } catch (problem) {
-      if (!(problem instanceof Refusal)) throw problem;
+      if (!(problem instanceof Refusal) || !row) throw problem;
       row.tools.say(problem.why);
     }
+  }
+
+  /** Tidy up after an order was carried out, perhaps without an answer. */
+  #arranged({ id }, { verb, text }) {
+    this.part("told").textContent = "";
+    this.list.row(id)?.tools.say("");
+    this.selection.forgetAnchor();
+    if (verb === "insert" && this.of.unsaved.of(id)?.below === text) this.of.unsaved.write(id, "");
   }
 
   /** Return the focus to where the comparison began, and choose the take to keep, if any. */
@@ -196,11 +202,10 @@ export class PartsPanel {
     await this.changes.after(() => this.arranging.choose(part, kept.id, words));
   }
 
-  /** Move a part to where it was dropped: before or after another part. */
-  async #drop(moved, target, isAfter) {
-    const place = target.position + (isAfter ? 1 : 0);
-    await this.changes.after(() => this.arranging.move(moved, moved.position < place ? place - 1 : place));
-    this.selection.forgetAnchor();
+  /** Move a part to where it was dropped: before or after another part, which may be gone. */
+  #drop(moved, target, isAfter) {
+    const place = (others, at) => (others.includes(target.id) ? others.indexOf(target.id) + (isAfter ? 1 : 0) : at);
+    return this.changes.after(() => this.arranging.move(moved, place).then(() => this.selection.forgetAnchor()));
   }
 
   /** Show a part below the sticky bar; isFound: marks it as a search match; isEntered: focuses its text. Throws Refusal. */
@@ -262,14 +267,9 @@ export class PartsPanel {
     await this.selection.setInTurn(readPartIds(this.of.id, this.list.filter, 0, this.list.count), true);
   }
 
-  async #speakSelected() {
-    await speakParts(this.of.id, this.selection.ids);
-    this.selection.clear();
-  }
-
-  async #deleteSelected() {
-    await this.arranging.delete(this.selection.ids);
-    this.selection.clear();
+  /** Do something with the selected parts, which then are selected no longer. Throws Refusal. */
+  #useSelected(work) {
+    return this.changes.after(() => this.selection.use((ids) => work(ids).then(() => this.selection.clear())));
   }
 
   /** Mark the playing part, and scroll to it if the previous one is in view. */
