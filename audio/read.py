@@ -173,7 +173,8 @@ def container_of(data: bytes, param: str | None = None) -> str:
 
 def _check(clip: Clip, param: str | None) -> None:
     if clip.seconds < MIN_SECONDS - 1e-6:
-        raise InvalidClip(f"the clip is {clip.seconds:.2f} s long; at least {MIN_SECONDS:g} s are needed", param)
+        shown = int(clip.seconds * 100) / 100  # never rounded up to the limit
+        raise InvalidClip(f"the clip is {shown:.2f} s long; at least {MIN_SECONDS:g} s are needed", param)
     if not np.isfinite(clip.pcm).all():
         raise InvalidClip("the clip contains samples that are not finite numbers", param)
     low, high = float(clip.pcm.min()), float(clip.pcm.max())

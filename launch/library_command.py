@@ -42,8 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         check_strings(vars(options))
         command: Command = options.command
-        settings = Settings.load()
-        home = Path(options.home or settings.home)
+        home = options.home or Path(Settings.load().home)
         if command not in (_add, _import, _import_references) and not (home / DATABASE).is_file():
             raise SettingsError(f"{home} contains no library; a studio or “voices add” creates one")
         library = ProjectLibrary(home, MAX_TRASH_DAYS)  # only the studio, whose setting may differ, lets items expire

@@ -17,6 +17,7 @@ from longform.timed_text import ReadAlongPage, WordTimes, language_attributes, r
 from longform.timeline import Timeline
 from longform.zip_export import DATE, add_sound
 from studio.library.audio_files import AudioFiles
+from studio.library.disk_reserve import check_spare
 
 EPUB_TYPE = "application/epub+zip"
 BITRATE = 64  # default kbit/s of its MP3 files: 29 MB per hour
@@ -61,6 +62,7 @@ def write_epub(
             chapter_tags = Tags(title, tags.author, tags.narrator)
             pieces = encoded(chapter, files, "mp3", chapter_tags, mastering, bitrate or BITRATE)
             for _ in add_sound(archive, f"EPUB/{name}.mp3", chapter, pieces):
+                check_spare(folder)
                 yield output
         language = language_attributes(tags.language)
         _add(archive, "EPUB/nav.xhtml", rendered("nav.xhtml", tags=tags, chapters=chapters, language=language))

@@ -22,7 +22,8 @@ from longform.render import Masterings, encoded
 from longform.tags import Tags
 from longform.timed_text import rendered
 from longform.timeline import Timeline, damaged, lay_out
-from studio.errors import REFUSALS, DamagedAudio, LibraryUnavailable, NotFound
+from studio.errors import REFUSALS, DamagedAudio, LibraryFull, LibraryUnavailable, NotFound
+from studio.library.disk_reserve import check_spare
 from studio.library.private_files import make_private_folder, whole_file
 from studio.library.shares import Shares
 from studio.supervisor import end_tasks
@@ -188,8 +189,8 @@ class Feeds:
             await to_thread.run_sync(self.tidy)
             self._unwritten.pop(project.id, None)
         except (*REFUSALS, OSError) as error:
-            if isinstance(error, OSError):
-                self._unwritten[project.id] = error.strerror or type(error).__name__
+            if isinstance(error, (OSError, LibraryFull)):
+                self._unwritten[project.id] = getattr(error, "strerror", None) or str(error)
             log.warning("the episodes of %s are not complete: %s", project.id, error)
 
     def _linked(self, project: Project, steps: Generator[bytes, None, None]) -> Generator[bytes, None, None]:
@@ -212,6 +213,7 @@ class Feeds:
         make_private_folder(episode.path.parent)
         with whole_file(episode.path) as file:
             for piece in encoded(episode.audio, files, "mp3", episode.tags, mastering, project.settings.bitrate):
+                check_spare(self._folder)
                 file.write(piece)
                 yield b""
 

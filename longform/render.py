@@ -28,6 +28,7 @@ from longform.tags import MOST_COUNTED, Tags, id3, tag
 from longform.timeline import Placed, Timeline, damaged
 from studio.errors import DamagedAudio, InvalidRequest
 from studio.library.audio_files import AudioFiles
+from studio.library.disk_reserve import check_spare
 
 CHUNK_BYTES = 256 * 1024  # bytes read at a time; even, because each sample has two bytes
 MAX_WAV = 2**32 - 1 - WAV_HEADER
@@ -230,6 +231,7 @@ def write_m4b(
                 frame = av.AudioFrame.from_ndarray(np.clip(pcm, -1.0, 1.0)[None], format="fltp", layout="mono")
                 frame.sample_rate, frame.pts = timeline.sample_rate, at
                 at += frame.samples
+                check_spare(folder)
                 file.mux(stream.encode(frame))
             yield output
         file.mux(stream.encode(None))

@@ -77,16 +77,17 @@ class Sheet:
 
 def _file_names(timeline: Timeline, table: Sheet | None) -> dict[str, str]:
     """The names of the parts' files, by the parts' ids: the table's, else numbers; no two are equal on any system."""
-    named, taken = dict[str, str](), set[str]()
+    named, taken, numbers = dict[str, str](), set[str](), Counter[str]()
     placed_parts = [placed.part for placed in timeline.placed]
     for part in sorted(placed_parts, key=lambda part: not part.name):  # a number gives way to a name
         cells = json.loads(part.cells) if part.cells and table else {}
         own = (file_of(cells, table.columns) if table else "") or part.name
         base = (safe_file_name(own, "wav") if own else _name(part.position)).removesuffix(".wav")
-        name, number = f"{base}.wav", 2
-        while normalize("NFC", name).casefold() in taken:
-            name, number = f"{base} {number}.wav", number + 1
-        taken.add(normalize("NFC", name).casefold())
+        name, same = f"{base}.wav", normalize("NFC", base).casefold()  # in a table of scenes, thousands have one name
+        while (folded := normalize("NFC", name).casefold()) in taken:
+            numbers[same] += 1
+            name = f"{base} {numbers[same] + 1}.wav"
+        taken.add(folded)
         named[part.id] = name
     return named
 

@@ -58,7 +58,8 @@ def _bind(settings: Settings) -> Sockets:
     try:
         addresses = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         for family, _, _, _, address in dict.fromkeys(addresses):
-            sockets.append(_open_socket(family, address))
+            port = sockets[0].getsockname()[1] if sockets else address[1]  # the free one that was taken for 0
+            sockets.append(_open_socket(family, (address[0], port, *address[2:])))
         for listener in sockets:  # two programs that start together can both bind a port, but only one can listen
             listener.listen()
     except OSError as error:

@@ -133,7 +133,7 @@ class TableUpdates:
     def __init__(self, store: Store, trash: Trash) -> None:
         self._store = store
         self._trash = trash
-        self._undos = dict[tuple[str, str], _Undo]()  # by project; first in, first out
+        self._undos = dict[tuple[str, str], _Undo | list[str]]()  # by project; of an undone one its new characters
 
     def mark_sent(self, project_id: str, owner_filter: str | None, takes: Mapping[str, str]) -> None:
         """Note which takes a zip had, by the parts' ids; nothing without the right to edit. Raises NotFound."""
@@ -177,6 +177,7 @@ class TableUpdates:
             added, gone = _texts(db, [*plan.added, *returned]), [part for part in plan.gone if part not in returned]
             undo = f"table_{secrets.token_hex(12)}"
             added_cast, after = [row["id"] for row in plan.cast.added], _state(db, project_id)
+            self._undos = {key: it for key, it in self._undos.items() if key[0] != project_id or isinstance(it, _Undo)}
             self._undos[project_id, undo] = _Undo(known, state, after, merged, added, gone, added_cast, new_part)
             while len(self._undos) > MOST_UNDONE:
                 del self._undos[next(iter(self._undos))]
@@ -193,6 +194,8 @@ class TableUpdates:
         """
         with self._trash.deleting(frees_room=False) as db:
             row, undo = row_of(db, project_id, owner_filter, "edit"), self._undos.get((project_id, undo_id))
+            if isinstance(undo, list):  # what follows it in a request has failed, or the answer was lost: sent again
+                return 0, [], undo
             if undo is None:
                 raise NotFound("this update of a table is not remembered any more", "table")
             state = _state(db, project_id)
@@ -218,7 +221,7 @@ class TableUpdates:
             names = {*undo.before.titles, *_state(db, project_id).titles}
             ids = [name for name in names if state.titles.get(name) == undo.after.titles.get(name)]
             db.conn.executemany(_BEGIN, [(part_id, undo.before.titles.get(part_id, "")) for part_id in ids])
-            self._undos.pop((project_id, undo_id))
+        self._undos[project_id, undo_id] = undo.cast
         done = {*added, *(part["id"] for part in returning)}
         return len(done), [part_id for part_id in (*undo.added, *undo.gone) if part_id not in done], undo.cast
 

@@ -281,6 +281,9 @@ class ProjectFiles:
         self, request: Request, writing: Generator[BinaryIO, None, None], media_type: str, headers: dict[str, str]
     ) -> Response:
         """A file that is written before it is sent; the writing ends if the client disconnects. Raises LibraryFull."""
+        if request.scope.get("is_head"):  # minutes of work for its size alone
+            writing.close()
+            return StreamingResponse(iter(()), media_type=media_type, headers=headers)
 
         async def write() -> BinaryIO:
             with self._library.store.explain_errors():

@@ -298,13 +298,15 @@ class ElevenLibraryRoutes(ClientVoices):
         start_after_history_item_id: str | None = None,
         voice_id: str | None = None,
         search: str = "",
+        sort_direction: Literal["desc"] | None = None,
         date_after_unix: Annotated[float | None, Query(ge=0, le=LATEST)] = None,
         date_before_unix: Annotated[float | None, Query(ge=0, le=LATEST)] = None,
     ) -> JSONResponse:
         """The stored takes of the caller, newest first."""
         owner, takes = request.state.owner_filter, self.studio.library.takes
-        voice = reference_of(voice_id) if voice_id else None
-        filters = TakeFilter(search, voice, since=date_after_unix, until=date_before_unix, caller=owner)
+        if voice_id:
+            voice_id = (await self._find(request, voice_id)).id if voice_id in WELL_KNOWN else reference_of(voice_id)
+        filters = TakeFilter(search, voice_id or None, since=date_after_unix, until=date_before_unix, caller=owner)
         filters = await self.studio.history.with_voice_id(filters)
         page = await self.studio.history.page(filters, page_size, start_after_history_item_id)
         ids = tuple(str(take["id"]) for take in page.data if take["stored"])

@@ -169,7 +169,7 @@ class HeadAsGet(Layer):
                 rest.cancel()
 
         with anyio.CancelScope() as rest:
-            await self._app({**scope, "method": "GET"}, receive, send_headers)
+            await self._app({**scope, "method": "GET", "is_head": True}, receive, send_headers)
 
 
 class BoundedBodies(Layer):

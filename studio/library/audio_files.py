@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import re
@@ -31,6 +32,8 @@ _OWN = re.compile(rf"[0-9a-f]{{64}}({_UNNAMED}|\.[0-9a-f]{{8}}{_PART})?")
 UNNAMED_DAYS = 30
 """Days for which a file that the database does not name is kept: the database may be new, or an older copy, and its
 owner may notice that only after a holiday."""
+_NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
+"""Errors of syncing a folder on a disk that cannot do that, such as some network disks."""
 WRITERS = 4
 """Number of threads that write files: a single one would wait for the disk most of the time."""
 _FOUND_DAMAGED = set[Path]()
@@ -210,5 +213,8 @@ def _sync_folder(folder: Path) -> None:
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
+    except OSError as error:
+        if error.errno not in _NO_SYNC:
+            raise
     finally:
         os.close(handle)

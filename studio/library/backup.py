@@ -90,6 +90,7 @@ class Backup:
         snapshot removes the audio that no snapshot names.
         """
         make_private_folder(self.folder)
+        remove_abandoned(self._database.parent.glob("library.db.*.part"))  # of a restore that was killed
         if self.folder.samefile(self._database.parent) or (self.folder / self._database.name).exists():
             raise OSError("it is a library's own folder; choose another one")
         if self._has_content():

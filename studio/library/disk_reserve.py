@@ -11,12 +11,15 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+from studio.errors import LibraryFull
 from studio.library.private_files import open_privately
 
 log = logging.getLogger(__name__)
 
 RESERVED = 2 * 2**20
 """Bytes: the size of SQLite's log when a thousand takes are deleted at a time."""
+SPARE = 256 * 2**20
+"""Free bytes that files which the library can do without leave it: as many as takes that wait in memory have."""
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _PIECE = 2**16
 
@@ -24,6 +27,12 @@ _PIECE = 2**16
 def is_full(folder: Path) -> bool:
     """Whether a folder's disk lacks even the space for opening a database."""
     return shutil.disk_usage(folder).free < _PIECE
+
+
+def check_spare(folder: Path) -> None:
+    """Raises LibraryFull if such a file would use up the room for others' takes, or even cost them the trash."""
+    if shutil.disk_usage(folder).free < SPARE:
+        raise LibraryFull(f"less than {SPARE >> 20} MiB are free on the library's disk: make room on it")
 
 
 class DiskReserve:

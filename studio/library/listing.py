@@ -95,9 +95,8 @@ def rows_of(
         cursor = f"id = :after and {visible}"
         last_row = next(db.table("voices").rows_where(cursor, values | {"after": after}, select=columns), None)
         if last_row is None:
-            raise NotFound(
-                f"no voice {after[:80]!r} in this list; start from its first page", "after", "voice_not_found"
-            )
+            message = f"no voice {after[:80]!r} in this list; start from its first page"
+            raise NotFound(message, "after", "voice_not_found")
         conditions.append(_BEHIND[order_key])
         values |= {name: last_row[name] for name in ("folded", "favourite", "changed", "deleted", "id")}
     where, order_by = " and ".join(conditions), _ORDER_BY[order_key]

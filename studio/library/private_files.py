@@ -105,9 +105,10 @@ def remove_file(path: Path) -> None:
 def make_private_folder(folder: Path) -> None:
     """Make the folder, and its parents with their usual permissions, unless it exists. Raises OSError."""
     try:
-        if not folder.is_dir():
-            folder.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
-            _give_away(folder, folder.parent)
+        missing = [path for path in (folder, *folder.parents) if not path.is_dir()]
+        folder.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+        for made in reversed(missing):
+            _give_away(made, made.parent)
     except (FileExistsError, NotADirectoryError) as error:
         reason = "a folder is needed here, but this name or one above it is a file; move that file away"
         for link in (folder, *folder.parents):

@@ -126,9 +126,8 @@ class Takes:
         with self._store.writing() as db:
             count = f"select count(*) from takes where {others}"
             if starred and db.execute(count, [take_id, caller]).fetchone()[0] >= MAX_STARRED:
-                raise InvalidRequest(
-                    f"{MAX_STARRED} takes are starred, which is the limit; unstar or delete one first", "starred"
-                )
+                message = f"{MAX_STARRED} takes are starred, which is the limit; unstar or delete one first"
+                raise InvalidRequest(message, "starred")
             update = f"update takes set starred = ?1 where {condition}"
             if not db.execute(update, [int(starred), take_id, caller]).rowcount:
                 raise _unknown(take_id)
@@ -158,15 +157,15 @@ class Takes:
         removed.
 
         The newest ``count`` of each kind stay, as long as they have at most ``most_bytes`` together; beyond that those
-        cut off go first, then live ones, of each kind the oldest. If so many are beyond the count that it must have
-        been lowered, perhaps by mistake, they are moved to the trash.
+        cut off go first, then live ones, of each kind the oldest. If so many are beyond a limit that it must have been
+        lowered, perhaps by mistake, they are moved to the trash.
         """
         removed = 0
         for is_by_size in (False, True) if most_bytes is not None else (False,):
             with self._store.reading() as db:
                 kept = _Kept(db, owner)
                 ends = kept.beyond_size(most_bytes or 0) if is_by_size else kept.beyond_count(count)
-                ids = [] if is_by_size else [name for kind, end in ends.items() for name in kept.ids(kind, end)]
+                ids = [name for kind, end in ends.items() for name in kept.ids(kind, end)]
             if len(ids) > REMOVED_AT_ONCE:
                 log.warning("%d takes are beyond STUDIO_KEEP_TAKES=%d now: they are in the trash", len(ids), count)
                 while ids:

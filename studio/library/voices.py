@@ -336,11 +336,8 @@ class Voices:
         query = "select 1 from revisions where voice_id = ? and number = ?"
         if not db.execute(query, [row["id"], revision]).fetchone():
             reason = f"; the last {MAX_REVISIONS} are kept" if 1 <= revision < row["revision"] else ""
-            raise NotFound(
-                f"the voice {row['name']!r} has no revision {revision}; its newest is {row['revision']}{reason}",
-                "voice",
-                "voice_not_found",
-            )
+            message = f"the voice {row['name']!r} has no revision {revision}; its newest is {row['revision']}{reason}"
+            raise NotFound(message, "voice", "voice_not_found")
         return voices_of(db, [row], self._viewer, [revision])[0]
 
     def _row(self, db: Database, reference: str, version: int | None = None, needed: Right | None = None) -> Row:
@@ -359,9 +356,8 @@ class Voices:
     def _claim(self, db: Database, row: Row, keep_slug: bool = False) -> None:
         """Check that the row's name is free, and give it a free slug."""
         if _is_taken(db, row["folded"], row["id"]):
-            raise NameTaken(
-                f"a voice named {row['name']!r} already exists, or has this API name; choose another name", "name"
-            )
+            message = f"a voice named {row['name']!r} already exists, or has this API name; choose another name"
+            raise NameTaken(message, "name")
         base = row["slug"] if keep_slug else slug_of(row["name"])
         query = "select slug from voices where deleted is null and id != ? and slug >= ? and slug < ?"  # by its index
         slugs = {other for [other] in db.execute(query, [row["id"], base, f"{base}."])}  # the full stop is after "-"

@@ -220,8 +220,10 @@ class HubDownload:
         headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
         async with client.stream("GET", path, headers=headers) as answer:
             self._check(answer)
-            known = start if answer.status_code != httpx.codes.PARTIAL_CONTENT else 0  # or is a network's login page
-            with await to_thread.run_sync(_open_part, part) as sink:
+            known = start if answer.status_code != httpx.codes.PARTIAL_CONTENT else 0
+            if answer.headers.get("Content-Type", "").startswith("text/html"):
+                raise httpx.RemoteProtocolError("it answered with a web page, such as a network's login page")
+            with await to_thread.run_sync(lambda: open(part, "ab", opener=_without_links)) as sink:
                 async for received in answer.aiter_bytes(_PIECE):
                     piece, known = received[known:], max(known - len(received), 0)
                     if (start := start + len(piece)) > file.size:
@@ -352,10 +354,6 @@ def _clear_odd(part: Path) -> None:
     """Remove anything but a file: a link would be followed, and a pipe waited for."""
     if part.is_symlink() or (part.exists() and not part.is_file()):
         part.unlink()
-
-
-def _open_part(part: Path) -> IO[bytes]:
-    return open(part, "ab", opener=_without_links)
 
 
 def _without_links(path: str, flags: int) -> int:

@@ -103,11 +103,8 @@ class History:
             return await read(self._library.takes.get, take_id, owner_filter)
         except NotFound:
             if waits:
-                raise InProgress(
-                    f"the take {take_id} is not stored yet, because the library's disk is full or busy; it can be "
-                    "played, and everything else works once it is stored",
-                    "take_id",
-                ) from None
+                why = "the library's disk is full or busy; it can be played, and all else works once it is stored"
+                raise InProgress(f"the take {take_id} is not stored yet, because {why}", "take_id") from None
             raise
 
     async def playable(self, take_id: str, owner_filter: str | None) -> tuple[Take, Path | bytes]:
@@ -125,9 +122,8 @@ class History:
         take = await self.stored_take(take_id, owner_filter)
         path = await read(self._file, take)
         if path is None:
-            raise NotFound(
-                f"the audio of take {take_id} is not in the library; generate it again", "take_id", "no_audio"
-            )
+            message = f"the audio of take {take_id} is not in the library; generate it again"
+            raise NotFound(message, "take_id", "no_audio")
         return take, path
 
     def _file(self, take: Take) -> Path | None:
@@ -145,8 +141,11 @@ class History:
         await self._settle()
 
         def find() -> list[tuple[Take, Path]]:
-            takes = self._library.takes.page(filters, limit)
-            return [(take, path) for take in takes if (path := self._file(take))]
+            found, after = list[tuple[Take, Path]](), None
+            while len(found) < limit and (takes := self._library.takes.page(filters, limit, after)):
+                found += [(take, path) for take in takes if (path := self._file(take))]
+                after = takes[-1].id
+            return found[:limit]
 
         return await read(find)
 

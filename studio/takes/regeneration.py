@@ -92,10 +92,8 @@ class Regeneration:
         try:
             result = await self.regenerate(take, origin, choose)
         except UnknownVoice as error:
-            raise CannotRegenerate(
-                "the take's voice is no longer in the library; restore it, or generate the take in another one",
-                "take_id",
-            ) from error
+            why = "the take's voice is no longer in the library; restore it, or generate the take in another one"
+            raise CannotRegenerate(why, "take_id") from error
         take = replace(result.new_take.take, id=origin.request_id, part_id=None, recipe=None, work_s=None)
         await write(recorder.keep, replace(result.new_take, take=take), patient=True)
         return await self._history.get(take.id, owner_filter)
@@ -121,9 +119,8 @@ class Regeneration:
         speech = await self._service.speak(request_of(f"{selection.lead}{selection.text}", seed), origin)
         async with aclosing(speech):
             if speech.sample_rate != take.sample_rate:
-                raise EditConflict(
-                    f"this take was made at {take.sample_rate} Hz, with another model; regenerate all of it"
-                )
+                rate = f"{take.sample_rate} Hz"
+                raise EditConflict(f"this take was made at {rate}, with another model; regenerate all of it")
             wav = b"".join([piece async for piece in speech.body])
             times = await speech.timestamps("word")
         work_s = time.perf_counter() - started
@@ -154,9 +151,8 @@ class Regeneration:
     def _check(self, take: Take) -> Recorder:
         """Raises CannotRegenerate if the take cannot be regenerated, or no takes are stored."""
         if self._service.recorder is None:
-            raise CannotRegenerate(
-                "nothing can be stored here (STUDIO_KEEP_TAKES is 0), so a regenerated take would be lost"
-            )
+            why = "nothing can be stored here (STUDIO_KEEP_TAKES is 0)"
+            raise CannotRegenerate(f"{why}, so a regenerated take would be lost")
         if take.state != "finished" or take.finish_reason != "stop":
             raise CannotRegenerate("this take is incomplete; continue it or regenerate all of it", "take_id")
         return self._service.recorder
@@ -169,11 +165,8 @@ class Regeneration:
         codes, current = self._library.takes.codes(take.id), made_by(self._service.host.engine().info)
         original = codes.made_by if codes else take.made_by or current
         if original != current:
-            raise CannotRegenerate(
-                f"this take was made with another model or codec than the one loaded ({original}, not {current}); "
-                "regenerate all of it",
-                "take_id",
-            )
+            other = f"another model or codec than the one loaded ({original}, not {current})"
+            raise CannotRegenerate(f"this take was made with {other}; regenerate all of it", "take_id")
 
     def _choose(
         self, take: Take, start: int, end: int, replacement: str | None, words: Sequence[str]
@@ -186,15 +179,11 @@ class Regeneration:
             turn, sentences = _turn_of(take.text, start, end, words, replacement)
             voice = _voice_of(turn, cast, take.parameters)
         if voice == OWN_CLIP:
-            raise CannotRegenerate(
-                "this take was made with an uploaded clip, which is not stored; make a voice of the clip, and generate "
-                "the take with that",
-                "take_id",
-            )
+            why = "this take was made with an uploaded clip, which is not stored"
+            raise CannotRegenerate(f"{why}; make a voice of the clip, and generate the take with that", "take_id")
         if voice == RANDOM:
-            raise CannotRegenerate(
-                "the voice of this take was chosen by its seed; another seed has another one", "take_id"
-            )
+            why = "the voice of this take was chosen by its seed; another seed has another one"
+            raise CannotRegenerate(why, "take_id")
         return sentences, partial(_request, take, current_address(take, voice, self._library.seen_by(take.caller)))
 
 

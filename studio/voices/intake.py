@@ -14,7 +14,6 @@ from audio.read import (
     GRACE_SECONDS,
     MAX_SECONDS,
     MEDIA_TYPES,
-    MIN_SECONDS,
     STEP,
     Clip,
     container_of,
@@ -104,8 +103,6 @@ def suggest_span(data: bytes, param: str | None = None) -> Cut:
     A file of up to 30 s is not cut. Raises InvalidClip.
     """
     levels, seconds = read_levels(data, param)
-    if seconds < MIN_SECONDS - 1e-6:
-        raise InvalidClip(f"the clip is {seconds:.2f} s long; at least {MIN_SECONDS:g} s are needed", param)
     if seconds <= MAX_SECONDS + GRACE_SECONDS:
         return Cut()
     levels = np.nan_to_num(levels)

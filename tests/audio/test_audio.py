@@ -162,7 +162,7 @@ BAD_CLIPS = {
     "a WAV header alone": (wav(tone(1.5))[:44], "no audio"),
     "broken FLAC": (b"fLaC" + bytes(200), "cannot be decoded"),
     "an Ogg that changes its rate": (vorbis(22_050) + vorbis(44_100), "changes its format in the middle"),
-    "too short": (wav(tone(0.5)), "at least 1 s"),
+    "too short": (wav(tone(0.99998)), "0.99 s long; at least 1 s"),
     "too long": (wav(tone(31, 8_000), 8_000), "longer than 30 s"),
     "silent": (wav(np.zeros(66_150, np.float32)), "silent"),
     "not a number": (sound_file(NOT_A_NUMBER), "not finite numbers"),

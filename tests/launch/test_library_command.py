@@ -63,6 +63,9 @@ def test_voice_is_added_listed_shown_moved_deleted_and_restored(home: Path, monk
     assert added["sharing"] == "edit", "it belongs to no key yet"
     assert added["slug"] == "eve" and added["tags"] == ["calm"] and added["samples"][0]["text"] == WORDS
     assert [voice["slug"] for voice in json_output(home, "list", "calm", "--home=~/library")] == ["eve"]
+    monkeypatch.setenv("STUDIO_HOME", str(home / "eve.wav" / "library"))  # which is not used with --home
+    assert main(["voices", "show", "eve", "--home", str(home / "library")]) == 0
+    monkeypatch.delenv("STUDIO_HOME")
     assert json_output(home, "show", "EVE@1") == added
     json_output(home, "export", "eve", str(home / "eve.fishvoice"))
     assert json_output(home, "import", str(home / "eve.fishvoice"), "--inspect")["name"] == "Eve"

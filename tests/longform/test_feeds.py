@@ -187,7 +187,7 @@ def test_only_the_owner_manages_feeds_and_anyone_with_the_link_listens(steered: 
 
 
 def test_feed_whose_episodes_cannot_be_written_is_unavailable_not_empty(
-    shared: tuple[Served, Json, Json], tmp_path: Path
+    shared: tuple[Served, Json, Json], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served, _, link = shared
     (tmp_path / "home" / "episodes").write_text("no folder")
@@ -195,6 +195,9 @@ def test_feed_whose_episodes_cannot_be_written_is_unavailable_not_empty(
         refused = client.get(link["path"])
         assert refused.status_code == 503 and "cannot be written" in refused.text
         (tmp_path / "home" / "episodes").unlink()
+        with monkeypatch.context() as patched:
+            patched.setattr("studio.library.disk_reserve.SPARE", 2**60)
+            assert "are free on the library's disk" in client.get(link["path"]).text
         assert len(items_of(client, link)) == 2
 
 

@@ -110,13 +110,21 @@ def test_m4b_has_the_title_and_chapters_of_the_project(spoken_project: tuple[Ser
     assert not list(served.app.state.studio.speech.voices.library.home.glob("tmp*"))
 
 
-def test_m4b_is_exported_without_chapters(steered: Steer) -> None:
+def test_m4b_is_exported_without_chapters_and_leaves_room_for_others(
+    steered: Steer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     served, _ = steered()
     project = create_project(served, input="One.", start=True)
     until(served, project, "done")
     with av.open(io.BytesIO(fetch(served, project, "audio?format=m4b")), "r") as file:
         assert file.chapters() == []
         assert sum(frame.samples for frame in file.decode(audio=0)) > 0
+    monkeypatch.setattr("studio.library.disk_reserve.SPARE", 2**60)
+    with served.client() as client:
+        for path in ("audio?format=m4b", "epub"):
+            head, answer = (client.request(method, f"{PROJECTS}/{project['id']}/{path}") for method in ("HEAD", "GET"))
+            assert head.status_code == 200 and "content-length" not in head.headers, "it is not written for that"
+            assert answer.status_code == 503 and "are free on the library's disk" in answer.text
 
 
 def test_subtitles_and_timeline_have_the_times_of_the_audio(spoken_project: tuple[Served, Json]) -> None:

@@ -8,9 +8,11 @@ import json
 import zipfile
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
+from longform import zip_export
 from manuscript.documents import read_document
 from manuscript.passages import InvalidDocument
 from tests.longform.test_projects import PROJECTS, Json, parts_of, until
@@ -131,7 +133,9 @@ def test_a_line_that_is_gone_is_put_back_with_its_takes(steered: Callable[..., S
     assert parts_of(served, project)[1] == gone
 
 
-def test_columns_get_the_roles_that_the_request_says(steered: Callable[..., Steered]) -> None:
+def test_columns_get_the_roles_that_the_request_says(
+    steered: Callable[..., Steered], monkeypatch: pytest.MonkeyPatch
+) -> None:
     served, _ = steered()
     table = "what,who says,number\nHello.,Mira,caf\u00e9\nGoodbye.,Bren,cafe\u0301\n"
     with served.client() as client:
@@ -146,6 +150,13 @@ def test_columns_get_the_roles_that_the_request_says(steered: Callable[..., Stee
         project = client.post(PROJECTS, json={"preview": preview["id"], "start": True}).json()
     until(served, project, "done")
     assert unzipped(served, project)[0] == ["caf\u00e9.wav", "cafe\u0301 2.wav"], "which macOS takes for equal"
+    lines, normalize = "".join(f"{number},Hi.,scene\n" for number in range(12)), Mock(wraps=zip_export.normalize)
+    project = import_table(served, f"id,text,asset\n{lines}", start="true")
+    until(served, project, "done")
+    monkeypatch.setattr(zip_export, "normalize", normalize)
+    names = unzipped(served, project)[0]
+    assert names == ["scene.wav", *(f"scene {number}.wav" for number in range(2, 13))]
+    assert normalize.call_count <= 3 * 12, "in proportion to the lines with one name"
 
 
 @pytest.mark.parametrize(
@@ -244,6 +255,7 @@ def test_what_was_deleted_merged_split_or_moved_here_stays_so(steered: Callable[
     # Undone, all is as it was here, but for what somebody has changed since; the table then changes the same again.
     undone = send(served, "POST", project, "undo", **replaced)
     assert (undone["undone"], undone["left"], texts(served, project)) == (5, [], here)
+    assert send(served, "POST", project, "undo", **replaced)["undone"] == 0, "sent again, as after a failure at its end"
     assert speakers(served, project) == cast
     assert [part["state"] for part in parts_of(served, project)] == states
     assert update(served, project, TABLE, apply=False)["lines"] == []

@@ -22,7 +22,8 @@ export function verdict(peak, rms) {
 export class Recording extends EventTarget {
   /** @type {Microphone | null} */
   #microphone = null;
-  #isEnding = false; // its last samples are pending
+  /** Pending while the last samples are. @type {Promise<void> | null} */
+  #ending = null;
   #recent = [];
   #begins = new Latest();
 
@@ -34,7 +35,10 @@ export class Recording extends EventTarget {
     this.longest = longest;
     this.silence = silence;
     const button = (textContent, className, onclick) => element("button", { type: "button", textContent, className, onclick });
-    this.record = button(phrase("mic.record"), "primary record", () => (this.#microphone ? this.finish() : this.#begin()));
+    this.record = button(phrase("mic.record"), "primary record", ({ detail }) => {
+      if (this.#microphone) this.finish();
+      else if (detail < 2 && !this.#ending) this.#begin(); // not by the second click on Stop
+    });
     this.pause = button(phrase("mic.pause"), "plain", () => this.#pause());
     this.time = element("output", { className: "recording-time", textContent: clock(0) });
     this.meter = element("span", { className: "meter" }, [element("span")]);
@@ -50,7 +54,7 @@ export class Recording extends EventTarget {
   }
 
   get isRecording() {
-    return this.#microphone !== null || this.#isEnding;
+    return this.#microphone !== null || this.#ending !== null;
   }
 
   async #begin() {
@@ -95,18 +99,22 @@ export class Recording extends EventTarget {
     this.#say("");
   }
 
-  /** words: why it ends, if not by a click. */
+  /** End the recording, and wait for its last samples. words: why it ends, if not by a click. */
   async finish(words = "") {
     this.#begins.end();
     const microphone = this.#microphone;
-    if (!microphone) return;
+    if (!microphone) return this.#ending;
     this.#microphone = null;
     this.#show("idle");
     this.#say(words);
+    this.#ending = this.#end(microphone, words);
+    return this.#ending;
+  }
+
+  async #end(microphone, words) {
     const isWanted = this.#begins.join();
-    this.#isEnding = true;
     const blob = await microphone.stop();
-    this.#isEnding = false;
+    this.#ending = null;
     if (blob && isWanted()) this.dispatchEvent(new CustomEvent("recorded", { detail: { blob, seconds: microphone.seconds, words } }));
   }
 

@@ -2,7 +2,8 @@
 
 import { element } from "../lib/elements.js";
 import { keep, kept } from "../lib/storage.js";
-import { numeral } from "../lib/phrases.js";
+import { numeral, phrase } from "../lib/phrases.js";
+import { offerUndo } from "../trash/undo-toast.js";
 
 const STORE = "votes-1";
 const ROUNDS = 200; // the newest, to be stored
@@ -31,7 +32,11 @@ export class Votes {
   constructor(root) {
     this.root = root;
     this.rows = root.querySelector("[data-part=tally]");
-    root.querySelector("[data-part=forget]").addEventListener("click", () => this.#set([]));
+    root.querySelector("[data-part=forget]").addEventListener("click", () => {
+      const rounds = this.#rounds;
+      this.#set([]);
+      offerUndo(phrase("trash.deleted", { title: phrase("compare.results") }), () => this.#set([...rounds, ...this.#rounds.filter(({ id }) => !rounds.some((round) => round.id === id))].slice(-ROUNDS)));
+    });
     this.#draw();
   }
 

@@ -88,6 +88,12 @@ export class History extends EventTarget {
     this.#tell("about", { item: id, title: id ? (this.#rows[0]?.take.record.excerpt ?? "") : "" });
   }
 
+  /** After an outage: look again, but keep ticked takes. */
+  back() {
+    if (this.#chosen.size) this.#say("");
+    else this.open(this.#only);
+  }
+
   close() {
     clearTimeout(this.#timer);
   }

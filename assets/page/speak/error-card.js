@@ -3,6 +3,7 @@
 import { partsOf } from "../lib/elements.js";
 import { Refusal } from "../client/refusal.js";
 import { phrase } from "../lib/phrases.js";
+import { offerUndo } from "../trash/undo-toast.js";
 
 const LATE = 700; // ms by which Gradio may report key presses late
 
@@ -41,7 +42,7 @@ export class ErrorCard extends EventTarget {
     if (this.#refusal?.isOfRequest && (!isLate || performance.now() - this.#since > LATE)) this.hide();
   }
 
-  /** Show an error. If it is not a Refusal, it is a bug in the page and is thrown again. */
+  /** Show an error, also in the area shown if that is not the card's. If it is not a Refusal, it is a bug in the page and is thrown again. */
   tell(problem) {
     const known = problem instanceof Refusal;
     this.#since = performance.now();
@@ -51,6 +52,7 @@ export class ErrorCard extends EventTarget {
     if (this.element.hidden) this.#before = document.activeElement;
     this.element.hidden = false;
     this.element.scrollIntoView({ block: "nearest" });
+    if (!this.element.closest(".area[data-shown]")) offerUndo([refusal.what, refusal.why, refusal.advice].filter(Boolean).join(" "), null);
     if (known && problem.field) this.#mark(/** @type {HTMLElement} */ (document.querySelector(problem.field)));
     this.dispatchEvent(new CustomEvent("told", { detail: { what: refusal.what } }));
     if (!known) throw problem;

@@ -12,6 +12,7 @@ import { advise, transcribe } from "../client/voices.js";
 import { once } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
 import { askBeforeLeaving } from "../lib/typing.js";
+import { offerUndo } from "../trash/undo-toast.js";
 
 const SETTLED = 600; // ms without typing before the transcript is checked again
 // In seconds. A clip is used unchanged and may last 30. A recording ends with the chunk that reaches its limit.
@@ -96,11 +97,14 @@ export class OwnClip extends EventTarget {
   #consider({ source, clip, clipText }) {
     if (source === "clip") this.offer.open();
     else this.close();
+    const before = { clip: this.#draft.clip, clipText: this.#words };
     const isOther = clipText !== this.#words;
     this.#words = clipText;
     if (isOther) this.#show();
-    if (clip && clip !== this.#draft.clip) this.#draft.set({ clip, source: clip.name ?? phrase("speak.clip.yours"), words: clipText }); // from an old take
-    else if (isOther && clip) {
+    if (clip && clip !== before.clip) { // from an old take
+      if (this.card.isRecorded) offerUndo(phrase("newVoice.replaced"), () => this.fields.fill({ ...before, source: "clip" }), false);
+      this.#draft.set({ clip, source: clip.name ?? phrase("speak.clip.yours"), words: clipText });
+    } else if (isOther && clip) {
       clearTimeout(this.#timer);
       this.#timer = setTimeout(() => this.#judge(), SETTLED);
     }

@@ -3,7 +3,7 @@
 import { seedOf } from "../client/requests.js";
 import { fileOf } from "../client/sound.js";
 import { requestSpeech } from "../client/speech.js";
-import { soundAddress } from "../client/takes.js";
+import { soundAddress, wholeTake } from "../client/takes.js";
 import { Latest } from "../lib/latest.js";
 import { phrase } from "../lib/phrases.js";
 
@@ -87,8 +87,11 @@ export class TakeActions {
   /** The server converts stored takes; otherwise, regenerate the same speech with the same seed. */
   async #save(take, format) {
     const name = take.fileName.replace(/wav$/, format);
-    if (format === "wav") return saveFile(take.url ?? soundAddress(take.id), name);
-    if (this.list.keeps) return saveFile(soundAddress(take.id, format), name);
+    if (format === "wav" && take.url) return saveFile(take.url, name);
+    if (this.list.keeps) {
+      await wholeTake(take.id); // a browser does not say why a file could not be saved
+      return saveFile(soundAddress(take.id, format), name);
+    }
     const response = await requestSpeech({ ...take.repeat, response_format: format });
     const url = URL.createObjectURL(await fileOf(response));
     saveFile(url, name);

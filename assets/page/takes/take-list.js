@@ -10,7 +10,7 @@ import { BIN, PLAY, STAR } from "../lib/icons.js";
 import { isInView, show } from "../shell/opened.js";
 import { remember, remembered } from "./remembered-takes.js";
 import { Take } from "./take.js";
-import { offerUndo } from "../trash/undo-toast.js";
+import { offerUndo, withdrawUndo } from "../trash/undo-toast.js";
 import { findingWords } from "../voices/advice.js";
 import { numeral, phrase } from "../lib/phrases.js";
 
@@ -160,7 +160,7 @@ export class TakeList extends EventTarget {
 
   /** Send requests in order, so that a take is deleted before it is restored. Do nothing if the server does not keep takes. Throws Refusal. */
   #tellServer(work) {
-    const told = this.keeps ? this.#lastRequest.then(() => this.#try(work)) : Promise.resolve();
+    const told = this.#lastRequest.then(() => (this.keeps ? this.#try(work) : null));
     this.#lastRequest = told.catch(() => {}); // handled by its caller
     return told;
   }
@@ -169,18 +169,14 @@ export class TakeList extends EventTarget {
     this.dispatchEvent(new CustomEvent("fail", { detail: { problem } }));
   }
 
-  /** Retry while the server is busy with the take; ignore takes unknown to it. Throws Refusal. */
+  /** Retry while the server is busy with the take; ignore takes unknown to it. Returns its answer, if any. Throws Refusal. */
   async #try(work) {
     try {
-      await work();
+      return await work();
     } catch (problem) {
-      if (problem.status === 409) {
-        await new Promise((resolve) => {
-          setTimeout(resolve, SOON);
-        });
-        return this.#try(work);
-      }
+      if (problem.status === 409) return new Promise((resolve) => { setTimeout(() => resolve(this.#try(work)), SOON); });
       if (problem.status !== 404) throw problem;
+      return null;
     }
   }
 
@@ -197,12 +193,17 @@ export class TakeList extends EventTarget {
 
   #delete(take) {
     this.#putAway([take]);
-    this.#tellServer(() => deleteTake(take.id)).catch((problem) => this.#fail(problem));
-    offerUndo(phrase("takes.deleted", { name: take.name }), async () => {
+    const words = phrase("takes.deleted", { name: take.name });
+    const step = offerUndo(words, async () => {
       await this.#tellServer(() => restore("take", [take.id]));
       this.#putBack([take]);
       take.row.querySelector(".take-play").focus();
     });
+    this.#tellServer(() => deleteTake(take.id)).then((answer) => {
+      if (answer?.undo_seconds !== 0) return;
+      withdrawUndo(step); // it was not stored, or there is no trash
+      offerUndo(words, null);
+    }).catch((problem) => this.#fail(problem));
   }
 
   #star(take, star) {

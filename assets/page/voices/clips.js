@@ -3,6 +3,7 @@
 import { gradeOf, showAdvice } from "./advice.js";
 import { advise, changeSample, chooseSamples, goBack, previewAddress, recordingOf } from "../client/voices.js";
 import { element } from "../lib/elements.js";
+import { once } from "../lib/once.js";
 import { Recorded } from "../player/track.js";
 import { numeral, phrase } from "../lib/phrases.js";
 
@@ -23,7 +24,10 @@ export class Samples {
     this.run = run;
     this.change = change;
     part("revision").addEventListener("change", () => this.#draw());
-    part("go-back").addEventListener("click", () => change(() => this.#goBack()));
+    part("go-back").addEventListener("click", once(() => {
+      const { revision } = this.#chosen;
+      return change(() => this.#goBack(revision));
+    }));
   }
 
   /** voice and revisions: as returned by getVoice and revisionsOf. */
@@ -129,7 +133,7 @@ export class Samples {
       if (save.hidden) this.#written.delete(sample.id);
       else this.#written.set(sample.id, words.value);
     };
-    save.onclick = () => this.change(() => this.#saveWords(sample, words.value));
+    save.onclick = () => this.change(() => this.#saveWords(sample));
     const advice = element("div", { hidden: true });
     advice.setAttribute("role", "status");
     const check = element("button", { type: "button", className: "plain", textContent: phrase("clips.check") });
@@ -141,10 +145,12 @@ export class Samples {
     const clip = await recordingOf(this.#voice.id, sample.id);
     const verdict = await advise({ clip, words, cut: sample.cut });
     advice.hidden = false;
-    showAdvice(advice, verdict, { mend: (cut) => this.change(() => this.#change(sample, { cut }, phrase("clips.fixed"))) });
+    showAdvice(advice, verdict, { mend: once((cut) => this.change(() => this.#change(sample, { cut }, phrase("clips.fixed")))) });
   }
 
-  async #saveWords(sample, text) {
+  async #saveWords(sample) {
+    const text = this.#written.get(sample.id);
+    if (text === undefined) return phrase("clips.words.saved"); // by an earlier press
     const message = await this.#change(sample, { text }, phrase("clips.words.saved"));
     if (this.#written.get(sample.id) === text) this.#written.delete(sample.id);
     return message;
@@ -155,8 +161,7 @@ export class Samples {
     return phrase("clips.newRevision", { message });
   }
 
-  async #goBack() {
-    const { revision } = this.#chosen;
+  async #goBack(revision) {
     await goBack(this.#voice.id, revision, this.#voice.etag);
     return phrase("clips.restored", { revision });
   }

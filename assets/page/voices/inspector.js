@@ -25,6 +25,8 @@ export class Inspector extends EventTarget {
   /** Id of the voice to show, also while it is being fetched. @type {string | null} */
   #target = null;
   #loads = new Latest();
+  /** The last change to the voice, which may be in progress. @type {Promise<any>} */
+  #changes = Promise.resolve();
   /** The fields' values when filled or saved; a field that differs has unsaved changes. @type {Map<HTMLInputElement, string>} */
   #filled = new Map();
   #colour = ""; // blank: derived from the name
@@ -70,9 +72,9 @@ export class Inspector extends EventTarget {
     this.root.focus({ preventScroll: true });
   }
 
-  /** Fetch the voice again, as it may have changed elsewhere. Not with unsaved text: saving reports the conflict. */
-  refresh() {
-    if (this.#voice && this.#target === this.shown && !this.#isWritten) this.#do(({ id }) => this.#load(id));
+  /** Fetch the voice again, as it may have changed elsewhere: not with unsaved text, whose saving reports the conflict, unless isOwn, as this page made the change. */
+  refresh(isOwn = false) {
+    if (this.#voice && this.#target === this.shown && (isOwn || !this.#isWritten)) this.#do(({ id }) => this.#load(id));
   }
 
   /** Close it, but not over unsaved changes: they are pointed out, and their voice is in the address again. */
@@ -120,8 +122,13 @@ export class Inspector extends EventTarget {
     }
   }
 
-  /** Like #do, for changes to the voice, one at a time. */
-  #change = once((work) => this.#do(work));
+  /** Like #do, for changes to the voice: each waits for the one before, and is left out if another voice is shown by then. */
+  #change(work) {
+    const id = this.shown;
+    const made = this.#changes.then(() => (this.shown === id ? this.#do(work) : null));
+    this.#changes = made.catch(() => {}); // handled by its caller
+    return made;
+  }
 
   #say(words, isBad = true) {
     this.part("inspector-said").textContent = words;
@@ -206,11 +213,11 @@ export class Inspector extends EventTarget {
       control.setAttribute("aria-label", label);
       return control;
     };
-    const changes = (textContent, label, work) => button(textContent, label, () => this.#change(work));
+    const changes = (textContent, label, work) => button(textContent, label, once(() => this.#change(work)));
     const hear = button(phrase("inspector.hear"), phrase("inspector.hear.label", { name }), () => this.#do((_, isSame) => this.#introduce(voice, isSame, hear)));
     const pack = element("a", { href: exportAddress(voice.id), download: "", className: "plain", textContent: phrase("inspector.export") });
     pack.setAttribute("aria-label", phrase("inspector.export.label", { name }));
-    const sharing = sharingItems(voice, (wanted) => this.#change((_, isSame) => this.#share(voice, wanted, isSame)));
+    const sharing = sharingItems(voice, (wanted) => this.#change((latest, isSame) => this.#share(latest, wanted, isSame)));
     this.part("actions").replaceChildren(
       button(phrase("inspector.use"), phrase("inspector.use.label", { name }), () => this.#tell("choose", { id: voice.slug }), "primary"),
       hear,

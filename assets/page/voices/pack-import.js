@@ -29,7 +29,7 @@ function messageOf({ name, data, refused }) {
   return sentences.join(" ");
 }
 
-/** Fires "begun" and "imported" with {message}. */
+/** Fires "begun" and "imported" with {message, id}; id: the voice's, if it is a single one. */
 export class PackImport extends EventTarget {
   /** @type {File | null} */
   #file = null; // to be imported once a name is chosen
@@ -96,10 +96,10 @@ export class PackImport extends EventTarget {
   async #put(file, as) {
     const answer = await importVoice(file, as);
     if (this.#file === file) this.close();
-    this.#say(as.replaces ? phrase("voices.replaced", { name: answer.name }) : messageOf(answer));
+    this.#say(as.replaces ? phrase("voices.replaced", { name: answer.name }) : messageOf(answer), answer.id);
   }
 
-  #say(message) {
-    this.dispatchEvent(new CustomEvent("imported", { detail: { message } }));
+  #say(message, id = "") {
+    this.dispatchEvent(new CustomEvent("imported", { detail: { message, id } }));
   }
 }

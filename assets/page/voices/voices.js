@@ -50,7 +50,10 @@ export class Voices extends EventTarget {
     this.part("more").addEventListener("click", once(() => this.#do(() => this.#more())));
     this.packs = new PackImport(root, (work) => this.#do(work));
     this.packs.addEventListener("begun", () => this.#say(""));
-    this.packs.addEventListener("imported", ({ detail }) => this.#do(() => this.#changed(detail.message)));
+    this.packs.addEventListener("imported", ({ detail }) => {
+      this.inspector.refresh(detail.id === this.inspector.shown);
+      this.#do(() => this.#changed(detail.message));
+    });
     this.part("list").addEventListener("keydown", (event) => this.#arrow(event));
   }
 

@@ -7,7 +7,6 @@ import base64
 import json
 from collections.abc import AsyncGenerator, Generator
 from contextlib import ExitStack, aclosing, suppress
-from shutil import disk_usage
 from tempfile import SpooledTemporaryFile
 from typing import Any
 
@@ -25,9 +24,9 @@ from studio.api.routes.speech_routes import SpeechResponse
 from studio.api.sending import PIECE
 from studio.api.speech_bodies import BatchBody, SpeechBody
 from studio.api.sse import usage
-from studio.errors import REFUSALS, LibraryFull, LibraryUnavailable, TooManyRequests
+from studio.errors import REFUSALS, LibraryUnavailable, TooManyRequests
+from studio.library.disk_reserve import check_spare
 from studio.speech.delivery import Speech
-from studio.speech.recorder import MAX_HELD
 from studio.speech.request import Origin, SpeechRequest
 from studio.speech.speech_service import SpeechService
 from studio.speech.word_times import as_json
@@ -107,8 +106,8 @@ class _Batch:
         self._files.callback(file.close)
 
         def write(piece: bytes) -> None:
-            if file.tell() + len(piece) > PIECE and disk_usage(home).free < MAX_HELD:
-                raise LibraryFull(f"less than {MAX_HELD >> 20} MiB are free on the library's disk: make room on it")
+            if file.tell() + len(piece) > PIECE:
+                check_spare(home)
             file.write(piece)
 
         try:

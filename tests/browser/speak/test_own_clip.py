@@ -97,6 +97,22 @@ def test_recorded_clip_is_sent_unprocessed_and_used_as_the_voice(served: Served,
     expect(screen.takes).to_contain_text("Your clip")
     assert asks_before_leaving(screen.page)  # the recording is nowhere else
 
+    card.locator(".capture").evaluate(DROP, ["other.wav", list(wav(tone(2)))])
+    expect(card.locator("[data-part=clip-words]")).to_have_text("other.wav")
+    screen.speak.click()
+    expect(screen.takes).to_have_count(2)
+    screen.until_over()
+    screen.page.locator("#undo-toast").get_by_role("button", name="Undo").click()
+    expect(card.locator("[data-part=clip-words]")).to_contain_text("Recorded")
+    screen.takes.first.get_by_role("button", name="Reuse").click()
+    expect(card.locator("[data-part=clip-words]")).to_have_text("other.wav")
+    screen.script.press_sequentially("Other words")  # which can no longer be undone together with the clip
+    screen.script.blur()
+    screen.page.keyboard.press("Control+z")
+    expect(card.locator("[data-part=captured] [data-part=playback]")).to_be_enabled()
+    expect(card.get_by_label(WORDS)).to_have_value("A long tone.")
+    assert asks_before_leaving(screen.page)
+
 
 def test_unplugged_microphone_ends_the_recording_and_keeps_it(served: Served, open_page: Open) -> None:
     screen = open_page(served, permissions=["microphone"]).ready()

@@ -145,6 +145,10 @@ def test_blind_candidates_have_no_name_until_they_are_voted_on(compare: Screen) 
     expect(rows.filter(has_text=re.compile("Anna|Bert")).locator("td:last-child")).to_have_text(["2", "2"])
     expect(rows.filter(has_text="Zoe")).to_have_count(1)
     expect(area(compare).locator("[data-part=text]")).to_have_value("Other words")
+    area(compare).get_by_role("button", name="Clear these results").click()
+    expect(rows).to_have_count(0)
+    compare.page.locator("#undo-toast").get_by_role("button", name="Undo").click()
+    expect(rows).to_have_count(3)
 
 
 def test_auditions_are_played_in_a_row_and_the_winner_is_used_in_the_studio_or_kept_as_a_voice(compare: Screen) -> None:

@@ -66,8 +66,12 @@ def test_takes_stars_and_deletions_survive_a_reload(served: Served, open_page: O
     with screen.page.expect_response("**/v1/trash/restore"):
         screen.page.get_by_role("button", name="Undo").click()
     assert get_take(served, ids[1]).status_code == 200
-    with screen.page.expect_response(f"**/v1/takes/{ids[2]}"):
-        screen.page.get_by_role("button", name="Delete take 3").click()
+    screen.page.route(
+        f"**/v1/takes/{ids[2]}", lambda route: route.fulfill(json={"undo_seconds": 0})
+    )  # it was not stored
+    screen.page.get_by_role("button", name="Delete take 3").click()
+    expect(screen.page.locator("#undo-toast").get_by_role("button", name="Undo")).to_be_hidden()
+    expect(screen.page.locator("#undo-toast")).to_contain_text("Take 3 deleted.")
     busy = {"error": {"message": "the library is busy"}}
     screen.page.route("**/v1/takes?ids=*", lambda route: route.fulfill(status=503, json=busy), times=1)
     screen.page.reload()
@@ -144,6 +148,8 @@ def test_takes_are_filtered_selected_zipped_deleted_and_restored(
     rows.nth(0).get_by_role("checkbox").check()
     screen.page.get_by_role("button", name="Select all shown").click()
     rows.nth(1).get_by_role("checkbox").uncheck()
+    back = "studio.health.dispatchEvent(new Event('back')), fetch('v1/takes').then((answer) => answer.text())"
+    screen.page.evaluate(back)  # the connection was lost for a moment
     with screen.page.expect_download() as saving:
         screen.page.get_by_role("button", name="Download as zip").click()
         screen.page.get_by_role("menuitem", name="FLAC").click()
@@ -235,5 +241,16 @@ def test_state_of_a_take_is_updated_in_the_studios_list(served: Served, open_pag
     expect(screen.takes).to_have_count(0)
     screen.page.locator("#area-history").get_by_role("button", name="Undo").click()
     expect(row).to_have_count(1)
+    take_id = screen.page.evaluate("window.studio.list && JSON.parse(localStorage['voice-studio-/:takes-1'])[0].id")
+    with served.client() as client:
+        client.delete(f"/v1/takes/{take_id}").raise_for_status()
+    message = screen.page.locator("#area-history #undo-toast")
+    for name in ("Reuse", "Code"):
+        row.get_by_role("button", name=name).click()
+        expect(message).to_contain_text("Not found.")
+        message.get_by_role("button", name="Close").click()
+    row.get_by_role("button", name="Download").click()
+    screen.page.get_by_role("menuitem", name="MP3").click()
+    expect(message).to_contain_text("Not found.")
     go(screen.page, "Studio")
     expect(star).to_have_attribute("aria-pressed", "true")

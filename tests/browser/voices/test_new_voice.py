@@ -178,9 +178,13 @@ def test_late_microphone_is_released_and_recordings_are_lossless_and_unprocessed
             if (value instanceof Blob) window.sent = value;
             return append.call(this, name, value, ...more);
           };
+          const { close } = AudioContext.prototype;
+          const released = new Promise((resolve) => (window.release = resolve));
+          AudioContext.prototype.close = async function () { await released; return close.call(this); };
         }"""
     )
-    press(screen, "Stop recording")
+    area(screen).get_by_role("button", name="Stop recording", exact=True).dblclick()  # while the sound device is closed
+    screen.page.evaluate("release()")
     screen.page.wait_for_function("window.sent")
     recording = screen.page.evaluate(
         """async () => {

@@ -71,6 +71,18 @@ def test_several_sockets_share_a_port_that_other_programs_cannot_use() -> None:
     PublicPort(HERE.model_copy(update={"port": port})).close()
 
 
+def test_all_addresses_of_a_host_have_the_same_free_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    addresses = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (f"127.0.0.{last}", 0)) for last in (1, 2)]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: addresses)
+    public = PublicPort(HERE)
+    try:
+        assert [listener.getsockname() for listener in public.first] == [
+            (f"127.0.0.{last}", public.number) for last in (1, 2)
+        ]
+    finally:
+        public.close()
+
+
 async def test_written_data_is_sent_immediately(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waiting for the acknowledgement of earlier data would cost 40 ms on a persistent connection."""
     transports: asyncio.Queue[asyncio.Transport] = asyncio.Queue()

@@ -50,6 +50,9 @@ def hearing(voices_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         yield served
 
 
+RACHEL = "21m00Tcm4TlvDq8ikWAM"  # a hosted voice that programs have built in
+
+
 def client_of(served: Served, key: str = "none") -> ElevenLabs:
     return ElevenLabs(api_key=key, base_url=served.url)
 
@@ -107,7 +110,7 @@ def test_voices_are_listed_searched_and_read(steered: Steer) -> None:
     anna = client.voices.get("anna").voice_id
     assert re.fullmatch("[a-zA-Z0-9]{10,40}", anna)  # other ids are refused by some programs
     assert {client.voices.get(name).voice_id for name in (anna, f"voice_{anna}", voices[0].voice_id)} == {anna}
-    assert client.voices.get("21m00Tcm4TlvDq8ikWAM").name in ("Anna", "Bert")
+    assert client.voices.get(RACHEL).name in ("Anna", "Bert")
     assert refused(lambda: client.voices.get("nobody"))[0] == 404
     unknown: Any = {"next_page_token": "x"}
     assert "next_page_token" in refused(lambda: client.voices.search(**unknown))[1]
@@ -133,7 +136,7 @@ def test_settings_are_a_temperature_and_come_back(steered: Steer, monkeypatch: p
     assert client.voices.settings.get("anna").stability == 0.25
     list(client.text_to_speech.convert("anna", text="Hello."))
     assert engine.utterances[0].sampling.temperature == 0.95
-    assert refused(lambda: client.voices.settings.update("21m00Tcm4TlvDq8ikWAM", request=request))[0] == 404
+    assert refused(lambda: client.voices.settings.update(RACHEL, request=request))[0] == 404
     faster: Any = {"speed": 1.2}
     assert "speed" in refused(lambda: client.voices.settings.update("anna", request=faster))[1]
 
@@ -205,6 +208,10 @@ def test_history_lists_plays_and_deletes_takes(steered: Steer) -> None:
     assert not client.history.list(voice_id=client.voices.get("bert").voice_id).history
     anna = client.voices.get("anna").voice_id
     assert {item.voice_id for item in client.history.list(voice_id=anna).history} == {anna}
+    list(client.text_to_speech.convert(RACHEL, text="Four."))
+    served.until_left()
+    assert client.history.list(voice_id=RACHEL).history[0].text == "Four."
+    assert "sort_direction" in refused(lambda: client.history.list(sort_direction="asc"))[1]
     item = client.history.get(rest.history[0].history_item_id)
     audio = b"".join(client.history.get_audio(item.history_item_id))
     assert soundfile.info(io.BytesIO(audio)).duration > 0.2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import gc
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,6 +14,7 @@ from elevenlabs.client import ElevenLabs
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
+from studio.api.text_socket import TextSocket
 from studio.settings import read_keys
 from studio.work import Job
 from tests.studio.api.test_long_work import Gate, job_counts
@@ -316,6 +318,9 @@ def test_keys_are_read_from_every_place_and_wrong_ones_are_refused(steered: Stee
         with open_socket(served, STREAM) as socket:
             send(socket, **message)
             assert "xi-api-key" in refusal(socket)
+    wait_until_true(
+        lambda: gc.collect() >= 0 and not any(TextSocket in type(each).__mro__ for each in gc.get_objects())
+    )
     with pytest.raises(InvalidStatus):
         open_socket(served, "/v1/tts/live")  # only this protocol has keys in messages
 

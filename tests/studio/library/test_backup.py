@@ -67,7 +67,11 @@ def test_empty_library_is_restored_from_the_newest_snapshot(tmp_path: Path) -> N
     again = Backup(tmp_path / "new", tmp_path / "bucket")
     assert again.restore() == newest
     assert names(check(tmp_path / "new")) == {"Anna", "Bert"}
+    killed = tmp_path / "new" / "library.db.00112233.part"
+    killed.touch()
+    os.utime(killed, (0, 0))
     assert again.restore() is None, "a library with something in it is left alone"
+    assert not killed.exists(), "left by a restore that was killed"
 
 
 @pytest.mark.posix

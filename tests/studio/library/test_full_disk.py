@@ -7,6 +7,7 @@ import hashlib
 import io
 import os
 import sqlite3
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -69,6 +70,19 @@ def test_failed_write_leaves_no_file(tmp_path: Path, full_when: Full) -> None:
     with pytest.raises(OSError, match="No space"):
         audio.put(b"sound" * 1000)
     assert files(tmp_path) == set()
+
+
+def test_folders_of_some_disks_cannot_be_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fsync(handle: int) -> None:
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(error, os.strerror(error))
+
+    audio, error = AudioFiles(tmp_path / "audio"), errno.EINVAL
+    monkeypatch.setattr("studio.library.audio_files.os.fsync", fsync)
+    assert audio.read(audio.put(b"sound")) == b"sound"
+    error = errno.EIO
+    with pytest.raises(OSError, match=os.strerror(error)):
+        audio.put(b"more")
 
 
 def test_voice_import_leaves_no_clips_if_the_disk_is_full(tmp_path: Path, full_when: Full) -> None:

@@ -208,9 +208,8 @@ def test_command_line_keeps_the_library_private(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
 def test_what_root_makes_in_a_library_belongs_to_its_owner(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    home.mkdir(0o700)
-    os.chown(home, 12345, 12345)
+    os.chown(tmp_path, 12345, 12345)
+    home = tmp_path / "new" / "home"
     library = Library(home)  # a command with sudo, for a service that runs as another user
     library.voices.create(VoiceFields(name="Anna"), [new_sample()])
-    assert {(path.stat().st_uid, path.stat().st_gid) for path in home.rglob("*")} == {(12345, 12345)}
+    assert {(path.stat().st_uid, path.stat().st_gid) for path in tmp_path.rglob("*")} == {(12345, 12345)}

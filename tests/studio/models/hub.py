@@ -32,7 +32,9 @@ class Hub:
     says_length: bool = True
     """… of which a client without the length notices nothing."""
     page: bytes = b""
-    """An answer to the next request for a range, like that of a network's login page."""
+    """An answer to the next request for the large file, or only a range of it, like that of a network's login page."""
+    page_type: str = ""
+    """Its type; without one, only a request for a range gets it."""
     listed: bytes = b""
     """An answer instead of the listing."""
     paths: list[str] = field(default_factory=list)
@@ -77,9 +79,12 @@ class _Handler(BaseHTTPRequestHandler):
         if wanted:
             self.hub.ranges.append(f"{self.path.rpartition('/')[2]} from {start}")
         half, hub = max(start, len(data) // 2), self.hub
-        if wanted and hub.page:
+        is_page = bool(hub.page) and (bool(wanted) or (bool(hub.page_type) and self.path.endswith(hub.large)))
+        if is_page:
             wanted, start, data, hub.page = None, 0, hub.page, b""
         self.send_response(206 if wanted else 200)
+        if is_page and hub.page_type:
+            self.send_header("Content-Type", hub.page_type)
         if hub.says_length:
             self.send_header("Content-Length", str(len(data) - start))
         else:

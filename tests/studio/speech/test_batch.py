@@ -6,6 +6,7 @@ import asyncio
 import base64
 import errno
 import json
+import shutil
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -71,7 +72,7 @@ def test_audio_that_finds_no_room_on_the_disk_is_the_error_of_its_item(
     with served.client() as client:
         for reason in ("less than 256 MiB are free", "No space left on device"):
             free = 2**28 - 1 if reason.startswith("less") else 2**28
-            monkeypatch.setattr("studio.api.routes.batch.disk_usage", lambda _, free=free: SimpleNamespace(free=free))
+            monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: SimpleNamespace(free=free))
             monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
             batch = client.post(BATCH, json={"items": [{"input": "a", "response_format": "wav"}]}).json()
             assert batch["failed"] == 1 and batch["results"][0]["error"]["code"] == "library_unavailable"

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from studio.library import Library
+from studio.library.take import Take
 from studio.settings import Settings, read_keys
 from tests.studio.answers import assert_envelope
 from tests.studio.fake_engine import FakeEngine, tone
@@ -221,12 +222,16 @@ def test_bulk_deletion_needs_confirmation_and_spares_starred_takes(steered: Stee
         assert ids(client) == [take_ids[3], take_ids[2]]
 
 
-def test_zip_has_the_audio_and_its_metadata(steered: Steer) -> None:
+def test_zip_has_the_audio_and_its_metadata(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
     served, _ = steered()
     with served.client() as client:
         ids = [speak(client, seed=1), speak(client, seed=1), speak(client, "Another.", seed=2)]
         answer = client.get(f"{TAKES}/export", params={"q": "two words", "format": "flac"})
         assert_envelope(client.get(f"{TAKES}/export", params={"q": "nobody said this"}), 404)
+        library_of(served).takes.add(Take("req_silent", 2.0**31, "anna@1", 1, text="Two words."))
+        assert client.get(f"{TAKES}/export", params={"q": "two words"}).status_code == 200, "without the silent one"
+        monkeypatch.setattr("studio.api.routes.take_routes.MAX_ZIP", 2)
+        assert_envelope(client.get(f"{TAKES}/export"), 400, "ids")
     with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
         assert archive.testzip() is None
         manifest = json.loads(archive.read("manifest.json"))

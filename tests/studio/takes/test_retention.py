@@ -125,6 +125,8 @@ def test_takes_of_keys_stay_without_keys_and_those_beyond_a_lowered_limit_are_in
     monkeypatch.setattr("studio.library.take_repository.REMOVED_AT_ONCE", 1)
     assert library.takes.keep_newest(1, 1000, "owner anna") == 0
     assert {item.id for item in library.trash.page(None)} == {"req_0", "req_2"}
+    assert library.takes.keep_newest(3, 1, "key 1234") == 0, "fewer takes have fewer bytes, too"
+    assert {item.id for item in library.trash.page(None)} == {f"req_{n}" for n in range(4)}
 
 
 def test_take_that_is_removed_for_the_size_is_shown(tmp_path: Path) -> None:
