@@ -14,7 +14,9 @@ from longform.library.part_order import THESE, positions_of
 from longform.library.project_records import Recipes, ReplacedValues
 from longform.library.row_mapping import (
     AT_REST,
+    Outcome,
     changing,
+    outcome_of,
     recipes_for,
     recipes_of,
     reset_failed,
@@ -22,6 +24,7 @@ from longform.library.row_mapping import (
     row_to_restore_to,
     touch,
     update_states,
+    write_outcome,
 )
 from manuscript.passages import MAX_ALIASES, MAX_CAST_CHARACTERS, MAX_NAME, SURE, NewCharacter
 from speechtext.turns import fold_speaker
@@ -261,15 +264,13 @@ class Cast:
         """Set the voices of characters, by id, and of their lines as `edit` does; returns those that changed, before
         and after. ``only_from``: the voices that they must still have, others are left. Raises NotFound."""
         with self._store.reading() as db:
-            recipes = _recipes_in(db, row_of(db, project_id, owner_filter, "edit"), voices)
+            row = row_of(db, project_id, owner_filter, "edit")
+            recipes = recipes_of(db, row)
+            _revoiced(db, recipes, _recast(db, project_id, voices, only_from))
         with changing(self._store.writing(), project_id, owner_filter) as (db, row):
-            changes = dict[str, tuple[str | None, str | None]]()
-            for one in _rows(db, project_id):
-                voice, old_voice = voices.get(one["id"], one["voice"]), one["voice"]
-                is_left = one["is_narrator"] or (only_from is not None and old_voice != only_from.get(one["id"]))
-                if voice != old_voice and not is_left:
-                    db.table("characters").update(one["n"], {"voice": voice})
-                    changes[one["id"]] = old_voice, voice
+            changes = _recast(db, project_id, voices, only_from)
+            update = "update characters set voice = ? where id = ?"
+            db.conn.executemany(update, [(voice, character) for character, (_, voice) in changes.items()])
             revoice(db, row, changes, recipes)
             return changes
 
@@ -332,23 +333,40 @@ def _recipes_in(db: Database, project: dict[str, Any], voices: Mapping[str, str 
     return recipes_for(db, project, where, [json.dumps([*voices])], lambda _, character: voices[str(character)])
 
 
-def revoice(
-    db: Database,
-    project: dict[str, Any],
-    voices: dict[str, tuple[str | None, str | None]],
-    computed: Recipes | None = None,
-) -> None:
-    """Change the voices of characters' lines, by id: (before, after). A line with its own voice keeps it."""
-    updates = [(after, character, before) for character, (before, after) in voices.items() if before != after]
-    if updates:
-        db.conn.executemany("update all_parts set voice = ? where character = ? and voice is ?", updates)
-        _settle(
-            db,
-            project,
-            "character in (select value from json_each(?))",
-            json.dumps([character for _, character, _ in updates]),
-            computed,
-        )
+Revoicing = dict[str, tuple[str | None, str | None]]
+"""The voices of characters, by id: before and after."""
+
+
+def _recast(
+    db: Database, project_id: str, voices: Mapping[str, str | None], only_from: Mapping[str, str | None] | None
+) -> Revoicing:
+    """What `Cast.recast` changes."""
+    rows = (row for row in _rows(db, project_id) if not row["is_narrator"])
+    changes = {row["id"]: (row["voice"], voices.get(row["id"], row["voice"])) for row in rows}
+    return {
+        character: (before, after)
+        for character, (before, after) in changes.items()
+        if before != after and (only_from is None or before == only_from.get(character))
+    }
+
+
+def revoice(db: Database, project: dict[str, Any], voices: Revoicing, computed: Recipes | None = None) -> None:
+    """Change the voices of characters' lines. A line with its own voice keeps it."""
+    for voice, outcome in _revoiced(db, recipes_of(db, project, computed), voices):
+        write_outcome(db, outcome, {"voice": voice})
+
+
+def _revoiced(db: Database, recipes: Recipes, voices: Revoicing) -> list[tuple[str | None, Outcome]]:
+    """The new voices, each with what it makes of its lines; before the write lock is taken, as for `outcome_of`."""
+    characters = defaultdict[tuple[str | None, str | None], list[str]](list)
+    for character, pair in voices.items():
+        if pair[0] != pair[1]:
+            characters[pair].append(character)
+    where = "character in (select value from json_each(?)) and voice is ?"
+    return [
+        (after, outcome_of(db, recipes, where, [json.dumps(ids), before], {"voice": after}, table="all_parts"))
+        for (before, after), ids in characters.items()
+    ]
 
 
 def _following(db: Database, ids: str) -> dict[str, dict[str, Any]]:

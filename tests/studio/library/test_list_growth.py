@@ -372,6 +372,21 @@ def test_unusual_takes_are_found_without_the_write_lock(tmp_path: Path, connecti
     assert found([], 0.0) == (levels[1:], []), "an accepted finding stays accepted after another check"
 
 
+def test_lines_are_recast_by_voice_not_by_character(tmp_path: Path, connections: list[sqlite3.Connection]) -> None:
+    written: list[list[str]] = []
+    for count in (3, 30):
+        connections.clear()
+        world = World(ProjectLibrary(tmp_path / str(count)), count)
+        voices = world.add_characters()
+        statements: list[str] = []
+        for connection in filter(is_open, connections):
+            connection.set_trace_callback(statements.append)
+        world.library.cast.recast(world.project, None, voices)
+        written.append([one[:30] for one in statements if one.startswith("update all_parts")])
+        assert {part.voice for part in world.library.projects.parts(world.project, None)} == {"anna"}
+    assert written[0] == written[1] != []
+
+
 ONE: dict[str, Callable[[ProjectLibrary, str, list[str]], object]] = {
     "delete": lambda library, project, ids: library.arrangement.delete(project, None, ids[3:4]),
     "restore": lambda library, project, ids: library.arrangement.restore(project, None, ids[3:4]),
