@@ -379,7 +379,13 @@ def test_takes_that_arrive_meanwhile_have_no_text_read_again(
     library = ProjectLibrary(tmp_path)
     project = project_of(library, 40, "Some words of a book.").id
     ids, read = library.projects.part_ids(project, None), list[str]()
-    monkeypatch.setattr(project_records, "fold_phrase", lambda text: read.append(text) or text.lower())
+    fold = project_records.fold_phrase
+
+    def noted(text: str) -> str:
+        read.append(text)
+        return fold(text)
+
+    monkeypatch.setattr(project_records, "fold_phrase", noted)
     read_before = list[int]()
 
     def finish(statement: str) -> None:
