@@ -173,8 +173,8 @@ class HeadAsGet(Layer):
 
 
 class BoundedBodies(Layer):
-    """ASGI middleware: reads and checks bodies for Gradio and MCP, which would parse any in the event loop. The routes of
-    the studio limit theirs themselves."""
+    """ASGI middleware: reads and checks bodies for Gradio and MCP, which would parse any in the event loop. The
+    routes of the studio limit theirs themselves."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         has_none, path = scope["type"] != "http" or scope["method"] in ("GET", "HEAD", "OPTIONS"), scope.get("path", "")
