@@ -586,6 +586,15 @@ def test_nested_merges_are_undone_from_the_last_one(steered: Steer) -> None:
     kept = [(part["id"], part["takes"], part["state"]) for part in parts_of(served, project)]
     assert kept == [(third, before[2]["takes"], "done"), (last, [], "new")]
 
+    second, first = (post(served, project, "parts", text=text, after=None).json()["id"] for text in ("Two.", "One."))
+    post(served, project, f"parts/{second}/merge", following=third)
+    post(served, project, f"parts/{first}/merge", following=second)
+    with served.client() as client:
+        client.delete("/v1/trash", params={"ids": second}).raise_for_status()
+    post(served, project, "parts/restore", ids=[third]).raise_for_status()
+    assert [part["text"] for part in parts_of(served, project)] == ["One. Two.", before[2]["text"], "Last."]
+    assert parts_of(served, project)[1]["takes"] == before[2]["takes"]
+
 
 def test_a_chapter_renamed_while_its_first_part_is_deleted_stays_one_chapter(steered: Steer) -> None:
     served, _ = steered()
