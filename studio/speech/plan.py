@@ -186,11 +186,8 @@ def _refuse_unable(part: PlannedPart, info: EngineInfo) -> None:
         )
     count = sum(not isinstance(step, Pause) for step in part.script)
     if not is_clip and not info.remembers and count > 1:
-        raise InvalidRequest(
-            f"the loaded model makes up another voice for each part of a text, and this one has {count}; choose a "
-            "voice, shorten the text, or raise chunk_length",
-            "voice",
-        )
+        why = f"the loaded model makes up another voice for each part of a text, and this one has {count}"
+        raise InvalidRequest(f"{why}; choose a voice, shorten the text, or raise chunk_length", "voice")
 
 
 class _Reader:
@@ -289,12 +286,9 @@ def _voice_of(turn: Turn, cast_name: str | None, find: FindVoice) -> Voice | Non
     try:
         return find(turn.speaker)
     except UnknownVoice:
-        raise InvalidRequest(
-            f"line {turn.line}: {turn.speaker!r} has no voice; give it one in cast, or do not begin the line with "
-            "a name and a colon",
-            "cast",
-            "unknown_speaker",
-        ) from None
+        why = f"line {turn.line}: {turn.speaker!r} has no voice"
+        message = f"{why}; give it one in cast, or do not begin the line with a name and a colon"
+        raise InvalidRequest(message, "cast", "unknown_speaker") from None
 
 
 def _label(voice: Voice | None) -> str:
