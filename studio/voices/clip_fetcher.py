@@ -97,12 +97,9 @@ class ClipFetcher:
                 return await self._follow(url)
         except (_Refused, OSError, ValueError, httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
             log.info("a clip was not downloaded: %s: %s", type(error).__name__, error)
-            raise InvalidClip(
-                f"{param} cannot be fetched: allowed are public https: and http: addresses that answer within "
-                f"{TIMEOUT:g} s with at most {MAX_BYTES} bytes"
-                + (", and files in the folder for references" if self._folder else ""),
-                param,
-            ) from None
+            allowed = f"public https: and http: addresses that answer in {TIMEOUT:g} s with at most {MAX_BYTES} bytes"
+            allowed += ", and files in the folder for references" if self._folder else ""
+            raise InvalidClip(f"{param} cannot be fetched: allowed are {allowed}", param) from None
 
     async def _follow(self, url: str) -> bytes:
         for _ in range(MAX_REDIRECTS + 1):
