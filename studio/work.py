@@ -177,12 +177,11 @@ class WorkQueue:
         """Hold a place, for several patient turns. Raises QueueFull, TooManyRequests."""
         kind, count, total = self._kind, self._places[caller], self._places.total()
         if total >= kind.at_once + kind.waiting:
-            why = f"{kind.at_once} {kind.plural} are being {kind.done} and {kind.waiting} are waiting, the maximum"
-            raise QueueFull(f"{why}; try again in a moment", 5)
+            counts = f"{kind.at_once} {kind.plural} are being {kind.done} and {kind.waiting} are waiting"
+            raise QueueFull(f"{counts}, the maximum; try again in a moment", 5)
         if count >= kind.per_caller:
-            why = f"{count} of your {kind.plural} are being {kind.done} or waiting"
-            message = f"{why}; at most {kind.per_caller} are allowed at a time: wait for one of them"
-            raise TooManyRequests(message, 5)
+            own = f"{count} of your {kind.plural} are being {kind.done} or waiting"
+            raise TooManyRequests(f"{own}; at most {kind.per_caller} are allowed at a time: wait for one of them", 5)
         self._places[caller] += 1
         try:
             yield
