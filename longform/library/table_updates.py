@@ -210,7 +210,7 @@ class TableUpdates:
         return len(undo.added) + len(undo.gone) - len(left), left, undo.cast
 
 
-def _return(db: Database, project_id: str, returned: Mapping[str, Row], ids: Sequence[str]) -> None:
+def _return(db: Database, project_id: str, returned: dict[str, Row], ids: Sequence[str]) -> None:
     """Move parts to the trash; those that came back from there are as they were there."""
     query = f"update takes set part_id = ? where part_id = ? and id {AMONG}"
     for part_id, old in reversed(returned.items()):
