@@ -270,7 +270,7 @@ ALIGNMENTS = QueueKind(
 )
 MODELS = QueueKind("models", "the model", "models", "checked", 1, 31, 120, "copy it to a faster disk of this machine")
 READS = QueueKind("reads", "the project", "projects", "read", 2, 126, 300, "split it into smaller projects")
-CHANGES = QueueKind("changes", "the project", "projects", "changed", 2, 126, 300, "change fewer parts at a time")
+CHANGES = QueueKind("changes", "the project", "projects", "changed", 3, 126, 300, "change fewer parts at a time")
 WRITES = QueueKind("writes", "the entry", "entries", "changed", 4, 252, 300, "change fewer entries at a time")
 LOOKUPS = QueueKind("lookups", "the answer", "answers", "looked up", 4, 508, 300, "request shorter pages")
 LISTS = QueueKind("lists", "the list", "lists", "read", 2, 254, 60, "request shorter pages")
@@ -298,7 +298,7 @@ class WorkQueues:
         self.models = WorkQueue(MODELS)
         self.reads = WorkQueue(READS)
         """Lookups in projects, which may have many thousands of parts."""
-        self.changes = WorkQueue(CHANGES)
+        self.changes = WorkQueue(CHANGES, most=CHANGES.at_once - 1)
         """Changes of projects; few at once, because each holds the library's write lock while it is stored."""
         self.writes = WorkQueue(WRITES, most=WRITES.at_once - 1)
         """All other changes in the library: they wait for its lock, so `lookups` must not share their threads. Those of
