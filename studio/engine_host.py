@@ -120,9 +120,8 @@ class EngineHost:
         if status.state == "failed":
             raise Unavailable(f"the engine is not running: {status.error}")
         if status.state == "starting":
-            raise NotReady(
-                f"the engine is starting: {status.doing} ({status.progress:.0%}); try again in a moment", retry_after=2
-            )
+            doing = f"{status.doing} ({status.progress:.0%})"
+            raise NotReady(f"the engine is starting: {doing}; try again in a moment", retry_after=2)
         return self._engine.result(timeout=0)
 
     @property

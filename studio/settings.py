@@ -212,10 +212,8 @@ def _chat(value: object) -> object:
     if isinstance(parts, (list, tuple)) and not parts:
         return ()
     if not isinstance(parts, (list, tuple)) or len(parts) not in (2, 3) or not _ADDRESS.fullmatch(parts[0]):
-        raise ValueError(
-            "it must be an address, a model and, if needed, a key, separated by spaces, such as "
-            "http://127.0.0.1:11434/v1 llama3.1"
-        )
+        what = "it must be an address, a model and, if needed, a key, separated by spaces"
+        raise ValueError(f"{what}, such as http://127.0.0.1:11434/v1 llama3.1")
     return tuple(parts)
 
 
@@ -388,9 +386,8 @@ def _check_file() -> None:
         if not os.path.lexists(ENV_FILE):
             return
         why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
-        raise SettingsError(
-            f"{ENV_FILE} cannot be read: {why}; save it as a text file in UTF-8, or remove it"
-        ) from None
+        message = f"{ENV_FILE} cannot be read: {why}; save it as a text file in UTF-8, or remove it"
+        raise SettingsError(message) from None
     if unread:
         raise SettingsError(f'line {unread[0]} of {ENV_FILE} cannot be read; lines are NAME=value or NAME="value"')
 

@@ -81,9 +81,8 @@ def text_of(path: Path) -> str:
     except UnicodeDecodeError:
         raise InvalidRequest(f"the file {path.name} is not UTF-8 text; save it as UTF-8") from None
     if len(text) > MAX_TEXT:
-        raise InvalidRequest(
-            f"the file {path.name} has more than {MAX_TEXT:,} characters; it needs the spoken words only"
-        )
+        size = f"more than {MAX_TEXT:,} characters"
+        raise InvalidRequest(f"the file {path.name} has {size}; it needs the spoken words only")
     return text
 
 

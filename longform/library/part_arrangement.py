@@ -305,16 +305,17 @@ _REMOVED_AT_ONCE = 1000  # parts: others may write in between
 
 def _remove(db: Database, until: float) -> set[str]:
     """Remove some deleted parts for good: their takes, but for those of parts in the trash that were merged into them,
-    then the parts; paragraphs go on without them."""
+    then the parts; paragraphs, and merges into parts into which these were merged, go on without them."""
     query = (
-        "select gone.id, gone.merge from all_parts as gone indexed by parts_merged"
+        "select gone.id, gone.merge, target.merged_into from all_parts as gone indexed by parts_merged"
         " cross join all_parts as target on target.id = gone.merged_into"
         " where gone.merged_into is not null and gone.deleted > ?1 and target.deleted <= ?1"
     )
     holder = "select 1 from all_parts where id = takes.part_id and deleted <= ?"
     update = f"update takes set part_id = ? where id {AMONG} and exists ({holder})"
-    for part_id, merge in db.execute(query, [until]).fetchall():
+    for part_id, merge, into in db.execute(query, [until]).fetchall():
         db.execute(update, [part_id, json.dumps(json.loads(merge)["takes"]), until])
+        db.execute("update all_parts set merged_into = coalesce(?, merged_into) where id = ?", [into, part_id])
     expired = f"select id from all_parts where deleted <= ? limit {_REMOVED_AT_ONCE}"
     if takes := remove_takes(db, f"part_id in ({expired})", until):
         return {take["audio"] for take in takes if take["audio"]}

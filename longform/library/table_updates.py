@@ -16,8 +16,11 @@ from longform.library.project_records import (
     replaced_values,
 )
 from longform.library.row_mapping import (
+    AT_REST,
+    recipes_of,
     row_of,
     touch,
+    update_states,
     write_part,
 )
 from longform.library.table_plan import (
@@ -117,8 +120,18 @@ class TableUpdates:
             plan.put_back(db, plan.returning)
             twice = sum(not part["merged_into"] for part in plan.returning)  # they are among the added ones
             check_size(count_parts(db, project_id) + len(plan.added) - twice - len(plan.gone))
-        with self._writing(project_id, owner_filter, partial(make, update=plan.update)) as (db, row, plan):
-            return self._write(db, row, plan, *old)
+        try:
+            with self._writing(project_id, owner_filter, partial(make, update=plan.update)) as (db, row, plan):
+                return self._write(db, row, plan, *old)
+        except BaseException:  # what does not succeed changes nothing
+            with self._trash.deleting() as db:
+                _return(db, project_id, returned, [*returned])
+                for part in others:
+                    write_part(db, part["id"], {name: part[name] for name in ("text", "chosen", "pause", "scene")})
+                row, ids = row_of(db, project_id, owner_filter), json.dumps([part["id"] for part in others])
+                update_states(db, recipes_of(db, row), f"id {AMONG} and {AT_REST}", [ids])
+                touch(db, row)
+            raise
 
     @contextlib.contextmanager
     def _writing(
@@ -180,13 +193,7 @@ class TableUpdates:
             row, state = row_of(db, project_id, owner_filter, "edit"), _state(db, project_id)
             _check_last(state.tables, undo)
             added = [part_id for part_id, text in _texts(db, [*undo.added]).items() if text == undo.added[part_id]]
-            query = f"update takes set part_id = ? where part_id = ? and id {AMONG}"
-            for part_id, old in reversed(undo.returned.items()):
-                if part_id in added:
-                    takes = json.loads(old["merge"] or '{"takes": []}')["takes"]
-                    db.execute(query, [old["merged_into"], part_id, json.dumps(takes)])
-                    write_part(db, part_id, old)
-            mark_deleted(db, project_id, added, now())
+            _return(db, project_id, undo.returned, added)
             put_back(db, _in_trash(db, undo.gone))
             touch(db, row)
             placed = placed_of(db, project_id)
@@ -207,6 +214,17 @@ class TableUpdates:
         self._undos[project_id, undo_id] = undo.cast
         left = [*(name for name in undo.added if name in here), *(name for name in undo.gone if name not in here)]
         return len(undo.added) + len(undo.gone) - len(left), left, undo.cast
+
+
+def _return(db: Database, project_id: str, returned: dict[str, Row], ids: Sequence[str]) -> None:
+    """Move parts to the trash; those that came back from there are as they were there."""
+    query = f"update takes set part_id = ? where part_id = ? and id {AMONG}"
+    for part_id, old in reversed(returned.items()):
+        if part_id in ids:
+            takes = json.loads(old["merge"] or '{"takes": []}')["takes"]
+            db.execute(query, [old["merged_into"], part_id, json.dumps(takes)])
+            write_part(db, part_id, old)
+    mark_deleted(db, project_id, ids, now())
 
 
 def _check_last(tables: Sequence[tuple[str]], undo: _Undo) -> None:

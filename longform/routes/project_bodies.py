@@ -547,7 +547,7 @@ def _kept_columns(part: Part, settings: ProjectSettings) -> dict[str, str]:
 
 def part_json(part: Part, settings: ProjectSettings) -> dict[str, Any]:
     fields = asdict(part)
-    for name in ("project_id", "takes", "sent", "cells"):
+    for name in ("project_id", "takes", "sent", "cells", "credits"):
         del fields[name]
     fields["columns"] = _kept_columns(part, settings)
     recipe = part.direction.over(settings).recipe(part.text, part.voice)

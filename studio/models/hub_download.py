@@ -305,9 +305,8 @@ def _client() -> httpx.AsyncClient:
     except (ImportError, ValueError, httpx.InvalidURL) as error:
         raise ValueError(f"the proxy in ALL_PROXY, HTTPS_PROXY or HTTP_PROXY cannot be used: {error}") from error
     except OSError as error:
-        raise ValueError(
-            f"certificates cannot be read ({error.strerror or error}); check SSL_CERT_FILE and SSL_CERT_DIR"
-        ) from error
+        why = f"certificates cannot be read ({error.strerror or error})"
+        raise ValueError(f"{why}; check SSL_CERT_FILE and SSL_CERT_DIR") from error
 
 
 def _parse_listing(data: bytes, names: re.Pattern[str]) -> tuple[str, list[_HubFile]]:

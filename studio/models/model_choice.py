@@ -45,9 +45,8 @@ def resolve(name: str) -> str:
     """The path of a model by its name in the catalogue, or by a path. Blocking. Raises ValueError."""
     if (model := in_catalogue(name)) is not None:
         if (folder := installed_folder(model)) is None:
-            raise ValueError(
-                f"{model.title} is not on this machine yet: fish-voice-studio models download {model.name}"
-            )
+            command = f"fish-voice-studio models download {model.name}"
+            raise ValueError(f"{model.title} is not on this machine yet: {command}")
         return str(folder)
     try:
         path = Path(name).expanduser()

@@ -586,14 +586,11 @@ def test_nested_merges_are_undone_from_the_last_one(steered: Steer) -> None:
     kept = [(part["id"], part["takes"], part["state"]) for part in parts_of(served, project)]
     assert kept == [(third, before[2]["takes"], "done"), (last, [], "new")]
 
-
-def test_a_chapter_renamed_while_its_first_part_is_deleted_stays_one_chapter(steered: Steer) -> None:
-    served, _ = steered()
-    items = [{"input": f"Word {n}.", "chapter": "One" if n < 2 else "Two"} for n in range(4)]
-    project = create_project(served, items=items)
-    third = parts_of(served, project)[2]
+    second, first = (post(served, project, "parts", text=text, after=None).json()["id"] for text in ("Two.", "One."))
+    post(served, project, f"parts/{second}/merge", following=third)
+    post(served, project, f"parts/{first}/merge", following=second)
     with served.client() as client:
-        client.delete(f"{PROJECTS}/{project['id']}/parts/{third['id']}").raise_for_status()
-    change(served, project, parts_of(served, project)[2], chapter="Zwei").raise_for_status()
-    post(served, project, "parts/restore", ids=[third["id"]])
-    assert [part["chapter"] for part in parts_of(served, project)] == ["One", "", "Zwei", ""]
+        client.delete("/v1/trash", params={"ids": second}).raise_for_status()
+    post(served, project, "parts/restore", ids=[third]).raise_for_status()
+    assert [part["text"] for part in parts_of(served, project)] == ["One. Two.", before[2]["text"], "Last."]
+    assert parts_of(served, project)[1]["takes"] == before[2]["takes"]

@@ -115,3 +115,15 @@ def test_a_title_that_somebody_else_has_given_a_chapter_is_not_overwritten(steer
     assert_envelope(late, 412, "chapter")
     assert 'it is now "Two"' in late.json()["error"]["message"]
     assert parts_of(served, project)[0]["pause"] is None
+
+
+def test_a_chapter_renamed_while_its_first_part_is_deleted_stays_one_chapter(steered: Steer) -> None:
+    served, _ = steered()
+    items = [{"input": f"Word {n}.", "chapter": "One" if n < 2 else "Two"} for n in range(4)]
+    project = create_project(served, items=items)
+    third = parts_of(served, project)[2]
+    with served.client() as client:
+        client.delete(f"{PROJECTS}/{project['id']}/parts/{third['id']}").raise_for_status()
+    change(served, project, parts_of(served, project)[2], chapter="Zwei").raise_for_status()
+    post_verb(served, project, "parts/restore", ids=[third["id"]])
+    assert [part["chapter"] for part in parts_of(served, project)] == ["One", "", "Zwei", ""]

@@ -44,6 +44,7 @@ def test_credits_are_parts_and_follow_the_project_metadata(steered: Steer) -> No
     opening, *_, closing = parts_of(served, project)
     assert (opening["text"], opening["state"]) == ("A Book, by Ann. Read by Zoë.", "stale")
     assert (closing["text"], closing["state"]) == ("The end. © 2026 Ann.", "stale")
+    assert "credits" not in opening, "what it was given is for the studio alone"
     settings(served, project, title="Another")
     assert texts(served, project)[0][1] == "Another, by Ann. Read by Zoë."
     assert len(parts_of(served, project)) == 4

@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sqlite3
 import zipfile
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 from unittest.mock import Mock
 
@@ -291,6 +293,15 @@ def test_undoing_updates_restores_merges_titles_and_the_order_that_a_person_made
     assert [part["text"] for part in here] == ["Delta one.", "Alpha one. Alpha two. Beta one. Gamma one."]
     # The same ids may be written otherwise; the latest update is undone first.
     head, *rows = TABLE.replace("One", "First").replace("Gamma one.", "Gamma two.").splitlines(keepends=True)
+    database = served.app.state.studio.library.home / "library.db"
+    with served.client() as client, closing(sqlite3.connect(database)) as disk:  # full once lines have come back
+        full = "select raise(abort, 'database or disk is full')"
+        disk.execute(f"create trigger full before insert on tables begin {full}; end")
+        files = {"file": ("lines.csv", head + "".join(rows))}
+        refused = client.post(f"{PROJECTS}/{project['id']}/update", files=files, data={"apply": "true"})
+        assert_envelope(refused, 503)
+        disk.execute("drop trigger full")
+    assert parts_of(served, project) == here
     updates = [
         update(served, project, head + "".join(order).replace("b,", "B,"), apply=True)["replaced"]
         for order in (rows[::-1], rows)

@@ -64,9 +64,8 @@ class OpenAIVoiceRoutes:
         take_id names a take that was generated without a reference: its audio and text become the voice."""
         if request.headers.get("content-type", "").startswith("application/json"):
             await read_json(request, dict)
-            raise InvalidRequest(
-                "voices are created from a clip: send multipart/form-data with audio_sample, or with take_id", "type"
-            )
+            forms = "send multipart/form-data with audio_sample, or with take_id"
+            raise InvalidRequest(f"voices are created from a clip: {forms}", "type")
         form = await read_form(request, FORM_LIMIT, "audio_sample")
         if form.text("type") not in ("", "audio_sample"):
             raise InvalidRequest("the only supported type of voice is audio_sample", "type", "unsupported")

@@ -296,9 +296,8 @@ class VoiceRoutes:
         if len(uploads) > 1 or await self._run(self._queues.packs, request, is_reference_archive, data):
             if name or replaces:
                 field = "name" if name else "replaces"
-                raise InvalidRequest(
-                    f"{field} is for voice packs; the voices of a folder have the names of its subfolders", field
-                )
+                why = "the voices of a folder have the names of its subfolders"
+                raise InvalidRequest(f"{field} is for voice packs; {why}", field)
             work = partial(_import_references, library, uploads, data)
             return _imported(await self._run(self._queues.packs, request, work))
         save = self._queues.packs.run(request.state.caller, import_pack, library, data, name, replaces)
