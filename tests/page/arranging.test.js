@@ -194,9 +194,13 @@ test("a moved part goes back between those that were beside it, unless somebody 
   assert.deepEqual(studio.texts, ["Upper", "Top", "C", "D", "B"]);
   undo();
   undo();
-  undo();
+  const later = { isUndone: false };
+  arranging.offer("A step made meanwhile", async () => (later.isUndone = true));
   for (let i = 0; i < 5; i += 1) await settled();
-  assert.deepEqual(studio.texts, ["Upper", "Top", "B", "C", "D"]);
+  assert.deepEqual([studio.texts, later.isUndone], [["Upper", "Top", "B", "C", "D"], false]);
+  undo();
+  await settled();
+  assert.ok(later.isUndone);
   await move("down");
   studio.parts.unshift(studio.parts.splice(3, 1)[0]); // as somebody else does
   undo();
