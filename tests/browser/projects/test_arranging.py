@@ -228,6 +228,8 @@ def rename_before_the_answer(area: Locator) -> None:
         area.page.keyboard.press("Enter")
     held[0].continue_()
     expect(area.locator(".chapter-title")).to_have_text(["One", "Mine too"])
+    expect(area.locator("#undo-toast")).to_contain_text("Chapter renamed to “Mine too”.")
+    expect(area.locator("[data-part=told]")).to_have_text("")  # nobody else has changed it
     area.page.unroute_all()
 
 
