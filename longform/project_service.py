@@ -13,7 +13,7 @@ from longform.import_previews import ImportPreview, ImportPreviews
 from longform.library.project_records import NewPart, Part, PartChanges, Project, ProjectSettings, ReplacedValues
 from longform.library.project_repository import PartSelection, ProjectLibrary
 from longform.library.row_mapping import clean_title
-from longform.library.table_updates import TableUpdate
+from longform.library.table_plan import TableUpdate
 from longform.proof.sound_check import edges_of
 from longform.tags import Tags
 from longform.timeline import Timeline, damaged, lay_out

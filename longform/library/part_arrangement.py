@@ -68,7 +68,7 @@ class Arrangement:
             "select parts.id, substr(text, 1, 80), owner, sharing, parts.deleted, null, project_id, parts.n"
             " from all_parts as parts join projects on projects.id = project_id where parts.deleted > 0"
         )
-        trash.kinds["part"] = Trashed("all_parts", listed, _remove, put_back, _prepared, _NEWEST)
+        trash.kinds["part"] = Trashed("all_parts", listed, _remove, put_back, prepared, _NEWEST)
 
     def insert(
         self,
@@ -230,7 +230,7 @@ def _by_project(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]
     return by_project
 
 
-def _prepared(db: Database, rows: Sequence[dict[str, Any]]) -> PutBack:
+def prepared(db: Database, rows: Sequence[dict[str, Any]]) -> PutBack:
     """`put_back` with the recipes of these parts, which take a second for 20,000. Raises NotFound."""
     computed = dict[str, Recipes]()
     for project_id, parts in _by_project(rows).items():

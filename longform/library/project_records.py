@@ -151,7 +151,7 @@ class Recipes:
         self.settings = settings
         self._phrases = EntryIndex(settings.pronunciations)
         self._recipes: dict[tuple[str, str | None, Direction], str] = {}
-        self.outcomes: dict[tuple[object, ...], tuple[Any, Any]] = {}
+        self.outcomes: dict[tuple[object, ...], tuple[Any, Any, Any]] = {}
         """The outcomes that were worked out with them, after what each follows from: see `outcome_of`."""
 
     def of(self, text: str, voice: str | None, direction: Direction = AS_WRITTEN) -> str:

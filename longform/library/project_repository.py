@@ -47,7 +47,8 @@ from longform.library.row_mapping import (
     touch,
     update_states,
 )
-from longform.library.table_updates import TableUpdates, encoded_table, keep_table
+from longform.library.table_plan import encoded_table, keep_table
+from longform.library.table_updates import TableUpdates
 from manuscript.passages import SURE, NewCharacter
 from manuscript.untrusted import Cover
 from studio.errors import InvalidRequest, NotFound

@@ -110,15 +110,16 @@ class Replacements:
         pattern, new_text = replacement.pattern(), _clean("replace", replacement.replace, MAX_REPLACE)
         with self._store.reading() as db:  # a second of work for the longest project, done without the write lock
             recipes = recipes_of(db, row_of(db, project_id, owner_filter, "edit"))
-            reword, total = _edits(_texts(db, project_id), pattern, new_text)
+            reword, total = _edits(texts := _texts(db, project_id), pattern, new_text)
             outcome = outcome_of(db, recipes, "project_id = ?", [project_id], {}, reword)
         encoded_edits = json.dumps(outcome.edits)
         with self._trash.deleting(frees_room=False) as db:
             row = row_of(db, project_id, owner_filter)
             recipes = recipes_of(db, row, recipes)
-            if outcome_of(db, recipes, "project_id = ?", [project_id], {}, reword) is not outcome:  # it was edited
-                reword, total = _edits(_texts(db, project_id), pattern, new_text)
-                outcome = outcome_of(db, recipes, "project_id = ?", [project_id], {}, reword)
+            if is_edited := (texts_now := _texts(db, project_id)) != texts:
+                reword, total = _edits(texts_now, pattern, new_text)
+            outcome = outcome_of(db, recipes, "project_id = ?", [project_id], {}, reword)  # takes may be new
+            if is_edited:
                 encoded_edits = json.dumps(outcome.edits)
             kept = None
             if outcome.edits:

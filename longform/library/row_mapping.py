@@ -94,14 +94,17 @@ def outcome_of(
     parts as they are. ``table``: all_parts for deleted ones too.
 
     It is called before the write lock is taken, and again under it with the same ``recipes``: then the first outcome
-    for these values is returned if the parts are still the same, so that nothing is computed while others wait.
+    for these values is returned if the parts are still the same, and otherwise only texts that have changed since, by
+    somebody or as takes of the project are being made, are read again: so little is computed while others wait.
     """
     query = f"select n, id, state, chosen, text, voice, {', '.join(DIRECTED)} from {table} where {where}"
     given = db.execute(query, values).fetchall(), columns, reword, phrases
     key = table, where, *values
-    if key not in recipes.outcomes or recipes.outcomes[key][0] != given:
-        recipes.outcomes[key] = given, _outcome(db, recipes, *given)
-    outcome: Outcome = recipes.outcomes[key][1]
+    before, outcome, texts = recipes.outcomes.get(key, (None, None, {}))
+    if given != before:
+        texts = texts if before and given[1:] == before[1:] else {}
+        outcome = _outcome(db, recipes, *given, texts)
+        recipes.outcomes[key] = given, outcome, texts
     return outcome
 
 
@@ -112,7 +115,9 @@ def _outcome(
     columns: Mapping[str, Any] | None,
     reword: Reword | None,
     phrases: EntryIndex | None,
+    texts: dict[tuple[str, str], tuple[str, bool]],
 ) -> Outcome:
+    """``texts``: filled with what becomes of each part's text, and whether the text contains one of the phrases."""
     changed = columns or {}
     overrides = {name: changed[name] for name in DIRECTED if name in changed}
     directed = functools.cache(lambda *direction: replace(Direction(*direction), **overrides))
@@ -122,8 +127,10 @@ def _outcome(
     outcome, rest, failed, outdated = Outcome([], [], {}, "", "", ""), list[int](), list[int](), dict[str, str]()
     for number, part_id, state, chosen, text, voice, *direction in rows:
         old_state = state
-        new_text = text if reword is None else reword(part_id, text)
-        if (new_text == text and reword and not changed) or (phrases and not phrases.in_text(text)):
+        if (part_id, text) not in texts:
+            texts[part_id, text] = reword(part_id, text) if reword else text, not phrases or bool(phrases.in_text(text))
+        new_text, is_concerned = texts[part_id, text]
+        if (new_text == text and reword and not changed) or not is_concerned:
             continue
         new_state: PartState | None = None
         if columns is not None and state == "failed":

@@ -26,7 +26,7 @@ from longform.library.project_records import (
     ProjectSettings,
     ReplacedValues,
 )
-from longform.library.table_updates import TableUpdate
+from longform.library.table_plan import TableUpdate
 from longform.timeline import Placed, Timeline
 from manuscript.documents import TEXTS, Document, Passage
 from manuscript.encodings import NAMES as ENCODINGS

@@ -31,7 +31,7 @@ from longform.library.project_records import (
 )
 from longform.library.project_repository import ProjectLibrary
 from longform.library.replacements import TextReplacement
-from longform.library.table_updates import TableUpdate
+from longform.library.table_plan import TableUpdate
 from manuscript.passages import NewCharacter
 from manuscript.table import read_csv
 from studio import ROOT

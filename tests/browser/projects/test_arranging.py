@@ -117,15 +117,15 @@ def add_new_part(screen: Screen, row: Locator) -> None:
     held.answer_all()
 
 
-def delete_while_typing(screen: Screen, delete: Callable[[], object]) -> None:
+def delete_while_typing(area: Locator, delete: Callable[[], object]) -> None:
     """The answer takes no focus from the field in which somebody types by then."""
-    answers, find = Held(screen.page, "**/parts/delete", "POST"), area_of(screen).get_by_label("Find", exact=True)
+    answers, find = Held(area.page, "**/parts/delete", "POST"), area.get_by_label("Find", exact=True)
     delete()
     answers.wait_for(1)
     find.click()
     answers.answer_all()
-    expect(area_of(screen).locator(".long-parts > li")).to_have_count(3)
-    screen.page.keyboard.type("typed on")
+    expect(area.locator(".long-parts > li")).to_have_count(3)
+    area.page.keyboard.type("typed on")
     expect(find).to_have_value("typed on")
     find.clear()
 
@@ -184,7 +184,7 @@ def test_parts_are_arranged_and_words_replaced(studio: Served, open_page: Open) 
     expect(rows.nth(2).get_by_role("button", name="Arrange part 3")).to_be_focused()
     area.get_by_role("button", name="Undo").click()
     shows("Between.", "One 🙂 and two.", "Three.", "Four.")
-    delete_while_typing(screen, partial(press, 2, "Delete"))
+    delete_while_typing(area, partial(press, 2, "Delete"))
     press(1, "Move down")
     shows("Between.", "Four.", "One 🙂 and two.")
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from longform.library import project_records
 from longform.library.project_records import NewPart, PartChanges, ProjectSettings, ReplacedValues
 from longform.library.project_repository import PartFilter, ProjectLibrary
 from longform.library.proof_records import Checked
@@ -370,6 +371,40 @@ def test_unusual_takes_are_found_without_the_write_lock(tmp_path: Path, connecti
     library.proofs.accept(project, None, spot.id, True)
     library.proofs.keep(spot.take_id, Checked(1, "", 5, 0, 1.0, -5.0, None))
     assert found([], 0.0) == (levels[1:], []), "an accepted finding stays accepted after another check"
+
+
+def test_takes_that_arrive_meanwhile_have_no_text_read_again(
+    tmp_path: Path, connections: list[sqlite3.Connection], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = ProjectLibrary(tmp_path)
+    project = project_of(library, 40, "Some words of a book.").id
+    ids, read = library.projects.part_ids(project, None), list[str]()
+    fold = project_records.fold_phrase
+
+    def noted(text: str) -> str:
+        read.append(text)
+        return fold(text)
+
+    monkeypatch.setattr(project_records, "fold_phrase", noted)
+    read_before = list[int]()
+
+    def finish(statement: str) -> None:
+        """Give a part another state just before the lock is taken, as a take does that is finished meanwhile."""
+        if statement == "begin immediate":
+            with sqlite3.connect(tmp_path / "library.db") as other:
+                part_id = ids[len(read_before)]
+                other.execute(
+                    "update all_parts set state = iif(state = 'done', 'stale', 'done') where id = ?", [part_id]
+                )
+            other.close()
+            read_before.append(len(read))
+
+    for connection in filter(is_open, connections):
+        connection.set_trace_callback(finish)
+    library.pronunciations.merge(DictionaryScope("project", project), [Pronunciation("book", "tome")], False)
+    assert len(read) - read_before[-1] <= 2 < 40 < read_before[-1]
+    stale = [part.id for part in library.projects.parts(project, None) if part.state == "stale"]
+    assert stale == ids
 
 
 def test_lines_are_recast_by_voice_not_by_character(tmp_path: Path, connections: list[sqlite3.Connection]) -> None:
