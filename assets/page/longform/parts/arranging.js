@@ -26,6 +26,8 @@ export class Arranging {
   #lost = new Map();
   /** Finds them out. @type {Promise<string[]> | null} */
   #settling = null;
+  /** The chapter renamed last, with the title as it was read and as it is. @type {{ id: string, before: string, title: string } | null} */
+  #renamed = null;
 
   /**
    * list(): the rows; changed(): called after a step was undone; found(part, order): called if an order was carried out although its answer was lost.
@@ -117,9 +119,14 @@ export class Arranging {
 
   /** Rename a chapter and its heading; read: the chapter as read, if another title than that is not to be replaced. Throws Refusal. */
   async rename(chapter, title, read) {
-    const { chapter: renamed, replaced } = await changePart(this.id, chapter.id, { chapter: title, chapter_before: read?.title });
-    if (read) read.title = renamed; // its next change is based on this one
-    this.offer(phrase("project.chapter.renamed", { title: renamed }), () => undoChange(this.id, replaced));
+    const own = this.#renamed; // perhaps since the title was read
+    const before = own && own.id === chapter.id && own.before === read?.title ? own.title : read?.title;
+    const { chapter: renamed, replaced } = await changePart(this.id, chapter.id, { chapter: title, chapter_before: before });
+    this.#renamed = read && { id: chapter.id, before: read.title, title: renamed };
+    this.offer(phrase("project.chapter.renamed", { title: renamed }), () => {
+      this.#renamed = null;
+      return undoChange(this.id, replaced);
+    });
   }
 
   /**
