@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from longform.library.part_arrangement import new_part_id
 from longform.library.project_records import (
     MAX_CREDITS,
     NewPart,
@@ -128,7 +127,8 @@ class Credits:
     ) -> CreditChanges:
         """The changes caused by a new title and new settings, or by undoing others. Raises InvalidRequest.
 
-        A new part's id is in the settings before the part exists, so that it is never added twice.
+        What a failure or a crash has left undone is made up by the next change: new parts are not named yet, and those
+        with former credits get the new ones.
         """
         old_texts, new_texts = texts_of(before.title, before.settings), texts_of(title, settings)
         ids = (settings.opening_part, settings.closing_part)
@@ -142,7 +142,7 @@ class Credits:
             is_in_trash = is_gone and self._arrangement.is_deleted(str(part_id))
             is_removed = is_gone and (part_id == STAYS_REMOVED or bool(old_text))  # also once the trash is emptied
             is_same = part is not None or is_in_trash or is_removed or not text
-            new_ids.append(STAYS_REMOVED if is_removed and not text else part_id if is_same else new_part_id())
+            new_ids.append(STAYS_REMOVED if is_removed and not text else part_id if is_same else None)
             added += 0 if is_removed else bool(text) - bool(part)
             behind.append(len(part.text.removeprefix(_old_text(part, old_text) or part.text)) if part else 0)
             parts.append(part)
@@ -179,19 +179,22 @@ class Credits:
         for number, (new_text, part, part_id) in enumerate(zip(changes.after, changes.parts, ids, strict=True)):
             before = changes.before[number]
             if part is None:
-                if not new_text or not part_id or changes.removed[number]:
+                if not new_text or changes.removed[number]:
                     continue
-                if self._arrangement.is_deleted(part_id):
+                if part_id and self._arrangement.is_deleted(part_id):
                     self._arrangement.restore(project.id, owner_filter, [part_id])
                     restored = self._projects.part(project.id, owner_filter, part_id)
                     if restored.text == (restored.credits or restored.text):
                         self._write(restored, owner_filter, new_text, new_text)
                 else:
-                    self._add(project, owner_filter, new_text, part_id, is_closing=number == 1)
-                continue
-            if new_text == before or part.id in (put_back or ()):
+                    self._add(project, owner_filter, new_text, is_closing=number == 1)
                 continue
             text, unneeded, old_text = new_text, list[str](), _old_text(part, before)
+            if part.id in (put_back or ()):
+                self._write(part, owner_filter, None, new_text)
+                continue
+            if new_text == before and old_text in (None, new_text):
+                continue
             if old_text:
                 text = f"{new_text}{part.text.removeprefix(old_text)}".strip()
             elif second := self._second_half(part, before, owner_filter):
@@ -210,7 +213,7 @@ class Credits:
                 replaced.parts.extend(self._write(part, owner_filter, text, new_text))
         return replaced
 
-    def _write(self, part: Part, owner_filter: str | None, text: str, credits: str) -> list[ReplacedValues]:
+    def _write(self, part: Part, owner_filter: str | None, text: str | None, credits: str) -> list[ReplacedValues]:
         changes = PartChanges(text=text, credits=credits)
         return self._edits.edit_part(part.project_id, owner_filter, part.id, changes)[1]
 
@@ -229,7 +232,7 @@ class Credits:
         except NotFound:  # it was deleted or merged into another one
             return None
 
-    def _add(self, project: Project, owner_filter: str | None, text: str, part_id: str, is_closing: bool) -> None:
+    def _add(self, project: Project, owner_filter: str | None, text: str, is_closing: bool) -> None:
         chapters = _CHAPTERS.get(project.settings.language.partition("-")[0].lower(), _CHAPTERS["en"])
         part = NewPart(text, chapters[is_closing], credits=text)
         last_part = None
@@ -237,4 +240,5 @@ class Credits:
             count = self._projects.count_parts(project.id, owner_filter, ALL_PARTS)
             [last_part] = self._projects.part_ids(project.id, owner_filter, offset=count - 1, limit=1)
         rest_title = "" if is_closing else project.title
-        self._arrangement.insert(project.id, owner_filter, part, last_part, part_id, rest_title)
+        named_in = "closing_part" if is_closing else "opening_part"
+        self._arrangement.insert(project.id, owner_filter, part, last_part, rest_title, named_in)

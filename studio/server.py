@@ -76,6 +76,7 @@ def config_of(app: ASGIApp, settings: Settings, **more: Any) -> uvicorn.Config:
         http=H11Protocol,  # `Connection`; httptools answers an unusual method with its own message
         ws_per_message_deflate=False,  # a message of 16 KB could become 16 MB before its key is read
         log_level=settings.log_level,
+        workers=1,  # whatever WEB_CONCURRENCY says
         timeout_keep_alive=75,
         timeout_graceful_shutdown=GRACE_SECONDS,
         server_header=False,

@@ -93,8 +93,9 @@ class WorkQueue:
     When a caller leaves, its waiting work is dropped, and its running work ends at its next step.
     """
 
-    def __init__(self, kind: QueueKind) -> None:
-        self._kind = kind
+    def __init__(self, kind: QueueKind, most: int | None = None) -> None:
+        """``most``: the maximum turns of a caller at a time; None: all."""
+        self._kind, self._most = kind, most or kind.at_once
         self._threads = CapacityLimiter(kind.at_once)  # used only by work with a turn, so that it never waits
         self._places: Counter[str] = Counter()
         self._running: Counter[str] = Counter()
@@ -176,17 +177,11 @@ class WorkQueue:
         """Hold a place, for several patient turns. Raises QueueFull, TooManyRequests."""
         kind, count, total = self._kind, self._places[caller], self._places.total()
         if total >= kind.at_once + kind.waiting:
-            raise QueueFull(
-                f"{kind.at_once} {kind.plural} are being {kind.done} and {kind.waiting} are waiting, the maximum; "
-                "try again in a moment",
-                5,
-            )
+            counts = f"{kind.at_once} {kind.plural} are being {kind.done} and {kind.waiting} are waiting"
+            raise QueueFull(f"{counts}, the maximum; try again in a moment", 5)
         if count >= kind.per_caller:
-            raise TooManyRequests(
-                f"{count} of your {kind.plural} are being {kind.done} or waiting; at most {kind.per_caller} are "
-                "allowed at a time: wait for one of them",
-                5,
-            )
+            own = f"{count} of your {kind.plural} are being {kind.done} or waiting"
+            raise TooManyRequests(f"{own}; at most {kind.per_caller} are allowed at a time: wait for one of them", 5)
         self._places[caller] += 1
         try:
             yield
@@ -195,7 +190,7 @@ class WorkQueue:
 
     @asynccontextmanager
     async def _turn(self, caller: str) -> AsyncIterator[None]:
-        if self._running.total() < self._kind.at_once:
+        if self._running.total() < self._kind.at_once and self._running[caller] < self._most:
             self._running[caller] += 1
         else:
             grant: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -220,6 +215,8 @@ class WorkQueue:
         self._waiting = deque(sorted(self._waiting, key=lambda entry: entry[0] == caller))
         while self._waiting:
             chosen = min(self._waiting, key=lambda entry: self._running[entry[0]])
+            if self._running[chosen[0]] >= self._most:
+                return
             self._waiting.remove(chosen)
             if not chosen[1].cancelled():  # its caller has left, and has had no turn of the loop since
                 self._running[chosen[0]] += 1
@@ -273,7 +270,7 @@ ALIGNMENTS = QueueKind(
 )
 MODELS = QueueKind("models", "the model", "models", "checked", 1, 31, 120, "copy it to a faster disk of this machine")
 READS = QueueKind("reads", "the project", "projects", "read", 2, 126, 300, "split it into smaller projects")
-CHANGES = QueueKind("changes", "the project", "projects", "changed", 2, 126, 300, "change fewer parts at a time")
+CHANGES = QueueKind("changes", "the project", "projects", "changed", 3, 126, 300, "change fewer parts at a time")
 WRITES = QueueKind("writes", "the entry", "entries", "changed", 4, 252, 300, "change fewer entries at a time")
 LOOKUPS = QueueKind("lookups", "the answer", "answers", "looked up", 4, 508, 300, "request shorter pages")
 LISTS = QueueKind("lists", "the list", "lists", "read", 2, 254, 60, "request shorter pages")
@@ -301,10 +298,11 @@ class WorkQueues:
         self.models = WorkQueue(MODELS)
         self.reads = WorkQueue(READS)
         """Lookups in projects, which may have many thousands of parts."""
-        self.changes = WorkQueue(CHANGES)
+        self.changes = WorkQueue(CHANGES, most=CHANGES.at_once - 1)
         """Changes of projects; few at once, because each holds the library's write lock while it is stored."""
-        self.writes = WorkQueue(WRITES)
-        """All other changes in the library: they wait for its lock, so `lookups` must not share their threads."""
+        self.writes = WorkQueue(WRITES, most=WRITES.at_once - 1)
+        """All other changes in the library: they wait for its lock, so `lookups` must not share their threads. Those of
+        a long project's dictionary take seconds, so a caller leaves one thread to others."""
         self.lookups = WorkQueue(LOOKUPS)
         """What else is looked up in the library: short, but one caller may ask for hundreds of answers at once."""
         self.lists = WorkQueue(LISTS)

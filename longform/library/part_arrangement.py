@@ -76,16 +76,19 @@ class Arrangement:
         owner_filter: str | None,
         part: NewPart,
         after: str | None,
-        part_id: str | None = None,
         chapter: str = "",
+        named_in: str = "",
     ) -> Part:
-        """Insert a part after another one; None: before the first. ``part_id``: its id; None: a new one.
+        """Insert a part after another one; None: before the first.
 
         ``chapter``: the title of the chapter that then begins with the following part, unless one does already; blank:
-        that part belongs to the chapter of the inserted one. Raises NotFound, InvalidRequest.
+        that part belongs to the chapter of the inserted one. ``named_in``: the field of the project's settings that
+        gets the part's id. Raises NotFound, InvalidRequest.
         """
-        with changing(self._store.writing(), project_id, owner_filter) as (db, _):
-            place, part_id = _add(db, project_id, part, after, part_id=part_id)
+        with changing(self._store.writing(), project_id, owner_filter) as (db, row):
+            place, part_id = _add(db, project_id, part, after)
+            if named_in:
+                row["settings"] = json.dumps(json.loads(row["settings"]) | {named_in: part_id})
             if chapter:
                 begin_chapter(db, project_id, place, chapter)
             return part_of(db, project_id, part_id)
@@ -331,9 +334,7 @@ def new_part_id() -> str:
     return f"part_{secrets.token_hex(12)}"
 
 
-def _add(
-    db: Database, project_id: str, part: NewPart, after: str | None, state: str = "new", part_id: str | None = None
-) -> tuple[int, str]:
+def _add(db: Database, project_id: str, part: NewPart, after: str | None, state: str = "new") -> tuple[int, str]:
     """Add a part after another one; returns its place and id. Raises NotFound, InvalidRequest."""
     query = "select place from parts where project_id = ? and id = ?"
     row = None if after is None else db.execute(query, [project_id, after]).fetchone()
@@ -341,7 +342,7 @@ def _add(
         raise NotFound(f"the project has no part {after[:80]!r}", "part")
     if count_parts(db, project_id) >= MAX_PARTS:
         raise _too_many()
-    part_id = part_id or new_part_id()
+    part_id = new_part_id()
     [place] = places_after(db, project_id, row and row[0])
     add_parts(db, [part_row(project_id, part, part_id, place, after) | {"state": state}])
     return place, part_id

@@ -69,6 +69,8 @@ class _Undo:
 
 
 _RETURNED = ("text", "character", "voice", "pause", "scene", "cells", "merged_into", "merge")
+_TRIES = 4
+"""How often an update is planned while somebody else edits the project; the last time with the write lock."""
 MOST_UNDONE = 8
 """Updates of tables in memory, each with the table before it."""
 
@@ -124,11 +126,15 @@ class TableUpdates:
     ) -> Iterator[tuple[Database, Row, Plan]]:
         """The write lock with a plan, which was made before, unless somebody has edited the project meanwhile: that is
         a second of work for the longest project."""
-        with self._store.reading() as db:
-            plan = planned(db, row_of(db, project_id, owner_filter, "edit"))
-        with self._trash.deleting(frees_room=False) as db:
-            row = row_of(db, project_id, owner_filter, "edit")
-            yield db, row, plan if version_of(db, row) == plan.version else planned(db, row)
+        for is_last in (*[False] * (_TRIES - 1), True):
+            with self._store.reading() as db:
+                plan = planned(db, row_of(db, project_id, owner_filter, "edit"))
+            with self._trash.deleting(frees_room=False) as db:
+                row = row_of(db, project_id, owner_filter, "edit")
+                is_same = version_of(db, row) == plan.version
+                if is_same or is_last:
+                    yield db, row, plan if is_same else planned(db, row)
+                    return
 
     def _write(
         self,

@@ -26,9 +26,8 @@ def check_deletion(request: Request, *known: str) -> None:
     """Raises InvalidRequest for a body or an unknown query field, which may be meant to limit what is deleted."""
     if unknown := [name for name in request.query_params if name not in known]:
         fields = ", ".join(known)
-        raise InvalidRequest(
-            f"unknown query field {unknown[0][:80]!r}; nothing was deleted. Known: {fields}", unknown[0][:80]
-        )
+        name = unknown[0][:80]
+        raise InvalidRequest(f"unknown query field {name!r}; nothing was deleted. Known: {fields}", name)
     if int(request.headers.get("content-length") or 0) or "transfer-encoding" in request.headers:
         raise InvalidRequest("this deletion takes query fields and no body; nothing was deleted", "body")
 

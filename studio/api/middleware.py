@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from studio.api.access import Access
-from studio.api.body import converted, read_body
+from studio.api.body import MAX_BODY, converted, read_body
 from studio.api.error_responses import (
     ApiError,
     UnexpectedErrors,
@@ -173,8 +173,8 @@ class HeadAsGet(Layer):
 
 
 class BoundedBodies(Layer):
-    """ASGI middleware: reads and checks bodies for Gradio, which would parse any in the event loop. The studio's own
-    routes limit theirs themselves."""
+    """ASGI middleware: reads and checks bodies for Gradio and MCP, which would parse any in the event loop. The
+    routes of the studio limit theirs themselves."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         has_none, path = scope["type"] != "http" or scope["method"] in ("GET", "HEAD", "OPTIONS"), scope.get("path", "")
@@ -182,7 +182,8 @@ class BoundedBodies(Layer):
             await self._app(scope, receive, send)
             return
         try:
-            body = await read_body(request := Request(scope, receive), MAX_CALL)
+            limit = MAX_CALL if path.startswith("/gradio_api/") else MAX_BODY  # for MCP
+            body = await read_body(request := Request(scope, receive), limit)
             await converted(request, body, _check_call)
         except (ApiError, RetryLater) as error:
             await error_response(describe(error), path)(scope, receive, send)

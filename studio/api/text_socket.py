@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -42,6 +41,7 @@ class TextSocket(ABC):
         """Set if the socket came without a key, which its first message must have."""
         self._is_silent = True
         """Whether no message has come yet."""
+        self._patience = anyio.CancelScope()
         self._has_sent = False
         """Whether something was sent since the last message came, or since the last check."""
 
@@ -53,13 +53,26 @@ class TextSocket(ABC):
         except (WebSocketDisconnect, TimeoutError):
             return  # the client has disconnected
         finally:
-            self._service.sockets -= Counter({self._caller: 1})
+            self._leave()
 
     def _enter(self) -> None:
-        """Count this socket as its caller's. Raises TooManyRequests."""
-        self._service.sockets[self._caller] += 1
-        if self._service.sockets[self._caller] > MAX_SOCKETS:
-            raise TooManyRequests(f"you have {MAX_SOCKETS} open sockets, the maximum; close some of them")
+        """Count this socket as its caller's. One too many of an address ends the one that has been waiting longest for
+        its key: clients behind a proxy have one address. Raises TooManyRequests."""
+        sockets = self._service.sockets[self._caller]
+        if len(sockets) >= MAX_SOCKETS:
+            waiting = (socket for socket in sockets if socket._owner_of_key and socket._is_silent)
+            if not self._owner_of_key or (oldest := next(waiting, None)) is None:
+                raise TooManyRequests(f"you have {MAX_SOCKETS} open sockets, the maximum; close some of them")
+            oldest._leave()
+            oldest._patience.cancel()
+        self._service.sockets[self._caller].append(self)
+
+    def _leave(self) -> None:
+        sockets = self._service.sockets[self._caller]
+        if self in sockets:
+            sockets.remove(self)
+        if not sockets:
+            del self._service.sockets[self._caller]
 
     async def _run(self) -> None:
         try:
@@ -77,10 +90,11 @@ class TextSocket(ABC):
         message, seconds = None, FIRST_SECONDS if self._is_silent else IDLE_SECONDS
         while message is None:
             self._has_sent = False
-            with anyio.move_on_after(seconds):
+            with anyio.move_on_after(seconds) as self._patience:
                 message = await self._websocket.receive()
             if message is None and not self._has_sent:
-                raise InvalidRequest(f"no message came within {seconds:g} s", param)
+                crowd = ", or before other sockets of this address needed the place" if self._owner_of_key else ""
+                raise InvalidRequest(f"no message came within {seconds:g} s{crowd}", param)
         self._is_silent = False
         if message["type"] == "websocket.disconnect":
             raise WebSocketDisconnect(message.get("code") or 1005)
@@ -91,9 +105,8 @@ class TextSocket(ABC):
     def _sign_in(self, key: object) -> None:
         """Become the owner of the first message's key, unless the socket had one. Raises ApiError, TooManyRequests."""
         if self._owner_of_key is not None:
-            owner, self._owner_of_key = self._owner_of_key(key if isinstance(key, str) else ""), None
-            self._service.sockets -= Counter({self._caller: 1})
-            self._caller = owner
+            self._leave()
+            self._caller, self._owner_of_key = self._owner_of_key(key if isinstance(key, str) else ""), None
             self._enter()
 
     async def _send(self, message: str | bytes) -> None:

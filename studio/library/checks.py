@@ -134,9 +134,8 @@ def check_samples(samples: Sequence[Sample | NewSample]) -> None:
         raise InvalidRequest(f"a voice may have at most {MAX_SAMPLES} samples", "samples")
     total = sum(sample.seconds for sample in samples)
     if total > MAX_SECONDS:
-        raise InvalidRequest(
-            f"the samples last {total:.1f} s together; at most {MAX_SECONDS:g} s are allowed", "samples"
-        )
+        lengths = f"the samples last {total:.1f} s together; at most {MAX_SECONDS:g} s are allowed"
+        raise InvalidRequest(lengths, "samples")
     for sample in samples:
         check_words(sample.text, "ref_text")
         if not 0 <= sample.speaker <= MAX_SPEAKER:

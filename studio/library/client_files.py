@@ -111,12 +111,9 @@ class ClientFiles:
             raise InvalidRequest(f"{upload.name} is too large; at most {MAX_UPLOAD >> 20} MiB are allowed", "files")
         self._make_room(caller, size)
         if self._exceeds_limits(caller, size):
-            raise TooManyRequests(
-                f"too many uploaded files are waiting to be used: at most {MAX_FILES} and {MAX_CALLER_BYTES >> 20} MiB "
-                f"of one caller; use them in calls, or wait until they expire, {UPLOAD_SECONDS // 60} minutes after "
-                "their upload",
-                retry_after=60,
-            )
+            most = f"at most {MAX_FILES} and {MAX_CALLER_BYTES >> 20} MiB of one caller"
+            how = f"use them in calls, or wait until they expire, {UPLOAD_SECONDS // 60} minutes after their upload"
+            raise TooManyRequests(f"too many uploaded files are waiting to be used: {most}; {how}", retry_after=60)
         file = ClientFile("", _file_name(upload.name), owner, caller, size, is_spare=False)
         return await self._keep(file, [upload.data], UPLOAD_SECONDS)
 

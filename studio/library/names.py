@@ -72,11 +72,8 @@ def _in_latin(char: str) -> str:
 def clean_slug(slug: str) -> str:
     """Check a slug chosen by a person. Raises InvalidRequest."""
     if not 0 < len(slug) <= MAX_SLUG or slug_of(slug) != slug:
-        raise InvalidRequest(
-            f"a slug has the letters a to z, digits and single hyphens between them, at most {MAX_SLUG}; "
-            f"{', '.join(sorted(RESERVED))} are reserved",
-            "slug",
-        )
+        rule = f"a slug has the letters a to z, digits and single hyphens between them, at most {MAX_SLUG}"
+        raise InvalidRequest(f"{rule}; {', '.join(sorted(RESERVED))} are reserved", "slug")
     return slug
 
 

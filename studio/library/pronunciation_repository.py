@@ -26,7 +26,10 @@ Prepare = Callable[
     [Database, DictionaryScope, Sequence[Pronunciation], Sequence[Pronunciation]], Callable[[Database], None]
 ]
 """Called with a change before it is made, and returns what is to be done in its transaction afterwards."""
-Planned = tuple[Change, Callable[[Database], None]]
+Planned = tuple[Change, list[Pronunciation], Callable[[Database], None]]
+"""A change, the entries before it, and what was prepared for both."""
+_TRIES = 5
+"""How often a change is prepared while somebody else changes the dictionary; the last time with the write lock."""
 _NAMED = 5
 """Maximum phrases in the title of entries in the trash."""
 _ENTRIES = (
@@ -108,22 +111,29 @@ class Pronunciations:
     def _make(self, plan: Callable[[Database], Change], keeps: bool = False) -> Change:
         """Make a change, which may be worked out twice, and return it. What follows from it for thousands of
         parts is prepared without the write lock. ``keeps``: moves the entries that it changes to the trash."""
-        with self._store.reading() as db:
-            change = plan(db)
-            self._check(db, change[0])
-            planned = change, self._prepare(db, *change)
-        with self._trash.deleting(frees_room=False) if keeps else self._store.writing() as db:
-            change = plan(db)
-            self._check(db, change[0])
-            if keeps:
-                _keep(db, *change, now())
-            self._write(db, change, planned)
+        for is_last in (*[False] * (_TRIES - 1), True):
+            with self._store.reading() as db:
+                self._check(db, (change := plan(db))[0])
+                planned = self._planned(db, change)
+            with self._trash.deleting(frees_room=False) if keeps else self._store.writing() as db:
+                change = plan(db)
+                self._check(db, change[0])
+                if not is_last and planned[:2] != (change, entries_of(db, change[0])):
+                    continue  # somebody has changed the dictionary meanwhile
+                if keeps:
+                    _keep(db, *change, now())
+                self._write(db, change, planned)
+                break
         return change
+
+    def _planned(self, db: Database, change: Change) -> Planned:
+        return change, entries_of(db, change[0]), self._prepare(db, *change)
 
     def _write(self, db: Database, change: Change, planned: Planned | None) -> None:
         """Write a change, and what was prepared with it unless somebody has changed the dictionary meanwhile."""
-        prepared = planned[1] if planned and planned[0] == change else self._prepare(db, *change)
         dictionary, removed, added = change
+        is_same = planned and planned[:2] == (change, entries_of(db, dictionary))
+        prepared = planned[2] if planned and is_same else self._prepare(db, *change)
         db.conn.executemany("delete from pronunciations where id = ?", [(entry.id,) for entry in removed])
         for entry in added:
             _insert(db, dictionary, entry)
@@ -134,19 +144,19 @@ class Pronunciations:
         prepared(db)
 
     def _prepare_return(self, db: Database, rows: Sequence[dict[str, Any]]) -> PutBack:
-        planned = {row["id"]: (change := _returning(db, row), self._prepare(db, *change)) for row in rows}
+        planned = {change[0]: self._planned(db, change) for change, _ in _returning(db, rows)}
         return partial(self._put_back, planned=planned)
 
     def _put_back(
-        self, db: Database, rows: Sequence[dict[str, Any]], planned: Mapping[str, Planned] | None = None
+        self, db: Database, rows: Sequence[dict[str, Any]], planned: Mapping[DictionaryScope, Planned] | None = None
     ) -> None:
-        for row in rows:
-            change = _returning(db, row)
-            if not change[2]:
+        for change, returned in _returning(db, rows):
+            if not all(back for _, back in returned):
                 raise EditConflict("these words have other entries now; delete those first", "ids")
-            self._write(db, change, (planned or {}).get(row["id"]))
-            rest = [(old, new) for old, new in _lost(row) if old not in change[2]]
-            _keep(db, change[0], (old for old, _ in rest), (new for _, new in rest if new), row["deleted"])
+            self._write(db, change, (planned or {}).get(change[0]))
+            for row, back in returned:
+                rest = [(old, new) for old, new in _lost(row) if old not in back]
+                _keep(db, change[0], (old for old, _ in rest), (new for _, new in rest if new), row["deleted"])
         # After all of them: what stays would get the number of a row that is gone, and be taken for it.
         db.conn.executemany("delete from replaced_entries where id = ?", [(row["id"],) for row in rows])
 
@@ -171,13 +181,26 @@ def _lost(row: dict[str, Any]) -> list[tuple[Pronunciation, Pronunciation | None
     return [(Pronunciation(**old), new and Pronunciation(**new)) for old, new in json.loads(row["entries"])]
 
 
-def _returning(db: Database, row: dict[str, Any]) -> Change:
-    """The change that restores removed entries, except those for whose words somebody has made others since."""
-    dictionary = DictionaryScope(row["scope"], row["subject"])
-    stored = {entry.key: entry for entry in entries_of(db, dictionary)}
-    taken = {*stored, *(entry.id for entry in stored.values())}  # an entry may have got other words
-    back = [old for old, new in _lost(row) if stored.get(old.key) == new or taken.isdisjoint((old.key, old.id))]
-    return dictionary, [stored[entry.key] for entry in back if entry.key in stored], back
+def _returning(
+    db: Database, rows: Sequence[dict[str, Any]]
+) -> list[tuple[Change, list[tuple[dict[str, Any], list[Pronunciation]]]]]:
+    """For each dictionary, the change that restores removed entries, the last removed first, except those for whose
+    words somebody has made others since; and which of them each row gives back."""
+    changes = []
+    for dictionary in dict.fromkeys(DictionaryScope(row["scope"], row["subject"]) for row in rows):
+        before = {entry.key: entry for entry in entries_of(db, dictionary)}
+        after, returned = dict(before), list[tuple[dict[str, Any], list[Pronunciation]]]()
+        for row in rows:
+            if (row["scope"], row["subject"]) == (dictionary.scope, dictionary.subject):
+                taken = {*after, *(entry.id for entry in after.values())}  # an entry may have got other words
+                lost = _lost(row)
+                back = [old for old, new in lost if after.get(old.key) == new or taken.isdisjoint((old.key, old.id))]
+                after |= {entry.key: entry for entry in back}
+                returned.append((row, back))
+        removed = [entry for key, entry in before.items() if after[key] != entry]
+        added = [entry for key, entry in after.items() if before.get(key) != entry]
+        changes.append(((dictionary, removed, added), returned))
+    return changes
 
 
 def _remove(db: Database, until: float) -> set[str]:

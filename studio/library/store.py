@@ -418,17 +418,14 @@ def _check_version(db: Database) -> None:
         db.execute("delete from _sqlite_migrations")
         return
     if applied and BASELINE not in applied:
-        raise LibraryUnavailable(
-            "the library was last used by an older version of the studio; open it once with the version of commit "
-            f"{FORMER_COMMIT}, which can still update its tables"
-        )
+        why = "the library was last used by an older version of the studio"
+        how = f"open it once with the version of commit {FORMER_COMMIT}, which can still update its tables"
+        raise LibraryUnavailable(f"{why}; {how}")
     supported = {migration.name for migration in MIGRATIONS.pending(Database(memory=True))}
     if newer := applied - supported:
         log.warning("the library has tables of a newer version: %s", ", ".join(sorted(newer)))
-        raise LibraryUnavailable(
-            "the library was last used by a newer version of the studio; update the studio, or restore a backup that "
-            "this version has made"
-        )
+        why = "the library was last used by a newer version of the studio"
+        raise LibraryUnavailable(f"{why}; update the studio, or restore a backup that this version has made")
 
 
 def is_writing(db: Database) -> bool:

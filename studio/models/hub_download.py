@@ -240,11 +240,9 @@ class HubDownload:
         """Raises ValueError if a token is missing, httpx.HTTPStatusError."""
         if answer.status_code in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
             repo, hub = self._files.repo, "https://huggingface.co"
-            raise ValueError(
-                f"{repo} is available only to accounts that have accepted its terms. Accept them at {hub}/{repo}, "
-                f"create a token at {hub}/settings/tokens, and set HF_TOKEN to it or run “hf auth login”; then try "
-                "again"
-            )
+            why = f"{repo} is available only to accounts that have accepted its terms. Accept them at {hub}/{repo}"
+            how = f"create a token at {hub}/settings/tokens, and set HF_TOKEN to it or run “hf auth login”"
+            raise ValueError(f"{why}, {how}; then try again")
         answer.raise_for_status()
 
     def _reason(self, problem: BaseException) -> str:
@@ -344,10 +342,8 @@ def _check_disk(folder: Path, missing: int, repo: str, now: int | None = None) -
     """``missing``: bytes of the download; ``now``: those that are about to be written, None for all of them."""
     free = shutil.disk_usage(folder).free
     if (missing if now is None else now) + SPARE > free:
-        raise ValueError(
-            f"{repo} needs {missing / 1e9:.2f} GB more, but {free / 1e9:.2f} GB are free on the disk of {folder}: free "
-            "some space, or set HF_HOME to a folder on a larger disk"
-        )
+        why = f"{repo} needs {missing / 1e9:.2f} GB more, but {free / 1e9:.2f} GB are free on the disk of {folder}"
+        raise ValueError(f"{why}: free some space, or set HF_HOME to a folder on a larger disk")
 
 
 def _clear_odd(part: Path) -> None:

@@ -178,19 +178,14 @@ def _refuse_unable(part: PlannedPart, info: EngineInfo) -> None:
     is_clip, is_own = part.label == OWN_CLIP or part.voice is not None, part.voice is not None and part.voice.speaker
     if is_clip and not is_own and not info.clones:
         names = f" {', '.join(map(str.casefold, info.speakers))}" if info.speakers else " random, with a description"
-        raise InvalidRequest(
-            f"the loaded model cannot speak in the voice of a clip, only in its own:{names}; choose one of these, or "
-            "load a model that clones",
-            "ref_audio" if part.label == OWN_CLIP else "voice",
-            "model_does_not_clone",
-        )
+        why = f"the loaded model cannot speak in the voice of a clip, only in its own:{names}"
+        param = "ref_audio" if part.label == OWN_CLIP else "voice"
+        message = f"{why}; choose one of these, or load a model that clones"
+        raise InvalidRequest(message, param, "model_does_not_clone")
     count = sum(not isinstance(step, Pause) for step in part.script)
     if not is_clip and not info.remembers and count > 1:
-        raise InvalidRequest(
-            f"the loaded model makes up another voice for each part of a text, and this one has {count}; choose a "
-            "voice, shorten the text, or raise chunk_length",
-            "voice",
-        )
+        why = f"the loaded model makes up another voice for each part of a text, and this one has {count}"
+        raise InvalidRequest(f"{why}; choose a voice, shorten the text, or raise chunk_length", "voice")
 
 
 class _Reader:
@@ -289,12 +284,9 @@ def _voice_of(turn: Turn, cast_name: str | None, find: FindVoice) -> Voice | Non
     try:
         return find(turn.speaker)
     except UnknownVoice:
-        raise InvalidRequest(
-            f"line {turn.line}: {turn.speaker!r} has no voice; give it one in cast, or do not begin the line with "
-            "a name and a colon",
-            "cast",
-            "unknown_speaker",
-        ) from None
+        why = f"line {turn.line}: {turn.speaker!r} has no voice"
+        message = f"{why}; give it one in cast, or do not begin the line with a name and a colon"
+        raise InvalidRequest(message, "cast", "unknown_speaker") from None
 
 
 def _label(voice: Voice | None) -> str:

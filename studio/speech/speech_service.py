@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections import Counter
+from collections import defaultdict
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from itertools import islice
+from typing import Any
 
 from anyio import to_thread
 
@@ -82,8 +83,8 @@ class SpeechService:
         self.recorder = Recorder(voices.library, retention, self.register.record_outcome) if retention else None
         if self.recorder:
             self.background.append(self.recorder.watch)
-        self.sockets: Counter[str] = Counter()
-        """The open sockets of this process, by caller."""
+        self.sockets = defaultdict[str, list[Any]](list)
+        """The open sockets of this process, by caller, the oldest first."""
         self._begun = 0  # requests of `in_turn`
         self.queues = WorkQueues(host.max_waiting)
         self.planner = Planner(voices, self.queues.texts)

@@ -31,7 +31,7 @@ from studio.library.records import OWN_CLIP, RANDOM
 from studio.library.take import NewTake, Take, TurnTime
 from studio.speech.recorder import Recorder
 from studio.speech.request import Origin, SpeechRequest
-from studio.speech.resume import made_by
+from studio.speech.resume import made_by, other_model
 from studio.speech.speech_service import SpeechService
 from studio.speech.word_times import TakeWordTimes, without_names
 from studio.takes.history import History, TakeJson
@@ -162,11 +162,9 @@ class Regeneration:
 
         Raises CannotRegenerate, NotReady, Unavailable.
         """
-        codes, current = self._library.takes.codes(take.id), made_by(self._service.host.engine().info)
-        original = codes.made_by if codes else take.made_by or current
-        if original != current:
-            other = f"another model or codec than the one loaded ({original}, not {current})"
-            raise CannotRegenerate(f"this take was made with {other}; regenerate all of it", "take_id")
+        codes, info = self._library.takes.codes(take.id), self._service.host.engine().info
+        if why := other_model(take, codes.made_by if codes else take.made_by or made_by(info), info):
+            raise CannotRegenerate(f"{why}; regenerate all of it", "take_id")
 
     def _choose(
         self, take: Take, start: int, end: int, replacement: str | None, words: Sequence[str]

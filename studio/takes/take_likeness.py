@@ -56,9 +56,8 @@ class TakeLikeness:
         """
         self._check()
         if take.voice_id is None or take.turns:
-            raise NoLikeness(
-                f"the take {take.id} is not in one voice of the library; to compare it with a clip, POST the clip"
-            )
+            why = f"the take {take.id} is not in one voice of the library"
+            raise NoLikeness(f"{why}; to compare it with a clip, POST the clip")
         revision = "" if take.revision is None else f"@{take.revision}"
         voice = await read(self._library.seen_by(caller).voices.get, f"{take.voice_id}{revision}")
         return await self._queue.run(caller, self._to_voice, take, path, caller, voice)

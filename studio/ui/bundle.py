@@ -157,10 +157,8 @@ def _as_function_body(name: str, sources: dict[str, str], order: list[str]) -> l
     body = _DATA.sub(data, _IMPORT.sub(imported, sources[name]))
     body = _EXPORT.sub(r"\1 \2", body)
     if line := _OTHER.search(body):
-        raise UnbundledModule(
-            f'{name} has the line {line[0]!r}. The bundle supports only import {{ … }} from "./…"; and export before '
-            "the declaration of a function, class or const."
-        )
+        rule = 'only import { … } from "./…"; and export before the declaration of a function, class or const'
+        raise UnbundledModule(f"{name} has the line {line[0]!r}. The bundle supports {rule}.")
     return body.replace("import.meta.url", f'new URL("{name}", import.meta.url).href').rstrip("\n").split("\n")
 
 

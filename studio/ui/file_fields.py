@@ -40,11 +40,9 @@ def uploaded(files: ClientFiles, value: object, name: str, owner: str | None) ->
     try:
         file = files.find(reference, owner)
     except NotFound as error:
-        raise InvalidRequest(
-            f"{name} is not a file that you have uploaded here, or it has expired: upload it to {UPLOAD_ROUTE} first "
-            "and send the answer as its path; gradio_client's handle_file does both",
-            name,
-        ) from error
+        why = f"{name} is not a file that you have uploaded here, or it has expired"
+        how = "and send the answer as its path; gradio_client's handle_file does both"
+        raise InvalidRequest(f"{why}: upload it to {UPLOAD_ROUTE} first {how}", name) from error
     file.is_spare = True
     return file
 

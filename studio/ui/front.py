@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from http.client import OK
 from pathlib import Path
+from typing import Any
 
 from anyio import to_thread
 from gradio.route_utils import get_root_url
@@ -46,7 +47,7 @@ nothing once the page is ready; everything else then uses the original."""
 TITLE = "Voice Studio"
 CACHED = frozenset({"/", "/config", "/gradio_api/info", "/gradio_api/openapi.json", "/openapi.json"})
 MAX_CACHED = 32
-"""Cached answers, by path, language and model."""
+"""Cached answers: by path, language and model, and as they are sent, by the request's address."""
 _ANYWHERE = "studio.invalid"
 """The host in cached answers."""
 PREVIEW = "preview.png"
@@ -75,7 +76,8 @@ class FrontPage:
         self._app, self._root_path, self._files, self._phrases, self._model = app, root_path, files, phrases, model
         self._head = f"<style>{UNTIL_DRAWN}</style>{_ONE_LANGUAGE}{_END_OF_START}{_slash(root_path)}"
         self._anywhere = f"http://{_ANYWHERE}{root_path}"
-        self._cache: OrderedDict[tuple[str, str, str], tuple[Message, bytes]] = OrderedDict()
+        self._pages: OrderedDict[tuple[str, str, str], tuple[Message, bytes]] = OrderedDict()
+        self._bodies: OrderedDict[tuple[bytes, str, bool], bytes] = OrderedDict()
         self._building = asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -85,19 +87,19 @@ class FrontPage:
             return
         request = Request({**scope, "path": "/"})
         key = path, self._phrases.language_for(request), self._model()
-        if (answer := self._cache.get(key)) is None:
-            async with self._building:  # once, even if a hundred ask for it
-                answer = self._cache.get(key) or await self._built(scope, receive, *key)
-            if answer[0]["status"] == OK:
-                self._cache[key] = answer
-                if len(self._cache) > MAX_CACHED:
-                    self._cache.popitem(last=False)
-        start, body = answer
-        body = body.replace(self._anywhere.encode(), get_root_url(request, "/", self._root_path or None).encode())
+        root = get_root_url(request, "/", self._root_path or None)
+        is_zipped = "gzip" in request.headers.get("accept-encoding", "")
+        async with self._building:  # once and in one thread, even if a thousand ask for it
+            start, page = self._pages.get(key) or await self._built(scope, receive, *key)
+            if start["status"] == OK:
+                _keep(self._pages, key, (start, page))
+            if (body := self._bodies.get((page, root, is_zipped))) is None:
+                body = page.replace(self._anywhere.encode(), root.encode())
+                body = await to_thread.run_sync(gzip.compress, body, 5) if is_zipped else body
+                _keep(self._bodies, (page, root, is_zipped), body)
         headers = MutableHeaders(raw=list(start["headers"]))
         headers.add_vary_header("Accept-Encoding, Accept-Language, Cookie")
-        if "gzip" in request.headers.get("accept-encoding", ""):
-            body = await to_thread.run_sync(gzip.compress, body, 5)
+        if is_zipped:
             headers["content-encoding"] = "gzip"
         headers["content-length"] = str(len(body))
         await send({**start, "headers": headers.raw})
@@ -157,6 +159,12 @@ class FrontPage:
         metas.append(_meta("name", "description", texts["shell.description"]))
         metas.append(_meta("name", "twitter:card", "summary_large_image"))
         return "".join(metas)
+
+
+def _keep(cache: OrderedDict[Any, Any], key: object, value: object) -> None:
+    cache[key] = value
+    if len(cache) > MAX_CACHED:
+        cache.popitem(last=False)
 
 
 def _meta(kind: str, name: str, content: object) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import gradio as gr
@@ -76,7 +77,9 @@ def mount_page(app: FastAPI, studio: Studio) -> None:
     # Enables Gradio's check that files in arguments were uploaded. No field relies on it now; a later one might.
     page.has_launched = True
     options = gradio_options(studio.settings, files)
-    gr.mount_gradio_app(app, page, path="/", app_kwargs=app_options(page.calls), **options)
+    # Gradio makes a folder, which is not used, in /tmp/gradio, which may be another user's.
+    with TemporaryDirectory() as gr.routes.DEFAULT_TEMP_DIR:
+        gr.mount_gradio_app(app, page, path="/", app_kwargs=app_options(page.calls), **options)
 
 
 def serve_files(app: FastAPI, studio: Studio) -> PageFiles:

@@ -14,8 +14,11 @@ import ipaddress
 import logging
 import socket
 import ssl
+import threading
+from concurrent.futures import Future
 from functools import cache
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
 import anyio
@@ -34,6 +37,7 @@ TIMEOUT = 10.0
 MAX_REDIRECTS = 3
 MAX_URL = 2048
 PORTS = {"http": 80, "https": 443}
+_LOOKUPS = threading.BoundedSemaphore(64)
 
 _BASE64 = TypeAdapter(bytes, config=ConfigDict(val_json_bytes="base64"))
 """Decodes base64 in a quarter of Python's time, and so holds the GIL for less time."""
@@ -44,6 +48,26 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 class _Refused(Exception):
     """The reason for refusing an address: for the log, never for the caller."""
+
+
+async def _resolved(host: str, port: int) -> list[Any]:
+    """Resolve a host in a daemon thread, since that cannot be interrupted: without an answer it takes half a minute,
+    also when its caller has left, which must hold up neither other work in threads nor the studio's end."""
+    found = Future[list[Any]]()
+
+    def resolve() -> None:
+        found.set_running_or_notify_cancel()
+        try:
+            found.set_result(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        except (OSError, ValueError) as error:
+            found.set_exception(error)
+        finally:
+            _LOOKUPS.release()
+
+    if not _LOOKUPS.acquire(blocking=False):
+        raise _Refused("too many hosts are being resolved")
+    threading.Thread(target=resolve, daemon=True).start()
+    return await asyncio.wrap_future(found)
 
 
 class ClipFetcher:
@@ -73,12 +97,9 @@ class ClipFetcher:
                 return await self._follow(url)
         except (_Refused, OSError, ValueError, httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
             log.info("a clip was not downloaded: %s: %s", type(error).__name__, error)
-            raise InvalidClip(
-                f"{param} cannot be fetched: allowed are public https: and http: addresses that answer within "
-                f"{TIMEOUT:g} s with at most {MAX_BYTES} bytes"
-                + (", and files in the folder for references" if self._folder else ""),
-                param,
-            ) from None
+            allowed = f"public https: and http: addresses that answer in {TIMEOUT:g} s with at most {MAX_BYTES} bytes"
+            allowed += ", and files in the folder for references" if self._folder else ""
+            raise InvalidClip(f"{param} cannot be fetched: allowed are {allowed}", param) from None
 
     async def _follow(self, url: str) -> bytes:
         for _ in range(MAX_REDIRECTS + 1):
@@ -119,9 +140,7 @@ class ClipFetcher:
 
     async def _checked_address(self, host: str, port: int) -> Address:
         """An address of the host, if all of its addresses are allowed."""
-        loop = asyncio.get_running_loop()
-        results = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        addresses = [ipaddress.ip_address(entry[4][0]) for entry in results]
+        addresses = [ipaddress.ip_address(entry[4][0]) for entry in await _resolved(host, port)]
         if not addresses:
             raise _Refused("the host has no address")
         for address in addresses:

@@ -94,10 +94,8 @@ class Denoiser:
     async def denoise(self, clip: Clip, caller: str) -> Clip:
         """The clip without noise, at RATE. Raises NotOffered, QueueFull, TooManyRequests, TooCostly, Unavailable."""
         if not self.is_there:
-            raise NotOffered(
-                f"the studio has no noise reduction: leave denoise out, or run {INSTALL} and restart the studio",
-                "denoise",
-            )
+            how = f"leave denoise out, or run {INSTALL} and restart the studio"
+            raise NotOffered(f"the studio has no noise reduction: {how}", "denoise")
         try:
             return await self._queue.run(caller, self._denoised, clip)
         except (ImportError, MemoryError, OSError, RuntimeError) as error:

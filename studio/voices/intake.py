@@ -10,16 +10,7 @@ import numpy as np
 from audio import Cut, InvalidClip
 from audio.advisor import Advice, advise
 from audio.loudness import amplitude
-from audio.read import (
-    GRACE_SECONDS,
-    MAX_SECONDS,
-    MEDIA_TYPES,
-    STEP,
-    Clip,
-    container_of,
-    read_clip,
-    read_levels,
-)
+from audio.read import GRACE_SECONDS, MAX_SECONDS, MEDIA_TYPES, STEP, Clip, container_of, read_clip, read_levels
 from audio.voiceprint import NO_SPANS, Voiceprints
 from studio.library.records import NewSample
 

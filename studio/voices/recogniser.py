@@ -74,10 +74,8 @@ class Recogniser:
                 folder = package.download_model(folder, local_files_only=True)
             except FileNotFoundError as error:
                 script = f"import faster_whisper; faster_whisper.download_model({folder!r})"
-                raise Unavailable(
-                    f"the recogniser's model {folder} is not on this machine: its owner can download it with "
-                    f"{shell_command(sys.executable, '-c', script)}"
-                ) from error
+                how = f"its owner can download it with {shell_command(sys.executable, '-c', script)}"
+                raise Unavailable(f"the recogniser's model {folder} is not on this machine: {how}") from error
         self._model = package.WhisperModel(folder, compute_type="auto")
 
     def recognise_exactly(self, pcm: np.ndarray, language: str) -> Transcription:
@@ -182,10 +180,8 @@ class Transcriber:
     def require(self) -> Recogniser:
         """The recogniser. Raises NotOffered if there is none."""
         if self._recogniser is None:
-            raise NotOffered(
-                "no speech recogniser is installed here: type the transcript, or let its owner get one (New voice, "
-                "Transcript), or start the studio with STUDIO_TRANSCRIBER=faster-whisper:base"
-            )
+            how = "let its owner get one (New voice, Transcript), or set STUDIO_TRANSCRIBER=faster-whisper:base"
+            raise NotOffered(f"no speech recogniser is installed here: type the transcript, or {how}")
         return self._recogniser
 
     async def transcribe(self, clip: Clip, caller: str, language: str = "") -> Transcription:

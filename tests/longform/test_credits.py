@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import av
 import pytest
@@ -219,6 +221,35 @@ def test_too_long_credits_are_refused_and_nothing_changes(steered: Steer) -> Non
         post(served, project, f"parts/{opening['id']}/merge", following=body["id"]).raise_for_status()
         assert_envelope(client.patch(url, json={"title": "x" * 100}), 400, "opening_credits")
         assert client.get(url).json()["title"] == "A Book"
+
+
+def test_credits_that_a_full_disk_left_out_come_with_the_next_change(steered: Steer) -> None:
+    served, _ = steered()
+    project = create_project(served, items=[{"input": "Hello."}], title="A Book", author="Ann")
+    url, both = f"{PROJECTS}/{project['id']}", {"opening_credits": "{title}.", "closing_credits": "The end."}
+    database = served.app.state.studio.library.home / "library.db"
+
+    def half_done(event: str, **changes: object) -> None:
+        refusal = "begin select raise(abort, 'database or disk is full'); end"
+        with served.client() as client, closing(sqlite3.connect(database)) as disk:
+            disk.execute(f"create trigger full before {event} {refusal}")
+            assert_envelope(client.patch(url, json=changes), 503)
+            disk.execute("drop trigger full")
+
+    half_done("insert on all_parts when new.text = 'The end.'", **both)
+    assert [text for _, text in texts(served, project)] == ["A Book.", "Hello."]
+    settings(served, project, **both)
+    assert [text for _, text in texts(served, project)] == ["A Book.", "Hello.", "The end."]
+    half_done("update of text on all_parts", title="Another", opening_credits="{title}, by {author}.")
+    undone = settings(served, project, speed=1.1)["replaced"]
+    assert [text for _, text in texts(served, project)] == ["Another, by Ann.", "Hello.", "The end."]
+    renamed = settings(served, project, title="Third")["replaced"]
+    opening = parts_of(served, project)[0]
+    for replaced in (renamed, undone):
+        post(served, project, "undo", **replaced).raise_for_status()
+    change(served, project, opening, text="Third, by Ann.").raise_for_status()  # by hand
+    settings(served, project, speed=1.2)
+    assert texts(served, project)[0][1] == "Third, by Ann."
 
 
 def test_concurrent_settings_changes_are_all_kept(steered: Steer) -> None:

@@ -19,7 +19,7 @@ for module in walk_packages(engine.__path__, "engine."):  # a GPU's, too
 """
 ALONE = "app.create_app(app.Settings(page=False))"
 SPEECH_PROCESS = "import fleet.frontends.speech_process_main, fleet.frontends.speech_processes"
-PAGE = "app.create_app(app.Settings())"
+PAGE = "import studio.server; studio.server.config_of(app.create_app(app.Settings()), app.Settings())"
 
 
 PROXIES = {
@@ -27,8 +27,10 @@ PROXIES = {
     "HTTPS_PROXY": "socks://127.0.0.1:7890/",
     "NO_PROXY": "localhost,::1/128",
     "SSL_CERT_FILE": "/nowhere/ca.pem",
+    "GRADIO_TEMP_DIR": "/dev/null",  # a folder that cannot be made, as /tmp/gradio of another user
+    "WEB_CONCURRENCY": "",
 }
-"""Settings that httpx does not accept, each by itself; desktops set the second and third."""
+"""Settings that httpx, Gradio or uvicorn does not accept, each by itself; desktops set the second and third."""
 
 
 def modules(*steps: str) -> list[set[str]]:

@@ -69,12 +69,8 @@ def check_design(info: EngineInfo, description: str, param: str) -> None:
     """Raises InvalidRequest if the loaded model cannot make up the described voice. ``param``: its field."""
     if not info.designs:
         able = " or ".join(f"{model.title} ({model.name})" for model in CATALOGUE if model.designs)
-        raise InvalidRequest(
-            f"the loaded model cannot make up a voice from a description; load {able}: in the page's settings, or with "
-            "PUT /v1/engine/model",
-            param,
-            "model_does_not_design",
-        )
+        why, how = "cannot make up a voice from a description", "in the page's settings, or with PUT /v1/engine/model"
+        raise InvalidRequest(f"the loaded model {why}; load {able}: {how}", param, "model_does_not_design")
     if not description.strip():
         raise InvalidRequest(f"{param} is blank; describe the voice, such as: an old sailor, hoarse, warm", param)
 

@@ -176,11 +176,8 @@ async def sample_of_take(
     take, path = await history.sound(take_id, request.state.owner_filter)
     if take.voice != RANDOM or take.turns:
         how = "in several voices" if take.turns else f"in the voice {take.voice}"
-        raise InvalidRequest(
-            f"the take {take.id} was generated {how}; only takes in the voice random can be kept as a new voice, "
-            "and POST /v1/voices/{reference}/duplicate copies a voice",
-            "take_id",
-        )
+        why = f"the take {take.id} was generated {how}; only takes in the voice random can be kept as a new voice"
+        raise InvalidRequest(f"{why}, and POST /v1/voices/{{reference}}/duplicate copies a voice", "take_id")
     if take.finish_reason != "stop":
         raise InvalidRequest(f"the take {take.id} is incomplete, so its text is not what is heard", "take_id")
     text = " ".join(TAG.sub(" ", take.text).split())

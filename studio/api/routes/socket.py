@@ -93,11 +93,8 @@ class _Session(TextSocket):
         self._configurable = False
         fields = canonical_fields(message)
         if fields.get("cast") is not None:
-            raise InvalidRequest(
-                "a session speaks sentence by sentence in one voice, so it has no cast; send the dialogue to "
-                "POST /v1/audio/speech",
-                "cast",
-            )
+            why = "a session speaks sentence by sentence in one voice, so it has no cast"
+            raise InvalidRequest(f"{why}; send the dialogue to POST /v1/audio/speech", "cast")
         options = as_model(DEFAULTS | fields, SpeechOptions)
         if options.stream_format == "sse":
             raise InvalidRequest("a session sends audio as binary messages; leave stream_format out", "stream_format")

@@ -120,11 +120,8 @@ async def _captions(speech: Speech, is_streamed: bool) -> AsyncGenerator[bytes, 
 def check_timestamps(body: SpeechBody, service: SpeechService) -> None:
     """Check whether timestamps are possible. Raises InvalidRequest, CannotAlign, NotReady, Unavailable."""
     if body.timestamps and body.stream_format != "sse":
-        raise InvalidRequest(
-            'an audio file cannot contain timestamps: request them with stream_format "sse", or, after the take, '
-            "at /v1/takes/{x-request-id}/timestamps",
-            "timestamps",
-        )
+        how = 'request them with stream_format "sse", or, after the take, at /v1/takes/{x-request-id}/timestamps'
+        raise InvalidRequest(f"an audio file cannot contain timestamps: {how}", "timestamps")
     if body.timestamps:
         service.check_alignment()
 

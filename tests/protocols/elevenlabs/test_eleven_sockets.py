@@ -298,7 +298,9 @@ def test_ten_thousand_characters_without_a_sentence_end_are_spoken(steered: Stee
         assert words_of(until_final(socket)).split() == words.split()
 
 
-def test_keys_are_read_from_every_place_and_wrong_ones_are_refused(steered: Steer) -> None:
+def test_keys_are_read_from_every_place_and_wrong_ones_are_refused(
+    steered: Steer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     served, _ = steered(api_keys=read_keys("anna=right-key-1234567890"))
     right = "right-key-1234567890"
     with open_socket(served, STREAM, **{"xi-api-key": right}) as socket:
@@ -323,6 +325,15 @@ def test_keys_are_read_from_every_place_and_wrong_ones_are_refused(steered: Stee
     )
     with pytest.raises(InvalidStatus):
         open_socket(served, "/v1/tts/live")  # only this protocol has keys in messages
+
+    # Sockets that send no key leave room for others of their address.
+    monkeypatch.setattr("studio.api.text_socket.MAX_SOCKETS", 2)
+    with open_socket(served, STREAM) as first, open_socket(served, STREAM) as second, open_socket(served, STREAM):
+        assert "needed the place" in refusal(first)
+        for text in ("Hello.", ""):
+            send(second, text=text, xi_api_key=right)
+        until_final(second)
+    wait_until_true(lambda: not served.app.state.studio.speech.sockets)
 
 
 def test_other_origins_are_refused(served: Served) -> None:

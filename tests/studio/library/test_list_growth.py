@@ -373,38 +373,51 @@ def test_unusual_takes_are_found_without_the_write_lock(tmp_path: Path, connecti
     assert found([], 0.0) == (levels[1:], []), "an accepted finding stays accepted after another check"
 
 
-def test_takes_that_arrive_meanwhile_have_no_text_read_again(
+def test_dictionaries_are_read_before_the_write_lock_is_taken(
     tmp_path: Path, connections: list[sqlite3.Connection], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library = ProjectLibrary(tmp_path)
     project = project_of(library, 40, "Some words of a book.").id
-    ids, read = library.projects.part_ids(project, None), list[str]()
+    ids, read, read_before = library.projects.part_ids(project, None), list[str](), list[int]()
+    others = [("project", project, "Words", "words", "werds", "pron_other", 0, 1)]
     fold = project_records.fold_phrase
 
     def noted(text: str) -> str:
         read.append(text)
         return fold(text)
 
-    monkeypatch.setattr(project_records, "fold_phrase", noted)
-    read_before = list[int]()
-
-    def finish(statement: str) -> None:
-        """Give a part another state just before the lock is taken, as a take does that is finished meanwhile."""
+    def begin(statement: str) -> None:
+        """Just before the lock is taken, end a take of a part, and the first time let somebody add an entry."""
         if statement == "begin immediate":
             with sqlite3.connect(tmp_path / "library.db") as other:
-                part_id = ids[len(read_before)]
-                other.execute(
-                    "update all_parts set state = iif(state = 'done', 'stale', 'done') where id = ?", [part_id]
-                )
+                part, state = ids[len(read_before)], "iif(state = 'done', 'stale', 'done')"
+                other.execute(f"update all_parts set state = {state} where id = ?", [part])
+                columns, values = "scope, subject, phrase, key, said, id, match_case, created", ", ".join("?" * 8)
+                other.executemany(f"insert into pronunciations ({columns}) values ({values})", others)
+                others.clear()
             other.close()
             read_before.append(len(read))
 
+    def read_with_the_lock(work: Callable[[], object]) -> int:
+        read.clear()
+        read_before.clear()
+        work()
+        return len(read) - read_before[-1]
+
+    monkeypatch.setattr(project_records, "fold_phrase", noted)
     for connection in filter(is_open, connections):
-        connection.set_trace_callback(finish)
-    library.pronunciations.merge(DictionaryScope("project", project), [Pronunciation("book", "tome")], False)
-    assert len(read) - read_before[-1] <= 2 < 40 < read_before[-1]
-    stale = [part.id for part in library.projects.parts(project, None) if part.state == "stale"]
-    assert stale == ids
+        connection.set_trace_callback(begin)
+    scope = DictionaryScope("project", project)
+    entries = [Pronunciation(f"book {number}", "tome") for number in range(5)] + [Pronunciation("book", "tome")]
+    assert read_with_the_lock(lambda: library.pronunciations.merge(scope, entries, False)) <= 2 < 80 <= read_before[-1]
+    assert [part.id for part in library.projects.parts(project, None) if part.state == "stale"] == ids
+    for entry in library.pronunciations.entries(scope):
+        library.pronunciations.delete(entry.id)
+    assert not library.pronunciations.entries(scope)
+    items = [(item.kind, item.id) for item in library.trash.page(None)]
+    assert read_with_the_lock(lambda: library.trash.restore(items, None)) <= 2 < 40 <= read_before[-1]
+    phrases = [entry.phrase for entry in library.pronunciations.entries(scope)]
+    assert phrases == ["book", *(f"book {number}" for number in range(5)), "Words"]
 
 
 def test_lines_are_recast_by_voice_not_by_character(tmp_path: Path, connections: list[sqlite3.Connection]) -> None:

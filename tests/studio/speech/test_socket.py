@@ -254,7 +254,7 @@ def test_sockets_are_limited_in_number_and_silence(
     speech = served.app.state.studio.speech
     with connect(url, proxy=None) as first, connect(url, proxy=None):
         first.send(first_message)  # one that speaks counts as one that waits does
-        wait_until_true(lambda: speech.sockets.total() == 2)
+        wait_until_true(lambda: sum(map(len, speech.sockets.values())) == 2)
         with connect(url, proxy=None) as third:
             assert "you have 2 open sockets" in closing_words(third)
     wait_until_true(lambda: not speech.sockets)

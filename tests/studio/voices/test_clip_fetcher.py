@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import http.server
 import ipaddress
@@ -162,6 +163,31 @@ async def test_name_is_resolved_once_and_the_checked_address_is_used(
     await refusal(fetcher, f"http://both.example:{site.port}/clip")
     await refusal(fetcher, f"http://clips.example:{site.port}/clip")
     assert len(site.paths) == 1
+
+
+async def test_silent_name_servers_hold_up_no_other_work(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    answered, real = threading.Event(), socket.getaddrinfo
+
+    def resolve(host: Any, *arguments: Any, **options: Any) -> Any:
+        if host == "silent.example":
+            answered.wait()
+        return real("127.0.0.1" if host == "silent.example" else host, *arguments, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    monkeypatch.setattr(clip_fetcher, "TIMEOUT", 0.01)
+    fetcher, url = ClipFetcher(trusted=HERE), f"http://silent.example:{site.port}/clip"
+    try:
+        for _ in range(64):
+            await refusal(fetcher, url)
+        assert await asyncio.wait_for(asyncio.to_thread(str, "other work"), 10) == "other work"
+        monkeypatch.setattr(clip_fetcher, "TIMEOUT", 10)
+        await refusal(fetcher, url)  # at once: too many are waiting
+    finally:
+        answered.set()
+    for thread in threading.enumerate():
+        if thread.name.endswith("(resolve)"):
+            await asyncio.to_thread(thread.join)
+    assert await fetcher.fetch(url) == spoken()
 
 
 async def test_all_failed_downloads_get_the_same_message(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:

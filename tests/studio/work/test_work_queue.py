@@ -10,7 +10,7 @@ import pytest
 
 from speechtext.errors import check_job
 from studio.errors import QueueFull, TooCostly, TooManyRequests
-from studio.work import QueueKind, WorkQueue
+from studio.work import QueueKind, WorkQueue, WorkQueues
 from tests.engine.speaking import until
 
 
@@ -136,6 +136,22 @@ async def test_caller_with_a_share_leaves_a_turn_to_others() -> None:
     tasks.pop(1).cancel()
     held.gate.set()
     await asyncio.gather(*tasks)
+    assert queue.figures["running"] == queue.figures["waiting"] == 0
+
+
+async def test_caller_leaves_a_thread_that_writes_to_others() -> None:
+    queue, held = WorkQueues(1).writes, Held()
+    tasks = [asyncio.create_task(queue.run("a", held, f"a {number}")) for number in range(5)]
+    await until_begun(held, 3)
+    await until_waiting(queue, 2)
+    tasks += [asyncio.create_task(queue.run("b", held, f"b {number}")) for number in range(2)]
+    await until_begun(held, 4)
+    assert sorted(held.begun) == ["a 0", "a 1", "a 2", "b 0"]
+    tasks.pop(0).cancel()
+    await until_begun(held, 5)
+    assert held.begun[4:] == ["b 1"] and queue.figures["waiting"] == 2
+    held.gate.set()
+    assert await asyncio.gather(*tasks) == ["a 1", "a 2", "a 3", "a 4", "b 0", "b 1"]
     assert queue.figures["running"] == queue.figures["waiting"] == 0
 
 
