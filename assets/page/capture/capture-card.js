@@ -5,7 +5,7 @@ import { decodeClip } from "./decoded-clip.js";
 import { whyNoMicrophone } from "./microphone.js";
 import { element, partsOf } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
-import { firstOf } from "../shell/drops.js";
+import { useFirst } from "../shell/drops.js";
 import { show } from "../shell/opened.js";
 import { READINGS } from "../voices/reading-texts.js";
 import { Recording } from "./recorder.js";
@@ -208,8 +208,7 @@ export class CaptureCard extends EventTarget {
       delete root.dataset.over;
       if (!isFile(event)) return;
       event.preventDefault();
-      const file = firstOf(event.dataTransfer.files);
-      if (file) this.bring(file);
+      useFirst(event.dataTransfer.files, (file) => this.bring(file));
     });
   }
 

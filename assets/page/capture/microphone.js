@@ -97,6 +97,7 @@ export class Microphone extends EventTarget {
     this.#context = this.#stream = null;
     if (!context) return null;
     if (this.#node && context.state === "running") await this.#flush(this.#node);
+    this.isPaused = true; // only silence comes until the device is closed
     for (const track of stream?.getTracks() ?? []) track.stop();
     await context.close();
     return this.#pieces.length ? wavFile(this.#pieces, this.#sampleRate) : null;

@@ -86,7 +86,7 @@ export class Recording extends EventTarget {
 
   /** Pause the recording, such as when another area is shown, and keep it. One about to begin is cancelled. */
   hold() {
-    this.#begins.end();
+    if (!this.#ending) this.#begins.end();
     if (this.#microphone && !this.#microphone.isPaused) this.#pause();
   }
 
@@ -101,7 +101,7 @@ export class Recording extends EventTarget {
 
   /** End the recording, and wait for its last samples. words: why it ends, if not by a click. */
   async finish(words = "") {
-    this.#begins.end();
+    if (!this.#ending) this.#begins.end();
     const microphone = this.#microphone;
     if (!microphone) return this.#ending;
     this.#microphone = null;

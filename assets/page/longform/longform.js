@@ -15,7 +15,7 @@ import { listProjects } from "../client/projects.js";
 import { restore } from "../client/trash.js";
 import { offerUndo } from "../trash/undo-toast.js";
 import { phrase } from "../lib/phrases.js";
-import { firstOf } from "../shell/drops.js";
+import { useFirst } from "../shell/drops.js";
 import { sharingWords } from "../shell/sharing.js";
 
 const REFRESH = 2000; // ms between two reads of the list
@@ -174,8 +174,7 @@ export class LongForm extends EventTarget {
     zone.addEventListener("dragleave", (event) => over(event, false));
     zone.addEventListener("drop", (event) => {
       over(event, false);
-      const file = firstOf(event.dataTransfer.files);
-      if (file) this.#take(file);
+      useFirst(event.dataTransfer.files, (file) => this.#take(file));
     });
   }
 

@@ -116,7 +116,8 @@ export class PronunciationList {
 
   #show() {
     const wanted = this.search.value.trim().toLowerCase();
-    const matches = this.#entries.filter((entry) => `${entry.phrase} ${entry.said}`.toLowerCase().includes(wanted));
+    const isUnsaved = ({ id }) => isWritten(this.#rows.get(id)?.querySelectorAll("[type=text]") ?? []);
+    const matches = this.#entries.filter((entry) => `${entry.phrase} ${entry.said}`.toLowerCase().includes(wanted) || isUnsaved(entry));
     this.search.hidden = this.#entries.length < MANY;
     setChildren(this.rows, this.#rows.of(matches.slice(0, MOST_SHOWN), (entry, before) => this.#row(entry, before)));
     const left = matches.length - MOST_SHOWN;

@@ -1,7 +1,7 @@
 // Handles files dropped outside a file field: in the Studio they are used by type; elsewhere they are ignored.
 
 import { phrase } from "../lib/phrases.js";
-import { offerUndo } from "../trash/undo-toast.js";
+import { remark } from "../trash/undo-toast.js";
 
 const FILE_FIELD = "input[type=file]"; // handles drops itself
 const [TEXT, BOOK, SOUND] = [/\.(txt|text|md|markdown)$/i, /\.(epub|docx|pdf|srt|vtt|ass|ssa|csv|tsv)$/i, /\.(wav|flac|mp3|ogg|opus|m4a|aac|webm|aiff?|caf|wma|amr)$/i];
@@ -29,11 +29,12 @@ function isAstray({ defaultPrevented, dataTransfer, target }) {
   return !defaultPrevented && !isField && Boolean(dataTransfer?.types.includes("Files"));
 }
 
-/** The first of the files that were dropped, if any; says so if there are more. @param {Iterable<File>} files */
-export function firstOf(files) {
+/** Use the first of the files that were dropped, if any; says so if there are more, beside what its use says. @param {Iterable<File>} files @param {(file: File) => Promise<unknown>} use */
+export async function useFirst(files, use) {
   const [file, ...others] = files;
-  if (others.length) offerUndo(phrase("drop.first", { name: file.name }), null, false);
-  return file;
+  if (!file) return;
+  await use(file);
+  if (others.length) remark(phrase("drop.first", { name: file.name }));
 }
 
 const isInStudio = () => document.body.dataset.area === "studio";
@@ -49,7 +50,7 @@ export function takeDrops(take) {
     if (!isAstray(event)) return;
     event.preventDefault();
     const files = isInStudio() ? [...event.dataTransfer?.files ?? []] : [];
-    const use = files.length ? useOf(files[0]) : "";
-    if (use) take(files[0], use).then(() => use === "nothing" || firstOf(files)); // after what is said about the first
+    const use = files.length ? useOf(files[0]) : "nothing";
+    useFirst(use === "nothing" ? files.slice(0, 1) : files, (file) => take(file, use));
   });
 }

@@ -17,12 +17,11 @@ class Undo {
   #steps = [];
   /** The step that the message is about. @type {Step | null} */
   #shown = null;
-  #isUndoing = false;
-  /** Ends with the steps that were asked for so far. @type {Promise<unknown>} */
-  #asked = Promise.resolve();
+  /** The steps to be undone, in this order; the first one is being undone. @type {Step[]} */
+  #asked = [];
   #timer = 0;
   #words = element("span");
-  #button = element("button", { type: "button", className: "plain", textContent: phrase("takes.undo"), onclick: () => this.#isUndoing || this.#undoNext(this.#shown) });
+  #button = element("button", { type: "button", className: "plain", textContent: phrase("takes.undo"), onclick: () => this.#asked.length || this.#ask(this.#shown) });
 
   constructor() {
     this.#words.setAttribute("role", "status");
@@ -37,6 +36,11 @@ class Undo {
     this.#show(words, step);
     if (step && hasFocus) focusAfterwards(this.#button);
     return step;
+  }
+
+  /** Say something beside the step that is shown, if any, whose button stays. */
+  remark(words) {
+    this.#show([this.#shown?.words, words].filter(Boolean).join(" "), this.#shown);
   }
 
   /** Remove a step that no longer needs to be undone, or cannot be. */
@@ -71,35 +75,36 @@ class Undo {
     const isField = event.target instanceof Element && event.target.closest(FIELDS);
     if (event.key === "Escape" && !isField && !event.defaultPrevented) this.#close();
     const isUndo = (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.key.toLowerCase() === "z";
-    const last = this.#steps.at(-1);
-    if (!isUndo || isField || !last || event.defaultPrevented) return;
+    if (!isUndo || isField || !this.#steps.length || event.defaultPrevented) return;
     event.preventDefault();
-    if (!event.repeat || !this.#isUndoing) this.#undoNext(); // a key that is held goes no further than what can be seen
+    if (event.repeat && this.#asked.length) return; // a key that is held goes no further than what can be seen
+    this.#ask(this.#steps.findLast((step) => !this.#asked.includes(step)));
   }
 
-  /** Undo a step, or else the last one that is left, once those before it in time are undone. @param {Step | null} [given] */
-  #undoNext(given) {
-    this.#asked = this.#asked.catch(() => {}).then(() => { // its failure was told
-      const step = given ?? this.#steps.at(-1);
-      return step && this.#undo(step);
-    });
+  /** Undo a step, once those asked for before are undone: earlier steps rely on later ones having been undone. @param {Step | null} [step] */
+  async #ask(step) {
+    if (!step || this.#asked.push(step) > 1) return;
+    try {
+      while (this.#asked.length && (!this.#steps.includes(this.#asked[0]) || (await this.#undo(this.#asked[0])))) this.#asked.shift();
+    } finally {
+      this.#asked = [];
+    }
   }
 
-  /** Undo one step at a time: earlier steps rely on later ones having been undone. */
+  /** Undo a step; false if it could not be undone now. */
   async #undo(step) {
-    this.#isUndoing = true;
     try {
       const { undone = 1, left = [] } = (await step.undo()) ?? {};
       this.withdraw(step);
       const words = !left.length ? "undo.done" : undone ? "undo.partly" : "undo.outdated";
       this.#show(phrase(words, { what: step.words, undone: String(undone), count: left.length }), null);
+      return true;
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
       const isOver = problem.status === 404 || problem.isOutdated; // restored already, or changed since by someone else: earlier steps come next
       if (isOver) this.withdraw(step);
       this.#show(problem.isOutdated ? phrase("undo.outdated", { what: step.words }) : problem.why, isOver ? null : step);
-    } finally {
-      this.#isUndoing = false;
+      return isOver;
     }
   }
 }
@@ -123,3 +128,6 @@ export function offerUndo(words, undo, hasFocus = true) {
 export function withdrawUndo(step) {
   if (step) theUndo().withdraw(step);
 }
+
+/** Show a message beside the step that can be undone, if one is shown. @param {string} words */
+export const remark = (words) => theUndo().remark(words);

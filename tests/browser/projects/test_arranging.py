@@ -219,7 +219,7 @@ def rename_what_another_renames(area: Locator, studio: Served) -> None:
 
 
 def rename_before_the_answer(area: Locator) -> None:
-    """Rename a chapter twice while the first title is on its way."""
+    """Rename a chapter twice while the first title is on its way, and again after an answer was lost."""
     held = list[Route]()
     area.page.route("**/v1/projects/*/parts/*", lambda route: held.append(route) if not held else route.continue_())
     for title in ("Sent", "Mine too"):
@@ -228,7 +228,19 @@ def rename_before_the_answer(area: Locator) -> None:
         area.page.keyboard.press("Enter")
     held[0].continue_()
     expect(area.locator(".chapter-title")).to_have_text(["One", "Mine too"])
+    expect(area.locator("#undo-toast")).to_contain_text("Chapter renamed to “Mine too”.")
+    expect(area.locator("[data-part=told]")).to_have_text("")  # nobody else has changed it
     area.page.unroute_all()
+    area.page.route("**/v1/projects/*/parts/*", lambda route: (route.fetch(), route.abort()), times=1)
+    area.get_by_role("button", name="Rename chapter “Mine too”").click()
+    field = area.get_by_role("textbox", name="Rename chapter “Mine too”")
+    field.fill("Lost")
+    area.page.keyboard.press("Enter")
+    expect(area.locator(".chapter-title")).to_have_text(["One", "Lost"])
+    expect(field).to_have_value("Lost")
+    field.fill("Found")
+    field.press("Enter")
+    expect(area.locator(".chapter-title")).to_have_text(["One", "Found"])
 
 
 def test_chapter_is_renamed_in_the_list_together_with_its_heading(studio: Served, open_page: Open) -> None:
@@ -280,5 +292,5 @@ def test_chapter_is_renamed_in_the_list_together_with_its_heading(studio: Served
     with studio.client() as client:  # as somebody else does
         parts = f"/v1/projects/{screen.page.url.rpartition('/')[2]}/parts"
         assert client.delete(f"{parts}/{client.get(parts).json()['data'][0]['id']}").is_success
-    expect(titles).to_have_text(["The Start", "Mine too"])
+    expect(titles).to_have_text(["The Start", "Found"])
     assert serious_violations(screen) == []

@@ -122,14 +122,16 @@ def test_long_script_becomes_a_project_and_dropped_files_open_in_the_matching_ar
 ) -> None:
     screen = open_page(steered()).ready()
     page = screen.page
-    drop = """([name, type, words]) => {
+    drop = """([name, type, words, ...others]) => {
         const dataTransfer = new DataTransfer();
         dataTransfer.items.add(new File([typeof words === "string" ? words : new Uint8Array(words)], name, { type }));
+        for (const other of others) dataTransfer.items.add(new File(["x"], other));
         const told = { bubbles: true, cancelable: true, dataTransfer };
         document.querySelector("#script textarea").dispatchEvent(new DragEvent("drop", told));
     }"""
-    page.evaluate(drop, ["notes.md", "text/markdown", list("Café words.".encode("cp1252"))])
+    page.evaluate(drop, ["notes.md", "text/markdown", list("Café words.".encode("cp1252")), "more.md"])
     expect(screen.script).to_have_value("Café words.")
+    expect(page.locator("#undo-toast")).to_contain_text("Script replaced. Only “notes.md” was taken")
     page.locator("#undo-toast").get_by_role("button", name="Undo").click()
     expect(screen.script).to_have_value(re.compile("^Hello"))
     page.evaluate(drop, ["sheet.xlsx", "application/vnd.ms-excel", "x"])

@@ -184,6 +184,8 @@ def test_late_microphone_is_released_and_recordings_are_lossless_and_unprocessed
         }"""
     )
     area(screen).get_by_role("button", name="Stop recording", exact=True).dblclick()  # while the sound device is closed
+    go(screen.page, "Settings")
+    new_voice(screen)
     screen.page.evaluate("release()")
     screen.page.wait_for_function("window.sent")
     recording = screen.page.evaluate(

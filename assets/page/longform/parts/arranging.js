@@ -24,6 +24,10 @@ const beside = (others, at) => [others[at - 1], others[at]];
 export class Arranging {
   /** Steps whose answers were lost, by part and order as JSON: find() returns the result once the parts can be read again, and nothing if it was not done. @type {Map<string, { part: any, order: any, find: () => Promise<any>, done: (result: any) => any }>} */
   #lost = new Map();
+  /** Finds them out. @type {Promise<string[]> | null} */
+  #settling = null;
+  /** The chapter renamed last, with the title as it was read and as it is. @type {{ id: string, before: string, title: string } | null} */
+  #renamed = null;
 
   /**
    * list(): the rows; changed(): called after a step was undone; found(part, order): called if an order was carried out although its answer was lost.
@@ -43,13 +47,13 @@ export class Arranging {
   /**
    * Carry out what was ordered for a part; words, cursor and end: its text and selection then. Throws Refusal.
    *
-   * @param {any} row undefined: it has left the page
    * @param {any} part
    * @param {any} following the next part, if known
    * @param {{ verb: string, text?: string, words?: string, cursor?: number, end?: number }} order
    */
-  async arrange(row, part, following, order) {
+  async arrange(part, following, order) {
     if ((await this.settle()).includes(keyOf(part, order))) return undefined; // ordered again for lack of an answer
+    const row = this.list().row(part.id); // undefined: it has left the page, by now
     const { verb, text = "", words = part.text, cursor = 0, end = 0 } = order;
     if (verb === "delete") return this.delete([part.id], phrase("part.deleted", { number: part.position + 1, text: titleOf(part) }), [part, order]);
     if (verb === "mend") return row && this.#mend(row, words, cursor, end);
@@ -75,7 +79,12 @@ export class Arranging {
   }
 
   /** Find out which steps were done although their answers were lost; returns their keys. Throws Refusal. */
-  async settle() {
+  settle() {
+    this.#settling ??= this.#findLost().finally(() => (this.#settling = null));
+    return this.#settling;
+  }
+
+  async #findLost() {
     const found = [];
     for (const [key, step] of [...this.#lost]) {
       this.#lost.delete(key);
@@ -110,9 +119,14 @@ export class Arranging {
 
   /** Rename a chapter and its heading; read: the chapter as read, if another title than that is not to be replaced. Throws Refusal. */
   async rename(chapter, title, read) {
-    const { chapter: renamed, replaced } = await changePart(this.id, chapter.id, { chapter: title, chapter_before: read?.title });
-    if (read) read.title = renamed; // its next change is based on this one
-    this.offer(phrase("project.chapter.renamed", { title: renamed }), () => undoChange(this.id, replaced));
+    const own = this.#renamed; // perhaps since the title was read
+    const before = own && own.id === chapter.id && own.before === read?.title ? own.title : read?.title;
+    const { chapter: renamed, replaced } = await changePart(this.id, chapter.id, { chapter: title, chapter_before: before });
+    this.#renamed = read && { id: chapter.id, before: read.title, title: renamed };
+    this.offer(phrase("project.chapter.renamed", { title: renamed }), () => {
+      this.#renamed = null;
+      return undoChange(this.id, replaced);
+    });
   }
 
   /**

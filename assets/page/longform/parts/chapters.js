@@ -127,7 +127,9 @@ export class Chapters extends EventTarget {
       const title = field.value.trim().replace(/\s+/g, " ");
       if (!title) return false;
       close();
-      if (isTold || title !== chapter.title) this.#tell("rename", id, { title, read: isTold ? null : chapter }, chapter);
+      const now = this.#chapters.find((candidate) => candidate.id === id);
+      const read = typed && now?.title === typed ? now : chapter; // it was saved, though the answer was lost
+      if (isTold || title !== read.title) this.#tell("rename", id, { title, read: isTold ? null : read }, chapter);
       return true;
     };
     field.addEventListener("input", () => field.setCustomValidity(""));

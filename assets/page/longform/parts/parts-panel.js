@@ -93,7 +93,7 @@ export class PartsPanel {
     this.part("filter").addEventListener("change", ({ target }) => run(() => this.#filter(target.value)), { signal });
     this.list.addEventListener("fail", ({ detail }) => this.of.tell(detail.problem));
     this.chapters.addEventListener("go", ({ detail }) => this.#attempt(this.goTo(detail.chapter.position)));
-    this.chapters.addEventListener("rename", ({ detail }) => run(() => this.changes.after(() => this.#rename(detail))));
+    this.chapters.addEventListener("rename", ({ detail }) => run(() => this.changes.inTurn(() => this.#rename(detail))));
     this.chapters.addEventListener("speak", ({ detail }) => run(() => this.changes.after(() => speakParts(this.of.id, "missing", detail.chapter.id))));
     addEventListener("scroll", () => this.#followScroll(), { passive: true, signal });
     takePartDrops(this.part("rows"), signal, (id) => this.list.row(id)?.part, (moved, target, isAfter) => run(() => this.#drop(moved, target, isAfter)));
@@ -173,7 +173,7 @@ export class PartsPanel {
     const row = this.list.row(part.id); // it may have left the page
     const [following, before] = [1, -1].map((step) => this.list.partAt(this.list.indexOf(part.id) + step));
     try {
-      await this.arranging.arrange(row, row?.part ?? part, this.list.filter ? null : following, order);
+      await this.arranging.arrange(row?.part ?? part, this.list.filter ? null : following, order);
       this.#arranged(part, order);
       if (order.verb !== "delete") return;
       this.selection.set([part.id], false);
