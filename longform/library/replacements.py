@@ -32,7 +32,9 @@ from studio.library.trash import PutBack, Trash, Trashed, now
 
 MAX_FIND = 200
 MAX_REPLACE = 1000  # characters
-MAX_KEPT = 20  # replacements in one project that can be undone
+KEPT, KEPT_PARTS = 20, 100_000
+"""The newest replacements in a project stay in the trash: so many, and others as long as they changed no more parts
+together, each of which may have 4,000 characters."""
 _REMOVED_AT_ONCE = 10  # each may have the texts of a whole book
 
 
@@ -145,7 +147,8 @@ class Replacements:
                 if undo is None or undo.id != replacement["id"]:
                     undo = _Undo(replacement)
                 return _put_back(db, row, undo, recipes)
-        raise NotFound("there is no replacement to undo in this project", "project")
+        which = "such replacement" if replacement_id else "replacement to undo"
+        raise NotFound(f"there is no {which} of this project in the trash", "project")
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,11 +194,14 @@ def _edits(texts: Iterable[tuple[str, int, str]], pattern: re.Pattern[str], new_
 
 
 def _keep(db: Database, project_id: str, count: int, edits: str) -> str:
-    """Move the earlier texts, edits as JSON, to the trash, and delete the oldest beyond MAX_KEPT. Returns the id."""
+    """Move the earlier texts, edits as JSON, to the trash, and delete the oldest beyond KEPT. Returns the id."""
     row = {"id": _new_id(), "project_id": project_id, "parts": edits}
     db.table("replaced_texts").insert(row | {"count": count, "deleted": now()})
-    query = "select id from replaced_texts where project_id = ? order by deleted desc, rowid desc limit -1 offset ?"
-    db.execute(f"delete from replaced_texts where id in ({query})", [project_id, MAX_KEPT])
+    over = "over (order by deleted desc, rowid desc)"
+    columns = f"id, row_number() {over} as number, sum(count) {over} as parts"
+    ranked = f"select {columns} from replaced_texts where project_id = ?"
+    query = f"select id from ({ranked}) where number > ? and parts > ?"
+    db.execute(f"delete from replaced_texts where id in ({query})", [project_id, KEPT, KEPT_PARTS])
     return str(row["id"])
 
 

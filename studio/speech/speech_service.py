@@ -55,6 +55,7 @@ WARMED = 16
 """Number of favourite voices that the engine caches at the start."""
 GIVE_WAY_SECONDS = 0.2
 """Interval at which the preparation of voices checks whether there are requests."""
+WARM_AGAIN_SECONDS = 60
 
 
 class SpeechService:
@@ -232,30 +233,32 @@ class SpeechService:
         return min(max(math.ceil(pace * takes), 1), 30)
 
     async def warm_voices(self) -> None:
-        """Prepare the voices most likely to be used, so that nobody waits for that; reports damaged ones.
-
-        Prepares none for an engine that does not clone. Raises EngineError, NotReady or Unavailable if it stops
-        meanwhile, and LibraryUnavailable.
-        """
+        """Prepare the voices most likely to be used, so that nobody waits for that; reports damaged ones until they are
+        deleted or have other recordings. Prepares none for an engine that does not clone. Raises EngineError, NotReady
+        or Unavailable if it stops meanwhile, and LibraryUnavailable."""
         if not await self.host.wait_until_ready():
             return
-        favourites, failures = 0, 0
         if self.host.engine().info.card.normalize:
             await to_thread.run_sync(normalised, "It is 5 pm.")  # compiles its rules
-        for voice in await to_thread.run_sync(self.voices.first_choices):
-            favourites += voice.favourite
-            await self._wait_until_idle()
-            if not self.host.engine().info.clones:  # perhaps another one than at first
-                break
-            try:
-                await self._prepare(voice, voice.favourite and favourites <= WARMED)
-            except (LibraryUnavailable, NotReady, Unavailable):
-                raise  # not a fault of this voice: all of them are prepared again
-            except (*REFUSALS, InvalidUtterance) as error:
-                failures += 1
-                self.warming.report_failure(f"the voice {voice.name} cannot be prepared", error)
-        if not failures:
-            self.warming.report_success()
+        favourites, voices = 0, await to_thread.run_sync(self.voices.first_choices)
+        while True:
+            failed = set[str]()
+            for voice in voices:
+                favourites += voice.favourite
+                await self._wait_until_idle()
+                if not self.host.engine().info.clones:  # perhaps another one than at first
+                    break
+                try:
+                    await self._prepare(voice, voice.favourite and favourites <= WARMED)
+                except (LibraryUnavailable, NotReady, Unavailable):
+                    raise  # not a fault of this voice: all of them are prepared again
+                except (*REFUSALS, InvalidUtterance) as error:
+                    failed.add(voice.id)
+                    self.warming.report_failure(f"the voice {voice.name} cannot be prepared", error)
+            if not failed:
+                return self.warming.report_success()
+            await asyncio.sleep(WARM_AGAIN_SECONDS)
+            voices = [voice for voice in await to_thread.run_sync(self.voices.first_choices) if voice.id in failed]
 
     async def _prepare(self, voice: Voice, is_cached: bool) -> None:
         """Encode a voice; ``is_cached``: the engine also remembers its state after the reference."""

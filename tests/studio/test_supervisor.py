@@ -142,7 +142,10 @@ def test_unexpected_error_fails_only_its_part(voices_folder: Path) -> None:
         assert "ZeroDivisionError" in parts_of(served, project)[0]["error"]
 
 
-def test_damaged_voice_does_not_stop_preparing_others(tmp_path: Path, steered: Steer) -> None:
+def test_damaged_voice_does_not_stop_preparing_others(
+    tmp_path: Path, steered: Steer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studio.speech.speech_service.WARM_AGAIN_SECONDS", 0.01)
     library = ProjectLibrary(tmp_path / "home")
     voice = library.voices.create(VoiceFields(name="Aaron"), [new_sample()])
     library.voices.edit("aaron", VoiceFields(favourite=True))
@@ -152,6 +155,9 @@ def test_damaged_voice_does_not_stop_preparing_others(tmp_path: Path, steered: S
     assert [text for *_, text in engine.encoded] == ["My name is anna.", "My name is bert."]
     with served.client() as client:
         assert "Aaron" in client.get("/v1/diagnostics").json()["background"]["warming"]["error"]
+        client.delete("/v1/voices/aaron").raise_for_status()
+    wait_until(lambda work: work["warming"]["ok"], lambda: background(served))
+    assert len(engine.encoded) == 2
 
 
 class SlowEncoder(FakeEngine):

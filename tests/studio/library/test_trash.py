@@ -293,3 +293,6 @@ def test_replacements_are_undone_newest_first_or_individually(library: ProjectLi
     items = library.trash.page("me")
     assert len(items) == 2 and library.trash.restore([(item.kind, item.id) for item in items], "me")
     assert texts() == ["Cat.", "Dog."] and library.trash.page("me") == []
+    swaps = 15 * [TextReplacement("g", "k"), TextReplacement("k", "g")]
+    many = {library.replacements.replace(book.id, "me", swap).id for swap in swaps}
+    assert {item.id for item in library.trash.page("me")} == many
