@@ -15,6 +15,7 @@ from longform.library.project_records import Recipes, ReplacedValues
 from longform.library.row_mapping import (
     AT_REST,
     Outcome,
+    again_if_outdated,
     changing,
     outcome_of,
     recipes_for,
@@ -194,6 +195,7 @@ class Cast:
             row_of(db, project_id, owner_filter)
             return [SpokenLine(*row) for row in db.execute(query, [project_id]).fetchall()]
 
+    @again_if_outdated
     def follow(self, project_id: str, owner_filter: str | None, changes: Mapping[str, Speaker]) -> list[ReplacedValues]:
         """Change the characters and confidences of lines, by their ids, that nobody has confirmed meanwhile; returns
         what was replaced.
@@ -231,6 +233,7 @@ class Cast:
             db.table("characters").insert(new_row)
             return _member(new_row, {})
 
+    @again_if_outdated
     def edit(
         self, project_id: str, owner_filter: str | None, character_id: str, changes: CharacterChanges
     ) -> CastMember:
@@ -254,6 +257,7 @@ class Cast:
             revoice(db, row, {character_id: (old_row["voice"], new_row["voice"])}, recipes)
             return _member(old_row | new_row, _figures(db, project_id))
 
+    @again_if_outdated
     def recast(
         self,
         project_id: str,
@@ -280,6 +284,7 @@ class Cast:
             if member.id is not None and member.id in characters and not member.lines:
                 self.merge(project_id, owner_filter, member.id, None)
 
+    @again_if_outdated
     def merge(
         self, project_id: str, owner_filter: str | None, character_id: str, into: str | None
     ) -> CastMember | None:

@@ -23,6 +23,7 @@ from longform.library.project_records import (
 from longform.library.row_mapping import (
     AT_REST,
     Reword,
+    again_if_outdated,
     changing,
     check_unchanged,
     clean_chapter,
@@ -91,6 +92,7 @@ class PartEdits:
             replaced = _change(db, row, where, values, columns, changes.reword and _Reword(changes.reword))
             return part_of(db, project_id, part_id), replaced
 
+    @again_if_outdated
     def edit_parts(
         self, project_id: str, owner_filter: str | None, selection: Sequence[str] | PartRange, changes: PartChanges
     ) -> tuple[int, list[ReplacedValues]]:
@@ -113,6 +115,7 @@ class PartEdits:
                 _selected(db, project_id, selection)
             return existing, _change(db, row, where, {}, columns, reword, recipes)
 
+    @again_if_outdated
     def undo(
         self,
         project_id: str,

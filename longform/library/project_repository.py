@@ -32,6 +32,7 @@ from longform.library.replacements import Replacements
 from longform.library.row_mapping import (
     AT_REST,
     add_parts,
+    again_if_outdated,
     clean_title,
     ids_of,
     outcome_of,
@@ -206,6 +207,7 @@ class Projects:
             rows = list(db.table("projects").rows_where(where, values, order_by="n desc", limit=limit))
             return projects_of(db, rows, owner_filter)
 
+    @again_if_outdated
     def edit(
         self,
         project_id: str,
@@ -382,6 +384,7 @@ class Projects:
             touch(db, row_of(db, project_id, owner_filter) | {"paused": int(paused)})
             return project_of(db, project_id, owner_filter)
 
+    @again_if_outdated
     def cancel(self, project_id: str, owner_filter: str | None) -> Project:
         """Remove all unfinished parts from the queue. Raises NotFound."""
         queued = "project_id = ? and state in ('queued', 'speaking')"

@@ -15,6 +15,8 @@ from longform.library.part_order import AMONG
 from longform.library.project_records import Recipes
 from longform.library.row_mapping import (
     Outcome,
+    again_if_outdated,
+    check_current,
     clean_part,
     outcome_of,
     recipes_of,
@@ -104,6 +106,7 @@ class Replacements:
         named = {position for position, (_, name) in enumerate(rows) if name and pattern.search(name)}
         return Matches(sum(counts.values()), len(counts), len(named), tuple(sorted(counts.keys() | named)))
 
+    @again_if_outdated
     def replace(self, project_id: str, owner_filter: str | None, replacement: TextReplacement) -> Matches:
         """Replace every match; the changed parts become stale.
 
@@ -119,6 +122,7 @@ class Replacements:
             row = row_of(db, project_id, owner_filter)
             recipes = recipes_of(db, row, recipes)
             if is_edited := (texts_now := _texts(db, project_id)) != texts:
+                check_current(False)
                 reword, total = _edits(texts_now, pattern, new_text)
             outcome = outcome_of(db, recipes, "project_id = ?", [project_id], {}, reword)  # takes may be new
             if is_edited:
@@ -130,6 +134,7 @@ class Replacements:
                 touch(db, row)
         return Matches(total, len(outcome.edits), id=kept)
 
+    @again_if_outdated
     def undo(self, project_id: str, owner_filter: str | None, replacement_id: str | None = None) -> UndoResult:
         """Undo a replacement, or the newest, in the parts, deleted ones too, that nobody has changed since. Raises
         NotFound without one."""

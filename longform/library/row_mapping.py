@@ -7,8 +7,9 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, ParamSpec, TypeVar
 
 from longform.library.part_order import AMONG, beginnings, positions_of
 from longform.library.project_records import (
@@ -41,6 +42,8 @@ AFRESH: dict[str, Any] = {"state": "new", "attempts": 0, "error": None}
 """Resets a failed part whose text or voice has changed."""
 
 
+Values = ParamSpec("Values")
+Result = TypeVar("Result")
 Reword = Callable[[str, str], str]
 """Takes the id of a part and its text; returns its new text. Equal ones give equal texts."""
 _AT_REST = ("new", "done", "stale")
@@ -255,10 +258,46 @@ def settings_of(db: Database, row: dict[str, Any]) -> ProjectSettings:
     return _settings(row, entries_of(db, DictionaryScope("project", row["id"])))
 
 
+class _Outdated(Exception):
+    """What a change has worked out before its transaction does not fit the project any more."""
+
+
+_IS_LAST = ContextVar("is_last", default=True)
+_TRIES = 4
+
+
+def again_if_outdated(change: Callable[Values, Result]) -> Callable[Values, Result]:
+    """Decorates a change that works something out and then has one transaction. If somebody has edited the project in
+    between, it is made again; only the last time it is worked out with the write lock, while others wait."""
+
+    @functools.wraps(change)
+    def tried(*values: Values.args, **named: Values.kwargs) -> Result:
+        for _ in range(_TRIES - 1):
+            token = _IS_LAST.set(False)
+            try:
+                return change(*values, **named)
+            except _Outdated:
+                pass
+            finally:
+                _IS_LAST.reset(token)
+        return change(*values, **named)
+
+    return tried
+
+
+def check_current(is_current: bool) -> None:
+    """Leave the transaction of a change `again_if_outdated`, unless it is the last try."""
+    if not is_current and not _IS_LAST.get():
+        raise _Outdated
+
+
 def recipes_of(db: Database, row: dict[str, Any], computed: Recipes | None = None) -> Recipes:
     """The recipes of a project's parts: those ``computed`` before, unless its settings have changed since."""
     settings = settings_of(db, row)
-    return computed if computed is not None and computed.settings == settings else Recipes(settings)
+    if computed is not None and computed.settings == settings:
+        return computed
+    check_current(computed is None)
+    return Recipes(settings)
 
 
 def recipes_for(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
-from io import BytesIO
 from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Query, Request
@@ -27,7 +26,7 @@ from studio.api.routes.voice_forms import (
     cut_of,
     sample_of,
 )
-from studio.api.sending import range_response, read_span, until_hangup
+from studio.api.sending import file_reader, range_response, until_hangup
 from studio.api.upload import Form, read_form
 from studio.api.voice_answers import expected_version, voice_response
 from studio.errors import InvalidRequest
@@ -211,9 +210,9 @@ class VoiceRoutes:
     def get_clip(self, reference: str, sample_id: str, request: Request) -> Response:
         """The clip of a sample as uploaded, or a range of it."""
         sample = find_sample(self._library_of(request).voices.get(reference), sample_id)
-        clip = BytesIO(self._library.voices.clip(sample))
-        headers = _GUARDED | {"Content-Disposition": "attachment"}
-        return range_response(request, sample.size, sample.clip, partial(read_span, clip), sample.media_type, headers)
+        self._library.voices.clip(sample)  # so that a damaged one is refused; it is sent from its file
+        clip, headers = self._library.files.path(sample.clip), _GUARDED | {"Content-Disposition": "attachment"}
+        return range_response(request, sample.size, sample.clip, file_reader(clip), sample.media_type, headers)
 
     async def preview(self, reference: str, request: Request, sample: int = 0) -> Response:
         """A sample as the model gets it, with cut and gain applied: a WAV file."""

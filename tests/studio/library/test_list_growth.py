@@ -20,6 +20,7 @@ from longform.library import project_records
 from longform.library.project_records import NewPart, PartChanges, ProjectSettings, ReplacedValues
 from longform.library.project_repository import PartFilter, ProjectLibrary
 from longform.library.proof_records import Checked
+from longform.library.replacements import TextReplacement
 from manuscript.documents import read_document
 from manuscript.passages import Document, NewCharacter, Passage
 from studio.library import TakeFilter
@@ -394,6 +395,8 @@ def test_dictionaries_are_read_before_the_write_lock_is_taken(
                 other.execute(f"update all_parts set state = {state} where id = ?", [part])
                 columns, values = "scope, subject, phrase, key, said, id, match_case, created", ", ".join("?" * 8)
                 other.executemany(f"insert into pronunciations ({columns}) values ({values})", others)
+                temperature = "json_set(settings, '$.temperature', json_extract(settings, '$.temperature') + 0.1)"
+                other.execute(f"update projects set settings = {temperature} where ?", [bool(others)])
                 others.clear()
             other.close()
             read_before.append(len(read))
@@ -416,8 +419,11 @@ def test_dictionaries_are_read_before_the_write_lock_is_taken(
     assert not library.pronunciations.entries(scope)
     items = [(item.kind, item.id) for item in library.trash.page(None)]
     assert read_with_the_lock(lambda: library.trash.restore(items, None)) <= 2 < 40 <= read_before[-1]
+    others.append(("project", project, "Some", "some", "sum", "pron_third", 0, 1))
+    change = TextReplacement("book", "booklet")
+    assert read_with_the_lock(lambda: library.replacements.replace(project, None, change)) <= 2 < read_before[-1]
     phrases = [entry.phrase for entry in library.pronunciations.entries(scope)]
-    assert phrases == ["book", *(f"book {number}" for number in range(5)), "Words"]
+    assert phrases == ["book", *(f"book {number}" for number in range(5)), "Some", "Words"]
 
 
 def test_lines_are_recast_by_voice_not_by_character(tmp_path: Path, connections: list[sqlite3.Connection]) -> None:
