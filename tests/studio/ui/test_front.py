@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import struct
@@ -42,8 +43,13 @@ def metas(studio: Served, **headers: str) -> dict[str, str]:
     return {name: unescape(content) for name, content in pairs}
 
 
-def test_page_is_compressed_for_accepting_browsers(studio: Served) -> None:
+def test_page_is_compressed_once_for_accepting_browsers(studio: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    compress, compressed = gzip.compress, Counter[int]()
+    monkeypatch.setattr(gzip, "compress", lambda data, level: compressed.update([level]) or compress(data, level))
     with studio.client() as client:
+        for _ in range(2):
+            client.get("/", headers={"Accept-Encoding": "gzip", "X-Forwarded-Host": "once.example"})
+        assert compressed.total() == 1
         small, plain = (client.get("/", headers={"Accept-Encoding": coding}) for coding in ("gzip", "identity"))
     assert small.headers["content-encoding"] == "gzip" and "content-encoding" not in plain.headers
     assert small.num_bytes_downloaded < plain.num_bytes_downloaded / 3

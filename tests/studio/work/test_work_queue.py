@@ -139,17 +139,19 @@ async def test_caller_with_a_share_leaves_a_turn_to_others() -> None:
     assert queue.figures["running"] == queue.figures["waiting"] == 0
 
 
-async def test_caller_leaves_a_thread_that_writes_to_others() -> None:
-    queue, held = WorkQueues(1).writes, Held()
+@pytest.mark.parametrize("kind", ["writes", "changes"])
+async def test_caller_leaves_a_thread_that_writes_to_others(kind: str) -> None:
+    queue, held = getattr(WorkQueues(1), kind), Held()
+    most = queue.figures["max_running"] - 1
     tasks = [asyncio.create_task(queue.run("a", held, f"a {number}")) for number in range(5)]
-    await until_begun(held, 3)
-    await until_waiting(queue, 2)
+    await until_begun(held, most)
+    await until_waiting(queue, 5 - most)
     tasks += [asyncio.create_task(queue.run("b", held, f"b {number}")) for number in range(2)]
-    await until_begun(held, 4)
-    assert sorted(held.begun) == ["a 0", "a 1", "a 2", "b 0"]
+    await until_begun(held, most + 1)
+    assert sorted(held.begun) == [*(f"a {number}" for number in range(most)), "b 0"]
     tasks.pop(0).cancel()
-    await until_begun(held, 5)
-    assert held.begun[4:] == ["b 1"] and queue.figures["waiting"] == 2
+    await until_begun(held, most + 2)
+    assert held.begun[-1] == "b 1" and queue.figures["waiting"] == 5 - most
     held.gate.set()
     assert await asyncio.gather(*tasks) == ["a 1", "a 2", "a 3", "a 4", "b 0", "b 1"]
     assert queue.figures["running"] == queue.figures["waiting"] == 0
