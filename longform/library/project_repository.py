@@ -222,7 +222,7 @@ class Projects:
 
         Raises NotFound, InvalidRequest.
         """
-        recipes = None if settings is None else self._recipes(project_id, owner_filter, settings)
+        recipes = None if settings is None else self._recipes(project_id, owner_filter, settings, before)
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter, None if sharing is None else "own")
             old_settings = settings_of(db, row)
@@ -238,12 +238,15 @@ class Projects:
                 update_states(db, recipes, f"project_id = ? and {AT_REST}", [project_id])
             return project_of(db, project_id, owner_filter)
 
-    def _recipes(self, project_id: str, owner_filter: str | None, settings: ProjectSettings) -> Recipes:
+    def _recipes(
+        self, project_id: str, owner_filter: str | None, settings: ProjectSettings, before: ProjectSettings | None
+    ) -> Recipes:
         """The parts' recipes with these settings, if they change any: seconds of work, done without the write lock."""
         with self._store.reading() as db:
             row = row_of(db, project_id, owner_filter)
             old_settings = settings_of(db, row)
-            recipes = recipes_of(db, row | {"settings": json.dumps(settings.as_dict())})
+            new_settings = settings.onto(old_settings, before or old_settings)
+            recipes = recipes_of(db, row | {"settings": json.dumps(new_settings.as_dict())})
             if any(getattr(old_settings, name) != getattr(recipes.settings, name) for name in SPOKEN_WITH):
                 outcome_of(db, recipes, f"project_id = ? and {AT_REST}", [project_id])
         return recipes
