@@ -109,7 +109,7 @@ function opened(context, ...texts) {
   return { studio, unsaved, arranging, row, rows, found, undo };
 }
 
-test("a text that is typed on while it is split is divided where it was", () => {
+test("a text edited during a split is divided where its earlier version was split", () => {
   for (const [typed, first, second] of [
     ["Start. One. Two.", "Start. One. ", "Two."],
     ["One. Two. End.", "One. ", "Two. End."],
@@ -121,7 +121,7 @@ test("a text that is typed on while it is split is divided where it was", () => 
   ]) assert.deepEqual(halves("One. Two.", typed, 5), [first, second], typed);
 });
 
-test("what is typed on while a part is split or merged is saved in the new texts, and the cursor stays in its words", async (context) => {
+test("text typed during a split or merge is saved in the new parts, and the cursor stays in the same words", async (context) => {
   const { studio, unsaved, arranging, row, rows } = opened(context, "One two", "Three");
   for (const [verb, typed, cursor, texts] of /** @type {const} */ ([
     ["split", "One two more", 12, ["One", "two more", "Three"]],

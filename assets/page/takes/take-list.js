@@ -201,7 +201,7 @@ export class TakeList extends EventTarget {
     });
     this.#tellServer(() => deleteTake(take.id)).then((answer) => {
       if (answer?.undo_seconds !== 0) return;
-      withdrawUndo(step); // it was not stored, or there is no trash
+      withdrawUndo(step); // nothing to restore: the take was never stored, or the trash is off
       offerUndo(words, null);
     }).catch((problem) => this.#fail(problem));
   }

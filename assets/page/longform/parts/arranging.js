@@ -57,7 +57,7 @@ export class Arranging {
     const { verb, text = "", words = part.text, cursor = 0, end = 0 } = order;
     if (verb === "delete") return this.delete([part.id], phrase("part.deleted", { number: part.position + 1, text: titleOf(part) }), [part, order]);
     if (verb === "mend") return row && this.#mend(row, words, cursor, end);
-    const now = row?.text.value ?? this.unsaved.of(part.id)?.changes.text ?? part.text; // it may have been typed on since
+    const now = row?.text.value ?? this.unsaved.of(part.id)?.changes.text ?? part.text; // more may have been typed since
     if (verb === "split" || verb === "merge") await this.unsaved.save(part.id); // typed but not yet sent
     if (verb === "split") return this.#split(part, order, now, halves(words, now, cursor)[0].length);
     if (verb === "merge") return this.#merge(part, order, now, following?.id ?? (await this.#after(part)));
@@ -241,7 +241,7 @@ export class Arranging {
       done: async (merged) => {
         this.offer(phrase("part.merged", { number: part.position + 1 }), () => restoreParts(this.id, [following]));
         await keepTyped(this.list(), this.unsaved, [merged], words, (typed) => merged.text.startsWith(stored(words)) && [typed + merged.text.slice(stored(words).length)]);
-        await this.list().look().catch(() => {}); // the second one's row stays until then, and may be typed in; a failure is told by the next look
+        await this.list().look().catch(() => {}); // until this refresh, the second part's row is shown and may be typed in; the next refresh reports a failure
         takeOver(this.list(), this.unsaved, merged, following);
       },
     });

@@ -185,7 +185,7 @@ export class PartRow extends EventTarget {
     if (document.activeElement !== this.take) this.#offerTakes(number);
   }
 
-  /** Show the part's new text even in a focused field, unless edited since. before: the previous text; typed: what is changed in the new one. */
+  /** Show the part's new text even in a focused field, unless edited since. before: the text that the field must still have; typed: the text to show, if it differs from the part's. */
   reword(before, part, typed = part.text) {
     if (this.text.value !== before) return;
     const { cursor } = this;

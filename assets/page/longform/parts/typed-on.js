@@ -1,14 +1,14 @@
-// Keeps what is typed on in a part while it is split or merged: it becomes a change of the new texts.
+// Keeps text that is typed into a part during a split or a merge: it becomes an edit of the new texts.
 
 /** A text as the studio stores it. @param {string} text */
 export const stored = (text) => text.normalize("NFC").trim();
 
 /**
- * Divide what a text became, while it was typed on, where it was split: what was typed at the cursor belongs to the first half.
+ * Divide an edited text where its earlier version was split. Text typed at that position belongs to the first half.
  *
  * @param {string} words the text that was split
- * @param {string} typed
- * @param {number} cursor where
+ * @param {string} typed the text after further typing
+ * @param {number} cursor the position in words
  */
 export function halves(words, typed, cursor) {
   const [was, now, at] = [[...words], [...typed], [...words.slice(0, cursor)].length];
@@ -23,7 +23,7 @@ export function halves(words, typed, cursor) {
 }
 
 /**
- * Show the texts that parts have got from the words of the first one, in which the cursor may still be. divide(typed): what these texts are by now; false: somebody else has changed them.
+ * Show the new texts of parts that were split or merged, and keep what has been typed into the first one since. divide(typed): returns the edited texts, or false if somebody else has changed them.
  *
  * @param {import("./part-list.js").PartList} list
  * @param {import("../unsaved.js").Unsaved} unsaved
@@ -34,7 +34,7 @@ export function halves(words, typed, cursor) {
 export async function keepTyped(list, unsaved, parts, words, divide) {
   const [{ id }, second] = parts;
   const typedOn = () => unsaved.of(id)?.changes.text;
-  if (second && typedOn() !== undefined) await list.look().catch(() => {}); // the cursor may go to a new row; a failure is told by the next look
+  if (second && typedOn() !== undefined) await list.look().catch(() => {}); // draws the second row, which may get the cursor; the next refresh reports a failure
   const [row, typed] = [list.row(id), typedOn()];
   if (typed === undefined) return row?.reword(words, parts[0]);
   const texts = divide(typed);
@@ -53,7 +53,7 @@ export async function keepTyped(list, unsaved, parts, words, divide) {
 }
 
 /**
- * What was typed on in the second one of two parts while they were merged becomes a change of the merged one.
+ * Turn text that was typed into the second of two parts while they were merged into an edit of the merged part.
  *
  * @param {import("./part-list.js").PartList} list
  * @param {import("../unsaved.js").Unsaved} unsaved
