@@ -28,8 +28,6 @@ Prepare = Callable[
 """Called with a change before it is made, and returns what is to be done in its transaction afterwards."""
 Planned = tuple[Change, list[Pronunciation], Callable[[Database], None]]
 """A change, the entries before it, and what was prepared for both."""
-_TRIES = 5
-"""How often a change is prepared while somebody else changes the dictionary; the last time with the write lock."""
 _NAMED = 5
 """Maximum phrases in the title of entries in the trash."""
 _ENTRIES = (
@@ -109,31 +107,30 @@ class Pronunciations:
         return len(self.entries(dictionary))
 
     def _make(self, plan: Callable[[Database], Change], keeps: bool = False) -> Change:
-        """Make a change, which may be worked out twice, and return it. What follows from it for thousands of
-        parts is prepared without the write lock. ``keeps``: moves the entries that it changes to the trash."""
-        for is_last in (*[False] * (_TRIES - 1), True):
+        """Make a change, which may be worked out several times, and return it. What follows from it for thousands of
+        parts is prepared without the write lock, again if somebody else changes the dictionary meanwhile. ``keeps``:
+        moves the entries that it changes to the trash."""
+        for is_last in (False, False, False, False, True):  # the last time it is prepared with the lock
             with self._store.reading() as db:
                 self._check(db, (change := plan(db))[0])
                 planned = self._planned(db, change)
             with self._trash.deleting(frees_room=False) if keeps else self._store.writing() as db:
-                change = plan(db)
-                self._check(db, change[0])
-                if not is_last and planned[:2] != (change, entries_of(db, change[0])):
-                    continue  # somebody has changed the dictionary meanwhile
+                self._check(db, (change := plan(db))[0])
+                prepared = _still_valid(db, change, planned)
+                if prepared is None and not is_last:
+                    continue
                 if keeps:
                     _keep(db, *change, now())
-                self._write(db, change, planned)
+                self._write(db, change, prepared or self._prepare(db, *change))
                 break
         return change
 
     def _planned(self, db: Database, change: Change) -> Planned:
         return change, entries_of(db, change[0]), self._prepare(db, *change)
 
-    def _write(self, db: Database, change: Change, planned: Planned | None) -> None:
-        """Write a change, and what was prepared with it unless somebody has changed the dictionary meanwhile."""
+    def _write(self, db: Database, change: Change, prepared: Callable[[Database], None]) -> None:
+        """Write a change, and what was prepared with it."""
         dictionary, removed, added = change
-        is_same = planned and planned[:2] == (change, entries_of(db, dictionary))
-        prepared = planned[2] if planned and is_same else self._prepare(db, *change)
         db.conn.executemany("delete from pronunciations where id = ?", [(entry.id,) for entry in removed])
         for entry in added:
             _insert(db, dictionary, entry)
@@ -153,12 +150,18 @@ class Pronunciations:
         for change, returned in _returning(db, rows):
             if not all(back for _, back in returned):
                 raise EditConflict("these words have other entries now; delete those first", "ids")
-            self._write(db, change, (planned or {}).get(change[0]))
+            prepared = _still_valid(db, change, (planned or {}).get(change[0]))
+            self._write(db, change, prepared or self._prepare(db, *change))
             for row, back in returned:
                 rest = [(old, new) for old, new in _lost(row) if old not in back]
                 _keep(db, change[0], (old for old, _ in rest), (new for _, new in rest if new), row["deleted"])
         # After all of them: what stays would get the number of a row that is gone, and be taken for it.
         db.conn.executemany("delete from replaced_entries where id = ?", [(row["id"],) for row in rows])
+
+
+def _still_valid(db: Database, change: Change, planned: Planned | None) -> Callable[[Database], None] | None:
+    """What was prepared for a change, unless somebody has changed the dictionary since."""
+    return planned[2] if planned and planned[:2] == (change, entries_of(db, change[0])) else None
 
 
 def _keep(
