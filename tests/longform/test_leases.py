@@ -353,6 +353,8 @@ def test_recipes_are_computed_without_the_write_lock(
         library.projects.queue_parts(project.id, None, "all")
     if change in ("undo", "undo from the trash"):
         CHANGES["replacement"](library, project, ids)
+    if change == "undo from the trash":  # both are restored at once
+        library.replacements.replace(project.id, None, TextReplacement("Piece", "Bit"))
     if change in WITH_A_PERSON:
         character = library.cast.add(project.id, None, NewCharacter("Ann", voice="boris"))
         library.part_edits.edit_parts(project.id, None, ids, PartChanges(character=character.id))
@@ -419,6 +421,11 @@ def test_a_change_that_was_worked_out_before_another_one_is_worked_out_again(
     monkeypatch.setattr(Store, "writing", edit_first)
     update = CHANGES["table"](library, project, ids)
     assert isinstance(update, TableUpdate) and [line.name for line in update.lines] == ["line_0", "line_2"]
+    first, second = (library.replacements.replace(project.id, None, TextReplacement(find, "x")).id for find in "en")
+    monkeypatch.setattr(Store, "writing", edit_first)
+    library.trash.restore([("replacement", str(first)), ("replacement", str(second))], None)
+    texts = [part.text for part in library.projects.parts(project.id, None)]
+    assert texts == ["One.", "Part of it.", "Three."]
 
 
 def test_settings_changed_by_two_studios_are_both_kept(tmp_path: Path) -> None:
