@@ -530,8 +530,8 @@ def test_undoing_a_replacement_restores_the_texts_of_deleted_parts_too_and_no_ot
     post(served, project, "parts/restore", **deleted)
     assert [text for _, text, _ in texts(served, project)] == words
 
-    for find, replace in (("Ann", "Eve"), ("Eve", "Ann")):
-        post(served, project, "replace", find=find, replace=replace).raise_for_status()
+    for find, new in (("Ann", "Eve"), ("Eve", "Ann")):
+        post(served, project, "replace", find=find, replace=new).raise_for_status()
     part = parts_of(served, project)[1]
     for text, left in (("Mine.", [1, 1]), (words[1], [])):
         change(served, project, part, text=text)

@@ -360,7 +360,10 @@ def test_recipes_are_computed_without_the_write_lock(
         library.part_edits.edit_parts(project.id, None, ids, PartChanges(character=character.id))
     if change == "follow":
         library.cast.add(project.id, None, NewCharacter("Ann", voice="boris"))
-    if change == "restore a character":
+    if change == "restore a character":  # with one that has got its lines: both are restored at once
+        CHANGES["merge"](library, project, ids)
+        other = library.cast.add(project.id, None, NewCharacter("Ben", voice="daria"))
+        library.part_edits.edit_parts(project.id, None, ids, PartChanges(character=other.id, confirmed=False))
         CHANGES["merge"](library, project, ids)
     if change in ("restore", "restore from the trash"):
         library.arrangement.delete(project.id, None, ids[:2])
@@ -384,11 +387,19 @@ def test_recipes_are_computed_without_the_write_lock(
         watch()
         return work_out(*values)
 
+    def counted_outcome(*values: Any) -> row_mapping.Outcome:
+        counted.append(None)
+        return work_out(*values)
+
+    counted = list[None]()
+    if change == "restore a character":
+        monkeypatch.setattr(row_mapping, "_outcome", counted_outcome)
     monkeypatch.setattr(Recipes, "_recipe", watched)
     if change in ("direction", "wording", "undo of words"):
         monkeypatch.setattr(row_mapping, "_outcome", watched_outcome)
     CHANGES[change](library, project, ids)
     assert locked and not any(locked)
+    assert len(counted) <= 1, "with the write lock, states are derived once for all that is restored"
     state: PartState = "done" if change in ("cancel", "undo", "undo from the trash", "merge") else "stale"
     assert library.projects.get(project.id, None).parts[state] == len(ids)
 
