@@ -80,11 +80,14 @@ class Studio {
     markDemo(this.health);
     this.health.watch(() => this.health.pace !== null && this.player.delay.expect(this.health.pace, 1 / this.health.frameRate));
     takeDrops((file, use) => this.started.then(() => this.errorCard.attempt(() => this.#takeFile(file, use))));
-    addEventListener("storagefull", () => offerUndo(phrase("shell.storageFull"), null));
     addEventListener("unhandledrejection", (event) => this.#tellRefusal(event));
     this.player.prepare();
     for (const press of ["pointerdown", "keydown"]) document.addEventListener(press, () => this.player.wake(), true);
     this.started = this.#start();
+    this.started.then(() => addEventListener("storagefull", (event) => { // earlier, the message would not be seen
+      event.preventDefault();
+      offerUndo(phrase("shell.storageFull"), null);
+    }));
   }
 
   async #start() {
