@@ -395,7 +395,7 @@ def test_recipes_are_computed_without_the_write_lock(
     if change == "restore a character":
         monkeypatch.setattr(row_mapping, "_outcome", counted_outcome)
     monkeypatch.setattr(Recipes, "_recipe", watched)
-    if change in ("direction", "wording", "undo of words"):
+    if change in ("direction", "wording", "undo of words", "restore", "restore from the trash"):
         monkeypatch.setattr(row_mapping, "_outcome", watched_outcome)
     CHANGES[change](library, project, ids)
     assert locked and not any(locked)
