@@ -73,8 +73,11 @@ test("a text of the project that someone else has changed is kept until one of b
   assert.deepEqual([unsaved.conflict[0], unsaved.conflict[1]?.param], ["title", "title"]);
   await unsaved.overwrite("", "Theirs", "title");
   assert.deepEqual([sent.at(-1), unsaved.conflict[0]], [{ title: "Mine" }, "author"]);
-  unsaved.note("", { author: "Anne" }, { author: "Eve" }); // typed once more, after it was told
-  await unsaved.save("");
+  page.document.activeElement = null;
+  unsaved.see({ title: "Mine", settings: { author: "Eve" } });
+  unsaved.note("", { author: "Anne" }); // typed once more, after it was told
+  await assert.rejects(unsaved.save(""), { status: 412 });
+  await unsaved.overwrite("", "Eve", "author");
   assert.deepEqual([sent.at(-1), unsaved.size], [{ author: "Anne" }, 0]);
   unsaved.note("", { author: "Mine again" }, { author: "Else" });
   await assert.rejects(unsaved.save(""), { status: 412 });

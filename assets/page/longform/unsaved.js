@@ -128,12 +128,12 @@ export class Unsaved extends EventTarget {
     }
   }
 
-  /** Record changes to be saved later. @param {string} key @param {Record<string, any>} changes @param {Record<string, any>} [before] by default, what the project's fields showed @param {number} [position] of the part */
-  note(key, changes, before = this.#seen, position = 0) {
+  /** Record changes to be saved later. @param {string} key @param {Record<string, any>} changes @param {Record<string, any> | null} [before] by default, what the project's fields showed; a text that somebody else has changed, too, is not based on theirs then @param {number} [position] of the part */
+  note(key, changes, before = null, position = 0) {
     const entry = this.#entryOf(key, position);
     for (const [name, value] of Object.entries(changes)) {
       const isPending = name in entry.changes;
-      if (!isPending || entry.refused.get(name)?.isOutdated) entry.before[name] = before[name];
+      if (!isPending || (before && entry.refused.get(name)?.isOutdated)) entry.before[name] = (before ?? this.#seen)[name];
       entry.changes[name] = value;
       entry.refused.delete(name);
       if (isPending && value === entry.before[name] && !entry.isSending) delete entry.changes[name];
