@@ -140,8 +140,11 @@ def test_voices_are_filtered_by_name_tag_language_and_gender_and_sorted(studio: 
     keep(studio, "Cleo", tags="warm,slow", gender="female", accent="Irish", language="en-IE")
     keep(studio, "Dora", tags="warm", gender="male", colour="#ffcc00", language="Dora")
     screen = open_page(studio).ready()
+    screen.page.route("**/v1/voices?*", lambda route: route.abort(), times=1)  # the rest of the studio answers
     area = library(screen)
+    expect(area.locator("[data-part=said]")).to_have_text("The studio is not responding.")
     expect(area.locator(".card")).to_have_count(4)
+    expect(area.locator("[data-part=said]")).to_have_text("")
     area.get_by_role("button", name="Favourites", exact=True).click()
     expect(area.locator("[data-part=empty]")).to_contain_text("No favourites yet")
     area.get_by_role("button", name="All", exact=True).click()
