@@ -11,6 +11,10 @@ const ACCEPTED = "accepted"; // the dialog's return value
 const PAUSE = 2000; // ms without typing after which the dialog may take the focus from a text field
 const LOOK = 100; // ms between two looks whether somebody types
 
+const later = (wait) => new Promise((resolve) => {
+  setTimeout(resolve, wait);
+});
+
 /** signedIn: called after a key is accepted. */
 export function askForKey(dialog, signedIn) {
   const part = partsOf(dialog);
@@ -24,11 +28,13 @@ export function askForKey(dialog, signedIn) {
   /** Whether somebody is in the middle of typing: the next words would go into the key's field. */
   const isTyping = () => performance.now() - typedAt < PAUSE && document.activeElement !== null && isTypedInto(document.activeElement);
   const ask = async () => {
-    while (isTyping()) await new Promise((resolve) => setTimeout(resolve, LOOK));
+    while (isTyping()) await later(LOOK);
     say("");
     dialog.returnValue = "";
     dialog.showModal();
-    await new Promise((resolve) => dialog.addEventListener("close", resolve, { once: true }));
+    await new Promise((resolve) => {
+      dialog.addEventListener("close", resolve, { once: true });
+    });
     return dialog.returnValue === ACCEPTED;
   };
   askForKeysBy(async (isRead) => {
