@@ -102,6 +102,7 @@ def outcome_of(
     read again, as ``reword`` and ``phrases`` read each text once: so little is computed while others wait.
     """
     query = f"select n, id, state, chosen, text, voice, {', '.join(DIRECTED)} from {table} where {where}"
+    query += " order by place" if where.startswith("project_id") else ""  # about as they are stored: twice as fast
     given = db.execute(query, values).fetchall(), columns, reword, phrases
     key = table, where, *values
     before, outcome = recipes.outcomes.get(key, (None, None))
