@@ -423,8 +423,11 @@ def test_dictionaries_are_read_before_the_write_lock_is_taken(
     others.append(("project", project, "Some", "some", "sum", "pron_third", 0, 1))
     change = TextReplacement("book", "booklet")
     assert read_with_the_lock(lambda: library.replacements.replace(project, None, change)) <= 2 < read_before[-1]
+    others.append(("project", project, "a", "a", "ay", "pron_fourth", 0, 1))
+    items = [(item.kind, item.id) for item in library.trash.page(None)]
+    assert read_with_the_lock(lambda: library.trash.restore(items, None)) <= 2 < read_before[-1]
     phrases = [entry.phrase for entry in library.pronunciations.entries(scope)]
-    assert phrases == ["book", *(f"book {number}" for number in range(5)), "Some", "Words"]
+    assert phrases == ["a", "book", *(f"book {number}" for number in range(5)), "Some", "Words"]
 
 
 def test_lines_are_recast_by_voice_not_by_character(tmp_path: Path, connections: list[sqlite3.Connection]) -> None:
