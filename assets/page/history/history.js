@@ -4,7 +4,7 @@ import { linkTo } from "../client/address.js";
 import { Refusal } from "../client/refusal.js";
 import { voices } from "../client/voices.js";
 import { HistoryRow, shortened, when } from "./history-row.js";
-import { addShare, deleteTakes, findTakes, removeShare, sharesOf, starTake, zipAddress } from "../client/takes.js";
+import { addShare, deleteTakes, findTakes, removeShare, sharesOf, starTake, MAX_ZIP, zipAddress } from "../client/takes.js";
 import { restore } from "../client/trash.js";
 import { AbComparison } from "../takes/ab-comparison.js";
 import { copyWords } from "../lib/copy.js";
@@ -262,7 +262,8 @@ export class History extends EventTarget {
     const ids = [...this.#chosen];
     this.part("chosen").hidden = !ids.length;
     const silent = this.#rows.filter(({ take }) => this.#chosen.has(take.id) && !take.hasSound).length;
-    const counts = [phrase("history.count", { count: ids.length }), ...(silent ? [phrase("history.silent", { count: silent })] : [])];
+    const counts = [phrase("history.count", { count: ids.length }), ...(silent ? [phrase("history.silent", { count: silent })] : []), ...(ids.length > MAX_ZIP ? [phrase("history.zip.most", { count: MAX_ZIP })] : [])];
+    this.part("zip").disabled = ids.length > MAX_ZIP;
     this.part("count").textContent = counts.join("; ");
     for (const row of this.#rows) row.show({ isChosen: this.#chosen.has(row.take.id), isCompared: this.comparison.has(row.take) });
   }
