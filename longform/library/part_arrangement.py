@@ -36,6 +36,7 @@ from longform.library.row_mapping import (
     row_to_restore_to,
     touch,
     update_states,
+    write_outcome,
     write_part,
 )
 from manuscript.passages import MAX_PART_TEXT, MAX_PARTS, PARAGRAPH_END
@@ -226,7 +227,8 @@ def _merged_text(part: Part, second: Part, full_text: str | None) -> str:
     return text
 
 
-def _by_project(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+def by_project(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Rows of the trash by the ids of their projects, in their order."""
     by_project: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         by_project.setdefault(row["project_id"], []).append(row)
@@ -236,7 +238,7 @@ def _by_project(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]
 def prepared(db: Database, rows: Sequence[dict[str, Any]]) -> PutBack:
     """`put_back` with the recipes of these parts, which take a second for 20,000. Raises NotFound."""
     computed = dict[str, Recipes]()
-    for project_id, parts in _by_project(rows).items():
+    for project_id, parts in by_project(rows).items():
         computed[project_id] = recipes_of(db, row_to_restore_to(db, project_id))
         numbers = json.dumps(sorted(part["n"] for part in parts))
         outcome_of(db, computed[project_id], f"n {AMONG} and {AT_REST}", [numbers], table="all_parts")
@@ -248,7 +250,7 @@ def put_back(db: Database, rows: Sequence[dict[str, Any]], computed: Mapping[str
 
     Raises NotFound, InvalidRequest, EditConflict.
     """
-    for project_id, parts in _by_project(rows).items():
+    for project_id, parts in by_project(rows).items():
         row = row_to_restore_to(db, project_id)
         if count_parts(db, project_id) + len(parts) > MAX_PARTS:
             raise _too_many()
@@ -258,7 +260,8 @@ def put_back(db: Database, rows: Sequence[dict[str, Any]], computed: Mapping[str
         others = json.dumps([_separate(db, part) for part in parts if part["merged_into"]])
         numbers += [n for [n] in db.execute(f"select n from all_parts where id {AMONG}", [others]).fetchall()]
         recipes = recipes_of(db, row, (computed or {}).get(project_id))
-        update_states(db, recipes, f"n {AMONG} and {AT_REST}", [json.dumps(numbers)])
+        outcome = outcome_of(db, recipes, f"n {AMONG} and {AT_REST}", [json.dumps(numbers)], table="all_parts")
+        write_outcome(db, outcome, {})
         touch(db, row)
 
 
