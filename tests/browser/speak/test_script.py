@@ -188,6 +188,7 @@ def draft_outlives_a_start_without_voices(screen: Screen) -> None:
     """The request for the voices breaks, and later is slow: the page shows the draft, or what is typed meanwhile."""
     page, voices = screen.page, "**/v1/audio/voices"
     page.route(voices, lambda route: route.abort())
+    page.route(voices, lambda route: route.fulfill(status=503), times=2)  # first: the library is busy
     page.reload()
     page.wait_for_selector("body[data-studio=ready]")
     expect(screen.script).to_have_value("My draft!")

@@ -53,6 +53,11 @@ def picked(screen: Screen) -> Locator:
 def test_deleted_voice_leaves_the_picker_and_can_be_restored(studio: Served, open_page: Open) -> None:
     keep(studio, "Cleo")
     screen = open_page(studio).ready()
+    screen.script.fill("Zed: Hello.")
+    screen.page.get_by_role("switch", name="Dialogue").click()
+    role = screen.page.get_by_label("Voice of Zed")
+    role.focus()
+    role.select_option("cleo")
     area = library(screen)
     area.get_by_role("button", name="Use Cleo").click()
     expect(picked(screen)).to_have_value("Cleo")
@@ -62,9 +67,10 @@ def test_deleted_voice_leaves_the_picker_and_can_be_restored(studio: Served, ope
         inspector.get_by_role("button", name="Delete Cleo", exact=True).click()
         expect(area).to_contain_text("Not saved yet" if words else "Deleted “Cleo”.")
     expect(picked(screen)).to_have_value("Anna")
+    expect(role).not_to_have_value("cleo")
     area.get_by_role("button", name="Undo").click()
-    area.get_by_role("button", name="Use Cleo").click()
     expect(picked(screen)).to_have_value("Cleo")
+    expect(role).to_have_value("cleo")
     screen.page.route("**/v1/audio/voices", lambda route: route.abort())  # a lost refresh causes no page error
     with screen.page.expect_event("requestfailed", lambda request: request.url.endswith("/v1/audio/voices")):
         inspect(screen, "Cleo").get_by_role("button", name="Duplicate Cleo", exact=True).dblclick()
