@@ -156,9 +156,8 @@ class Recipes:
         """``former``: those with the settings before, of which the entries found in texts are still right if the
         dictionary is the same."""
         self.settings = settings
-        self._phrases = EntryIndex(settings.pronunciations)
-        if former is not None and former.settings.pronunciations == settings.pronunciations:
-            self._phrases = former._phrases
+        is_same = former is not None and former.settings.pronunciations == settings.pronunciations
+        self._phrases: EntryIndex = former._phrases if former and is_same else EntryIndex(settings.pronunciations)
         self._recipes: dict[tuple[str, str | None, Direction], str] = {}
         self.outcomes: dict[tuple[object, ...], tuple[Any, Any]] = {}
         """The outcomes that were worked out with them, after what each follows from: see `outcome_of`."""
