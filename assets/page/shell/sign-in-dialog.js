@@ -24,7 +24,9 @@ export function askForKey(dialog, signedIn) {
   let isDeclined = false;
   let typedAt = -PAUSE;
   document.addEventListener("input", () => (typedAt = performance.now()), true);
-  document.addEventListener("keydown", ({ ctrlKey, metaKey }) => (ctrlKey || metaKey) && (typedAt = -PAUSE), true); // a command, such as Speak: its answer is waited for
+  document.addEventListener("keydown", ({ key, ctrlKey, metaKey, target }) => {
+    if (key === "Enter" && (ctrlKey || metaKey || !(target instanceof HTMLTextAreaElement))) typedAt = -PAUSE; // a command, such as Speak: its answer is waited for
+  }, true);
   /** Whether somebody is in the middle of typing: the next words would go into the key's field. */
   const isTyping = () => performance.now() - typedAt < PAUSE && document.activeElement !== null && isTypedInto(document.activeElement);
   const ask = async () => {

@@ -101,15 +101,7 @@ def test_novel_gets_an_editable_cast(studio: Served, open_page: Open) -> None:
     expect(area.locator(".cast-panel [role=status]").first).to_contain_text("not responding")
     assert asks_before_leaving(screen.page)
     screen.page.unroute_all()
-    area.get_by_label("Name of a new character").fill("Zoe")
-    go(screen.page, "Studio")
-    screen.page.get_by_role("switch", name="Dialogue").click()  # its cast is kept, too
-    screen.page.go_back()
-    area.get_by_role("button", name="Cast", exact=True).click()
-    expect(area.get_by_label("Name of Eleanor Hale")).to_have_value("Eleanor Hale")
-    expect(area.get_by_label("Voice of Eleanor Hale")).to_have_value("anna")
-    expect(area.get_by_label("Name of a new character")).to_have_value("Zoe")
-    area.get_by_label("Name of a new character").fill("")
+    leave_with_unsent_changes(screen, area)
     area.get_by_label("Name of Eleanor Hale").fill("Eleanor")
     area.get_by_label("Name of Eleanor Hale").press("Enter")
     expect(area.get_by_label("Name of Eleanor", exact=True)).to_have_value("Eleanor")
@@ -150,6 +142,18 @@ def test_novel_gets_an_editable_cast(studio: Served, open_page: Open) -> None:
     expect(area.locator(".cast-list > li")).to_have_count(3)
     cast_is_changed_faster_than_the_studio_answers(screen, area)
     undo_a_merge_in_another_project(screen, area)
+
+
+def leave_with_unsent_changes(screen: Screen, area: Locator) -> None:
+    area.get_by_label("Name of a new character").fill("Zoe")
+    go(screen.page, "Studio")
+    screen.page.get_by_role("switch", name="Dialogue").click()  # its cast is kept, too
+    screen.page.go_back()
+    area.get_by_role("button", name="Cast", exact=True).click()
+    expect(area.get_by_label("Name of Eleanor Hale")).to_have_value("Eleanor Hale")
+    expect(area.get_by_label("Voice of Eleanor Hale")).to_have_value("anna")
+    expect(area.get_by_label("Name of a new character")).to_have_value("Zoe")
+    area.get_by_label("Name of a new character").fill("")
 
 
 def cast_is_changed_faster_than_the_studio_answers(screen: Screen, area: Locator) -> None:
