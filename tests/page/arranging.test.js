@@ -147,6 +147,10 @@ test("text typed during a split or merge is saved in the new parts, and the curs
   await work;
   await settled();
   assert.deepEqual([studio.texts, unsaved.size, one.entered], [["One, too two more Three more"], 0, 23]);
+  unsaved.note("One", { text: "One typed" }, { text: one.part.text }, 0); // and not saved yet
+  await arranging.delete(["One"]);
+  await studio.fetch("/v1/projects/proj_1/parts/restore", { method: "POST", body: JSON.stringify({ ids: ["One"] }) });
+  assert.deepEqual(studio.texts, ["One typed"], "the trash has what was typed, without Undo");
 });
 
 test("a step whose answer was lost is found once the parts can be read, is not done twice, and can be undone", async (context) => {
