@@ -148,7 +148,7 @@ test("text typed during a split or merge is saved in the new parts, and the curs
   await settled();
   assert.deepEqual([studio.texts, unsaved.size, one.entered], [["One, too two more Three more"], 0, 23]);
   unsaved.note("One", { text: "One typed" }, { text: one.part.text }, 0); // and not saved yet
-  await arranging.delete(["One"]);
+  await arranging.delete(["One"], "Part 1 deleted");
   await studio.fetch("/v1/projects/proj_1/parts/restore", { method: "POST", body: JSON.stringify({ ids: ["One"] }) });
   assert.deepEqual(studio.texts, ["One typed"], "the trash has what was typed, without Undo");
 });
