@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from longform.library.chapters import WORDS
+from longform.library.part_arrangement import by_project
 from longform.library.part_order import THESE, positions_of
 from longform.library.project_records import Recipes, ReplacedValues
 from longform.library.row_mapping import (
@@ -214,7 +215,7 @@ class Cast:
             row = row_of(db, project_id, owner_filter, "edit")
             characters = {character for character, _ in changes.values()}
             voices = {one: one and voice_of_character(db, project_id, one) for one in characters}
-            recipes = recipes_for(db, row, among, [ids], lambda part, *_: voices[changes[part][0]])
+            recipes = recipes_for(db, row, among, [ids], lambda part, *_: [voices[changes[part][0]]])
         with changing(self._store.writing(), project_id, owner_filter) as (db, row):
             values = [(character, sure, part_id, project_id) for part_id, (character, sure) in changes.items()]
             before = _following(db, ids)
@@ -306,7 +307,8 @@ class Cast:
             new_voice = None if successor is None else successor["voice"]
             record = {"voiced": [part_id for part_id, voice in lines if voice == merged["voice"]]}
             ids = json.dumps([part_id for part_id, _ in lines])
-            _reassign_lines(db, row, ids, into, record["voiced"], merged["voice"], new_voice, recipes)
+            _reassign_lines(db, ids, into, record["voiced"], merged["voice"], new_voice)
+            _settle(db, row, THESE, ids, recipes)
             if successor is not None:
                 record |= _add_names(successor, merged)
                 db.table("characters").update(successor["n"], {name: successor[name] for name in ("aliases", "gender")})
@@ -335,7 +337,7 @@ def voice_of_character(db: Database, project_id: str, character_id: str) -> str 
 def _recipes_in(db: Database, project: dict[str, Any], voices: Mapping[str, str | None]) -> Recipes:
     """The recipes of a project, worked out for the lines of these characters in these voices."""
     where = "character in (select value from json_each(?))"
-    return recipes_for(db, project, where, [json.dumps([*voices])], lambda _, character: voices[str(character)])
+    return recipes_for(db, project, where, [json.dumps([*voices])], lambda _, character: [voices[str(character)]])
 
 
 Revoicing = dict[str, tuple[str | None, str | None]]
@@ -387,20 +389,17 @@ def _settle(db: Database, project: dict[str, Any], where: str, value: str, compu
 
 def _reassign_lines(
     db: Database,
-    project: dict[str, Any],
     ids: str,
     character: str | None,
     voiced: Sequence[str],
     old_voice: str | None,
     voice: str | None,
-    computed: Recipes | None = None,
 ) -> None:
     """Give parts, a JSON list of ids, to a character (None: the narrator), and those of ``voiced`` that still have the
     old voice the new one."""
     db.execute(f"update all_parts set character = ? where {THESE}", [character, ids])
     update = f"update all_parts set voice = ? where voice is ? and character is ? and {THESE}"
     db.execute(update, [voice, old_voice, character, json.dumps(list(voiced))])
-    _settle(db, project, THESE, ids, computed)
 
 
 def _add_names(successor: dict[str, Any], merged: dict[str, Any]) -> dict[str, Any]:
@@ -416,36 +415,56 @@ def _add_names(successor: dict[str, Any], merged: dict[str, Any]) -> dict[str, A
 def _prepared(db: Database, rows: Sequence[dict[str, Any]]) -> PutBack:
     """`_put_back` with the recipes of these characters' lines. Raises NotFound."""
     computed = dict[str, Recipes]()
-    for deleted in rows:
-        project, ids = row_to_restore_to(db, deleted["project_id"]), [deleted["lines"] or "[]"]
-        computed[deleted["id"]] = recipes_for(db, project, THESE, ids, lambda *_: deleted["voice"])  # noqa: B023
+    for project_id, cast in by_project(rows).items():
+        voices = defaultdict[str, set[str | None]](set)  # a line may have been several characters', one after the other
+        for deleted in cast:
+            for part_id in _lines(deleted):
+                voices[part_id].add(deleted["voice"])
+        project, ids = row_to_restore_to(db, project_id), [json.dumps([*voices])]
+        computed[project_id] = recipes_for(db, project, THESE, ids, lambda part, _: voices[part])  # noqa: B023
     return functools.partial(_put_back, computed=computed)
 
 
 def _put_back(db: Database, rows: Sequence[dict[str, Any]], computed: Mapping[str, Recipes] | None = None) -> None:
     """Restore characters with those of their lines that still are the successor's, unless somebody has decided so
-    since; the successor loses what it got from them and nobody has changed. ``computed``: their lines' recipes. Raises
-    InvalidRequest."""
-    for deleted in rows:
-        row = row_to_restore_to(db, deleted["project_id"])
-        existing = _rows(db, row["id"])
-        if len(existing) >= MAX_CAST_CHARACTERS:
+    since; the successor loses what it got from them and nobody has changed. ``computed``: their lines' recipes, by
+    project. Raises InvalidRequest."""
+    for project_id, cast in by_project(rows).items():
+        row = row_to_restore_to(db, project_id)
+        names = {one["name"].casefold(): one for one in _rows(db, project_id)}
+        if len(names) + len(cast) > MAX_CAST_CHARACTERS:
             raise _too_many()
-        _check_name(existing, deleted["name"], deleted["id"])
-        record = json.loads(deleted["merge"])
-        successor = None
-        for successor in _successors(db, deleted["successor"]):
-            _take_names_back(db, successor, record)
-        if successor is not None and successor["deleted"] is not None:  # the narrator has its lines, too
-            successor = None
-        query = f"select id from all_parts where character is ? and {THESE} and confirmed <= ?"
-        values = [successor["id"] if successor else None, deleted["lines"] or "[]", deleted["deleted"] * 1e6]
-        ids = json.dumps([part_id for [part_id] in db.execute(query, values).fetchall()])
-        old_voice = successor["voice"] if successor else None
-        recipes = (computed or {}).get(deleted["id"])
-        _reassign_lines(db, row, ids, deleted["id"], record["voiced"], old_voice, deleted["voice"], recipes)
-        db.table("characters").update(deleted["n"], {"lines": None, "successor": None, "merge": None, "deleted": None})
+        returned = dict[str, None]()
+        for deleted in cast:
+            name = deleted["name"].casefold()
+            _check_name([names[name]] if name in names else [], deleted["name"], deleted["id"])
+            names[name] = deleted
+            returned |= dict.fromkeys(_return(db, deleted))
+        _settle(db, row, THESE, json.dumps([*returned]), (computed or {}).get(project_id))
         touch(db, row)
+
+
+def _return(db: Database, deleted: dict[str, Any]) -> list[str]:
+    """Restore one character; returns the ids of its lines, whose states are to be derived."""
+    record, successor = json.loads(deleted["merge"]), None
+    for successor in _successors(db, deleted["successor"]):
+        _take_names_back(db, successor, record)
+    if successor is not None and successor["deleted"] is not None:  # the narrator has its lines, too
+        successor = None
+    query = f"select id from all_parts where character is ? and {THESE} and confirmed <= ?"
+    values = [successor["id"] if successor else None, json.dumps(_lines(deleted)), deleted["deleted"] * 1e6]
+    ids = [part_id for [part_id] in db.execute(query, values).fetchall()]
+    old_voice = successor["voice"] if successor else None
+    _reassign_lines(db, json.dumps(ids), deleted["id"], record["voiced"], old_voice, deleted["voice"])
+    update = 'update characters set lines = null, successor = null, "merge" = null, deleted = null where n = ?'
+    db.execute(update, [deleted["n"]])
+    return ids
+
+
+def _lines(deleted: dict[str, Any]) -> list[str]:
+    """The ids of the lines that a character had when it was deleted."""
+    lines: list[str] = json.loads(deleted["lines"] or "[]")
+    return lines
 
 
 def _successors(db: Database, character_id: str | None) -> Iterator[dict[str, Any]]:

@@ -226,7 +226,8 @@ def _merged_text(part: Part, second: Part, full_text: str | None) -> str:
     return text
 
 
-def _by_project(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+def by_project(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Rows of the trash by the ids of their projects, in their order."""
     by_project: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         by_project.setdefault(row["project_id"], []).append(row)
@@ -236,7 +237,7 @@ def _by_project(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]
 def prepared(db: Database, rows: Sequence[dict[str, Any]]) -> PutBack:
     """`put_back` with the recipes of these parts, which take a second for 20,000. Raises NotFound."""
     computed = dict[str, Recipes]()
-    for project_id, parts in _by_project(rows).items():
+    for project_id, parts in by_project(rows).items():
         computed[project_id] = recipes_of(db, row_to_restore_to(db, project_id))
         numbers = json.dumps(sorted(part["n"] for part in parts))
         outcome_of(db, computed[project_id], f"n {AMONG} and {AT_REST}", [numbers], table="all_parts")
@@ -248,7 +249,7 @@ def put_back(db: Database, rows: Sequence[dict[str, Any]], computed: Mapping[str
 
     Raises NotFound, InvalidRequest, EditConflict.
     """
-    for project_id, parts in _by_project(rows).items():
+    for project_id, parts in by_project(rows).items():
         row = row_to_restore_to(db, project_id)
         if count_parts(db, project_id) + len(parts) > MAX_PARTS:
             raise _too_many()

@@ -9,8 +9,8 @@ import secrets
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from longform.library.part_arrangement import by_project
 from longform.library.part_order import AMONG
 from longform.library.project_records import Recipes
 from longform.library.row_mapping import (
@@ -30,7 +30,7 @@ from speechtext.characters import normalize
 from studio.errors import EditConflict, InvalidRequest, NotFound
 from studio.library.schema import Database, select
 from studio.library.store import Store
-from studio.library.trash import PutBack, Trash, Trashed, now
+from studio.library.trash import PutBack, Row, Trash, Trashed, now
 
 MAX_FIND = 200
 MAX_REPLACE = 1000  # characters
@@ -93,7 +93,7 @@ class Replacements:
             "select texts.id, title, owner, sharing, texts.deleted, count, project_id, texts.rowid"
             " from replaced_texts as texts join projects on projects.id = project_id where texts.deleted > 0"
         )
-        trash.kinds["replacement"] = Trashed("replaced_texts", listed, _remove, _put_back_all, _prepared)
+        trash.kinds["replacement"] = Trashed("replaced_texts", listed, _remove, _put_back, _prepared)
 
     def count(self, project_id: str, owner_filter: str | None, replacement: TextReplacement) -> Matches:
         """Raises NotFound, InvalidRequest."""
@@ -120,12 +120,12 @@ class Replacements:
         encoded_edits = json.dumps(outcome.edits)
         with self._trash.deleting(frees_room=False) as db:
             row = row_of(db, project_id, owner_filter)
-            recipes = recipes_of(db, row, recipes)
-            if is_edited := (texts_now := _texts(db, project_id)) != texts:
+            recipes, prepared = recipes_of(db, row, recipes), outcome
+            outcome = outcome_of(db, recipes, "project_id = ?", [project_id], {}, reword)
+            if outcome is not prepared and (texts_now := _texts(db, project_id)) != texts:  # not only takes are new
                 check_current(False)
                 reword, total = _edits(texts_now, pattern, new_text)
-            outcome = outcome_of(db, recipes, "project_id = ?", [project_id], {}, reword)  # takes may be new
-            if is_edited:
+                outcome = outcome_of(db, recipes, "project_id = ?", [project_id], {}, reword)
                 encoded_edits = json.dumps(outcome.edits)
             kept = None
             if outcome.edits:
@@ -144,47 +144,62 @@ class Replacements:
         with self._store.reading() as db:
             recipes = recipes_of(db, row_of(db, project_id, owner_filter, "edit"))
             for replacement in list(select(db, query, values)):
-                undo = _Undo(replacement)
+                undo = _Undo([replacement])
                 undo.outcome(db, recipes)
         with self._store.writing() as db:
             row = row_of(db, project_id, owner_filter)
             for replacement in list(select(db, query, values)):
-                if undo is None or undo.id != replacement["id"]:
-                    undo = _Undo(replacement)
-                return _put_back(db, row, undo, recipes)
+                if undo is None or undo.rows[0]["id"] != replacement["id"]:
+                    undo = _Undo([replacement])
+                outcome = undo.outcome(db, recipes_of(db, row, recipes))
+                db.table("replaced_texts").delete_where("id = ?", [replacement["id"]])
+                write_outcome(db, outcome, {})
+                touch(db, row)
+                return UndoResult(len(outcome.edits), replacement["count"] - len(outcome.edits))
         which = "such replacement" if replacement_id else "replacement to undo"
         raise NotFound(f"there is no {which} of this project in the trash", "project")
 
 
 @dataclass(frozen=True, slots=True)
 class _Edits:
-    """New texts of parts, by their ids; a part that has another text than the one before keeps it."""
+    """Changes of parts, one after another; a part that has another text than the one before a change keeps it then."""
 
-    texts: dict[str, tuple[str, str]]  # the texts before and after
+    changes: Sequence[Mapping[str, tuple[str, str]]]  # by the parts' ids: the texts before and after
 
     def __call__(self, part_id: str, text: str) -> str:
-        before, after = self.texts.get(part_id, (text, text))
-        return after if text == before else text
+        for texts in self.changes:
+            before, after = texts.get(part_id, (text, text))
+            text = after if text == before else text
+        return text
 
 
 class _Undo:
-    """The way back from a replacement."""
+    """The way back from replacements in one project, the last first: a part that several changed is written once."""
 
-    def __init__(self, replacement: dict[str, Any]) -> None:
-        self.row, self.id, self._project_id = replacement, replacement["id"], replacement["project_id"]
-        edits: list[Edit] = json.loads(replacement["parts"])
-        self.edits = _Edits({part_id: (after, before) for part_id, before, after in edits})
-
-    def rest(self, outcome: Outcome) -> list[Edit]:
-        """The edits of the parts that an outcome leaves as they are."""
-        undone = {part_id for part_id, *_ in outcome.edits}
-        texts = self.edits.texts.items()
-        return [(part_id, before, after) for part_id, (after, before) in texts if part_id not in undone]
+    def __init__(self, replacements: Sequence[Row]) -> None:
+        self.rows = replacements
+        edits: list[list[Edit]] = [json.loads(row["parts"]) for row in replacements]
+        self._edits = _Edits([{part_id: (after, before) for part_id, before, after in some} for some in edits])
+        self._rests: tuple[Outcome | None, list[list[Edit]]] = None, []
 
     def outcome(self, db: Database, recipes: Recipes) -> Outcome:
         """Deleted parts get their earlier texts too: they can be restored later."""
-        where = "project_id = ? and merged_into is null"
-        return outcome_of(db, recipes, where, [self._project_id], {}, self.edits, table="all_parts")
+        where, values = "project_id = ? and merged_into is null", [self.rows[0]["project_id"]]
+        return outcome_of(db, recipes, where, values, {}, self._edits, table="all_parts")
+
+    def rests(self, db: Database, outcome: Outcome) -> list[list[Edit]]:
+        """The edits of each replacement that are not undone, because the part has another text or is gone; worked out
+        once for an outcome, which is the same one as long as the parts are."""
+        if self._rests[0] is not outcome:
+            texts, rests = {part_id: text for part_id, text, _ in outcome.edits}, list[list[Edit]]()
+            others = {part_id for change in self._edits.changes for part_id in change} - texts.keys()
+            query = f"select id, text from all_parts where id {AMONG} and merged_into is null"
+            texts |= dict(db.execute(query, [json.dumps([*others])]).fetchall())
+            for change in self._edits.changes:
+                rests.append([(name, *edit[::-1]) for name, edit in change.items() if texts.get(name) != edit[0]])
+                texts |= {name: before for name, (after, before) in change.items() if texts.get(name) == after}
+            self._rests = outcome, rests
+        return self._rests[1]
 
 
 def _edits(texts: Iterable[tuple[str, int, str]], pattern: re.Pattern[str], new_text: str) -> tuple[_Edits, int]:
@@ -195,7 +210,7 @@ def _edits(texts: Iterable[tuple[str, int, str]], pattern: re.Pattern[str], new_
         if count := len(pattern.findall(text)):
             total += count
             edits[part_id] = text, _replaced(pattern, new_text, text, count, position + 1)
-    return _Edits(edits), total
+    return _Edits([edits]), total
 
 
 def _keep(db: Database, project_id: str, count: int, edits: str) -> str:
@@ -210,40 +225,34 @@ def _keep(db: Database, project_id: str, count: int, edits: str) -> str:
     return str(row["id"])
 
 
-def _prepared(db: Database, rows: Sequence[dict[str, Any]]) -> PutBack:
-    """`_put_back_all` with the recipes of the parts. Raises NotFound."""
-    computed = {row["id"]: recipes_of(db, row_to_restore_to(db, row["project_id"])) for row in rows}
-    for replacement in rows:
-        _Undo(replacement).outcome(db, computed[replacement["id"]])
-    return functools.partial(_put_back_all, computed=computed)
+def _prepared(db: Database, rows: Sequence[Row]) -> PutBack:
+    """`_put_back` with what becomes of the parts. Raises NotFound."""
+    prepared = dict[str, tuple[_Undo, Recipes]]()
+    for project_id, replacements in by_project(rows).items():
+        undo, recipes = _Undo(replacements), recipes_of(db, row_to_restore_to(db, project_id))
+        undo.rests(db, undo.outcome(db, recipes))
+        prepared[project_id] = undo, recipes
+    return functools.partial(_put_back, prepared=prepared)
 
 
-def _put_back_all(db: Database, rows: Sequence[dict[str, Any]], computed: Mapping[str, Recipes] | None = None) -> None:
-    """What of a replacement cannot be undone before later changes are, stays in the trash. Raises EditConflict."""
-    for replacement in rows:
-        row, recipes = row_to_restore_to(db, replacement["project_id"]), (computed or {}).get(replacement["id"])
-        if not _put_back(db, row, _Undo(replacement), recipes, keeps_rest=True).parts:
-            raise EditConflict("the texts of these parts have changed since; undo the later changes first", "ids")
+def _put_back(db: Database, rows: Sequence[Row], prepared: Mapping[str, tuple[_Undo, Recipes]] | None = None) -> None:
+    """Restore the texts of replacements. What of one cannot be undone before later changes are, stays in the trash.
+    Raises EditConflict."""
+    for project_id, replacements in by_project(rows).items():
+        row, (undo, recipes) = row_to_restore_to(db, project_id), (prepared or {}).get(project_id, (None, None))
+        if undo is None or undo.rows != replacements:
+            undo = _Undo(replacements)
+        outcome = undo.outcome(db, recipes_of(db, row, recipes))
+        for replacement, rest in zip(replacements, undo.rests(db, outcome), strict=True):
+            if len(rest) == replacement["count"]:
+                raise EditConflict("the texts of these parts have changed since; undo the later changes first", "ids")
+            if rest:
+                new_row = replacement | {"id": _new_id(), "parts": json.dumps(rest), "count": len(rest)}
+                db.table("replaced_texts").insert(new_row)
+        write_outcome(db, outcome, {})
+        touch(db, row)
     # After all of them: what stays would get the number of a row that is gone, and be taken for it.
     db.execute(f"delete from replaced_texts where id {AMONG}", [json.dumps([row["id"] for row in rows])])
-
-
-def _put_back(
-    db: Database, row: dict[str, Any], undo: _Undo, computed: Recipes | None = None, keeps_rest: bool = False
-) -> UndoResult:
-    """Restore the texts of a replacement in its project ``row``; ``computed``: the recipes of its parts.
-
-    ``keeps_rest``: texts that are not restored stay in the trash in a new row, and the caller deletes the old one.
-    """
-    outcome = undo.outcome(db, recipes_of(db, row, computed))
-    if not keeps_rest:
-        db.table("replaced_texts").delete_where("id = ?", [undo.id])
-    elif rest := undo.rest(outcome):
-        new_row = undo.row | {"id": _new_id(), "parts": json.dumps(rest), "count": len(rest)}
-        db.table("replaced_texts").insert(new_row)
-    write_outcome(db, outcome, {})
-    touch(db, row)
-    return UndoResult(len(outcome.edits), len(undo.edits.texts) - len(outcome.edits))
 
 
 def _new_id() -> str:

@@ -305,15 +305,15 @@ def recipes_for(
     row: dict[str, Any],
     where: str,
     values: Sequence[object],
-    new_voice: Callable[[str, str | None], str | None],
+    new_voices: Callable[[str, str | None], Iterable[str | None]],
 ) -> Recipes:
-    """The recipes of a project. Those of these parts, in their own voices and in ``new_voice`` of an id and a
+    """The recipes of a project. Those of these parts, in their own voices and in ``new_voices`` of an id and a
     character, are computed already: a second of work for the longest project, to be done without the write lock."""
     recipes = recipes_of(db, row)
     columns = f"id, text, character, voice, {', '.join(DIRECTED)}"
     query = f"select {columns} from all_parts where {where} and chosen is not null"
     for part_id, text, character, voice, *direction in db.execute(query, values).fetchall():
-        for one in {voice, new_voice(part_id, character)}:
+        for one in {voice, *new_voices(part_id, character)}:
             recipes.of(text, one, Direction(*direction))
     return recipes
 

@@ -8,10 +8,14 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from longform.library.cast_repository import CharacterChanges
 from longform.library.project_records import NewPart, ProjectSettings
 from longform.library.project_repository import ProjectLibrary
 from manuscript.passages import NewCharacter
+from studio.errors import InvalidRequest
+from studio.library.trash import TrashKind
 from tests.longform.test_projects import PROJECTS, Json, Steer, change, create_project, parts_of, until
 from tests.studio.answers import assert_envelope
 from tests.studio.server import Served
@@ -331,4 +335,18 @@ def test_characters_merged_one_after_the_other_are_restored_in_any_order(tmp_pat
     library.cast.merge(project, "me", ann, None)
     for character in (ben, ann):
         library.trash.restore([("character", character)], "me")
+    assert now() == before
+    deleted: list[tuple[TrashKind, str]] = [("character", ben), ("character", carl), ("character", ann)]
+    for into in (ann, None):
+        library.cast.merge(project, "me", carl, ben)
+        library.cast.merge(project, "me", ben, into)
+        library.cast.merge(project, "me", ann, None)
+        library.trash.restore(deleted, "me")
+        assert now() == before
+    library.cast.merge(project, "me", ben, None)
+    namesake = library.cast.add(project, "me", NewCharacter("BEN")).id
+    library.cast.merge(project, "me", str(namesake), None)
+    with pytest.raises(InvalidRequest, match="already has"):
+        library.trash.restore([("character", str(namesake)), ("character", ben)], "me")
+    library.trash.restore([("character", ben)], "me")
     assert now() == before

@@ -353,12 +353,17 @@ def test_recipes_are_computed_without_the_write_lock(
         library.projects.queue_parts(project.id, None, "all")
     if change in ("undo", "undo from the trash"):
         CHANGES["replacement"](library, project, ids)
+    if change == "undo from the trash":  # both are restored at once
+        library.replacements.replace(project.id, None, TextReplacement("Piece", "Bit"))
     if change in WITH_A_PERSON:
         character = library.cast.add(project.id, None, NewCharacter("Ann", voice="boris"))
         library.part_edits.edit_parts(project.id, None, ids, PartChanges(character=character.id))
     if change == "follow":
         library.cast.add(project.id, None, NewCharacter("Ann", voice="boris"))
-    if change == "restore a character":
+    if change == "restore a character":  # with one that has got its lines: both are restored at once
+        CHANGES["merge"](library, project, ids)
+        other = library.cast.add(project.id, None, NewCharacter("Ben", voice="daria"))
+        library.part_edits.edit_parts(project.id, None, ids, PartChanges(character=other.id, confirmed=False))
         CHANGES["merge"](library, project, ids)
     if change in ("restore", "restore from the trash"):
         library.arrangement.delete(project.id, None, ids[:2])
@@ -382,11 +387,19 @@ def test_recipes_are_computed_without_the_write_lock(
         watch()
         return work_out(*values)
 
+    def counted_outcome(*values: Any) -> row_mapping.Outcome:
+        counted.append(None)
+        return work_out(*values)
+
+    counted = list[None]()
+    if change == "restore a character":
+        monkeypatch.setattr(row_mapping, "_outcome", counted_outcome)
     monkeypatch.setattr(Recipes, "_recipe", watched)
     if change in ("direction", "wording", "undo of words"):
         monkeypatch.setattr(row_mapping, "_outcome", watched_outcome)
     CHANGES[change](library, project, ids)
     assert locked and not any(locked)
+    assert len(counted) <= 1, "with the write lock, states are derived once for all that is restored"
     state: PartState = "done" if change in ("cancel", "undo", "undo from the trash", "merge") else "stale"
     assert library.projects.get(project.id, None).parts[state] == len(ids)
 
@@ -419,6 +432,11 @@ def test_a_change_that_was_worked_out_before_another_one_is_worked_out_again(
     monkeypatch.setattr(Store, "writing", edit_first)
     update = CHANGES["table"](library, project, ids)
     assert isinstance(update, TableUpdate) and [line.name for line in update.lines] == ["line_0", "line_2"]
+    first, second = (library.replacements.replace(project.id, None, TextReplacement(find, "x")).id for find in "en")
+    monkeypatch.setattr(Store, "writing", edit_first)
+    library.trash.restore([("replacement", str(first)), ("replacement", str(second))], None)
+    texts = [part.text for part in library.projects.parts(project.id, None)]
+    assert texts == ["One.", "Part of it.", "Three."]
 
 
 def test_settings_changed_by_two_studios_are_both_kept(tmp_path: Path) -> None:
