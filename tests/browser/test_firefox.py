@@ -64,7 +64,9 @@ class Firefox:
     def see(self, expression: str) -> Any:
         """The value of an expression on the page: a string, a number or a boolean; None for anything else."""
         where = {"context": self._tab}
-        told = self._send("script.evaluate", expression=expression, target=where, awaitPromise=True, userActivation=True)
+        told = self._send(
+            "script.evaluate", expression=expression, target=where, awaitPromise=True, userActivation=True
+        )
         assert told["type"] == "success", told
         return told["result"].get("value")
 
