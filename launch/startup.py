@@ -12,6 +12,7 @@ import logging
 import os
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -243,6 +244,7 @@ def main() -> int:
         settings = settings.model_copy(update={"port": port.number})
         terminal = Terminal(settings)
         _check_home(settings)
+        _choose_temporary_folder(settings)
         check_endpoint()
         first = starting_model(settings)
         terminal.starting(first.model)
@@ -304,6 +306,17 @@ def _check_home(settings: Settings) -> None:
             return
         reason = error.strerror or str(error)
         raise SettingsError(f"STUDIO_HOME={settings.home!r} cannot be used: {reason}") from error
+
+
+def _choose_temporary_folder(settings: Settings) -> None:
+    """If no usual folder for temporary files can be written, as on a full disk, take the library's or memory: Gradio's
+    import needs one. Raises SettingsError if these cannot be written either."""
+    for other in (settings.home, "/dev/shm", ""):  # noqa: S108 - only this user can read what tempfile makes in it
+        with contextlib.suppress(FileNotFoundError):
+            tempfile.gettempdir()
+            return
+        os.environ["TMPDIR"] = other
+    raise SettingsError("no folder for temporary files can be written: free some room, or set TMPDIR to a folder")
 
 
 def _report_failure(error: SettingsError) -> int:

@@ -17,6 +17,8 @@ MAX_COVER = 4 * 1024 * 1024  # bytes
 MAX_SIDE = 4096  # pixels per side of a cover: 64 MiB unpacked
 _MEDIA_TYPES = {"JPEG": "image/jpeg", "MPO": "image/jpeg", "PNG": "image/png"}
 """Pillow's names; MPO is a JPEG with further pictures after it, as phones produce."""
+_ENTRY = b"PK\1\2"
+"""Begins each entry of an archive's directory; a few more may be in its files."""
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError)
 """Errors that zipfile raises for malformed archives."""
 
@@ -32,6 +34,8 @@ class TooLarge(InvalidArchive):
 @contextmanager
 def opened(data: bytes, most_entries: int) -> Iterator[zipfile.ZipFile]:
     """Open an archive. Raises InvalidArchive if it is not one or has too many entries."""
+    if (count := data.count(_ENTRY)) > 2 * most_entries:  # zipfile reads millions before one can count them
+        raise InvalidArchive(f"it has about {count} entries; at most {most_entries} are allowed")
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
     except _DAMAGED as error:

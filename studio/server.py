@@ -27,8 +27,8 @@ GRACE_SECONDS = 5
 """Seconds for which a shutdown waits for open streams before it ends them."""
 
 HEAD_SECONDS = 75.0
-"""Time for a new connection to send its first request. Browsers open connections in advance, and open another one if it
-has been closed."""
+"""Time for a connection to send a request, from its beginning or from the first byte after an answer. Browsers open
+connections in advance, and open another one if it has been closed."""
 READ_BYTES = 8192
 """Bytes that a connection reads at a time: 256 KiB, asyncio's number, can be 40,000 pieces of a body or a message. All
 others would wait for seconds while these are taken apart, before any key is checked."""
@@ -131,17 +131,13 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._limit_reads()
-        self._silent[self] = None
-        self._deadline = self.loop.call_later(HEAD_SECONDS, self._end)
+        self._watch()
         if len(self.connections) > self._most:
             next(iter(self._silent))._end()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        self._limit_reads()
-        if self.scope is not None:
-            self._settle()
+        self._watch()
 
     def send_400_response(self, msg: str) -> None:
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
@@ -153,8 +149,15 @@ class Connection(H11Protocol):
         self._settle()
         super().connection_lost(exc)
 
-    def _limit_reads(self) -> None:
+    def _watch(self) -> None:
+        """Limit the next bytes; end it in time if the last ones began no request, nor belong to one to be answered."""
         self.transport.max_size = self.conn.read_bytes  # type: ignore[attr-defined]  # of asyncio, but not on Windows
+        is_answering = self.cycle is not None and not self.cycle.response_complete
+        if is_answering or self not in self.connections:  # but a socket's by now
+            self._settle()
+        elif self not in self._silent:
+            self._silent[self] = None
+            self._deadline = self.loop.call_later(HEAD_SECONDS, self._end)
 
     def _settle(self) -> None:
         self._silent.pop(self, None)

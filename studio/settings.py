@@ -120,7 +120,7 @@ def _default_backup() -> str | None:
 
 
 def _host(text: str) -> str:
-    if re.fullmatch(r"[A-Za-z0-9_.-]+", text):
+    if re.fullmatch(r"(?:[A-Za-z0-9_-]{1,63}+\.)*+[A-Za-z0-9_-]{1,63}+\.?", text):
         return text
     try:
         return str(ipaddress.ip_address(text.strip("[]")))
@@ -191,7 +191,7 @@ def _ref_source(text: str) -> Path | Network:
 
 
 def _origins(parts: tuple[str, ...]) -> tuple[str, ...]:
-    origins = tuple(part.rstrip("/") for part in parts)
+    origins = tuple(part.rstrip("/").lower() for part in parts)  # as browsers send them
     for origin in origins:
         if origin != "*" and not re.fullmatch(r"[a-z][a-z0-9+.-]*://[A-Za-z0-9._\[\]:-]+", origin):
             examples = "https://example.org, chrome-extension://ID or app://obsidian.md"

@@ -80,11 +80,14 @@ class Studio {
     markDemo(this.health);
     this.health.watch(() => this.health.pace !== null && this.player.delay.expect(this.health.pace, 1 / this.health.frameRate));
     takeDrops((file, use) => this.started.then(() => this.errorCard.attempt(() => this.#takeFile(file, use))));
-    addEventListener("storagefull", () => offerUndo(phrase("shell.storageFull"), null));
     addEventListener("unhandledrejection", (event) => this.#tellRefusal(event));
     this.player.prepare();
     for (const press of ["pointerdown", "keydown"]) document.addEventListener(press, () => this.player.wake(), true);
     this.started = this.#start();
+    this.started.then(() => addEventListener("storagefull", (event) => { // earlier, the message would not be seen
+      event.preventDefault();
+      offerUndo(phrase("shell.storageFull"), null);
+    }));
   }
 
   async #start() {
@@ -143,7 +146,7 @@ class Studio {
     const script = new ScriptTools(area, await rendered("#script-tools"), !isThroughGradio);
     script.addEventListener("project", () => this.bringBook(script.area.value));
     this.cast = new Cast(await rendered("#cast"), script.area);
-    this.cast.refresh();
+    this.fields.addEventListener("voices", ({ detail }) => (this.cast.voices = detail.voices));
     this.scriptReplacement = new ScriptReplacement({ area: script.area, fields: this.fields, cast: this.cast });
     this.reading = new Reading(await rendered("#reading"), script.area, this.cast);
     this.reading.addEventListener("told", ({ detail }) => (script.language = detail.language));
@@ -175,8 +178,6 @@ class Studio {
     const { areas, fields } = this;
     const voice = () => (fields.values.source === "clip" ? undefined : fields.values.voice);
     const { newVoice, voices, ownClip, keepVoice } = await openVoiceAreas(this, rendered);
-    voices.addEventListener("changed", () => this.cast.refresh());
-    newVoice.addEventListener("saved", () => this.cast.refresh());
     this.ownClip = ownClip;
     this.speaking = new Speaking(this);
     for (const button of ["#speak", "#speak-four"]) (await rendered(button)).addEventListener("click", (event) => this.speaking.press(event), true);
@@ -243,7 +244,7 @@ class Studio {
     const { history, list } = this;
     history.addEventListener("deleted", ({ detail }) => list.lose(detail.ids));
     history.addEventListener("restored", ({ detail }) => list.regain(detail.ids));
-    this.trash.addEventListener("restored", ({ detail }) => (detail.kind === "take" ? list.regain([detail.id]) : this.cast.refresh()));
+    this.trash.addEventListener("restored", ({ detail }) => (detail.kind === "take" ? list.regain([detail.id]) : this.fields.offerVoices()));
     history.addEventListener("starred", ({ detail }) => list.mark(detail.take));
   }
 

@@ -36,6 +36,7 @@ from longform.library.row_mapping import (
     row_to_restore_to,
     touch,
     update_states,
+    write_outcome,
     write_part,
 )
 from manuscript.passages import MAX_PART_TEXT, MAX_PARTS, PARAGRAPH_END
@@ -259,7 +260,8 @@ def put_back(db: Database, rows: Sequence[dict[str, Any]], computed: Mapping[str
         others = json.dumps([_separate(db, part) for part in parts if part["merged_into"]])
         numbers += [n for [n] in db.execute(f"select n from all_parts where id {AMONG}", [others]).fetchall()]
         recipes = recipes_of(db, row, (computed or {}).get(project_id))
-        update_states(db, recipes, f"n {AMONG} and {AT_REST}", [json.dumps(numbers)])
+        outcome = outcome_of(db, recipes, f"n {AMONG} and {AT_REST}", [json.dumps(numbers)], table="all_parts")
+        write_outcome(db, outcome, {})
         touch(db, row)
 
 

@@ -112,6 +112,7 @@ DIRECTED = ("speed", "temperature", "top_p", "top_k")
 AS_WRITTEN = Direction()
 SPOKEN_WITH = ("voice", "temperature", "top_p", "top_k", "speed", "normalize")
 """The settings that affect recipes; changing others does not make parts stale."""
+RECIPE = (*SPOKEN_WITH, "pronunciations")
 
 
 class EntryIndex:
@@ -119,6 +120,7 @@ class EntryIndex:
 
     def __init__(self, entries: Iterable[Pronunciation]) -> None:
         self._entries = tuple(entries)
+        self._found = dict[str, list[Pronunciation]]()
         self._unindexed: list[tuple[int, str]] = []
         """Positions and folded phrases of entries outside the index: too short, or too few to be worth it."""
         self._by_prefix: dict[str, list[tuple[int, str]]] = {}
@@ -130,9 +132,12 @@ class EntryIndex:
             group.append((position, folded))
 
     def in_text(self, text: str) -> list[Pronunciation]:
-        """The entries whose words may be in a text, in their order."""
-        if not self._entries:
-            return []
+        """The entries whose words may be in a text, in their order; looked for once in each text."""
+        if text not in self._found:
+            self._found[text] = self._search(text) if self._entries else []
+        return self._found[text]
+
+    def _search(self, text: str) -> list[Pronunciation]:
         folded = fold_phrase(text)
         candidates = list(self._unindexed)
         if self._by_prefix:
@@ -147,11 +152,14 @@ class EntryIndex:
 class Recipes:
     """The recipes of many parts with the same settings, each computed once."""
 
-    def __init__(self, settings: ProjectSettings) -> None:
+    def __init__(self, settings: ProjectSettings, former: Recipes | None = None) -> None:
+        """``former``: those with the settings before, of which the entries found in texts are still right if the
+        dictionary is the same."""
         self.settings = settings
-        self._phrases = EntryIndex(settings.pronunciations)
+        is_same = former is not None and former.settings.pronunciations == settings.pronunciations
+        self._phrases: EntryIndex = former._phrases if former and is_same else EntryIndex(settings.pronunciations)
         self._recipes: dict[tuple[str, str | None, Direction], str] = {}
-        self.outcomes: dict[tuple[object, ...], tuple[Any, Any, Any]] = {}
+        self.outcomes: dict[tuple[object, ...], tuple[Any, Any]] = {}
         """The outcomes that were worked out with them, after what each follows from: see `outcome_of`."""
 
     def of(self, text: str, voice: str | None, direction: Direction = AS_WRITTEN) -> str:

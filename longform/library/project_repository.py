@@ -140,6 +140,7 @@ class Projects:
         self._trash = trash
         count = "(select count(*) from parts where project_id = projects.id)"
         listed = f"select id, title, owner, null, deleted, {count}, null, n from projects where deleted > 0"
+        trash.tried = lambda work: again_if_outdated(work)()
         trash.kinds["project"] = Trashed("projects", listed, _remove, _put_back)
 
     @once_more_with_room

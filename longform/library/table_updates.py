@@ -24,7 +24,6 @@ from longform.library.row_mapping import (
     write_part,
 )
 from longform.library.table_plan import (
-    BEGIN,
     Known,
     NewPartOf,
     Plan,
@@ -53,7 +52,8 @@ class _State(NamedTuple):
 
     tables: Sequence[tuple[str]]  # the version of its table, as it is stored, if it has one
     order: Sequence[str]  # of all parts, deleted ones too
-    titles: Mapping[str, str]  # of chapters, by the parts with which they begin
+    titles: Mapping[str, tuple[str, str | None]]
+    """Of chapters, by the parts with which they begin, each with the deleted part that it belongs to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +71,10 @@ class _Undo:
     make: NewPartOf
 
 
-_RETURNED = ("text", "character", "voice", "pause", "scene", "cells", "merged_into", "merge")
+_RETURNED = ("text", "chapter", "character", "voice", "pause", "scene", "cells", "merged_into", "merge")
 _TRIES = 4
 """How often an update is planned while somebody else edits the project; the last time with the write lock."""
+_HOLDER = "select id from all_parts where id = ?3 and deleted > 0"
 MOST_UNDONE = 8
 """Updates of tables in memory, each with the table before it."""
 
@@ -193,7 +194,8 @@ class TableUpdates:
             row, state = row_of(db, project_id, owner_filter, "edit"), _state(db, project_id)
             _check_last(state.tables, undo)
             added = [part_id for part_id, text in _texts(db, [*undo.added]).items() if text == undo.added[part_id]]
-            _return(db, project_id, undo.returned, added)
+            typed = {name: {"chapter": title} for name, (title, _) in state.titles.items() - undo.after.titles.items()}
+            _return(db, project_id, {name: old | typed.get(name, {}) for name, old in undo.returned.items()}, added)
             put_back(db, _in_trash(db, undo.gone))
             touch(db, row)
             placed = placed_of(db, project_id)
@@ -209,7 +211,8 @@ class TableUpdates:
                 place_all(db, project_id, undo.before.order, (), None)
             names = {*undo.before.titles, *_state(db, project_id).titles}
             ids = [name for name in names if state.titles.get(name) == undo.after.titles.get(name)]
-            db.conn.executemany(BEGIN, [(part_id, undo.before.titles.get(part_id, "")) for part_id in ids])
+            begin = f"update all_parts set chapter = ?2, chapter_of = ({_HOLDER}) where id = ?1"
+            db.conn.executemany(begin, [(name, *undo.before.titles.get(name, ("", None))) for name in ids])
             here = _texts(db, [*undo.added, *undo.gone])
         self._undos[project_id, undo_id] = undo.cast
         left = [*(name for name in undo.added if name in here), *(name for name in undo.gone if name not in here)]
@@ -248,5 +251,6 @@ def _texts(db: Database, ids: Sequence[str]) -> dict[str, str]:
 
 
 def _state(db: Database, project_id: str) -> _State:
-    query = "select id, chapter from parts where project_id = ? and chapter != ''"
-    return _State(tables_of(db, project_id), placed_of(db, project_id), dict(db.execute(query, [project_id])))
+    query = "select id, chapter, chapter_of from parts where project_id = ? and chapter != ''"
+    titles = {part_id: (title, holder) for part_id, title, holder in db.execute(query, [project_id])}
+    return _State(tables_of(db, project_id), placed_of(db, project_id), titles)

@@ -329,7 +329,7 @@ class ElevenLibraryRoutes(ClientVoices):
 
     async def transcribe(self, request: Request) -> JSONResponse:
         """Transcribe ``file`` (1 s to 5 minutes), with the times of its words. Needs a recogniser."""
-        form = await read_form(request, FORM_LIMIT, "file", 1)
+        form = await read_form(request, FORM_LIMIT, "file")
         for name in ("webhook", "use_multi_channel"):
             if text_of(form, name).lower() == "true":
                 raise InvalidRequest(f"{name} is not possible here; leave it out", name)

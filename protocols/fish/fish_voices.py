@@ -92,7 +92,8 @@ class ModelRoutes(FishVoices):
         filters: dict[str, Any] = {"tags": tuple(tags), "bundled": False if self_only else None}
 
         def find() -> JSONResponse:
-            voices = [voice for voice in self.voices_of(request, **filters) if fold(title or "") in fold(voice.name)]
+            wanted = fold(title or "")
+            voices = [voice for voice in self.voices_of(request, **filters) if wanted in fold(voice.name)]
             if language:
                 # A voice without a language may speak any.
                 voices = [voice for voice in voices if voice.language.partition("-")[0] in ("", *language)]

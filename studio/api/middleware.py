@@ -6,10 +6,10 @@ import asyncio
 import logging
 import math
 import re
-from ipaddress import IPv6Address
 from urllib.parse import parse_qsl
 
 import anyio
+import httpx
 import numpy as np
 from fastapi import FastAPI
 from starlette.datastructures import MutableHeaders
@@ -48,7 +48,7 @@ MAX_CALL = 4 * 1024 * 1024
 MAX_LISTS, MAX_VALUES = 1000, 25_000
 """Lists and objects in a call, of which an endpoint needs a few, and values in them: 20,000 texts. Gradio parses and
 copies calls in the event loop, each list for 4 µs, each value for 0.5 µs."""
-_HOST = re.compile(rb"[A-Za-z0-9._-]+(?::[0-9]{1,5})?|\[([0-9A-Fa-f:.]+)\](?::[0-9]{1,5})?")
+_HOST = re.compile(rb"[A-Za-z0-9._-]+(?::[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](?::[0-9]{1,5})?")
 HUB_PAGES = ("https://huggingface.co", "https://*.hf.space")
 """Sites that show Spaces in frames."""
 
@@ -148,9 +148,9 @@ class CleanAddresses(Layer):
 def _is_clean(name: bytes, value: bytes) -> bool:
     if name == b"x-forwarded-host":
         try:
-            hosts = [_HOST.fullmatch(host.strip()) for host in value.split(b",")]
-            return all(host and (host[1] is None or IPv6Address(host[1].decode())) for host in hosts)
-        except ValueError:
+            hosts = [_HOST.fullmatch(host.strip()) for host in value.split(b",", 9)]  # more are malformed
+            return all(host and httpx.URL(f"http://{host[0].decode()}") for host in hosts)  # as Gradio reads it
+        except httpx.InvalidURL:
             return False
     return name != b"x-gradio-server"
 

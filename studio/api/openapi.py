@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from functools import lru_cache
 from typing import Any
 
 from anyio import to_thread
@@ -33,6 +34,7 @@ CUT = ("start", "end", "gain_db", "channel")
 ICON = ASSETS / "page" / "icon.svg"
 FILES = {"swagger-ui-bundle.js": "text/javascript", "swagger-ui.css": "text/css"}
 """Compressed files in assets/swagger-ui, and their media types."""
+_unpacked = lru_cache(len(FILES))(gzip.decompress)
 METHODS = ["GET", "HEAD"]
 CACHE = {"Cache-Control": "private, max-age=86400"}
 
@@ -170,4 +172,4 @@ def install_docs_page(app: FastAPI, root_path: str) -> None:
         headers = CACHE | {"Vary": "Accept-Encoding"}
         if "gzip" in request.headers.get("accept-encoding", ""):
             return Response(compressed, media_type=FILES[name], headers=headers | {"Content-Encoding": "gzip"})
-        return Response(await to_thread.run_sync(gzip.decompress, compressed), media_type=FILES[name], headers=headers)
+        return Response(await to_thread.run_sync(_unpacked, compressed), media_type=FILES[name], headers=headers)

@@ -41,7 +41,7 @@ class TextSocket(ABC):
         """Set if the socket came without a key, which its first message must have."""
         self._is_silent = True
         """Whether no message has come yet."""
-        self._patience = anyio.CancelScope()
+        self._patience, self._first_seconds = anyio.CancelScope(), FIRST_SECONDS
         self._has_sent = False
         """Whether something was sent since the last message came, or since the last check."""
 
@@ -64,12 +64,12 @@ class TextSocket(ABC):
             if not self._owner_of_key or (oldest := next(waiting, None)) is None:
                 raise TooManyRequests(f"you have {MAX_SOCKETS} open sockets, the maximum; close some of them")
             oldest._leave()
+            oldest._first_seconds = 0.0  # it may not have begun to wait
             oldest._patience.cancel()
         self._service.sockets[self._caller].append(self)
 
     def _leave(self) -> None:
-        sockets = self._service.sockets[self._caller]
-        if self in sockets:
+        if self in (sockets := self._service.sockets[self._caller]):
             sockets.remove(self)
         if not sockets:
             del self._service.sockets[self._caller]
@@ -87,7 +87,7 @@ class TextSocket(ABC):
     async def _receive(self, kind: str, expected: str, param: str) -> Any:
         """The next message. kind: text or bytes. Raises InvalidRequest (also after a silence), WebSocketDisconnect."""
         await asyncio.sleep(0)  # let other tasks run even if many messages have arrived
-        message, seconds = None, FIRST_SECONDS if self._is_silent else IDLE_SECONDS
+        message, seconds = None, self._first_seconds if self._is_silent else IDLE_SECONDS
         while message is None:
             self._has_sent = False
             with anyio.move_on_after(seconds) as self._patience:

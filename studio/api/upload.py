@@ -25,7 +25,6 @@ from studio.unicode_text import check_strings
 MAX_FIELD = 64 * 1024
 """Bytes of one text field."""
 MAX_FIELDS = 64
-MAX_FILES = 4
 PIECE = 16 * 1024
 """Bytes parsed at a time; between pieces, other tasks run."""
 Value = TypeVar("Value", float, int, bool)
@@ -86,7 +85,7 @@ class Form:
         raise InvalidRequest(f"the form has no file named {names[0]}", names[0], "missing_required_parameter")
 
 
-async def read_form(request: Request, limit: int, file: str, max_files: int = MAX_FILES) -> Form:
+async def read_form(request: Request, limit: int, file: str, max_files: int = 1) -> Form:
     """The whole form, at most ``limit`` bytes; ``file``: field of the largest files.
 
     Raises ApiError (400, 408, 413, 415), InvalidRequest.

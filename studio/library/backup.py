@@ -86,8 +86,8 @@ class Backup:
     def restore(self) -> Path | None:
         """Restore the newest complete snapshot, best of this place, unless the library has content; returns its name.
 
-        Call it before the library is opened. Raises OSError when the folder cannot be read, or is a library's: a
-        snapshot removes the audio that no snapshot names.
+        Call it before the library is opened. Raises OSError when the folder cannot be read, the library gets content
+        meanwhile, or the folder is a library's: a snapshot removes the audio that no snapshot names.
         """
         make_private_folder(self.folder)
         remove_abandoned(self._database.parent.glob("library.db.*.part"))  # of a restore that was killed
@@ -208,9 +208,7 @@ class Backup:
         return False
 
     def _has_content(self) -> bool:
-        if not self._database.exists():
-            return False
-        for query in OWN_CONTENT:
+        for query in OWN_CONTENT if self._database.exists() else ():
             try:
                 with contextlib.closing(sqlite3.connect(self._database)) as library:
                     if library.execute(f"{query} limit 1").fetchone():
@@ -237,6 +235,8 @@ class Backup:
                     missing += 1
             if missing:
                 log.warning("%d of %d audio files are missing from the backup %s", missing, len(digests), snapshot)
+            if self._has_content():  # by a command, or another studio: it took minutes to copy the audio
+                raise OSError("the library was used meanwhile: start again, or move library.db away, to restore it")
             for suffix in ("-wal", "-shm"):
                 self._database.with_name(self._database.name + suffix).unlink(missing_ok=True)
 

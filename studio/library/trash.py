@@ -29,8 +29,7 @@ DAY = 86_400.0
 MAX_PAGE = 500
 REMOVED_AT_ONCE = 100
 """Maximum takes or voices that one transaction removes for good; then the next transaction runs."""
-_MARKED_AT_ONCE = 1000
-"""Maximum items that one transaction marks for removal."""
+_MARKED_AT_ONCE = 1000  # maximum items that one transaction marks for removal
 
 TrashKind = Literal["take", "voice", "project", "part", "replacement", "character", "dictionary"]
 Row = dict[str, Any]
@@ -123,6 +122,8 @@ class Trash:
         self.seconds = days * DAY
         self.kinds: dict[TrashKind, Trashed] = {}
         """In the order in which they are restored; those that hold others come first."""
+        self.tried: Callable[[Callable[[], Any]], Any] = lambda work: work()
+        """Calls what prepares and restores, again if somebody has changed what was prepared."""
         self._began = now(), _ticks()  # since when the clock has not been set
         store.make_room = lambda: self._remove_some(now() + 1)
 
@@ -171,7 +172,6 @@ class Trash:
 
         All of them or none. Raises InvalidRequest and NotFound if one of them can no longer be restored.
         """
-        put_back = {kind: kept.put_back for kind, kept in self.kinds.items()}
         values = {"owner_filter": owner_filter, "since": self.since, "project": project_id or ""}
 
         def found(db: Database, kind: TrashKind) -> list[tuple[int, str, float]]:
@@ -186,29 +186,29 @@ class Trash:
             numbers = json.dumps([place for place, _, _ in deleted])
             return list(select(db, f"{query} on items.rowid = value order by key", [numbers]))
 
-        before: dict[TrashKind, tuple[list[tuple[int, str, float]], list[Row]]] = {}
-        with self._store.reading() as db:
-            for kind, kept in self.kinds.items():
-                if kept.prepare and (deleted := found(db, kind)):
-                    before[kind] = deleted, rows_of(db, kind, deleted)
-                    put_back[kind] = kept.prepare(db, before[kind][1])
-        restored: list[tuple[TrashKind, str]] = []
-        with self._store.writing() as db:
-            for kind, kept in self.kinds.items():
-                deleted, (known, rows) = found(db, kind), before.get(kind, ([], []))
-                if deleted and (put := put_back[kind]):  # nothing in the trash changes but by leaving it
-                    put(db, rows if deleted == known else rows_of(db, kind, deleted))
-                rest = "deleted is not null and rowid in (select value from json_each(?))"  # most kinds put back all
-                places = json.dumps([place for place, _, _ in deleted])
-                db.execute(f"update {kept.table} set deleted = null where {rest}", [places])
-                restored += [(kind, item_id) for _, item_id, _ in deleted]
-        return restored
+        def put_back() -> list[tuple[TrashKind, str]]:
+            before, restored = dict[TrashKind, tuple[Any, list[Row], PutBack | None]](), list[tuple[TrashKind, str]]()
+            with self._store.reading() as db:
+                for kind, kept in self.kinds.items():
+                    if kept.prepare and (deleted := found(db, kind)):
+                        before[kind] = deleted, (rows := rows_of(db, kind, deleted)), kept.prepare(db, rows)
+            with self._store.writing() as db:
+                for kind, kept in self.kinds.items():
+                    deleted, (known, rows, put) = found(db, kind), before.get(kind, ([], [], kept.put_back))
+                    if deleted and put:  # nothing in the trash changes but by leaving it
+                        put(db, rows if deleted == known else rows_of(db, kind, deleted))
+                    here = "deleted is not null and rowid in (select value from json_each(?))"  # most put back all
+                    numbers = json.dumps([place for place, _, _ in deleted])
+                    db.execute(f"update {kept.table} set deleted = null where {here}", [numbers])
+                    restored += [(kind, item_id) for _, item_id, _ in deleted]
+            return restored
+
+        return self.tried(put_back)
 
     def restore_one(
         self, kind: TrashKind, item_id: str, owner_filter: str | None, param: str, code: str | None = None
     ) -> None:
-        """Restore one item. Raises NotFound, with ``param`` and ``code``, if it is not in the trash, and `restore`'s
-        errors."""
+        """Restore one item. Raises `restore`'s errors, and NotFound with ``param`` and ``code`` if it is not there."""
         if not self.restore([(kind, item_id)], owner_filter):
             raise NotFound(f"no {kind} with the id {item_id[:80]!r} is in the trash", param, code)
 

@@ -105,7 +105,7 @@ def zipped(
 ) -> Generator[bytes, None, None]:
     """A zip of takes with a manifest.json; only one file at a time is in memory. Blocking.
 
-    Raises DamagedAudio, which names the take.
+    No date is the clock's, as zip files know none before 1980. Raises DamagedAudio, which names the take.
     """
     sink = Sink()
     stems = Counter[str]()
@@ -122,5 +122,5 @@ def zipped(
             archive.writestr(zipfile.ZipInfo(name, time.gmtime(max(take.created, 315532800))[:6]), data)
             manifest.append({"file": name, "take": details})
             yield sink.take()
-        archive.writestr("manifest.json", json.dumps(manifest, indent=2, ensure_ascii=False))
+        archive.writestr(zipfile.ZipInfo("manifest.json"), json.dumps(manifest, indent=2, ensure_ascii=False))
     yield sink.take()

@@ -395,7 +395,7 @@ def test_recipes_are_computed_without_the_write_lock(
     if change == "restore a character":
         monkeypatch.setattr(row_mapping, "_outcome", counted_outcome)
     monkeypatch.setattr(Recipes, "_recipe", watched)
-    if change in ("direction", "wording", "undo of words"):
+    if change in ("direction", "wording", "undo of words", "restore", "restore from the trash"):
         monkeypatch.setattr(row_mapping, "_outcome", watched_outcome)
     CHANGES[change](library, project, ids)
     assert locked and not any(locked)
@@ -437,6 +437,19 @@ def test_a_change_that_was_worked_out_before_another_one_is_worked_out_again(
     library.trash.restore([("replacement", str(first)), ("replacement", str(second))], None)
     texts = [part.text for part in library.projects.parts(project.id, None)]
     assert texts == ["One.", "Part of it.", "Three."]
+
+
+def test_of_replacements_restored_at_once_what_cannot_be_undone_stays_in_the_trash(tmp_path: Path) -> None:
+    library = ProjectLibrary(tmp_path)
+    project, ids = spoken(library)
+    for find, new in (("Part", "Piece"), ("Piece", "Part")):
+        library.replacements.replace(project.id, None, TextReplacement(find, new))
+    for text, left in (("Mine.", [1, 1]), ("Part 1.", [])):
+        library.part_edits.edit_part(project.id, None, ids[1], PartChanges(text=text))
+        restore(library, "replacement")
+        assert [item.parts for item in library.trash.page(None)] == left
+        texts = [part.text for part in library.projects.parts(project.id, None)]
+        assert texts == ["Part 0.", text, "Part 2."]
 
 
 def test_settings_changed_by_two_studios_are_both_kept(tmp_path: Path) -> None:

@@ -313,6 +313,20 @@ def test_undoing_updates_restores_merges_titles_and_the_order_that_a_person_made
     send(served, "POST", project, "parts/restore", ids=[b, c])
     assert texts(served, project) == ["Delta one.", "Alpha one. Alpha two.", "Beta one.", "Gamma one."]
 
+    project = import_table(served, TABLE)  # a line that comes back and goes again keeps its chapter in the trash
+    here = parts_of(served, project)
+    for renamed, typed in (("Three", ""), ("Two", ""), ("Two", "Zwei")):
+        send(served, "DELETE", project, f"parts/{here[2]['id']}")
+        new = TABLE.replace("Gamma one.,Anna,,,,,Two", f"Gamma two.,Anna,,,,,{renamed}")
+        replaced = update(served, project, new, apply=True)["replaced"]
+        assert parts_of(served, project)[2]["chapter"] == renamed
+        if typed:
+            send(served, "PATCH", project, f"parts/{here[2]['id']}", chapter=typed)
+        send(served, "POST", project, "undo", **replaced)
+        assert [part["chapter"] for part in parts_of(served, project)] == ["One", "", "Two"]
+        send(served, "POST", project, "parts/restore", ids=[here[2]["id"]])
+        assert [part["chapter"] for part in parts_of(served, project)] == ["One", "", typed or "Two", ""]
+
 
 def test_titles_voices_pauses_and_texts_given_here_survive_other_cells(steered: Callable[..., Steered]) -> None:
     served, _ = steered()

@@ -63,6 +63,22 @@ test("a second window leaves alone what is being typed in the first", async (con
   first.unsaved.note("part_1", { text: "Half a sentence." }, { text: "" });
   await first.unsaved.save("part_1");
   assert.deepEqual(second.sent, [{ text: "Half a sentence.", text_before: "" }]);
+  first.unsaved.write("part_1", "A new p");
+  second.unsaved.note("part_1", { text: "Theirs" }, { text: "" });
+  assert.equal(kept("unsaved-1", {}).proj_1.part_1.below, "A new p");
+  await second.unsaved.save("part_1");
+  assert.equal(kept("unsaved-1", {}).proj_1.part_1.below, "A new p", "the other window's edit of the part above is saved");
+  second.unsaved.note("part_1", { text: "Theirs, too" }, { text: "" });
+  second.unsaved.forget("part_1");
+  first.unsaved.write("part_1", "A new part");
+  assert.equal(kept("unsaved-1", {}).proj_1.part_1.below, "A new part");
+  second.unsaved.note("part_1", { text: "Theirs" }, { text: "" });
+  const third = opened(context); // the first window's draft and the second one's text are left to them
+  await third.unsaved.resend(true, () => true);
+  assert.equal(third.unsaved.size, 0);
+  first.unsaved.write("part_1", "");
+  second.unsaved.forget("part_1");
+  assert.equal(kept("unsaved-1", {}).proj_1, undefined);
 });
 
 test("a text of the project that someone else has changed is kept until one of both is chosen, and a choice reverts", async (context) => {
@@ -73,8 +89,11 @@ test("a text of the project that someone else has changed is kept until one of b
   assert.deepEqual([unsaved.conflict[0], unsaved.conflict[1]?.param], ["title", "title"]);
   await unsaved.overwrite("", "Theirs", "title");
   assert.deepEqual([sent.at(-1), unsaved.conflict[0]], [{ title: "Mine" }, "author"]);
-  unsaved.note("", { author: "Anne" }, { author: "Eve" }); // typed once more, after it was told
-  await unsaved.save("");
+  page.document.activeElement = null;
+  unsaved.see({ title: "Mine", settings: { author: "Eve" } });
+  unsaved.note("", { author: "Anne" }); // typed once more, after it was told
+  await assert.rejects(unsaved.save(""), { status: 412 });
+  await unsaved.overwrite("", "Eve", "author");
   assert.deepEqual([sent.at(-1), unsaved.size], [{ author: "Anne" }, 0]);
   unsaved.note("", { author: "Mine again" }, { author: "Else" });
   await assert.rejects(unsaved.save(""), { status: 412 });

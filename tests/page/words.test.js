@@ -56,6 +56,8 @@ test("a refusal has a reason and advice, even if the response is not JSON", asyn
   const odd = await answer(502, "<html>Bad gateway</html>");
   assert.match(odd.why, /answered 502 without giving a reason/);
   assert.equal(odd.retryAfter, null);
+  assert.equal((await answer(404, "404 page not found")).isLost, true); // a proxy's, or a tunnel's: the studio gives a reason
+  assert.equal((await answer(404, JSON.stringify({ error: { message: "no such part", param: "part" } }))).isOfPart, true);
 });
 
 test("a voice introduces itself in its language, else in English", () => {

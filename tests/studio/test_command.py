@@ -116,6 +116,27 @@ def test_uncreatable_home_stops_the_start_before_loading(
 
 
 @pytest.mark.posix
+@pytest.mark.parametrize(
+    ("writable", "reason"), [(True, "HF_ENDPOINT"), (False, "no folder for temporary files can be written")]
+)
+def test_a_start_without_a_usual_folder_for_temporary_files_takes_the_librarys(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path, writable: bool, reason: str
+) -> None:
+    def find() -> str:  # like the standard library on a full disk
+        if writable and os.environ["TMPDIR"] == str(tmp_path):
+            return str(tmp_path)
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    monkeypatch.setenv("TMPDIR", "/full")
+    home = str(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(tempfile, "gettempdir", find)
+        output = output_of_refused_start(monkeypatch, capfd, STUDIO_HOME=home, PORT=free_port(), HF_ENDPOINT="nowhere")
+    assert reason in output and len(output.splitlines()) == 1
+    assert not writable or os.environ["TMPDIR"] == home
+
+
+@pytest.mark.posix
 @pytest.mark.parametrize(("step", "number"), [("loading", signal.SIGINT), ("warming", signal.SIGTERM)])
 def test_start_can_be_aborted(step: str, number: signal.Signals, tmp_path: Path) -> None:
     settings = {"STUDIO_PAGE": "0", "PORT": free_port(), "STUDIO_HOME": str(tmp_path), "PYTHONUNBUFFERED": "1"}

@@ -99,6 +99,8 @@ def test_a_dotenv_file_that_cannot_be_read_stops_the_start_because_keys_may_be_i
         ("STUDIO_PORT", "eighty", "valid integer"),
         ("PORT", "70000", "less than or equal to 65535"),
         ("STUDIO_HOST", "http://localhost", "a host name or an IP address"),
+        ("STUDIO_HOST", "studio..lan", "a host name or an IP address"),
+        ("STUDIO_ALLOWED_HOSTS", ".example.org", "a host name or an IP address"),
         ("STUDIO_DEVICE", "gpu", "cpu, cuda"),
         ("STUDIO_WEIGHTS", "float16", "'bfloat16'"),
         ("STUDIO_MAX_ROWS", "0", "greater than or equal to 1"),
@@ -185,7 +187,8 @@ def test_unrelated_variables_are_ignored(load: Load, caplog: pytest.LogCaptureFi
     ["chrome-extension://abcdefghijklmnop", "moz-extension://1b2c-3d", "app://obsidian.md", "tauri://localhost"],
 )
 def test_origins_of_extensions_and_apps_are_accepted(load: Load, origin: str) -> None:
-    assert load(STUDIO_CORS_ORIGINS=f"https://example.org,{origin}").cors_origins[1] == origin
+    # Browsers send names in lower case.
+    assert load(STUDIO_CORS_ORIGINS=f"https://Example.org/,{origin}").cors_origins == ("https://example.org", origin)
 
 
 def test_reference_sources_may_be_a_folder_and_networks(load: Load, tmp_path: Path) -> None:

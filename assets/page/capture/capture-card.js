@@ -104,8 +104,10 @@ export class CaptureCard extends EventTarget {
     const isLost = this.isRecorded || (clip && words.trim() && words !== changes.words);
     this.draft.set(changes);
     const undo = () => {
+      const before = { clip, source, words, language };
+      if (this.draft.clip === (changes.clip ?? null)) this.draft.set(before);
+      else this.#replace(before); // a later recording can be brought back, too
       this.#own = own;
-      this.draft.set({ clip, source, words, language });
     };
     if (isLost) this.#steps.push(offerUndo(phrase(own === clip ? "newVoice.replaced" : "newVoice.replaced.file"), undo, false));
   }

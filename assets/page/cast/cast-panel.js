@@ -3,6 +3,7 @@
 import { addCharacter, changeCharacter, changeProject, deleteCharacter, mergeCharacter, readCast, recast, undoChange } from "../client/projects.js";
 import { Refusal } from "../client/refusal.js";
 import { restore } from "../client/trash.js";
+import { draftsOf, keepDraft } from "../lib/drafts.js";
 import { element, redrawWhenLeft, setChildren } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { once, onceMore } from "../lib/once.js";
@@ -15,6 +16,7 @@ import { CharacterRow } from "./character-row.js";
 import { markOf, marksOf } from "./people.js";
 
 const STORE = "cast-unsent-1"; // by project: the changes to be sent
+const NEW = "character"; // the field whose draft is kept
 const JUST = 1000; // ms after a look, within which several news are read at once
 
 class CastPanel {
@@ -42,7 +44,7 @@ class CastPanel {
     const button = (words, work) => element("button", { type: "button", className: "plain", textContent: words, onclick: once(() => this.#do(work)) });
     this.unsure = button("", () => this.lines.open({ unsure: true }, phrase("cast.unsure.title"), this.#cast));
     this.recast = button(phrase("cast.recast"), () => this.#recast());
-    this.name = element("input", { placeholder: phrase("cast.add.name"), dir: "auto", maxLength: 200 });
+    this.name = element("input", { placeholder: phrase("cast.add.name"), dir: "auto", maxLength: 200, value: draftsOf(project.id)[NEW] ?? "", oninput: () => keepDraft(project.id, NEW, this.name.value) });
     this.name.setAttribute("aria-label", phrase("cast.add.name"));
     const addNamed = onceMore(() => this.#do(() => this.#add()));
     const add = element("form", { className: "cast-add" }, [this.name, element("button", { type: "submit", className: "plain", textContent: phrase("cast.add") })]);
@@ -221,6 +223,7 @@ class CastPanel {
     if (!name.trim()) return this.name.focus();
     await addCharacter(this.project.id, name);
     if (this.name.value === name) this.name.value = ""; // else the next one is being typed
+    keepDraft(this.project.id, NEW, this.name.value);
     await this.#changed();
   }
 

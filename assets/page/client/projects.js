@@ -22,14 +22,14 @@ export const readOutline = async (id) => (await ask(at(id, "/outline"))).data;
 export const readTimeline = (id) => ask(at(id, "/timeline?partial=true"));
 
 /** Read a document (a File or a text; columns: the roles of a table's columns) without creating a project. Returns its id, title and chapters. Throws Refusal. */
-export function previewDocument(source, notes, { columns = /** @type {Record<string, string> | null} */ (null), encoding = "" } = {}) {
-  if (typeof source === "string") return ask("/v1/projects/preview", json("POST", { input: source, notes }));
+export function previewDocument(source, notes, { columns = /** @type {Record<string, string> | null} */ (null), encoding = "", signal = /** @type {AbortSignal | null} */ (null) } = {}) {
+  if (typeof source === "string") return ask("/v1/projects/preview", { ...json("POST", { input: source, notes }), signal });
   const body = new FormData();
   body.append("file", source);
   body.append("notes", String(notes));
   if (columns) body.append("columns", JSON.stringify(columns));
   body.append("encoding", encoding);
-  return ask("/v1/projects/preview", { method: "POST", body });
+  return ask("/v1/projects/preview", { method: "POST", body, signal });
 }
 
 /** Compare a project with a new version of its table, and make the changes if apply. Returns {same, added, changed, gone, lines}. Throws Refusal. */

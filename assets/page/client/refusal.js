@@ -78,6 +78,7 @@ export async function refusalOf(response) {
   } catch (problem) {
     if (!(problem instanceof SyntaxError || problem instanceof TypeError)) throw problem; // the reason is missing or incomplete
   }
+  if (response.status === 404 && !error.message) return notConnected(); // from a proxy or tunnel: the studio is away, and its own 404 gives a reason
   const [what, advice] = BY_STATUS[response.status] ?? [phrase("refusal.other"), phrase("refusal.other.advice")];
   return new Refusal({
     what,

@@ -92,4 +92,5 @@ export function removeShare(id, token) {
 }
 
 export const soundAddress = (id, format = "wav") => address(`/v1/takes/${id}/audio?format=${format}`);
+export const MAX_ZIP = 200; // takes
 export const zipAddress = (ids, format) => address(`/v1/takes/export?${new URLSearchParams({ ids: ids.join(","), format })}`);

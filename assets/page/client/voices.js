@@ -1,7 +1,7 @@
 // API calls for the voice library: check and transcribe clips; find, create and change voices. No user interface.
 
 import { address } from "./address.js";
-import { ask, fetched, form, json, parsed, readJson } from "./requests.js";
+import { ask, fetched, form, json, parsed } from "./requests.js";
 import { LANGUAGE, phrase, worded } from "../lib/phrases.js";
 
 const RANDOM = "random"; // a voice determined by the seed alone
@@ -10,9 +10,9 @@ const GENDERS = ["female", "male", "neutral"];
 /** Names by id, from the latest list of voices. @type {Map<string, string>} */
 let names = new Map();
 
-/** Return all voices: {id, name, gender, accent, bundled, …}; the preselected voice has `isFirstChoice`. */
+/** Return all voices: {id, name, gender, accent, bundled, …}; the preselected voice has `isFirstChoice`. Throws Refusal. */
 export async function voices() {
-  const { voices: listed = [], first_choice: first } = (await readJson("/v1/audio/voices")) ?? {};
+  const { voices: listed, first_choice: first } = await ask("/v1/audio/voices");
   const all = listed.map((voice) => ({ ...voice, name: voice.id === RANDOM ? phrase("speak.voice.random") : voice.name, isFirstChoice: voice.id === first }));
   names = new Map(all.map(({ id, name }) => [id, name]));
   return all;
@@ -37,9 +37,15 @@ const about = (reference) => `/v1/voices/${encodeURIComponent(reference)}`;
 /** sample: {clip: Blob, words, cut: {start, end, gain_db, channel} or null, denoise}. */
 const sampleForm = ({ clip, words, cut, denoise = false }, more = {}) => form({ audio_sample: clip, ref_text: words, ...cut, denoise: denoise || "", ...more });
 
-/** Returns {score, seconds, findings, figures, cut, fixed}, plus marks if heard (a recogniser's words) is given. */
-export function advise(sample, heard = "") {
-  return ask("/v1/voices/advise", sampleForm(sample, { heard }));
+/**
+ * Returns {score, seconds, findings, figures, cut, fixed}, plus marks if heard (a recogniser's words) is given. signal: ends the upload.
+ *
+ * @param {any} sample
+ * @param {string} [heard]
+ * @param {AbortSignal | null} [signal]
+ */
+export function advise(sample, heard = "", signal = null) {
+  return ask("/v1/voices/advise", { ...sampleForm(sample, { heard }), signal });
 }
 
 /** Return a clip's cut with reduced noise as a WAV blob, as saved with `denoise`. */

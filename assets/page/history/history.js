@@ -4,7 +4,7 @@ import { linkTo } from "../client/address.js";
 import { Refusal } from "../client/refusal.js";
 import { voices } from "../client/voices.js";
 import { HistoryRow, shortened, when } from "./history-row.js";
-import { addShare, deleteTakes, findTakes, removeShare, sharesOf, starTake, zipAddress } from "../client/takes.js";
+import { addShare, deleteTakes, findTakes, removeShare, sharesOf, starTake, MAX_ZIP, zipAddress } from "../client/takes.js";
 import { restore } from "../client/trash.js";
 import { AbComparison } from "../takes/ab-comparison.js";
 import { copyWords } from "../lib/copy.js";
@@ -20,6 +20,7 @@ import { numeral, phrase } from "../lib/phrases.js";
 
 const PAGE = 25;
 const SETTLED = 250; // ms without typing before a search
+const AGAIN = 2000; // ms after a lost request
 
 /** The start of a day in the browser's time zone, in Unix time; null if no day is given. later: days to add. */
 function dayStart(day, later = 0) {
@@ -38,6 +39,7 @@ export class History extends EventTarget {
   #last = null; // the id after which the next page starts
   #searches = new Latest();
   #plays = new Latest();
+  #isOpen = false;
   #timer = 0;
   #current = null;
   #isPlaying = false;
@@ -68,10 +70,11 @@ export class History extends EventTarget {
     this.part("everything").addEventListener("click", () => this.go(""));
   }
 
-  /** id: the single take to show. */
-  open(id = "") {
+  /** id: the single take to show; isAgain: an earlier answer was lost, which is still said. */
+  open(id = "", isAgain = false) {
+    this.#isOpen = true;
     this.#do(() => this.#offerVoices());
-    this.go(id);
+    this.#do(() => this.#show(id, isAgain));
   }
 
   /** Show the single take in the address, or all takes. */
@@ -79,22 +82,23 @@ export class History extends EventTarget {
     this.#do(() => this.#show(id));
   }
 
-  async #show(id) {
+  async #show(id, isAgain = false) {
     this.#only = id;
     this.part("question").hidden = Boolean(id);
     this.part("only").hidden = !id;
-    if (!(await this.#find())) return;
+    if (!(await this.#find(null, isAgain))) return;
     if (id && !this.#rows.length) this.#say(phrase("history.gone"));
     this.#tell("about", { item: id, title: id ? (this.#rows[0]?.take.record.excerpt ?? "") : "" });
   }
 
   /** After an outage: look again, but keep ticked takes. */
-  back() {
+  back(isAgain = false) {
     if (this.#chosen.size) this.#say("");
-    else this.open(this.#only);
+    else this.open(this.#only, isAgain);
   }
 
   close() {
+    this.#isOpen = false;
     clearTimeout(this.#timer);
   }
 
@@ -152,6 +156,9 @@ export class History extends EventTarget {
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
       this.#say(problem.why);
+      if (!problem.isLost || !this.#isOpen) return;
+      clearTimeout(this.#timer);
+      this.#timer = setTimeout(() => this.back(true), AGAIN); // the rest of the studio may be there, so nothing else calls it
     }
   }
 
@@ -164,11 +171,11 @@ export class History extends EventTarget {
   }
 
   /** Show the first page of matches, or the page after a take; return false if a newer search has begun. */
-  async #find(after = null) {
+  async #find(after = null, isAgain = false) {
     clearTimeout(this.#timer); // this search includes what was just typed
     const isLatest = this.#searches.begin();
     this.part("list").setAttribute("aria-busy", "true");
-    if (!after) this.#say(phrase("history.looking"));
+    if (!after && !isAgain) this.#say(phrase("history.looking"));
     const question = this.#question;
     let answer;
     try {
@@ -255,7 +262,8 @@ export class History extends EventTarget {
     const ids = [...this.#chosen];
     this.part("chosen").hidden = !ids.length;
     const silent = this.#rows.filter(({ take }) => this.#chosen.has(take.id) && !take.hasSound).length;
-    const counts = [phrase("history.count", { count: ids.length }), ...(silent ? [phrase("history.silent", { count: silent })] : [])];
+    const counts = [phrase("history.count", { count: ids.length }), ...(silent ? [phrase("history.silent", { count: silent })] : []), ...(ids.length > MAX_ZIP ? [phrase("history.zip.most", { count: MAX_ZIP })] : [])];
+    this.part("zip").disabled = ids.length > MAX_ZIP;
     this.part("count").textContent = counts.join("; ");
     for (const row of this.#rows) row.show({ isChosen: this.#chosen.has(row.take.id), isCompared: this.comparison.has(row.take) });
   }

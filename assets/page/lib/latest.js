@@ -2,10 +2,16 @@
 
 export class Latest {
   #turn = 0;
+  #control = new AbortController();
+
+  /** Aborted once the latest request is obsolete: passed to requests whose answers take long. */
+  get signal() {
+    return this.#control.signal;
+  }
 
   /** Begin a request. Returns a function that reports whether it is still the latest. */
   begin() {
-    this.#turn += 1;
+    this.end();
     return this.join();
   }
 
@@ -18,5 +24,7 @@ export class Latest {
   /** Make all requests begun so far obsolete. */
   end() {
     this.#turn += 1;
+    this.#control.abort();
+    this.#control = new AbortController();
   }
 }

@@ -165,7 +165,7 @@ function readFrom(storage, name, otherwise, prefix = PREFIX) {
 }
 
 /**
- * If the storage is full, it stays unchanged and the page continues without the new value; the first time, "storagefull" is fired.
+ * If the storage is full, it stays unchanged and the page continues without the new value; "storagefull" is fired until a listener has told it (preventDefault).
  *
  * @param {Storage | Memory} storage
  * @param {string} name
@@ -177,7 +177,6 @@ function writeTo(storage, name, value) {
     storage.setItem(entryOf(name), JSON.stringify(value));
   } catch (problem) {
     if (problem.name !== "QuotaExceededError") throw problem;
-    if (!isFull) globalThis.dispatchEvent?.(new Event("storagefull"));
-    isFull = true;
+    isFull ||= globalThis.dispatchEvent?.(new Event("storagefull", { cancelable: true })) === false;
   }
 }

@@ -88,13 +88,13 @@ export class ImportPreview extends EventTarget {
   }
 
   /** Throws Refusal. */
-  async #readAs(source) {
+  async #readAs(source, signal = /** @type {AbortSignal | null} */ (null)) {
     const [notes, columns] = [this.part("notes").checked, chosenRoles(this.part("sheet"))];
     try {
-      return await previewDocument(source, notes, { columns, encoding: this.#encoding });
+      return await previewDocument(source, notes, { columns, encoding: this.#encoding, signal });
     } catch (problem) {
       if (problem.status !== 400 || this.#encoding || typeof source === "string" || !TEXTS.test(source.name)) throw problem;
-      return previewDocument(source, notes, { columns, encoding: ANY }).catch(() => Promise.reject(problem)); // the reason was another one
+      return previewDocument(source, notes, { columns, encoding: ANY, signal }).catch(() => Promise.reject(problem)); // the reason was another one
     }
   }
 
@@ -127,7 +127,7 @@ export class ImportPreview extends EventTarget {
     const isLatest = this.#reads.begin();
     const source = this.#source;
     this.say(phrase("longform.reading"));
-    const [preview, text] = await Promise.all([this.#readAs(source), this.#text(source)]).catch((problem) => (isLatest() ? Promise.reject(problem) : [])); // another document may be shown by now
+    const [preview, text] = await Promise.all([this.#readAs(source, this.#reads.signal), this.#text(source)]).catch((problem) => (isLatest() ? Promise.reject(problem) : [])); // another document may be shown by now
     if (!isLatest()) return;
     this.say("");
     this.#names = speakers(text, typeof source === "string" ? 1 : 2);

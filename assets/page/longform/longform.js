@@ -97,7 +97,7 @@ export class LongForm extends EventTarget {
     this.#say("");
     const isLatest = this.#shows.begin();
     const listed = await voices().catch((problem) => {
-      if (!problem.isLost) throw problem;
+      if (!(problem instanceof Refusal) || problem.isOfRequest) throw problem;
       if (!isLatest()) return null;
       this.#say(problem.why, true);
       setTimeout(() => isLatest() && this.open(id), REFRESH); // the studio itself may be there, so nothing calls `back`

@@ -28,6 +28,8 @@ export class Unsaved extends EventTarget {
   /** @type {Map<string, Entry>} */
   #entries = new Map();
   /** @type {Map<string, Promise<void>>} */ #sending = new Map();
+  /** Parts below which a new one is being written in this tab, not in another one. @type {Set<string>} */
+  #drafted = new Set();
   /** The project's field that is being edited. @type {HTMLElement | null} */
   #typed = null;
   /** @type {Promise<unknown>} */
@@ -48,6 +50,7 @@ export class Unsaved extends EventTarget {
     this.fields = fields;
     for (const [key, { changes, before, position = 0, below = "" }] of Object.entries(kept(STORE, {})[id] ?? {})) {
       this.#entries.set(key, { ...newEntry(), changes, before, position, below, isDue: true });
+      if (below) this.#drafted.add(key);
     }
     this.#askOthers(signal);
     root.addEventListener("input", ({ target }) => {
@@ -75,10 +78,13 @@ export class Unsaved extends EventTarget {
     let isAsking = this.#entries.size > 0;
     signal.addEventListener("abort", () => channel.close());
     channel.addEventListener("message", ({ data }) => {
-      if (!data.theirs) return isAsking || channel.postMessage({ theirs: [...this.#entries.keys()] });
+      if (!data.theirs) return isAsking || channel.postMessage({ theirs: [...this.#entries.keys()], drafted: [...this.#drafted] });
       for (const key of data.theirs) {
-        if (!this.#entries.get(key)?.isDue) continue;
-        this.#entries.delete(key);
+        const entry = this.#entries.get(key);
+        if (!entry?.isDue) continue;
+        if (data.drafted?.includes(key)) this.#drafted.delete(key);
+        if (this.#drafted.has(key)) entry.changes = {};
+        else this.#entries.delete(key);
         this.dispatchEvent(new CustomEvent("show", { detail: { key } }));
       }
     });
@@ -128,12 +134,12 @@ export class Unsaved extends EventTarget {
     }
   }
 
-  /** Record changes to be saved later. @param {string} key @param {Record<string, any>} changes @param {Record<string, any>} [before] by default, what the project's fields showed @param {number} [position] of the part */
-  note(key, changes, before = this.#seen, position = 0) {
+  /** Record changes to be saved later. @param {string} key @param {Record<string, any>} changes @param {Record<string, any> | null} [before] by default, what the project's fields showed; a text that somebody else has changed, too, is not based on theirs then @param {number} [position] of the part */
+  note(key, changes, before = null, position = 0) {
     const entry = this.#entryOf(key, position);
     for (const [name, value] of Object.entries(changes)) {
       const isPending = name in entry.changes;
-      if (!isPending || entry.refused.get(name)?.isOutdated) entry.before[name] = before[name];
+      if (!isPending || (before && entry.refused.get(name)?.isOutdated)) entry.before[name] = (before ?? this.#seen)[name];
       entry.changes[name] = value;
       entry.refused.delete(name);
       if (isPending && value === entry.before[name] && !entry.isSending) delete entry.changes[name];
@@ -141,17 +147,13 @@ export class Unsaved extends EventTarget {
     this.#put(key, entry);
   }
 
-  /**
-   * Keep the text of a new part that is being written below a part; blank: none any more.
-   *
-   * @param {string} key
-   * @param {string} text
-   * @param {number} [position] of the part above
-   */
+  /** Keep the text of a new part that is being written below a part; blank: none any more. @param {string} key @param {string} text @param {number} [position] of the part above */
   write(key, text, position = 0) {
     const entry = this.#entryOf(key, position);
     entry.below = text.trim() && text;
+    this.#drafted.add(key);
     this.#put(key, entry);
+    if (!entry.below) this.#drafted.delete(key);
   }
 
   /** @param {string} key @param {number} position @returns {Entry} */
@@ -163,7 +165,8 @@ export class Unsaved extends EventTarget {
   forget(key) {
     const { below = "", position } = this.#entries.get(key) ?? {};
     this.#entries.delete(key);
-    this.write(key, below, position);
+    if (below) this.write(key, below, position);
+    else this.#keep(key);
   }
 
   /** Save over a text that someone else has changed. Throws Refusal. @param {string} key @param {string} text @param {string} [name] */
@@ -182,13 +185,7 @@ export class Unsaved extends EventTarget {
     return work;
   }
 
-  /**
-   * Send changes again that the studio could not save before. mayEdit: whether the project may be edited; has(key): whether the
-   * part exists, which may have been restored.
-   *
-   * @param {boolean} mayEdit
-   * @param {(key: string) => boolean} has
-   */
+  /** Send changes again that the studio could not save before. mayEdit: whether the project may be edited; has(key): whether the part exists, which may have been restored. @param {boolean} mayEdit @param {(key: string) => boolean} has */
   async resend(mayEdit, has) {
     await this.#others;
     for (const [key, { isDue, problem }] of [...this.#entries]) {
@@ -287,12 +284,14 @@ export class Unsaved extends EventTarget {
     this.#keep(key);
   }
 
-  /** Store it without overwriting entries of other tabs. @param {string} key */
+  /** Store it without overwriting entries of other tabs, or the text of a new part that is written there. @param {string} key */
   #keep(key) {
     const all = kept(STORE, {});
-    const { [key]: _, ...others } = all[this.id] ?? {};
+    const { [key]: stored, ...others } = all[this.id] ?? {};
     const entry = this.#entries.get(key);
-    all[this.id] = entry ? { ...others, [key]: { changes: entry.changes, before: entry.before, position: entry.position, below: entry.below } } : others;
+    const below = (this.#drafted.has(key) ? entry?.below : stored?.below) ?? "";
+    const { changes, before, position } = entry ?? { ...newEntry(), position: stored?.position ?? 0 };
+    all[this.id] = entry || below ? { ...others, [key]: { changes, before, position, below } } : others;
     if (!Object.keys(all[this.id]).length) delete all[this.id];
     keep(STORE, all);
     this.dispatchEvent(new CustomEvent("show", { detail: { key } }));

@@ -128,15 +128,15 @@ export class CheckStep extends EventTarget {
     if (cut) this.#show();
     else awaitAdvice(this.part("advice"));
     try {
-      const advice = await advise({ clip, words, cut, denoise: this.draft.denoise }, this.draft.heard);
+      const advice = await advise({ clip, words, cut, denoise: this.draft.denoise }, this.draft.heard, this.#judgements.signal);
       if (!isLatest() || clip !== this.draft.clip) return;
       this.#judged = words;
       this.draft.set({ cut: advice.cut, advice, isRead: true, isJudging: false });
       const use = (id) => this.dispatchEvent(new CustomEvent("choose", { detail: { id } }));
       showAdvice(this.part("advice"), advice, { mend: (mended) => this.#judge(mended), use });
     } catch (problem) {
-      if (!(problem instanceof Refusal)) throw problem;
       if (!isLatest() || clip !== this.draft.clip) return;
+      if (!(problem instanceof Refusal)) throw problem;
       showNoAdvice(this.part("advice"), problem.why);
       const isJudging = askAgain(problem, turn, () => isLatest() && clip === this.draft.clip && this.#judge(cut, turn + 1));
       this.draft.set({ isRead: true, isJudging, ...(cut || isJudging ? {} : { refused: problem.why }) });

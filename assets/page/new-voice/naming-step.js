@@ -66,6 +66,12 @@ export class NamingStep {
     this.#say("");
   }
 
+  /** Whether somebody has written or recorded something here. */
+  get isWritten() {
+    const filled = { language: this.draft.language, description: this.draft.description };
+    return this.#consent !== null || this.recording.isRecording || [...FIELDS, "consent-name"].some((name) => this.part(name).value !== (filled[name] ?? ""));
+  }
+
   #state() {
     const who = this.part("consent-name").value.trim() || phrase("newVoice.consent.who");
     const name = this.part("name").value.trim() || phrase("newVoice.consent.this");

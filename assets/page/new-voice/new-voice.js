@@ -68,7 +68,7 @@ export class NewVoice extends EventTarget {
   }
 
   get #isUnsaved() {
-    return this.#shown !== "saved" && (this.draft.clip !== null || this.steps.capture.recording.isRecording);
+    return this.#shown !== "saved" && (this.draft.clip !== null || this.steps.capture.recording.isRecording || this.steps.naming.isWritten);
   }
 
   /** Continue with an existing clip; facts: isMadeUp and description of a draft. */

@@ -56,6 +56,8 @@ export class WordsStep {
   }
 
   close() {
+    clearTimeout(this.#timer);
+    this.#judgements.end(); // the next step uploads the clip
     this.check.close();
     this.offer.close();
   }
@@ -86,14 +88,15 @@ export class WordsStep {
       return this.#hint([]);
     }
     try {
-      const advice = await advise(sample, heard);
+      const advice = await advise(sample, heard, this.#judgements.signal);
       if (!isLatest()) return;
       this.#hint(advice.findings.filter(({ code }) => OF_WORDS.includes(code)));
       this.#compare(advice.marks ?? null);
       this.#say("");
     } catch (problem) {
+      if (!isLatest()) return;
       if (!(problem instanceof Refusal)) throw problem;
-      if (isLatest()) this.#say(problem.why);
+      this.#say(problem.why);
     }
   }
 

@@ -2,9 +2,7 @@
 
 import { isThroughGradio } from "../client/host.js";
 import { Refusal } from "../client/refusal.js";
-import { voices } from "../client/voices.js";
 import { element, labelled, listBox, partsOf } from "../lib/elements.js";
-import { Latest } from "../lib/latest.js";
 import { keepByTab, keptByTab } from "../lib/storage.js";
 import { plainVoice } from "../takes/take.js";
 import { dealVoices, folded, speakers, voiceNamed } from "./dialogue.js";
@@ -18,9 +16,9 @@ export class Cast extends EventTarget {
   /** The id of the narrator's voice, for lines without a name. */
   narrator = "";
   #chosen = {}; // folded name: voice id
+  #instead = {}; // likewise, while the chosen voice is gone: it may come back
   #isOn = false;
   #voices = [];
-  #reads = new Latest();
   #shown = "";
   #text = "";
 
@@ -34,11 +32,8 @@ export class Cast extends EventTarget {
     this.#restore();
   }
 
-  /** Reload the voices from the library. */
-  async refresh() {
-    const isLatest = this.#reads.begin();
-    const listed = await voices();
-    if (!isLatest()) return;
+  /** The library's voices. */
+  set voices(listed) {
     this.#voices = listed;
     this.#shown = "";
     this.show();
@@ -110,14 +105,14 @@ export class Cast extends EventTarget {
     const lacking = names.filter((name) => !this.#voiceOf(name));
     if (!lacking.length) return;
     const dealt = dealVoices(lacking, this.#voices.filter(({ id }) => id !== RANDOM), taken, this.narrator);
-    for (const [name, id] of dealt) if (id) this.#chosen[folded(name)] = id;
+    for (const [name, id] of dealt) if (id) (folded(name) in this.#chosen ? this.#instead : this.#chosen)[folded(name)] = id;
     this.#keep();
   }
 
   #voiceOf(name) {
     const key = folded(name);
-    const chosen = this.#voices.find(({ id }) => id === this.#chosen[key]);
-    return chosen?.id ?? voiceNamed(name, this.#voices);
+    const known = [this.#chosen[key], this.#instead[key]].find((wanted) => this.#voices.some(({ id }) => id === wanted));
+    return known ?? voiceNamed(name, this.#voices);
   }
 
   #role(name) {

@@ -16,7 +16,7 @@ const SHOWN = 500; // ms after which Gradio certainly shows new values
 const SETTLED = 300; // ms without a change before the draft is saved
 const AGAIN = 2000; // ms after which the voices are asked for again
 
-/** Fires "change" with {values, isFilled, isLate} whenever a field changes; isFilled: by the page itself; isLate: reported by Gradio. */
+/** Fires "change" with {values, isFilled, isLate} whenever a field changes; isFilled: by the page itself; isLate: reported by Gradio. Fires "voices" with {voices} once they are fetched. */
 export class Fields extends EventTarget {
   /** @type {any} */
   values = {};
@@ -34,6 +34,8 @@ export class Fields extends EventTarget {
   #showing = 0;
   #isTyped = false; // the script, by a person, since the page was drawn
   #isRestored = false; // before, nothing is kept: the fields do not show the draft yet
+  /** The last voice that was no longer offered, and the one shown in its place: it may come back. */
+  #gone = { voice: "", by: "" };
   /** The draft's voice, while the voices are still unknown. @type {{ voice?: string }} */
   #awaited = {};
 
@@ -143,9 +145,11 @@ export class Fields extends EventTarget {
   /** Update the offered voices and apply changes; a voice that no longer exists is replaced by the studio's first choice. */
   async offerVoices(changes = {}) {
     const listed = await this.lookForVoices();
-    const voice = changes.voice ?? this.values.voice; // undefined before the first change: the picker shows the default voice of the studio's start
-    const isGone = !listed.some(({ id }) => id === voice);
-    this.fill({ ...changes, ...(isGone ? { voice: (listed.find(({ isFirstChoice }) => isFirstChoice) ?? listed[0])?.id } : {}) });
+    const has = (/** @type {string} */ wanted) => listed.some(({ id }) => id === wanted);
+    const back = this.values.voice === this.#gone.by && has(this.#gone.voice) ? { voice: this.#gone.voice } : {};
+    const { voice } = { voice: this.values.voice, ...back, ...changes }; // undefined before the first change: the picker shows the default voice of the studio's start
+    if (!has(voice)) this.#gone = { voice, by: (listed.find(({ isFirstChoice }) => isFirstChoice) ?? listed[0])?.id };
+    this.fill({ ...back, ...changes, ...(has(voice) ? {} : { voice: this.#gone.by }) });
   }
 
   /** Fetch the library's voices, to be offered with the next change. Return them. */
@@ -155,6 +159,7 @@ export class Fields extends EventTarget {
     if (isLatest()) {
       this.voices = listed;
       this.#choices = listed.map((voice) => [labelOf(voice), voice.id]);
+      this.dispatchEvent(new CustomEvent("voices", { detail: { voices: listed } }));
     }
     return listed;
   }

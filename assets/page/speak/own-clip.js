@@ -144,13 +144,13 @@ export class OwnClip extends EventTarget {
     const { clip } = this.#draft;
     if (!clip) return;
     try {
-      const advice = await advise({ clip, words: this.#words, cut: null });
+      const advice = await advise({ clip, words: this.#words, cut: null }, "", this.#judgements.signal);
       if (!isLatest()) return;
       this.#draft.set({ isRead: true, refused: "" });
       showAdvice(this.part("advice"), advice, { use: (id) => this.dispatchEvent(new CustomEvent("choose", { detail: { id } })) });
     } catch (problem) {
-      if (!(problem instanceof Refusal)) throw problem;
       if (!isLatest()) return;
+      if (!(problem instanceof Refusal)) throw problem;
       if (askAgain(problem, turn, () => isLatest() && this.#judge(turn + 1))) showNoAdvice(this.part("advice"), problem.why);
       else this.#draft.set({ isRead: true, refused: problem.why });
     }

@@ -83,7 +83,6 @@ export class ScriptTools extends EventTarget {
     super();
     this.area = area;
     this.hasProjects = hasProjects;
-    area.dir = "auto"; // Gradio's fields are left to right only
     this.panel = element.querySelector("#tag-panel");
     this.facts = element.querySelector("[data-part=facts]");
     this.notes = element.querySelector("[data-part=notes]");

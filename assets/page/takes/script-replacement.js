@@ -25,8 +25,7 @@ export class ScriptReplacement {
     this.cast.take(request);
     this.#type(settings.text);
     this.fields.fill(others); // before the voices are fetched, so that changes made meanwhile are kept
-    await this.fields.offerVoices(voice ? { voice } : {});
-    this.#offer(before, settings);
+    await this.fields.offerVoices(voice ? { voice } : {}).finally(() => this.#offer(before, settings));
   }
 
   /** Replace the script with this text. */

@@ -15,8 +15,8 @@ export class Samples {
   #written = new Map();
 
   /**
-   * part: finds an element of the inspector; run: runs work that may be refused; change: runs work that creates a new
-   * revision and returns a message about it.
+   * part: finds an element of the inspector; run: runs work that may be refused; change: runs work(voice), which creates a new
+   * revision and returns a message about it; voice: as it is by then.
    */
   constructor(part, playButtons, { run, change }) {
     this.part = part;
@@ -26,7 +26,7 @@ export class Samples {
     part("revision").addEventListener("change", () => this.#draw());
     part("go-back").addEventListener("click", once(() => {
       const { revision } = this.#chosen;
-      return change(() => this.#goBack(revision));
+      return change((voice) => this.#goBack(voice, revision));
     }));
   }
 
@@ -113,10 +113,10 @@ export class Samples {
     const box = element("input", { type: "checkbox", checked: isUsed });
     box.onchange = () => {
       box.checked = isUsed; // until the change is saved
-      this.change(async () => {
-        const ids = this.#revisions[0].samples.map(({ id }) => id);
+      this.change(async (voice) => {
+        const ids = voice.samples.map(({ id }) => id);
         const used = isUsed ? ids.filter((id) => id !== sample.id) : [...ids, sample.id];
-        await chooseSamples(this.#voice.id, used, this.#voice.etag);
+        await chooseSamples(voice.id, used, voice.etag);
         return phrase(isUsed ? "clips.unused" : "clips.usedAgain");
       });
     };
@@ -133,7 +133,10 @@ export class Samples {
       if (save.hidden) this.#written.delete(sample.id);
       else this.#written.set(sample.id, words.value);
     };
-    save.onclick = () => this.change(() => this.#saveWords(sample));
+    save.onclick = () => {
+      const text = this.#written.get(sample.id);
+      this.change((voice) => this.#saveWords(voice, sample, text));
+    };
     const advice = element("div", { hidden: true });
     advice.setAttribute("role", "status");
     const check = element("button", { type: "button", className: "plain", textContent: phrase("clips.check") });
@@ -145,24 +148,23 @@ export class Samples {
     const clip = await recordingOf(this.#voice.id, sample.id);
     const verdict = await advise({ clip, words, cut: sample.cut });
     advice.hidden = false;
-    showAdvice(advice, verdict, { mend: once((cut) => this.change(() => this.#change(sample, { cut }, phrase("clips.fixed")))) });
+    showAdvice(advice, verdict, { mend: once((cut) => this.change((voice) => this.#change(voice, sample, { cut }, phrase("clips.fixed")))) });
   }
 
-  async #saveWords(sample) {
-    const text = this.#written.get(sample.id);
-    if (text === undefined) return phrase("clips.words.saved"); // by an earlier press
-    const message = await this.#change(sample, { text }, phrase("clips.words.saved"));
+  async #saveWords(voice, sample, text) {
+    if (text === undefined || voice.samples.some((one) => one.id === sample.id && one.text === text.trim())) return phrase("clips.words.saved"); // by an earlier press
+    const message = await this.#change(voice, sample, { text }, phrase("clips.words.saved"));
     if (this.#written.get(sample.id) === text) this.#written.delete(sample.id);
     return message;
   }
 
-  async #change(sample, changes, message) {
-    await changeSample(this.#voice.id, sample.id, changes, this.#voice.etag);
+  async #change(voice, sample, changes, message) {
+    await changeSample(voice.id, sample.id, changes, voice.etag);
     return phrase("clips.newRevision", { message });
   }
 
-  async #goBack(revision) {
-    await goBack(this.#voice.id, revision, this.#voice.etag);
+  async #goBack(voice, revision) {
+    await goBack(voice.id, revision, voice.etag);
     return phrase("clips.restored", { revision });
   }
 }

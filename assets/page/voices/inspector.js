@@ -38,11 +38,11 @@ export class Inspector extends EventTarget {
     this.part = partsOf(this.root);
     this.samples = new Samples(this.part, playButtons, {
       run: (work) => this.#do(work),
-      change: (work) => this.#change(async (voice, isSame) => this.#saved(voice, isSame, await work())),
+      change: (work) => this.#change(async (voice, isSame) => this.#saved(voice, isSame, await work(voice))),
     });
     this.part("close").addEventListener("click", () => this.close());
     this.part("add").addEventListener("click", () => this.#tell("add", { voice: this.#voice }));
-    const save = onceMore(() => this.#change((voice, isSame) => this.#save(voice, isSame)));
+    const save = onceMore(() => this.#change((voice, isSame) => isSame() && this.#save(voice, isSame))); // else its fields have been closed
     this.part("facts").addEventListener("submit", (event) => {
       event.preventDefault();
       save();
@@ -99,14 +99,13 @@ export class Inspector extends EventTarget {
     this.dispatchEvent(new CustomEvent(type, { detail }));
   }
 
-  /** Run work(voice, isSame) with the shown voice, if any; isSame() returns whether it is still shown. */
-  async #do(work) {
+  /** Run work(voice, isSame) with a voice as it is now, by default the shown one, if any; isSame() returns whether it is still shown. */
+  async #do(work, voice = this.#voice) {
     this.#say("");
-    const voice = this.#voice;
     if (!voice) return;
     const isSame = () => this.#target === voice.id;
     try {
-      await work(voice, isSame);
+      await work(voice.id === this.shown ? this.#voice : await getVoice(voice.id), isSame);
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
       if (!isSame()) return this.#tell("refused", { message: `${voice.name}: ${problem.why}` });
@@ -122,10 +121,10 @@ export class Inspector extends EventTarget {
     }
   }
 
-  /** Like #do, for changes to the voice: each waits for the one before, and is left out if another voice is shown by then. */
+  /** Like #do, for changes to the voice: each waits for the one before; another voice may be shown by then. */
   #change(work) {
-    const id = this.shown;
-    const made = this.#changes.then(() => (this.shown === id ? this.#do(work) : null));
+    const voice = this.#voice;
+    const made = this.#changes.then(() => this.#do(work, voice));
     this.#changes = made.catch(() => {}); // handled by its caller
     return made;
   }
@@ -282,7 +281,7 @@ export class Inspector extends EventTarget {
   }
 
   async #delete(voice, isSame) {
-    if (this.#isWritten) return this.leave();
+    if (isSame() && this.#isWritten) return this.leave();
     const { undo_seconds: seconds } = await deleteVoice(voice.id);
     if (isSame()) this.close();
     this.#tell("deleted", { voice, seconds });

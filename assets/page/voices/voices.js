@@ -18,6 +18,7 @@ import { offerUndo } from "../trash/undo-toast.js";
 
 const VIEWS = { all: { order: "favourites" }, favourites: { favourite: true }, recent: { order: "recent" } };
 const SETTLED = 150; // ms without typing before a search
+const AGAIN = 2000; // ms after a lost request
 const PLAY = '<path class="icon-play" d="M8 5.4v13.2a.8.8 0 0 0 1.2.7l10.4-6.6a.8.8 0 0 0 0-1.4L9.2 4.7A.8.8 0 0 0 8 5.4Z"/><rect class="icon-stop" x="6.500" y="6.500" width="11" height="11" rx="1.500"/>';
 
 /**
@@ -26,7 +27,9 @@ const PLAY = '<path class="icon-play" d="M8 5.4v13.2a.8.8 0 0 0 1.2.7l10.4-6.6a.
  */
 export class Voices extends EventTarget {
   #lists = new Latest();
+  #isOpen = false;
   #timer = 0;
+  #again = 0; // the timer after a lost request
   #view = "all";
   #last = null; // id of the last listed voice
   #cards = new Keyed();
@@ -59,6 +62,7 @@ export class Voices extends EventTarget {
 
   /** id: the voice to inspect. */
   open(id = "") {
+    this.#isOpen = true;
     this.#say("");
     this.#do(() => this.#list());
     this.#isSame = !id;
@@ -79,6 +83,7 @@ export class Voices extends EventTarget {
   }
 
   close() {
+    this.#isOpen = false;
     this.packs.close();
   }
 
@@ -112,7 +117,17 @@ export class Voices extends EventTarget {
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
       this.#say(problem.why);
+      if (problem.isLost && this.#isOpen) this.#lookAgain(problem.why);
     }
+  }
+
+  /** Look again soon: the rest of the studio may be there, so nothing calls `back`. said: why, shown until then. */
+  #lookAgain(said) {
+    clearTimeout(this.#again);
+    this.#again = setTimeout(() => this.#do(async () => {
+      if (this.#isOpen) await this.#list();
+      if (this.part("said").textContent === said) this.#say("");
+    }), AGAIN);
   }
 
   async #changed(message) {

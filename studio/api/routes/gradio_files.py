@@ -19,6 +19,7 @@ from studio.library.client_files import MAX_UPLOAD, ClientFile, ClientFiles
 log = logging.getLogger(__name__)
 
 FORM_LIMIT = MAX_UPLOAD + 256 * 1024
+MAX_FILES = 4
 _GUARDED = {"Cache-Control": "private, no-store", "X-Content-Type-Options": "nosniff"}
 
 
@@ -29,7 +30,7 @@ def gradio_file_routes(files: ClientFiles) -> APIRouter:
     @routes.post("/gradio_api/upload")
     async def keep(request: Request) -> JSONResponse:
         """Store the form's files. Returns a reference for each, which clients send as the file's path."""
-        form = await read_form(request, FORM_LIMIT, "files")
+        form = await read_form(request, FORM_LIMIT, "files", MAX_FILES)
         form.file("files")  # at least one
         state = request.state
         client_files: list[ClientFile] = []

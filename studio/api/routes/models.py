@@ -37,7 +37,7 @@ def known_model(service: SpeechService, model: str) -> str | None:
     name = model.strip().strip("/").casefold()
     for model_id in model_ids(service):
         folded = model_id.casefold()
-        if name == folded or (("/" in name) != ("/" in folded) and _last(name) == _last(folded)):
+        if name == folded or (("/" in name) != ("/" in folded) and name.split("/")[-1] == folded.split("/")[-1]):
             return model_id
     return None
 
@@ -97,17 +97,11 @@ def model_routes(service: SpeechService) -> APIRouter:
     @routes.get("/v1/models/{model_id:path}")
     async def get_model(model_id: str, request: Request) -> JSONResponse:
         """One model; its id may contain slashes."""
-        if not model_id:
-            raise ApiError(404, "Invalid URL (GET /v1/models/)")
         if (known := known_model(service, model_id)) is None:
             raise ApiError(404, f"The model {model_id[:80]!r} does not exist", "model", "model_not_found")
         return JSONResponse(await listed(request, _model, service, known, request))
 
     return routes
-
-
-def _last(model: str) -> str:
-    return model.rpartition("/")[2]
 
 
 def _model(service: SpeechService, model_id: str, request: Request) -> dict[str, object]:

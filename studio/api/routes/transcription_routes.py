@@ -32,7 +32,7 @@ def transcription_routes(clips: ClipService) -> APIRouter:
     @routes.post("/v1/audio/transcriptions", openapi_extra=RECORDING)
     async def create_transcription(request: Request) -> Response:
         """Transcribe ``file`` (1 s to 5 minutes): json, text, srt, vtt, or verbose_json with the times of words."""
-        form = await read_form(request, FORM_LIMIT, "file", 1)
+        form = await read_form(request, FORM_LIMIT, "file")
         kind = form.text("response_format").strip().lower() or "json"
         if kind not in FORMATS:
             raise InvalidRequest(f"response_format must be one of {', '.join(FORMATS)}", "response_format")

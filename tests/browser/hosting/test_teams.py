@@ -144,8 +144,14 @@ def test_revoked_key_is_requested_again_and_refused_actions_are_repeated(served:
     projects = go(page, "Projects")
     projects.get_by_role("button", name="A book").click()
     text = projects.get_by_label("Text of part 1")
-    text.fill("Three new words.")
+    text.fill("Three")
     page.context.clear_cookies()
+    with page.expect_response(lambda answer: answer.status == 401):
+        page.evaluate("() => void window.studio.longform.back()")
+    page.keyboard.type(" new words.")  # not into the key's field
+    expect(text).to_have_value("Three new words.")
+    expect(key).to_be_hidden()
+    page.keyboard.press("Control+Shift")
     expect(key).to_be_focused()  # the project is polled; leaving the field has sent its text
     key.fill("first-key")
     key.press("Enter")

@@ -471,3 +471,29 @@ def test_parts_are_selected_in_ranges_deleted_together_filtered_and_spoken_if_ch
     expect(area.locator("[data-part=told]")).to_contain_text("has no part")
     area.get_by_role("button", name="Delete 1 selected").click()
     expect(rows).to_have_count(4)
+    type_on_below_a_filter(screen, area)
+
+
+def type_on_below_a_filter(screen: Screen, area: Locator) -> None:
+    """Typed on in the second half of a split, which the filter leaves out."""
+    text, press = area.get_by_label("Text of part 2"), screen.page.keyboard.press
+    text.fill("Some line. Another")
+    text.blur()
+    area.locator("[data-part=filter]").select_option(label="Changed (1)")
+    expect(area.locator(".long-parts > li")).to_have_count(1)
+    split = Held(screen.page, "**/split", "POST")
+    text.evaluate("(text) => { text.focus(); text.setSelectionRange(10, 10); }")
+    area.get_by_role("button", name="Arrange part 2").click()
+    screen.page.get_by_role("menuitem", name="Split at cursor").click()
+    split.wait_for(1)
+    text.click()
+    press("Control+End")
+    screen.page.keyboard.type(" one")
+    split.answer(0)
+    second = area.get_by_label("Text of part 3")
+    expect(second).to_be_focused()
+    screen.page.keyboard.type(", too.")
+    second.blur()
+    area.locator("[data-part=filter]").select_option(label="All parts")
+    expect(text).to_have_value("Some line.")
+    expect(second).to_have_value("Another one, too.")

@@ -294,10 +294,16 @@ def test_tab_that_saves_later_chooses_between_both_texts(studio: Served, open_pa
     expect(area.locator("[data-part=told]")).to_contain_text('changed title meanwhile: it is now "Theirs."')
     expect(note).to_contain_text("It is now: Theirs.")
     expect(title).to_have_value("Mine.")
+    title.press("End")
+    page.keyboard.type("..")  # it is asked again
+    with page.expect_response(lambda answer: answer.status == 412):
+        title.blur()
+    expect(note).to_contain_text("It is now: Theirs.")
     assert page.evaluate(TITLE) == "Theirs."
     assert serious_violations(screen) == []
     note.get_by_role("button", name="Save my text" if is_mine else "Use the other text").click()
     expect(note).to_be_hidden()
+    chosen = "Mine..." if is_mine else "Theirs."
     expect(title).to_have_value(chosen)
     assert page.evaluate(TITLE) == chosen
     if is_mine:

@@ -124,8 +124,23 @@ def test_unplugged_microphone_ends_the_recording_and_keeps_it(served: Served, op
     card.get_by_role("button", name="Record", exact=True).click()
     expect(card.locator(".recording-time")).to_contain_text(TWO_SECONDS)
     screen.page.evaluate("stream.getTracks()[0].dispatchEvent(new Event('ended'))")
-    expect(card.locator("[data-part=clip-words]")).to_contain_text("The microphone stopped")
+    words = card.locator("[data-part=clip-words]")
+    expect(words).to_contain_text("The microphone stopped")
     expect(card).to_contain_text("out of 100")
+    press(screen, "Remove")
+    card.locator(".recording-time").evaluate("(time) => (time.textContent = '')")
+    card.get_by_role("button", name="Record", exact=True).click()
+    expect(card.locator(".recording-time")).to_contain_text(TWO_SECONDS)
+    card.get_by_role("button", name="Stop recording").click()
+    expect(words).not_to_contain_text("The microphone stopped")
+    expect(card).to_contain_text("out of 100")
+    screen.page.evaluate("document.activeElement.blur()")
+    screen.page.keyboard.press("Control+z")
+    expect(words).to_contain_text("The microphone stopped")
+    screen.page.keyboard.press("Control+z")  # the second recording is not lost
+    expect(words).not_to_contain_text("The microphone stopped")
+    expect(words).to_contain_text("Recorded")
+    expect(card.locator("[data-part=captured]")).to_be_visible()
 
 
 def test_uploaded_clip_is_sent_unchanged_replaced_removed_and_restored_from_its_take(

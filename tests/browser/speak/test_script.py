@@ -104,6 +104,7 @@ def test_reuse_and_tags_in_the_script_can_be_undone(steered: Steer, open_page: O
 
     page.get_by_role("switch", name="Dialogue").click()
     screen.cut_after(7)
+    page.route("**/v1/audio/voices", lambda route: route.fulfill(status=503), times=1)
     reuse.click()
     expect(screen.script).to_have_value(first)
     page.locator("#undo-toast").get_by_role("button", name="Undo").click()
@@ -188,6 +189,7 @@ def draft_outlives_a_start_without_voices(screen: Screen) -> None:
     """The request for the voices breaks, and later is slow: the page shows the draft, or what is typed meanwhile."""
     page, voices = screen.page, "**/v1/audio/voices"
     page.route(voices, lambda route: route.abort())
+    page.route(voices, lambda route: route.fulfill(status=503), times=2)  # first: the library is busy
     page.reload()
     page.wait_for_selector("body[data-studio=ready]")
     expect(screen.script).to_have_value("My draft!")

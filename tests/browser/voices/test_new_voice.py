@@ -11,7 +11,7 @@ from playwright.sync_api import Dialog, Locator, Route, expect
 
 from engine import Engine
 from studio.settings import Settings
-from tests.browser.screen import TWO_SECONDS, Held, Screen, go, posted
+from tests.browser.screen import TWO_SECONDS, Held, Screen, asks_before_leaving, go, posted
 from tests.browser.test_looks import PHONE, looks_right_in_both_windows, serious_violations
 from tests.studio.server import Served, serve
 from tests.studio.sounds import tone, wav
@@ -90,7 +90,12 @@ def test_voice_is_recorded_checked_transcribed_named_saved_and_used(
     press(screen, "Next")
     words = steps.get_by_label("Transcript")
     expect(words).not_to_have_value("")  # what was read
-    words.fill("A tone, and nothing else.")
+    advice = Held(screen.page, "**/v1/voices/advise")
+    words.fill("A tone")
+    advice.wait_for(1)
+    with screen.page.expect_event("requestfailed"):  # the clip is not uploaded several times at once
+        words.fill("A tone, and nothing else.")
+    advice.answer_all()
     looks_right_in_both_windows(screen)
     press(screen, "Next")
     steps.get_by_label("Tags").fill("flat, electric")
@@ -302,6 +307,9 @@ def test_going_back_and_forth_keeps_input_and_skips_no_step(studio: Served, open
     screen.page.get_by_role("button", name="Undo", exact=True).click()
     tabs.nth(2).click()
     expect(steps.get_by_label("Transcript")).to_have_value("A steady tone.")
+    tabs.nth(0).click()
+    press(screen, "Remove")
+    assert asks_before_leaving(screen.page)  # because of the name
 
 
 def test_unusable_and_too_long_clips_are_refused_with_the_reason(

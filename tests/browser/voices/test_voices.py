@@ -53,6 +53,11 @@ def picked(screen: Screen) -> Locator:
 def test_deleted_voice_leaves_the_picker_and_can_be_restored(studio: Served, open_page: Open) -> None:
     keep(studio, "Cleo")
     screen = open_page(studio).ready()
+    screen.script.fill("Zed: Hello.")
+    screen.page.get_by_role("switch", name="Dialogue").click()
+    role = screen.page.get_by_label("Voice of Zed")
+    role.focus()
+    role.select_option("cleo")
     area = library(screen)
     area.get_by_role("button", name="Use Cleo").click()
     expect(picked(screen)).to_have_value("Cleo")
@@ -62,9 +67,10 @@ def test_deleted_voice_leaves_the_picker_and_can_be_restored(studio: Served, ope
         inspector.get_by_role("button", name="Delete Cleo", exact=True).click()
         expect(area).to_contain_text("Not saved yet" if words else "Deleted “Cleo”.")
     expect(picked(screen)).to_have_value("Anna")
+    expect(role).not_to_have_value("cleo")
     area.get_by_role("button", name="Undo").click()
-    area.get_by_role("button", name="Use Cleo").click()
     expect(picked(screen)).to_have_value("Cleo")
+    expect(role).to_have_value("cleo")
     screen.page.route("**/v1/audio/voices", lambda route: route.abort())  # a lost refresh causes no page error
     with screen.page.expect_event("requestfailed", lambda request: request.url.endswith("/v1/audio/voices")):
         inspect(screen, "Cleo").get_by_role("button", name="Duplicate Cleo", exact=True).dblclick()
@@ -140,8 +146,11 @@ def test_voices_are_filtered_by_name_tag_language_and_gender_and_sorted(studio: 
     keep(studio, "Cleo", tags="warm,slow", gender="female", accent="Irish", language="en-IE")
     keep(studio, "Dora", tags="warm", gender="male", colour="#ffcc00", language="Dora")
     screen = open_page(studio).ready()
+    screen.page.route("**/v1/voices?*", lambda route: route.abort(), times=1)  # the rest of the studio answers
     area = library(screen)
+    expect(area.locator("[data-part=said]")).to_have_text("The studio is not responding.")
     expect(area.locator(".card")).to_have_count(4)
+    expect(area.locator("[data-part=said]")).to_have_text("")
     area.get_by_role("button", name="Favourites", exact=True).click()
     expect(area.locator("[data-part=empty]")).to_contain_text("No favourites yet")
     area.get_by_role("button", name="All", exact=True).click()
@@ -247,12 +256,16 @@ def test_clips_are_edited_removed_and_an_old_revision_restored(studio: Served, o
     expect(inspector.locator("[data-part=address]")).to_have_text("cleo@5")
     expect(clips).to_have_count(2)
     expect(clips.nth(1).get_by_label("Used")).not_to_be_checked()
+    use_and_show_another_voice(screen, inspector)
+    expect(inspector.locator("[data-part=address]")).to_have_text("cleo@6")
+    clips.nth(1).get_by_label("Used").click()
+    expect(inspector.locator("[data-part=address]")).to_have_text("cleo@7")
     clips.nth(0).get_by_label("Used").click()
     expect(inspector).to_contain_text("at least one sample")
     inspector.locator("[data-part=revision]").select_option("1")
     expect(clips).to_contain_text(["A steady tone."])
     inspector.get_by_role("button", name="Restore this revision").click()
-    expect(inspector.locator("[data-part=address]")).to_have_text("cleo@6")
+    expect(inspector.locator("[data-part=address]")).to_have_text("cleo@8")
     assert serious_violations(screen) == []
     with studio.client() as client:
         samples = client.get("/v1/voices/cleo@4").json()["samples"]
@@ -260,6 +273,22 @@ def test_clips_are_edited_removed_and_an_old_revision_restored(studio: Served, o
         assert len(client.get("/v1/voices/cleo").json()["samples"]) == 1
     inspector.get_by_role("button", name="Add a clip").click()
     expect(screen.page.get_by_role("heading", name="Another clip of Cleo")).to_be_visible()
+
+
+def use_and_show_another_voice(screen: Screen, inspector: Locator) -> None:
+    """Tick a clip while a change of its voice is being saved, and show another voice at once."""
+    reading = Held(screen.page, "**/v1/voices/*/revisions**")
+    inspector.get_by_label("Description").fill("A tone.")
+    inspector.get_by_role("button", name="Save", exact=True).click()
+    reading.wait_for(1)
+    inspector.locator(".samples > li").nth(1).get_by_label("Used").click()
+    library(screen).get_by_role("button", name=re.compile(r"^Bert\b")).click()
+    reading.answer(1)
+    expect(inspector.get_by_role("heading", name="Bert")).to_be_visible()
+    reading.answer(0)
+    expect(library(screen).locator("[data-part=said]")).to_contain_text("used again")
+    screen.page.unroute_all()
+    inspect(screen, "Cleo")
 
 
 def save_and_type_on(studio: Served, screen: Screen, inspector: Locator) -> None:

@@ -7,11 +7,13 @@ import contextlib
 import gc
 import json
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from elevenlabs.client import ElevenLabs
 from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.protocol import State
 from websockets.sync.client import ClientConnection, connect
 
 from studio.api.text_socket import TextSocket
@@ -333,6 +335,9 @@ def test_keys_are_read_from_every_place_and_wrong_ones_are_refused(
         for text in ("Hello.", ""):
             send(second, text=text, xi_api_key=right)
         until_final(second)
+    with ThreadPoolExecutor(16) as threads, contextlib.ExitStack() as stack:  # at once: most do not wait yet
+        sockets = [*threads.map(lambda _: stack.enter_context(open_socket(served, STREAM)), range(16))]
+        wait_until_true(lambda: sum(socket.protocol.state is State.OPEN for socket in sockets) == 2)
     wait_until_true(lambda: not served.app.state.studio.speech.sockets)
 
 

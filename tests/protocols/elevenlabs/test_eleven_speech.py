@@ -207,6 +207,7 @@ def test_what_is_lacking_says_so(steered: Steer) -> None:
         lambda: client.text_to_sound_effects.convert(text="rain", request_options=options),
         lambda: client.text_to_voice.remix("anna", voice_description="an old sailor", request_options=options),
         lambda: client.music.compose(prompt="a waltz", request_options=options),
+        lambda: client.speech_to_speech.convert("anna", audio=b"x", request_options=options),
         lambda: client.dubbing.list(request_options=options),
         lambda: client.voices.pvc.create(name="x", language="en", request_options=options),
     ):

@@ -71,6 +71,10 @@ def test_refusal_names_the_field_of_an_unreadable_file(client: httpx.Client) -> 
         assert_envelope(
             client.post("/v1/audio/voices", data=form, files={"audio_sample": b"x" * 99}), 400, "audio_sample"
         )
+    for path, field in (("/v1/audio/voices", "audio_sample"), ("/v1/projects", "file")):  # none is ignored
+        two = [(field, ("a.txt", b"One.")), (field, ("b.txt", b"Two."))]
+        refused = client.post(path, data={"title": "T"}, files=two)
+        assert refused.status_code == 400 and "Maximum number of files is 1" in refused.json()["error"]["message"]
 
 
 def test_refusal_names_the_field_of_a_text_with_control_tokens(client: httpx.Client) -> None:

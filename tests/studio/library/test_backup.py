@@ -57,7 +57,7 @@ def with_signal(snapshot: Callable[[], Path], taken: threading.Event) -> Callabl
     return take
 
 
-def test_empty_library_is_restored_from_the_newest_snapshot(tmp_path: Path) -> None:
+def test_empty_library_is_restored_from_the_newest_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library, backup = ProjectLibrary(tmp_path / "home"), Backup(tmp_path / "home", tmp_path / "bucket")
     assert backup.restore() is None
     add(library, "Anna")
@@ -72,6 +72,16 @@ def test_empty_library_is_restored_from_the_newest_snapshot(tmp_path: Path) -> N
     os.utime(killed, (0, 0))
     assert again.restore() is None, "a library with something in it is left alone"
     assert not killed.exists(), "left by a restore that was killed"
+
+    def read_after_another_wrote(files: AudioFiles, digest: str) -> bytes:
+        monkeypatch.undo()
+        add(ProjectLibrary(tmp_path / "shared"), "Carla", 3)
+        return files.read(digest)
+
+    monkeypatch.setattr(AudioFiles, "read", read_after_another_wrote)
+    with pytest.raises(OSError, match="was used meanwhile"):
+        Backup(tmp_path / "shared", tmp_path / "bucket").restore()
+    assert names(check(tmp_path / "shared")) == {"Carla"}, "what a command added during a restore stays"
 
 
 @pytest.mark.posix

@@ -49,13 +49,13 @@ class Watched(VoiceResolver):
         self.is_locked = False
         """Whether another program has the library, as an event loop finds it, which does not wait."""
 
-    def find(self, name: str | None) -> Voice | None:
+    def find(self, name: str | None, hints: bool = True) -> Voice | None:
         self.threads.append(threading.current_thread())
         self.clock.of_processor += self.seconds
         self.clock.of_wall += self.seconds + self.waits
         if self.is_locked and self.threads[-1] is threading.main_thread():
             raise LibraryUnavailable("the library is locked by another program")
-        return super().find(name)
+        return super().find(name, hints)
 
     @property
     def in_loop(self) -> list[bool]:

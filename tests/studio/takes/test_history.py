@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import json
 import sqlite3
+import time
 import zipfile
 from collections.abc import Callable
 from mmap import mmap
 from pathlib import Path
+from types import SimpleNamespace
 
 import av
 import httpx
@@ -226,6 +228,7 @@ def test_zip_has_the_audio_and_its_metadata(steered: Steer, monkeypatch: pytest.
     served, _ = steered()
     with served.client() as client:
         ids = [speak(client, seed=1), speak(client, seed=1), speak(client, "Another.", seed=2)]
+        monkeypatch.setattr("zipfile.time", SimpleNamespace(time=lambda: 0.0, localtime=time.localtime))  # 1970
         answer = client.get(f"{TAKES}/export", params={"q": "two words", "format": "flac"})
         assert_envelope(client.get(f"{TAKES}/export", params={"q": "nobody said this"}), 404)
         library_of(served).takes.add(Take("req_silent", 2.0**31, "anna@1", 1, text="Two words."))

@@ -187,6 +187,13 @@ def test_bad_pack_is_refused_and_nothing_is_stored(library: Library, other: Libr
     assert list(other.files.everything()) == [] and other.audit.entries() == []
 
 
+def test_a_crowd_of_entries_is_refused_before_they_are_read(other: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    crowd = zipped({f"x{number}": b"" for number in range(99)})
+    monkeypatch.setattr(zipfile, "ZipFile", None)  # it would take a second and 200 MiB for half a million
+    with pytest.raises(InvalidPack, match="has about 99 entries; at most"):
+        import_pack(other, crowd)
+
+
 def fields_of(value_of_json: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
     """The path of every field of a manifest, including nested ones."""
     inner = (

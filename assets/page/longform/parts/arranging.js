@@ -173,13 +173,14 @@ export class Arranging {
   }
 
   /**
-   * Delete parts, all of them or none. Throws Refusal.
+   * Delete parts, all of them or none, with what was typed in them, if it can be saved. Throws Refusal.
    *
    * @param {string[]} ids
    * @param {string} [title] shown in the message
    * @param {any[]} [of] the part and the order
    */
   async delete(ids, title = "", [part, order] = [{ id: ids[0] }, { verb: "delete" }]) {
+    await Promise.allSettled(ids.filter((id) => this.unsaved.of(id)).map((id) => this.unsaved.save(id)));
     const done = ({ undo_seconds: seconds }) => {
       const typed = new Map(ids.map((id) => [id, this.unsaved.of(id)]));
       for (const id of ids) this.unsaved.forget(id);

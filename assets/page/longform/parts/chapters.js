@@ -1,5 +1,6 @@
 // The chapter map of a project: each chapter's state, words and length, with buttons to go to its parts, rename it and generate it.
 
+import { draftsOf, keepDraft } from "../../lib/drafts.js";
 import { element, icon, Keyed, labelled, setChildren } from "../../lib/elements.js";
 import { duration } from "../../lib/time.js";
 import { phrase } from "../../lib/phrases.js";
@@ -29,8 +30,12 @@ export class Chapters extends EventTarget {
   #entries = new Keyed();
   #current = "";
 
-  constructor(map, list, signal) {
+  /** id: of the project. */
+  constructor(id, map, list, signal) {
     super();
+    this.id = id;
+    /** Titles that were being written when the project was left, and are to be shown again: {typed, was, sent}, by chapter. @type {Map<string, any>} */
+    this.drafts = new Map(Object.entries(draftsOf(id)));
     askWhileTyping(list, signal);
     this.map = map;
     this.list = list;
@@ -48,6 +53,12 @@ export class Chapters extends EventTarget {
     this.map.hidden = chapters.length < 2;
     setChildren(this.list, this.#entries.of(chapters, (chapter, before) => this.#entry(chapter, before)));
     this.#mark();
+    for (const [id, draft] of this.drafts) if (this.write(id, draft.typed, false, draft)) this.drafts.delete(id);
+  }
+
+  /** Forget the draft of a title, which is saved. */
+  forget(id, title) {
+    if (draftsOf(this.id)[id]?.typed === title) keepDraft(this.id, id);
   }
 
   /** Mark the chapter at a part's position. */
@@ -110,16 +121,19 @@ export class Chapters extends EventTarget {
     this.dispatchEvent(new CustomEvent(type, { detail: { chapter, ...more } }));
   }
 
-  /** Show a field for a new title in the entry, and return it: Enter or leaving it renames the chapter, Escape cancels. typed: a title that could not be saved; isTold: because somebody else has changed it, which typing or Enter replaces. */
-  write(id, typed = "", isTold = false) {
+  /** Show a field for a new title in the entry, and return it: Enter or leaving it renames the chapter, Escape cancels. typed: a title that could not be saved; isTold: because somebody else has changed it, which typing or Enter replaces; was, sent: the title that it replaces, and one whose answer was lost, if it was typed before the project was left. */
+  write(id, typed = "", isTold = false, { was, sent = typed } = /** @type {{ was?: string, sent?: string }} */ ({})) {
     const entry = this.#entries.get(id);
-    const chapter = this.#chapters.find((candidate) => candidate.id === id);
-    if (!entry || !chapter || entry.closest("[data-right=read]") || entry.querySelector("input")) return null;
+    const shown = this.#chapters.find((candidate) => candidate.id === id);
+    const chapter = { ...shown, title: was ?? shown?.title };
+    if (!entry || !shown || entry.closest("[data-right=read]") || entry.querySelector("input")) return null;
     const field = element("input", { value: typed || chapter.title, maxLength: LONGEST, dir: "auto", autocomplete: "off" });
-    field.setAttribute("aria-label", phrase("project.chapter.rename", { title: chapter.title || phrase("project.chapter.none") }));
+    field.setAttribute("aria-label", phrase("project.chapter.rename", { title: shown.title || phrase("project.chapter.none") }));
     let isOpen = true;
+    const draft = (words = field.value) => keepDraft(this.id, id, words && { typed: words, was: chapter.title, sent });
     const close = () => {
       isOpen = false;
+      draft("");
       field.remove();
     };
     /** Send the title if it has changed; return false if it is blank. */
@@ -128,11 +142,16 @@ export class Chapters extends EventTarget {
       if (!title) return false;
       close();
       const now = this.#chapters.find((candidate) => candidate.id === id);
-      const read = typed && now?.title === typed ? now : chapter; // it was saved, though the answer was lost
-      if (isTold || title !== read.title) this.#tell("rename", id, { title, read: isTold ? null : read }, chapter);
+      const read = typed && [typed, sent].includes(now?.title) ? now : chapter; // it was saved, though the answer was lost
+      if (!isTold && title === read.title) return true;
+      draft(title); // until it is saved
+      this.#tell("rename", id, { title, read: isTold ? null : read }, chapter);
       return true;
     };
-    field.addEventListener("input", () => field.setCustomValidity(""));
+    field.addEventListener("input", () => {
+      field.setCustomValidity("");
+      draft();
+    });
     field.addEventListener("blur", () => isOpen && !(isTold && field.value === typed) && (send() || close()));
     field.addEventListener("keydown", (event) => {
       if (!["Enter", "Escape"].includes(event.key)) return;
@@ -146,8 +165,9 @@ export class Chapters extends EventTarget {
       /** @type {HTMLElement} */ (entry.firstElementChild).focus();
     });
     entry.append(field);
-    if (!typed) field.select();
-    focusAfterwards(field);
+    if (typed) draft();
+    else field.select();
+    if (was === undefined) focusAfterwards(field);
     return field;
   }
 }

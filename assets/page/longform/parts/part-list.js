@@ -97,6 +97,16 @@ export class PartList extends EventTarget {
     if (!row.element.isConnected) this.list.add(row.element, position);
   }
 
+  /** Show a part that the filter leaves out below another one, because its text is being typed. Returns its row. */
+  showBelow(id, part) {
+    const row = this.#newRow(part);
+    row.isGone = false;
+    this.project.mark(row);
+    this.list.add(row.element, this.indexOf(id) + 1);
+    this.list.draw();
+    return row;
+  }
+
   /** Whether a row stays that is not listed in its place any more: while it has the focus, or text that is saved nowhere else. */
   #keeps(element, isExtra) {
     const { dataset } = element;

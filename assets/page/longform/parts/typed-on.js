@@ -49,7 +49,7 @@ export async function keepTyped(list, unsaved, parts, words, divide) {
       unsaved.overwrite(part.id, part.text).catch(() => {}); // shown with the part
     }
   }
-  if (second && cursor > 0) list.row(second.id)?.enter(cursor);
+  if (second && cursor > 0) (list.row(second.id) ?? list.showBelow(id, second)).enter(cursor);
 }
 
 /**
