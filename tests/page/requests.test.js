@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { undoChange } from "../../assets/page/client/projects.js";
+import { changePart, undoChange } from "../../assets/page/client/projects.js";
 import { Refusal } from "../../assets/page/client/refusal.js";
 import { ask, askForKeysBy, form, json, readJson, seedOf } from "../../assets/page/client/requests.js";
 
@@ -50,6 +50,16 @@ test("a chosen file that has changed since is not taken for a studio that does n
   await assert.rejects(sent, ({ isLost }) => isLost);
   context.mock.method(Blob.prototype, "arrayBuffer", async () => Promise.reject(new DOMException("", "NotReadableError")));
   await assert.rejects(ask("/v1/projects/preview", form({ file })), ({ isLost, why }) => !isLost && /has changed since it was chosen/.test(why));
+});
+
+test("a change sent as the page was left counts as lost once it is returned to, where the browser never answers it", async (context) => {
+  const page = new EventTarget();
+  globalThis.addEventListener = page.addEventListener.bind(page);
+  context.mock.method(globalThis, "fetch", () => new Promise(() => {}));
+  const sent = changePart("proj_1", "part_1", { text: "new" });
+  await new Promise(setImmediate);
+  page.dispatchEvent(Object.assign(new Event("pageshow"), { persisted: true }));
+  await assert.rejects(sent, ({ isLost }) => isLost);
 });
 
 test("the function that asks for keys learns whether the request only reads", async (context) => {

@@ -78,6 +78,23 @@ test("studios under several paths of a host leave each other's entries, and the 
   assert.deepEqual(Object.keys(globalThis.localStorage).sort(), ["voice-studio-/:left", "voice-studio-/trial/:1", "voice-studio-/trial/:owner"]);
 });
 
+test("a page that is returned to by Back, after somebody else has signed in, is loaded again and keeps nothing of the one before", async () => {
+  const listeners = {};
+  let loads = 0;
+  Object.assign(globalThis, { addEventListener: (type, listener) => (listeners[type] = listener), localStorage: new Store(), sessionStorage: new Store() });
+  globalThis.location = /** @type {any} */ ({ pathname: "/back/", reload: () => (loads += 1) });
+  globalThis.document = /** @type {any} */ ({ cookie: "studio_owner=aa" });
+  const { keep } = await import(`../../assets/page/lib/storage.js?/back/`);
+  listeners.pageshow({ persisted: true });
+  globalThis.document.cookie = "studio_owner=bb";
+  listeners.pageshow({ persisted: false });
+  keep("1", "Of Anna");
+  assert.equal(loads, 0);
+  listeners.pageshow({ persisted: true });
+  keep("1", "Of Anna, again");
+  assert.deepEqual([loads, globalThis.localStorage.getItem("voice-studio-/back/:1")], [1, '"Of Anna"']);
+});
+
 test("no two parts of the page keep something under the same name", () => {
   const names = globSync("assets/page/**/*.js").flatMap((file) => [...readFileSync(file, "utf8").matchAll(/^const [A-Z]+ = "([a-z-]+-\d)"/gm)].map(([, name]) => name));
   assert.ok(names.length > 10);

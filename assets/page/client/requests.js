@@ -61,6 +61,26 @@ export async function connected(work, body = null) {
 }
 
 /**
+ * Return the result of a request that outlasts the page. Firefox keeps a page that was left for Back, and then never settles such a
+ * request: it counts as lost.
+ *
+ * @template T
+ * @param {() => Promise<T>} work
+ */
+async function unlessLeft(work) {
+  const answered = new AbortController();
+  /** @type {Promise<never>} */
+  const left = new Promise((_, reject) => {
+    globalThis.addEventListener?.("pageshow", ({ persisted }) => persisted && reject(new TypeError("the page was left")), { signal: answered.signal });
+  });
+  try {
+    return await Promise.race([work(), left]);
+  } finally {
+    answered.abort();
+  }
+}
+
+/**
  * Request a path and return the result of `read`, such as the response's body. Throws Refusal.
  *
  * @template T
@@ -69,11 +89,12 @@ export async function connected(work, body = null) {
  * @param {(response: Response) => Promise<T>} read
  */
 export function fetched(path, options, read) {
-  return connected(async () => {
+  const work = async () => {
     const response = await send(address(path), { cache: "no-store", ...options });
     if (!response.ok) throw await refusalOf(response);
     return read(response);
-  }, options?.body);
+  };
+  return connected(options?.keepalive ? () => unlessLeft(work) : work, options?.body);
 }
 
 /**

@@ -142,6 +142,13 @@ globalThis.addEventListener?.("storage", ({ key, newValue }) => {
   location.reload();
 });
 
+// Firefox keeps a page that was left for Back: it hears nothing meanwhile, nor may it store what the one who left it had on it.
+globalThis.addEventListener?.("pageshow", ({ persisted }) => {
+  if (!persisted || signedIn() === openedBy) return;
+  hasLeft = true;
+  location.reload();
+});
+
 /**
  * @param {Storage | Memory} storage
  * @param {string} name

@@ -95,7 +95,7 @@ export function closeOnEscape(button, opened, signal) {
 }
 
 /** Whether a control is a field for text. @param {Element} control */
-export const isTypedInto = (control) => control.matches("textarea, input:not([type=checkbox], [type=radio], [type=range], [type=button]), [contenteditable]");
+export const isTypedInto = (control) => control.matches("textarea, input:not([type=checkbox], [type=radio], [type=range], [type=button], [type=file]), [contenteditable]");
 
 /**
  * Move the focus when an answer has arrived, unless somebody types elsewhere by now: the next keys would go into another field or press a button.
