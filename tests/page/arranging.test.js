@@ -81,6 +81,7 @@ class Studio {
         undo();
         this.parts.splice(second.position, 0, second);
       }
+      return {};
     } else if (id) Object.assign(part, { text });
     else return this.insert(this.parts.findIndex((one) => one.id === after) + 1, text, `new ${this.parts.length}`);
     return part;
