@@ -120,7 +120,7 @@ def _default_backup() -> str | None:
 
 
 def _host(text: str) -> str:
-    if re.fullmatch(r"(?:[A-Za-z0-9_-]{1,63}+\.)*+[A-Za-z0-9_-]{1,63}+\.?", text):
+    if re.fullmatch(r"[A-Za-z0-9_-]{1,63}+(?:\.[A-Za-z0-9_-]{1,63}+)*+\.?", text):
         return text
     try:
         return str(ipaddress.ip_address(text.strip("[]")))

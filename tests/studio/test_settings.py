@@ -37,7 +37,7 @@ def test_an_empty_environment_gives_the_defaults(load: Load) -> None:
 def test_every_setting_is_read_from_its_variable(load: Load, tmp_path: Path) -> None:
     folder = str(tmp_path)
     written: dict[str, tuple[str, object]] = {
-        "host": ("0.0.0.0", "0.0.0.0"),
+        "host": ("studio.lan.", "studio.lan."),
         "port": ("8000", 8000),
         "page": ("0", False),
         "model": ("fishaudio/s2-pro", "fishaudio/s2-pro"),

@@ -93,8 +93,8 @@ export class History extends EventTarget {
 
   /** After an outage: look again, but keep ticked takes. */
   back(isAgain = false) {
-    if (this.#chosen.size) this.#say("");
-    else this.open(this.#only, isAgain);
+    if (!this.#chosen.size) this.open(this.#only, isAgain);
+    else if (!isAgain) this.#say("");
   }
 
   close() {

@@ -214,6 +214,13 @@ def rename_what_another_renames(area: Locator, studio: Served) -> None:
     expect(titles).to_have_text(["One", "Theirs"])
     area.get_by_label("Find", exact=True).click()
     expect(field).to_have_value("Mine")
+    area.page.once("dialog", lambda dialog: dialog.accept())
+    area.page.reload()
+    field = area.get_by_role("textbox", name="Rename chapter “Theirs”")
+    expect(field).to_have_value("Mine")
+    field.click()
+    area.get_by_label("Find", exact=True).click()  # leaving the field does not replace theirs
+    expect(area.locator("[data-part=told]")).to_contain_text('meanwhile: it is now "Theirs"')
     field.press("Enter")
     expect(titles).to_have_text(["One", "Mine"])
 

@@ -151,6 +151,13 @@ def test_takes_are_filtered_selected_zipped_deleted_and_restored(
     expect(rows.nth(1)).to_have_attribute("aria-current", "")
     screen.page.unroute_all()
     rows.nth(0).get_by_role("checkbox").check()
+    screen.page.clock.install()
+    screen.page.route("**/v1/takes/*", lambda route: route.abort(), times=1)
+    rows.nth(0).get_by_role("button", name="Star").click()
+    expect(screen.page.locator("#area-history [data-part=said]")).to_have_text("The studio is not responding.")
+    screen.page.clock.run_for(3000)
+    expect(screen.page.locator("#area-history [data-part=said]")).to_have_text("The studio is not responding.")
+    screen.page.clock.resume()
     screen.page.get_by_role("button", name="Select all shown").click()
     rows.nth(1).get_by_role("checkbox").uncheck()
     back = "studio.health.dispatchEvent(new Event('back')), fetch('v1/takes').then((answer) => answer.text())"

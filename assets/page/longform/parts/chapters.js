@@ -130,7 +130,7 @@ export class Chapters extends EventTarget {
     const field = element("input", { value: typed || chapter.title, maxLength: LONGEST, dir: "auto", autocomplete: "off" });
     field.setAttribute("aria-label", phrase("project.chapter.rename", { title: shown.title || phrase("project.chapter.none") }));
     let isOpen = true;
-    const draft = (words = field.value) => keepDraft(this.id, id, words && { typed: words, was: chapter.title, sent });
+    const draft = (words = field.value) => keepDraft(this.id, id, words && { typed: words, was: isTold ? "" : chapter.title, sent });
     const close = () => {
       isOpen = false;
       draft("");
