@@ -1,5 +1,6 @@
 // Connects the views of voices with the Studio's voice field when a voice is created, chosen, saved or changed.
 
+import { Refusal } from "../client/refusal.js";
 import { VoiceDefaults } from "./voice-defaults.js";
 import { Latest } from "../lib/latest.js";
 import { NewVoice } from "../new-voice/new-voice.js";
@@ -24,7 +25,9 @@ export async function openVoiceAreas({ fields, health, areas, playButtons }, ren
   const choose = async (id) => {
     const isLatest = choices.begin();
     areas.show("studio");
-    await fields.lookForVoices(); // the voice's presets may have just changed
+    await fields.lookForVoices().catch((problem) => { // the voice's presets may have just changed
+      if (!(problem instanceof Refusal) || !fields.voices.some((voice) => voice.id === id)) throw problem;
+    });
     if (isLatest()) fields.fill({ voice: id, source: "bundled", ...defaults.choose(id) });
   };
   for (const place of [voices, newVoice, ownClip]) place.addEventListener("choose", ({ detail }) => choose(detail.id));
