@@ -163,6 +163,8 @@ def _value_at(tree: object, key: str) -> object:
 
 
 def _rows(options: argparse.Namespace) -> Sequence[Row]:
+    if options.json and not options.json.absolute().parent.is_dir():
+        raise ValueError(f"--json is {options.json}; {options.json.parent} is not a folder")
     if options.first is not None and options.first < 1:
         raise ValueError(f"--first is {options.first}; it must be at least 1")
     source = options.set / SET_FILE if options.set else options.texts
@@ -184,7 +186,12 @@ def _row(folder: Path, number: int, line: str) -> Row:
     clip = folder / fields[2]
     if not clip.is_file():
         raise ValueError(f"{folder / SET_FILE}, line {number}: {clip} is not a file")
-    return Row(fields[3], clip, fields[1])
+    row = Row(fields[3], clip, fields[1])
+    try:
+        _clip(row)
+    except (EngineError, *REFUSALS, OSError, ValueError) as error:  # now, not after hours
+        raise ValueError(f"{folder / SET_FILE}, line {number}: {clip}: {error}") from error
+    return row
 
 
 def _clip(row: Row) -> tuple[np.ndarray, int, str]:

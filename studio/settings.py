@@ -153,7 +153,8 @@ def _engines(text: str) -> object:
 
 
 def _folder(text: str) -> str:
-    if not os.path.isdir(text):  # unlike Path's before Python 3.14, these do not fail in a folder that is closed to us
+    # Unlike Path's before Python 3.14, these do not fail in a folder that is closed to us.
+    if not os.path.isdir(text) or not os.access(text, os.R_OK | os.X_OK):
         raise ValueError("it must be an existing folder that the studio's user may read")
     return text
 
@@ -169,8 +170,8 @@ def expanded(text: str) -> Path:
 def _writable(text: str) -> str:
     folder = expanded(text).absolute()
     existing = next(parent for parent in (folder, *folder.parents) if os.path.exists(parent))
-    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
-        raise ValueError("it must be a writable folder")
+    if not existing.is_dir() or not os.access(existing, os.R_OK | os.W_OK | os.X_OK):
+        raise ValueError("it must be a folder that the studio's user may read and write")
     return str(folder)
 
 

@@ -74,10 +74,12 @@ def check_strings(value: object, param: str | None = None) -> None:
 
 
 def text_of(path: Path) -> str:
-    """The text of a UTF-8 file. Raises InvalidRequest for another encoding, or over MAX_TEXT; OSError."""
+    """The text of a UTF-8 file. Raises InvalidRequest if it cannot be read, for another encoding, or over MAX_TEXT."""
     try:
         with path.open(encoding="utf-8") as file:
             text = file.read(MAX_TEXT + 1)
+    except OSError as error:
+        raise InvalidRequest(f"the file {path.name} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError:
         raise InvalidRequest(f"the file {path.name} is not UTF-8 text; save it as UTF-8") from None
     if len(text) > MAX_TEXT:

@@ -228,7 +228,7 @@ class ElevenLibraryRoutes(ClientVoices):
         plain = SpeechRequest(text, RANDOM, chunk_length=MAX_PART, instructions=description, **file)
 
         async def preview(seed: int | None) -> dict[str, Any]:
-            speech = await service.speak(replace(plain, seed=seed), Origin(caller=request.state.caller))
+            speech = await service.speak(replace(plain, seed=seed), Origin(caller=request.state.caller, live=True))
             async with aclosing(speech):
                 audio = b"".join([piece async for piece in speech.body])
             sent = {"audio_base_64": base64.b64encode(audio).decode("ascii"), "media_type": speech.media_type}

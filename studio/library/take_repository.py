@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from speechtext.characters import normalize
@@ -141,10 +141,12 @@ class Takes:
         """Move the newest MOST_AT_ONCE of these to the trash, or fewer if a full disk has no room for so long a log;
         returns their ids."""
         count = MOST_AT_ONCE
+        with self._store.reading() as db:  # texts are searched before others would have to wait
+            found = replace(filters, ids=tuple(row["id"] for row in _Search(filters).rows(db, count)), query="")
         while True:
             try:
                 with self._trash.deleting() as db:
-                    ids = [row["id"] for row in _Search(filters).rows(db, count)]
+                    ids = [row["id"] for row in _Search(found).rows(db, count)]
                     mark(db, "takes", ids)
                 return ids
             except LibraryFull:

@@ -95,7 +95,7 @@ class Voices:
         }
         contents = [*([sample.data] for sample in samples), *recordings_of(consent)]
         with self._store.adding(contents) as (db, digests):
-            self._claim(db, row)
+            self._claim(db, row, slug_of(row["name"]))
             if consent:
                 row["consent_id"] = write_consent(db, consent, digests[len(samples) :], self._viewer).id
             check_consent(db, row["consent_id"], self._viewer)
@@ -196,7 +196,7 @@ class Voices:
                 return voices_of(db, [row], self._viewer)[0]
             changed = row | columns_of(changes, only_set=True)
             if changed["folded"] != row["folded"]:
-                self._claim(db, changed, keep_slug=True)
+                self._claim(db, changed, changed["slug"])
             if slug := changes.slug:
                 if _is_taken(db, slug, row["id"]):
                     raise NameTaken(f"another voice already has the API name {slug!r}; choose another", "slug")
@@ -284,10 +284,10 @@ class Voices:
         return self.get(voice_id)
 
     def _put_back(self, db: Database, rows: Sequence[Row]) -> None:
-        numbers = defaultdict[str, Iterator[int]](lambda: count(2))  # thousands may have the same name
+        numbers = defaultdict[object, Iterator[int]](lambda: count(2))  # thousands may have the same name
         for row in rows:
             row.update(_free_name(db, row, numbers[row["folded"]]))
-            self._claim(db, row, keep_slug=True)
+            self._claim(db, row, row["slug"], numbers["slug", row["slug"]])
             self._touch(db, row | {"deleted": None})  # so that the next one cannot claim its name
             note(db, "voice.restore", row["id"], name=row["name"])
 
@@ -353,16 +353,14 @@ class Voices:
             raise EditConflict(f"the voice {row['name']!r} was changed meanwhile; reload it", "voice")
         return row
 
-    def _claim(self, db: Database, row: Row, keep_slug: bool = False) -> None:
-        """Check that the row's name is free, and give it a free slug."""
+    def _claim(self, db: Database, row: Row, slug: str, numbers: Iterator[int] | None = None) -> None:
+        """Check that the row's name is free, and give it a free slug: this one, or with one of these ``numbers``."""
         if _is_taken(db, row["folded"], row["id"]):
             message = f"a voice named {row['name']!r} already exists, or has this API name; choose another name"
             raise NameTaken(message, "name")
-        base = row["slug"] if keep_slug else slug_of(row["name"])
-        query = "select slug from voices where deleted is null and id != ? and slug >= ? and slug < ?"  # by its index
-        slugs = {other for [other] in db.execute(query, [row["id"], base, f"{base}."])}  # the full stop is after "-"
-        numbered = (f"{base}-{number}" for number in count(2))
-        row["slug"] = base if base not in slugs else next(slug for slug in numbered if slug not in slugs)
+        slugs = chain([slug], (f"{slug}-{number}" for number in numbers or count(2)))
+        query = "select 1 from voices where deleted is null and id != ? and slug = ?"
+        row["slug"] = next(one for one in slugs if not db.execute(query, [row["id"], one]).fetchall())
         row["haystack"] = haystack(row)
 
     def _set_favourite(self, db: Database, row: Row, is_favourite: bool) -> None:

@@ -28,9 +28,9 @@ class StartingModel:
 
 def starting_model(settings: Settings) -> StartingModel:
     """The model of STUDIO_MODEL, else the chosen one, else the bundled one. Blocking."""
-    if is_set(settings) or (choice := read_choice(settings.home)) is None:
-        return StartingModel(settings.model)
     try:
+        if is_set(settings) or (choice := read_choice(settings.home)) is None:
+            return StartingModel(settings.model)
         return StartingModel(resolve(choice), is_chosen=True)
     except ValueError as error:
         return StartingModel(settings.model, problem=str(error))
@@ -66,13 +66,14 @@ def resolve(name: str) -> str:
 
 
 def read_choice(home: str) -> str | None:
-    """The chosen name or path; None without one. A damaged file counts as none. Blocking."""
+    """The chosen name or path; None without one. Blocking. Raises ValueError for a damaged file."""
     try:
         with open_regular(Path(home) / FILE) as file:
-            choice = json.loads(file.read(MAX_BYTES))["model"]
-    except (OSError, ValueError, RecursionError, KeyError, TypeError):
+            return str(json.loads(file.read(MAX_BYTES))["model"])
+    except FileNotFoundError:
         return None
-    return choice if isinstance(choice, str) and choice else None
+    except (OSError, ValueError, RecursionError, KeyError, TypeError) as error:
+        raise ValueError(f"{FILE} in STUDIO_HOME names no model ({error}): choose one again") from error
 
 
 def write_choice(home: str, name: str) -> None:

@@ -48,8 +48,7 @@ RequestOf = Callable[[str, int], SpeechRequest]
 @dataclass(frozen=True, eq=False, slots=True)
 class RegenerationResult:
     new_take: NewTake
-    speech_take: Take
-    """Only the newly generated sentences."""
+    speech_take: Take  # only the newly generated sentences
     work_s: float
     """Seconds taken to generate them."""
 
@@ -242,6 +241,7 @@ def _record(take: Take, result: _Replacement, frame_samples: int) -> Take:
         turns=tuple(_shifted(turn, result) for turn in take.turns),
         regenerated_from=take.id,
         starred=False,
+        live=False,
         queue_ms=None,
         first_audio_ms=None,
         generation_s=None,

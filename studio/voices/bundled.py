@@ -31,17 +31,12 @@ _MAX_JSON = 4 * 2**20
 
 
 def read_aliases(folder: Path) -> dict[str, tuple[str, ...]]:
-    """Slugs of the folder's voices by alias, in order of preference; empty without the file.
-
-    Raises SettingsError for an invalid file.
-    """
+    """Slugs of the folder's voices by alias, in order of preference; empty without the file. Raises SettingsError."""
     file = folder / ALIASES
     if not file.is_file():
         return {}
     try:
         return TypeAdapter(dict[str, tuple[str, ...]]).validate_json(_read(file))
-    except InvalidRequest as refusal:
-        raise SettingsError(f"STUDIO_VOICES: {refusal}") from refusal
     except ValidationError as error:
         raise SettingsError(f"STUDIO_VOICES: {file} must have a list of voices for each alias: {error}") from error
 
@@ -59,8 +54,6 @@ def read_facts(folder: Path) -> dict[str, VoiceFields]:
                 facts[name] = VoiceFields(**fields)
             except InvalidRequest as refusal:
                 log.warning("the facts in %s about %s are invalid and ignored: %s", FACTS, _name(name), refusal)
-    except InvalidRequest as refusal:
-        raise SettingsError(f"STUDIO_VOICES: {refusal}") from refusal
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         location = ".".join(str(step) for step in (name, *first["loc"])).strip(".")
@@ -98,17 +91,20 @@ def import_bundled(library: Library, folder: Path) -> None:
             _import_voice(library, name, take_in(data, text).sample(text), source, imported_ids.get(name))
         except NameTaken:
             continue
-        except BAD_INPUT as refusal:
+        except (*BAD_INPUT, SettingsError) as refusal:
             log.warning("the bundled voice %s cannot be used: %s", clip.name, refusal)
     _describe(library, {_name(stem): fields for stem, fields in facts.items()})
 
 
 def _read(path: Path, max_bytes: int = _MAX_JSON) -> bytes:
-    """The content of a regular file. Raises InvalidRequest if it is larger; OSError."""
-    with open_regular(path) as file:
-        data = file.read(max_bytes + 1)
+    """The content of a regular file. Raises SettingsError if it cannot be read or is larger."""
+    try:
+        with open_regular(path) as file:
+            data = file.read(max_bytes + 1)
+    except OSError as error:
+        raise SettingsError(f"STUDIO_VOICES: {path} cannot be read: {error.strerror or error}") from error
     if len(data) > max_bytes:
-        raise InvalidRequest(f"{path} has more than {max_bytes:,} bytes; use a smaller file")
+        raise SettingsError(f"STUDIO_VOICES: {path} has more than {max_bytes:,} bytes; use a smaller file")
     return data
 
 

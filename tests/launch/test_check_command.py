@@ -17,6 +17,7 @@ from launch.check_command import SENTENCES, main
 from studio.models.catalogue import BUNDLED_FOLDER
 from studio.voices.recogniser import Transcription
 from tests import upstream
+from tests.studio.sounds import tone, wav
 from tests.tiny_qwen import write_qwen
 
 FRY = str(Path(__file__).resolve().parents[2] / "assets/fry")
@@ -119,6 +120,11 @@ def test_a_test_sets_sentences_are_spoken_in_the_voices_of_its_clips(
     (tmp_path / "meta.lst").write_text(f"{rows[0]}\nBoris|Words.|nowhere.wav|Text.\n")
     assert main([FRY, "--set", str(tmp_path), "--device", "cpu"]) == 1
     assert capsys.readouterr().err.endswith("meta.lst, line 2: " + str(tmp_path / "nowhere.wav") + " is not a file\n")
+    (tmp_path / "short.wav").write_bytes(wav(tone(0.5)))
+    (tmp_path / "meta.lst").write_text(f"{rows[0]}\nBoris|Words.|short.wav|Text.\n")
+    assert main([FRY, "--set", str(tmp_path), "--device", "cpu"]) == 1  # before anything is generated
+    err = capsys.readouterr().err
+    assert "generating" not in err and "short.wav: the clip is 0.50 s long; at least 1 s are needed" in err
     (tmp_path / "meta.lst").write_text("Greta|Words.|Greta.wav\n")
     assert main([FRY, "--set", str(tmp_path), "--device", "cpu"]) == 1
     assert "line 1: expected name|words of the clip|file of the clip|text" in capsys.readouterr().err
@@ -144,6 +150,8 @@ def test_failed_check_is_reported_in_one_line(tmp_path: Path, capsys: pytest.Cap
 
 def test_unwritable_measurements_are_still_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([FRY, "--first", "2", "--device", "cpu", "--json", str(tmp_path / "missing" / "figures.json")]) == 1
+    assert "missing is not a folder" in capsys.readouterr().err  # before anything is generated
+    assert main([FRY, "--first", "2", "--device", "cpu", "--json", str(tmp_path)]) == 1
     captured = capsys.readouterr()
     assert SENTENCES[0] in captured.out and "were not written" in captured.err.splitlines()[-1]
 

@@ -114,7 +114,7 @@ def test_a_dotenv_file_that_cannot_be_read_stops_the_start_because_keys_may_be_i
         ("STUDIO_VOICES", "/no/such/folder", "existing folder"),
         ("STUDIO_REF_SOURCES", "/no/such/folder", "existing folder"),
         ("STUDIO_REF_SOURCES", "/,/usr", "one folder"),
-        ("STUDIO_HOME", "/proc/version/below", "a writable folder"),
+        ("STUDIO_HOME", "/proc/version/below", "read and write"),
         # Like a folder that is closed to the studio's user, which root, who may run this test, does not know.
         ("STUDIO_VOICES", f"/{'x' * 300}", "existing folder"),
         ("STUDIO_REF_SOURCES", f"/{'x' * 300}", "existing folder"),
@@ -137,7 +137,8 @@ def test_default_that_cannot_be_used_is_named_as_a_default(load: Load, unset: di
     with pytest.raises(SettingsError) as refused:
         load(XDG_DATA_HOME="/proc/version", LOCALAPPDATA="/proc/version", **unset)
     message = (
-        "the default of STUDIO_HOME, '/proc/version/fish-voice-studio', cannot be used: it must be a writable folder"
+        "the default of STUDIO_HOME, '/proc/version/fish-voice-studio', cannot be used: it must be a folder that the"
+        " studio's user may read and write"
     )
     assert str(refused.value) == f"{message}; set STUDIO_HOME to another one"
 

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 
 from audio import Cut
-from audio.read import MEDIA_TYPES, container_of
+from audio.read import GRACE_SECONDS, MAX_SECONDS, MEDIA_TYPES, container_of
 from speechtext.tags import TAG
 from studio.api.body import JsonBody, read_json
 from studio.api.field_types import list_page
@@ -116,8 +116,7 @@ class OpenAIVoiceRoutes:
             for voice in available
         ]
         page = {"object": "list", "voices": data, "data": data, "uploaded_voices": uploaded, "has_more": False}
-        choices = {"aliases": voices.aliases, "first_choice": voices.first_choice(available)}
-        return JSONResponse(page | choices)
+        return JSONResponse(page | {"aliases": voices.aliases, "first_choice": voices.first_choice(available)})
 
     def get_voice(self, voice_id: str, request: Request) -> JSONResponse:
         """One voice, by its id or name."""
@@ -170,8 +169,7 @@ class OpenAIVoiceRoutes:
 async def sample_of_take(
     history: History, clips: ClipService, take_id: str, request: Request, speaker: int = 0
 ) -> NewSample:
-    """A whole take without a reference, with its own text. Raises InvalidRequest, NotFound, and the clip service's
-    errors."""
+    """A whole take without a reference, with its text. Raises InvalidRequest, NotFound, the clip service's errors."""
     take, path = await history.sound(take_id, request.state.owner_filter)
     if take.voice != RANDOM or take.turns:
         how = "in several voices" if take.turns else f"in the voice {take.voice}"
@@ -179,6 +177,8 @@ async def sample_of_take(
         raise InvalidRequest(f"{why}, and POST /v1/voices/{{reference}}/duplicate copies a voice", "take_id")
     if take.finish_reason != "stop":
         raise InvalidRequest(f"the take {take.id} is incomplete, so its text is not what is heard", "take_id")
+    if take.seconds > MAX_SECONDS + GRACE_SECONDS:  # told before a file of up to 100 MB is read
+        raise InvalidRequest(f"the take {take.id} is longer than a clip may be: {MAX_SECONDS:g} s", "take_id")
     text = " ".join(TAG.sub(" ", take.text).split())
     data = await to_thread.run_sync(path.read_bytes)
     return (await clips.judge(request.state.caller, data, text, Cut(), "take_id")).sample(text, speaker)

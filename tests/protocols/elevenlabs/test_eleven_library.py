@@ -81,6 +81,7 @@ def test_a_voice_is_designed_and_kept(steered: Steer) -> None:
     client.text_to_voice.design(voice_description=words, seed=2**63 - 1, output_format="pcm_16000")
     assert [utterance.sampling.seed for utterance in engine.utterances[3:]] == [2**63 - 1, 0, 1]
     assert {(utterance.instructions, utterance.text) for utterance in engine.utterances} == {(words, designed.text)}
+    assert all(take.live for take in served.app.state.studio.library.takes.page())  # nobody asked to keep them
     first = designed.previews[0]
     pcm = np.frombuffer(base64.b64decode(first.audio_base_64), np.int16)
     assert first.media_type.startswith("audio/pcm") and len(pcm) / 16_000 == pytest.approx(first.duration_secs, 0.01)

@@ -23,10 +23,12 @@ from longform.library.proof_records import Checked
 from longform.library.replacements import TextReplacement
 from manuscript.documents import read_document
 from manuscript.passages import Document, NewCharacter, Passage
-from studio.library import TakeFilter
+from studio.library import TakeFilter, VoiceFields
 from studio.library.entries import DictionaryScope, Pronunciation
 from studio.library.take import NewTake, Take
+from studio.library.trash import now
 from tests.growth import LEAST, TIMES, TRIES, cost
+from tests.studio.clips import new_sample
 from tests.studio.library.test_library_growth import project_of
 
 COUNT = 300
@@ -428,6 +430,40 @@ def test_dictionaries_are_read_before_the_write_lock_is_taken(
     assert read_with_the_lock(lambda: library.trash.restore(items, None)) <= 2 < read_before[-1]
     phrases = [entry.phrase for entry in library.pronunciations.entries(scope)]
     assert phrases == ["a", "book", *(f"book {number}" for number in range(5)), "Some", "Words"]
+
+
+def test_voices_of_one_name_are_restored_in_proportion_to_their_number(
+    tmp_path: Path, connections: list[sqlite3.Connection]
+) -> None:
+    library, counts = ProjectLibrary(tmp_path), []
+    first = library.voices.create(VoiceFields(name="Voice"), [new_sample()])
+    noted = count_steps(connections)
+    for number in (100, 200):
+        name = {"name": f"Hank {number}", "folded": f"hank {number}", "slug": f"hank-{number}", "deleted": now()}
+        ids = [f"hank_{number}_{n}" for n in range(number)]
+        with library.store.writing() as db:
+            [row] = db.table("voices").rows_where("id = ?", [first.id])
+            db.table("voices").insert_all(row | name | {"id": one} for one in ids)
+        noted.clear()
+        library.trash.restore([("voice", voice) for voice in ids], None)
+        counts.append(len(noted))
+        names = {(voice.name, voice.slug) for voice in map(library.voices.get, ids)}
+        assert names == {(f"Hank {number}", f"hank-{number}")} | {
+            (f"Hank {number} {n}", f"hank-{number}-{n}") for n in range(2, number + 1)
+        }
+    assert counts[1] <= TIMES * counts[0], counts
+
+
+def test_texts_are_searched_before_the_write_lock_is_taken(
+    tmp_path: Path, connections: list[sqlite3.Connection]
+) -> None:
+    world, statements = World(ProjectLibrary(tmp_path), 5), list[str]()
+    ids = world.add_takes()
+    for connection in filter(is_open, connections):
+        connection.set_trace_callback(statements.append)
+    assert world.library.takes.delete(TakeFilter(query="hi")) == ids[::-1]
+    searches = [number for number, one in enumerate(statements) if "holds_query" in one]
+    assert searches and searches[-1] < statements.index("begin immediate")
 
 
 def test_lines_are_recast_by_voice_not_by_character(tmp_path: Path, connections: list[sqlite3.Connection]) -> None:

@@ -10,7 +10,8 @@ import pytest
 from launch.startup import create_app
 from studio.errors import SettingsError
 from studio.library import Library
-from studio.models.model_choice import read_choice
+from studio.models.catalogue import BUNDLED_FOLDER
+from studio.models.model_choice import starting_model
 from studio.settings import Settings
 
 
@@ -18,7 +19,8 @@ from studio.settings import Settings
 def test_pipes_in_place_of_files_do_not_block_the_start(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     for name in ("model.json", "reserve"):
         os.mkfifo(tmp_path / name)
-    assert read_choice(str(tmp_path)) is None
+    first = starting_model(Settings(home=str(tmp_path)))
+    assert first.model == BUNDLED_FOLDER and "model.json in STUDIO_HOME names no model" in (first.problem or "")
     library = Library(tmp_path)
     assert library.voices.page() == [] and f"{tmp_path / 'reserve'} is not a regular file" in caplog.text
 

@@ -345,7 +345,9 @@ def test_studio_starts_if_the_chosen_model_is_missing_or_broken(
         state = client.get(STATE).json()
     assert state["model"] == "fry" and "could not be loaded: cut off" in state["error"]
     (home / "model.json").write_text("[]")
-    assert studio_of(home=str(home)).models == [BUNDLED_FOLDER]
+    with studio_of(home=str(home)).served.client() as client:
+        state = client.get(STATE).json()
+    assert state["model"] == "fry" and "model.json in STUDIO_HOME names no model" in state["error"]
 
 
 def test_switching_needs_the_owner_and_a_fleet_explains_the_alternative(studio_of: StudioOf, cache: Path) -> None:

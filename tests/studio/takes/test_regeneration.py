@@ -73,6 +73,10 @@ def test_regenerated_sentence_differs_and_all_other_samples_stay(steered: Steer,
         assert engine.utterances[-1].text == TEXT and again["regenerated_from"] == after["id"]
         listed = [take["id"] for take in client.get(TAKES).json()["data"]]
         assert listed == [again["id"], after["id"], before], "the one before stays"
+        agents = new_take(client, voice="anna", live=True)
+        mended = mend(client, agents, 11, 12).json()["id"]
+        takes = served.app.state.studio.library.takes
+        assert (takes.get(agents).live, takes.get(mended).live) == (True, False), "a person mended it"
 
 
 def test_reworded_sentence_is_regenerated_and_all_other_samples_stay(steered: Steer) -> None:

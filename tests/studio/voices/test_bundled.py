@@ -74,6 +74,22 @@ def test_missing_or_unreadable_file_refuses_only_its_voice(tmp_path: Path, caplo
     assert "has no recordings of the bundled voices Dora, Eve" in caplog.text
 
 
+@pytest.mark.linux
+def test_files_that_cannot_be_read_refuse_only_their_voices_or_are_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    library, folder = Library(tmp_path / "home"), bundle(tmp_path, anna=300, bert=150, cleo=200)
+    for name in ("anna.wav", "cleo.txt", "aliases.json"):
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to("/proc/self/mem")  # which fails at its first byte, as a broken disk does
+    import_bundled(library, folder)
+    assert [voice.name for voice in library.voices.page()] == ["Bert"]
+    assert "anna.wav cannot be read: Input/output error" in caplog.text
+    assert "the file cleo.txt cannot be read: Input/output error" in caplog.text
+    with pytest.raises(SettingsError, match=r"STUDIO_VOICES: .*aliases.json cannot be read"):
+        read_aliases(folder)
+
+
 def test_bundled_voice_with_the_owners_recording_is_not_updated(tmp_path: Path) -> None:
     library, folder = Library(tmp_path / "home"), bundle(tmp_path, anna=300)
     import_bundled(library, folder)

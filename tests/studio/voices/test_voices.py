@@ -426,6 +426,7 @@ def test_a_take_without_a_reference_becomes_a_voice_that_other_takes_can_use(cli
     for fields, files, field in (
         ({"take_id": speak("anna")}, None, "take_id"),
         ({"take_id": speak("random", max_new_tokens=20)}, None, "take_id"),
+        ({"take_id": speak("random", input="Hello there, all of you. " * 40)}, None, "take_id"),
         ({"take_id": take}, clip(), "audio_sample"),
         ({"take_id": take, "ref_text": "Hello"}, None, "ref_text"),
     ):
