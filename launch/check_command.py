@@ -205,7 +205,9 @@ def _recogniser(name: str | None) -> Recogniser | None:
     if not name:
         return None
     check_name(name)
-    return Recogniser(name.partition(":")[2])
+    recogniser = Recogniser(name.partition(":")[2])
+    recogniser.load()  # now, as a model that is not here would be noticed only after hours
+    return recogniser
 
 
 def _figures(report: ModelReport, rows: Sequence[Row], recogniser: Recogniser | None) -> dict[str, Any]:

@@ -37,7 +37,8 @@ TIMEOUT = 10.0
 MAX_REDIRECTS = 3
 MAX_URL = 2048
 PORTS = {"http": 80, "https": 443}
-_LOOKUPS = threading.BoundedSemaphore(64)
+MAX_LOOKUPS = 64
+_lookups = dict[tuple[str, int], Future[list[Any]]]()  # one for all who ask for a host meanwhile
 
 _BASE64 = TypeAdapter(bytes, config=ConfigDict(val_json_bytes="base64"))
 """Decodes base64 in a quarter of Python's time, and so holds the GIL for less time."""
@@ -53,20 +54,22 @@ class _Refused(Exception):
 async def _resolved(host: str, port: int) -> list[Any]:
     """Resolve a host in a daemon thread, since that cannot be interrupted: without an answer it takes half a minute,
     also when its caller has left, which must hold up neither other work in threads nor the studio's end."""
-    found = Future[list[Any]]()
 
     def resolve() -> None:
-        found.set_running_or_notify_cancel()
         try:
             found.set_result(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
         except (OSError, ValueError) as error:
             found.set_exception(error)
         finally:
-            _LOOKUPS.release()
+            del _lookups[host, port]
 
-    if not _LOOKUPS.acquire(blocking=False):
-        raise _Refused("too many hosts are being resolved")
-    threading.Thread(target=resolve, daemon=True).start()
+    found = _lookups.get((host, port), Future())
+    if not (found.running() or found.done()):  # nobody else waits for it
+        if len(_lookups) >= MAX_LOOKUPS:
+            raise _Refused("too many hosts are being resolved")
+        found.set_running_or_notify_cancel()  # a caller who leaves does not cancel it
+        _lookups[host, port] = found
+        threading.Thread(target=resolve, daemon=True).start()
     return await asyncio.wrap_future(found)
 
 
@@ -141,11 +144,8 @@ class ClipFetcher:
     async def _checked_address(self, host: str, port: int) -> Address:
         """An address of the host, if all of its addresses are allowed."""
         addresses = [ipaddress.ip_address(entry[4][0]) for entry in await _resolved(host, port)]
-        if not addresses:
-            raise _Refused("the host has no address")
-        for address in addresses:
-            if not self._is_allowed(address, port):
-                raise _Refused(f"{address} port {port} is not public")
+        if not addresses or not all(self._is_allowed(address, port) for address in addresses):
+            raise _Refused(f"port {port} of {host} is not public: {', '.join(map(str, addresses))}")
         return addresses[0]
 
     def _is_allowed(self, address: Address, port: int) -> bool:

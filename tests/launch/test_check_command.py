@@ -141,6 +141,7 @@ def test_failed_check_is_reported_in_one_line(tmp_path: Path, capsys: pytest.Cap
         [str(tmp_path)],
         [FRY, "--texts", str(empty)],
         [FRY, "--recogniser", "ears"],
+        [FRY, "--recogniser", "faster-whisper:smal"],
         ["no/such/model"],
     ):
         assert main(arguments) == 1
