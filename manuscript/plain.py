@@ -254,7 +254,7 @@ def _without_contents(blocks: list[Block]) -> tuple[list[Block], frozenset[Key]]
 
     The table ends where its first entry is repeated, as the heading of a chapter.
     """
-    start = next((at for at, block in enumerate(blocks[:WITHIN]) if _starts_list(block)), None)
+    start = next((at for at, block in enumerate(blocks[:WITHIN]) if _starts_list(block) and not _is_prose(block)), None)
     if start is None:
         return blocks, frozenset()
     prose = next((at for at in range(start, len(blocks)) if _is_prose(blocks[at])), len(blocks))

@@ -80,6 +80,11 @@ def chapters_that_only_the_contents_name() -> OddBook:
     return OddBook("x.txt", text.encode(), chapters, ("Adventures", "always", "I had called"), ("Contents",), skipped=1)
 
 
+def prose_that_begins_with_the_word_contents() -> OddBook:
+    text = "CHAPTER 1\n\nContents\nThe box contains a cable and this manual.\n\nCHAPTER 2\n\nPlug it in.\n"
+    return OddBook("x.txt", text.encode(), ("CHAPTER 1", "CHAPTER 2"), ("The box contains", "Plug it in."))
+
+
 def titles_below_blank_lines() -> OddBook:
     text = "CHAPTER I.\n\nThe Pool\n\n\nIt rained.\n\n\nCHAPTER II.\n\nMR. SMITH GOES HOME.\n\n\nIt stopped.\n"
     chapters = ("CHAPTER I. The Pool", "CHAPTER II. MR. SMITH GOES HOME.")
@@ -342,6 +347,7 @@ def table_of_tabs() -> OddBook:
 
 TEXTS = (
     project_gutenberg, chapters_that_only_the_contents_name, titles_below_blank_lines,
+    prose_that_begins_with_the_word_contents,
     prose_that_begins_like_a_heading, chapters_above_wrapped_prose, marked_headings, contents_with_pages_and_parts,
     german_in_windows_letters, chinese_in_wide_letters, every_line_a_paragraph, markdown_with_every_sign,
     markdown_of_plain_headings, markdown_of_deep_headings, subtitles_without_blank_lines, subtitles_of_the_web,
