@@ -108,6 +108,8 @@ def _read(sentences: str, is_start: bool) -> str:
     read = in_small_letters(inner, is_start=is_start) if _IN_CAPITALS.search(inner) else inner
     if _TO_READ.search(read):
         read = _FIGURE.sub(lambda figure: str(unicodedata.decimal(figure[0])), read)
+        if "\\" in read:  # beside TeX's commands the library fails at ², which it takes for a figure
+            read = "".join(f"^{unicodedata.digit(one)}" if one.isdigit() > one.isdecimal() else one for one in read)
         read = _normalizer().normalize(apply_rules(_RULES, read)).translate(_AS_WRITTEN)
         read = _BEGUN.sub(lambda begun: begun[1].upper(), read if is_start else read.removeprefix(SENTENCE))
     return sentences[:start] + read + sentences[start + len(inner) :]

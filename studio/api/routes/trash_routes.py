@@ -53,8 +53,8 @@ class TrashRoutes:
         return JSONResponse(list_page(items, limit, self._json))
 
     def restore(self, body: JsonBody[RestoreTrashBody], request: Request) -> JSONResponse:
-        """Restore items that are in the trash: {"items": [{"kind": "take", "id": "…"}]}. If one of them cannot be
-        restored, none is. A voice whose name another one has now gets a number after it."""
+        """Restore items: {"items": [{"kind": "take", "id": "…"}]}. If one in the trash cannot be restored, none is;
+        others are left out. A voice whose name another one has now gets a number after it."""
         items = [(item.kind, item.id) for item in body.items]
         restored = self._trash.restore(items, request.state.owner_filter)
         if not restored:
