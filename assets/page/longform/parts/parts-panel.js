@@ -3,6 +3,7 @@
 import { Refusal } from "../../client/refusal.js";
 import { readCast, readOutline, readPartIds, speakParts } from "../../client/projects.js";
 import { element } from "../../lib/elements.js";
+import { Latest } from "../../lib/latest.js";
 import { phrase } from "../../lib/phrases.js";
 import { focusAfterwards, isSingleKey } from "../../lib/typing.js";
 import { Arranging } from "./arranging.js";
@@ -18,12 +19,11 @@ import { Selection } from "./selection.js";
 import { TakeComparison } from "./take-comparison.js";
 
 export class PartsPanel {
-  /** The state of the project that the map shows; null: none yet. @type {string | null} */
-  #outlined = null;
+  /** The state of the project that the map shows; null: none yet. @type {string | null} */ #outlined = null;
+  #maps = new Latest();
   #heard = -1; // position of the part marked as playing; -1: none
   #filters = ""; // the filters offered, as JSON
-  /** @type {any[]} */
-  #characters = [];
+  /** @type {any[]} */ #characters = [];
 
   /**
    * run: runs work, shows why it failed, and reads the project again; tell: shows a refusal; open: shows this panel.
@@ -59,10 +59,10 @@ export class PartsPanel {
     await this.arranging.settle();
   }
 
-  /** Read and show chapters and cast; false if the project was left. Throws Refusal. */
+  /** Read and show chapters and cast; false if the project was left or has changed meanwhile. Throws Refusal. */
   async #readMap() {
-    const [chapters, cast] = await Promise.all([readOutline(this.of.id), readCast(this.of.id)]);
-    if (this.of.signal.aborted) return false;
+    const [isLatest, chapters, cast] = await Promise.all([this.#maps.begin(), readOutline(this.of.id), readCast(this.of.id)]);
+    if (this.of.signal.aborted || !isLatest()) return false;
     this.chapters.show(chapters);
     this.of.mapped(chapters);
     this.direction.showCast((this.#characters = cast.data));
@@ -128,7 +128,8 @@ export class PartsPanel {
 
   /** Have the map read again even if the project seems unchanged: its time of change has only seconds. */
   #forgetMap() {
-    if (this.#outlined) this.#outlined = "changed";
+    this.#maps.end();
+    if (this.#outlined !== null) this.#outlined = "changed";
   }
 
   /** Show why work that changes nothing failed. */
