@@ -396,7 +396,7 @@ class Characters:
     def _join_roles(self) -> None:
         """Add a role to the only person with that title: "the Colonel" to Colonel Reed."""
         for person in [person for person in self.people if not _core(person.name)]:
-            role = _key(person.name).split()[-1]
+            role = _key(person.name).rpartition(" ")[2]  # blank for a name of full stops
             titled = [other for other in self.people if other is not person and _has_title(other, role)]
             if len(titled) == 1:
                 titled[0].names += person.names

@@ -7,8 +7,9 @@ import random
 
 import pytest
 
+from manuscript import speakers_in
 from manuscript.documents import read_document
-from manuscript.passages import InvalidDocument
+from manuscript.passages import InvalidDocument, NewCharacter
 
 LINES = """
 |Contents|CONTENTS|Inhalt|目录|Table of Contents|Chapter 1|Chapter I|CHAPTER ONE|Part One|1|I|1.|2. Second|3
@@ -31,3 +32,10 @@ def test_lines_in_any_order_are_read_or_refused(kind: str) -> None:
         text = ends.join(chance.choice(PIECES) for _ in range(chance.randrange(1, 14)))
         with contextlib.suppress(InvalidDocument):
             assert read_document(text.encode(), kind).passages, text
+
+
+@pytest.mark.parametrize("name", ["...", ".", " . ", "…", "-", "Dr.", "the", "the Captain", "’", "l’", "2", "A.", "她"])
+def test_people_with_any_name_hide_nobody_else(name: str) -> None:
+    text = "“Come in,” said Anna.\n\n“Thank you,” said Robert, and the captain laughed.\n\n“Tea?” asked Anna.\n"
+    document = speakers_in(read_document(text.encode(), "txt"), [NewCharacter(name)])
+    assert {"Anna", "Robert"} <= {character.name for character in document.cast}
