@@ -54,7 +54,7 @@ class RecogniserDownload:
                 modified = max(path.stat().st_mtime for path in (leftover, *leftover.iterdir()))
                 if modified < time.time() - ABANDONED_SECONDS:
                     shutil.rmtree(leftover, ignore_errors=True)
-        if any(self._models.glob(self._folder.name)) and not transcriber.is_there and is_installed():  # if not closed
+        if any(self._models.glob(self._folder.name)) and not transcriber.is_there and is_installed():
             transcriber.use(self._name)
 
     @property
