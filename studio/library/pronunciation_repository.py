@@ -160,7 +160,7 @@ class Pronunciations:
 
 
 def _still_valid(db: Database, change: Change, planned: Planned | None) -> Callable[[Database], None] | None:
-    """What was prepared for a change, unless somebody has changed the dictionary since."""
+    """What was prepared for a change; None if somebody has changed the dictionary since."""
     return planned[2] if planned and planned[:2] == (change, entries_of(db, change[0])) else None
 
 

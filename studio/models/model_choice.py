@@ -50,7 +50,7 @@ def resolve(name: str) -> str:
         return str(folder)
     try:
         path = Path(name).expanduser()
-        exists = path.exists()
+        exists = bool(name.strip()) and path.exists()  # a blank one would be the working directory
         if exists and not path.is_dir():
             open_regular(path).close()
     except (OSError, RuntimeError) as error:
@@ -69,7 +69,7 @@ def read_choice(home: str) -> str | None:
     """The chosen name or path; None without one. Blocking. Raises ValueError for a damaged file."""
     try:
         with open_regular(Path(home) / FILE) as file:
-            return str(json.loads(file.read(MAX_BYTES))["model"])
+            return str.strip(json.loads(file.read(MAX_BYTES))["model"])
     except FileNotFoundError:
         return None
     except (OSError, ValueError, RecursionError, KeyError, TypeError) as error:

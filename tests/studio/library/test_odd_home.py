@@ -21,6 +21,12 @@ def test_pipes_in_place_of_files_do_not_block_the_start(tmp_path: Path, caplog: 
         os.mkfifo(tmp_path / name)
     first = starting_model(Settings(home=str(tmp_path)))
     assert first.model == BUNDLED_FOLDER and "model.json in STUDIO_HOME names no model" in (first.problem or "")
+    (tmp_path / "model.json").unlink()
+    for choice, problem in (('""', "not found: ''"), ("null", "names no model"), ("7", "names no model")):
+        (tmp_path / "model.json").write_text(f'{{"model": {choice}}}')
+        first = starting_model(Settings(home=str(tmp_path)))
+        assert first.model == BUNDLED_FOLDER and problem in (first.problem or "")
+    (tmp_path / "model.json").unlink()
     library = Library(tmp_path)
     assert library.voices.page() == [] and f"{tmp_path / 'reserve'} is not a regular file" in caplog.text
 
