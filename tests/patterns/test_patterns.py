@@ -24,7 +24,8 @@ SUSPICIOUS = 8
 """Times the cost for four times the characters: linear is 4, quadratic 16."""
 CERTAIN = {4: 14, 16: 64}
 """Times the characters, and times the cost for these: linear is 4 and 16, quadratic 16 and 256. The first decides only
-what takes longer than ENDLESS, as noise does not; the second is far from noise, and takes long."""
+what takes longer than ENDLESS, as noise does not; the second is far from noise, and takes long. The fewer characters
+are measured as often as there are times more, beside the others, so that a busy machine slows down both."""
 LEAST = 0.000025
 """Seconds for LARGE characters below which quadratic growth is harmless: 10 ms for 20,000, 1 s for 200,000."""
 ENDLESS = 0.025
@@ -70,10 +71,10 @@ def _growth(pattern: re.Pattern[Any], method: str, make: Make) -> str:
     large = cost(LARGE)
     if large < LEAST or large < SUSPICIOUS * cost(LARGE // 4):
         return ""
-    large = max(min(cost(LARGE) for _ in range(TRIES)), LEAST)
     for times, certain in CERTAIN.items():
         least = ENDLESS if times < max(CERTAIN) else 0
         for _ in range(MORE_TRIES):
+            large = max(sum(cost(LARGE) for _ in range(times)) / times, LEAST)
             if (larger := cost(times * LARGE)) < max(certain * large, least):
                 break
         else:
