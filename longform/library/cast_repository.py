@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,11 +15,11 @@ from longform.library.project_records import Recipes, ReplacedValues
 from longform.library.row_mapping import (
     AT_REST,
     Outcome,
-    again_if_outdated,
     changing,
     outcome_of,
     recipes_for,
     recipes_of,
+    recipes_to_restore_with,
     reset_failed,
     row_of,
     row_to_restore_to,
@@ -33,8 +32,8 @@ from speechtext.turns import fold_speaker
 from studio.errors import InvalidRequest, NotFound
 from studio.library.checks import check_before, clean_gender, clean_text, readable
 from studio.library.schema import Database, select
-from studio.library.store import Store
-from studio.library.trash import PutBack, Trash, Trashed, mark
+from studio.library.store import Store, again_if_outdated
+from studio.library.trash import Prepared, Trash, Trashed, mark
 
 _SAMPLE_LETTERS = 240
 """Maximum characters of a sample line; a longer part is the sample only if the character has no other."""
@@ -124,7 +123,7 @@ class Cast:
             "select gone.id, name, owner, sharing, gone.deleted, json_array_length(lines), project_id, gone.n"
             " from characters as gone join projects on projects.id = project_id where gone.deleted > 0"
         )
-        trash.kinds["character"] = Trashed("characters", listed, _remove, _put_back, _prepared)
+        trash.kinds["character"] = Trashed("characters", listed, _remove, _put_back, _prepare)
 
     def members(self, project_id: str, owner_filter: str | None) -> list[CastMember]:
         """The narrator, then the characters, those with most lines first. Raises NotFound."""
@@ -215,7 +214,7 @@ class Cast:
             row = row_of(db, project_id, owner_filter, "edit")
             characters = {character for character, _ in changes.values()}
             voices = {one: one and voice_of_character(db, project_id, one) for one in characters}
-            recipes = recipes_for(db, row, among, [ids], lambda part, *_: [voices[changes[part][0]]])
+            recipes = recipes_for(db, recipes_of(db, row), among, [ids], lambda part, *_: [voices[changes[part][0]]])
         with changing(self._store.writing(), project_id, owner_filter) as (db, row):
             values = [(character, sure, part_id, project_id) for part_id, (character, sure) in changes.items()]
             before = _following(db, ids)
@@ -337,7 +336,8 @@ def voice_of_character(db: Database, project_id: str, character_id: str) -> str 
 def _recipes_in(db: Database, project: dict[str, Any], voices: Mapping[str, str | None]) -> Recipes:
     """The recipes of a project, worked out for the lines of these characters in these voices."""
     where = "character in (select value from json_each(?))"
-    return recipes_for(db, project, where, [json.dumps([*voices])], lambda _, character: [voices[str(character)]])
+    recipes, ids = recipes_of(db, project), [json.dumps([*voices])]
+    return recipes_for(db, recipes, where, ids, lambda _, character: [voices[str(character)]])
 
 
 Revoicing = dict[str, tuple[str | None, str | None]]
@@ -412,23 +412,20 @@ def _add_names(successor: dict[str, Any], merged: dict[str, Any]) -> dict[str, A
     return {"aliases": [name for name in aliases if name not in own], "gender": gender}
 
 
-def _prepared(db: Database, rows: Sequence[dict[str, Any]]) -> PutBack:
-    """`_put_back` with the recipes of these characters' lines. Raises NotFound."""
-    computed = dict[str, Recipes]()
+def _prepare(db: Database, rows: Sequence[dict[str, Any]], prepared: Prepared) -> None:
+    """Work out the recipes of these characters' lines. Raises NotFound."""
     for project_id, cast in by_project(rows).items():
         voices = defaultdict[str, set[str | None]](set)  # a line may have been several characters', one after the other
         for deleted in cast:
             for part_id in _lines(deleted):
                 voices[part_id].add(deleted["voice"])
-        project, ids = row_to_restore_to(db, project_id), [json.dumps([*voices])]
-        computed[project_id] = recipes_for(db, project, THESE, ids, lambda part, _: voices[part])  # noqa: B023
-    return functools.partial(_put_back, computed=computed)
+        recipes, ids = recipes_to_restore_with(db, project_id, prepared), [json.dumps([*voices])]
+        recipes_for(db, recipes, THESE, ids, lambda part, _: voices[part])  # noqa: B023
 
 
-def _put_back(db: Database, rows: Sequence[dict[str, Any]], computed: Mapping[str, Recipes] | None = None) -> None:
+def _put_back(db: Database, rows: Sequence[dict[str, Any]], prepared: Prepared) -> None:
     """Restore characters with those of their lines that still are the successor's, unless somebody has decided so
-    since; the successor loses what it got from them and nobody has changed. ``computed``: their lines' recipes, by
-    project. Raises InvalidRequest."""
+    since; the successor loses what it got from them and nobody has changed. Raises InvalidRequest."""
     for project_id, cast in by_project(rows).items():
         row = row_to_restore_to(db, project_id)
         names = {one["name"].casefold(): one for one in _rows(db, project_id)}
@@ -440,7 +437,7 @@ def _put_back(db: Database, rows: Sequence[dict[str, Any]], computed: Mapping[st
             _check_name([names[name]] if name in names else [], deleted["name"], deleted["id"])
             names[name] = deleted
             returned |= dict.fromkeys(_return(db, deleted))
-        _settle(db, row, THESE, json.dumps([*returned]), (computed or {}).get(project_id))
+        _settle(db, row, THESE, json.dumps([*returned]), prepared.get(project_id))
         touch(db, row)
 
 

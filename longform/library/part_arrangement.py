@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import secrets
 from collections.abc import Mapping, Sequence
@@ -19,7 +18,7 @@ from longform.library.part_order import (
     place_at,
     places_after,
 )
-from longform.library.project_records import NewPart, Part, Recipes
+from longform.library.project_records import NewPart, Part
 from longform.library.row_mapping import (
     AFRESH,
     AT_REST,
@@ -32,6 +31,7 @@ from longform.library.row_mapping import (
     part_of,
     part_row,
     recipes_of,
+    recipes_to_restore_with,
     row_of,
     row_to_restore_to,
     touch,
@@ -43,7 +43,7 @@ from manuscript.passages import MAX_PART_TEXT, MAX_PARTS, PARAGRAPH_END
 from studio.errors import EditConflict, InvalidRequest, NotFound
 from studio.library.schema import Database, select
 from studio.library.store import Store
-from studio.library.trash import PutBack, Trash, Trashed, now, remove_takes
+from studio.library.trash import Prepared, Trash, Trashed, now, remove_takes
 
 UNDER_WAY = ("queued", "speaking")
 _MERGED = ("pause", "end", "scene")
@@ -69,7 +69,7 @@ class Arrangement:
             "select parts.id, substr(text, 1, 80), owner, sharing, parts.deleted, null, project_id, parts.n"
             " from all_parts as parts join projects on projects.id = project_id where parts.deleted > 0"
         )
-        trash.kinds["part"] = Trashed("all_parts", listed, _remove, put_back, prepared, _NEWEST)
+        trash.kinds["part"] = Trashed("all_parts", listed, _remove, put_back, prepare, _NEWEST)
 
     def insert(
         self,
@@ -235,21 +235,16 @@ def by_project(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]
     return by_project
 
 
-def prepared(db: Database, rows: Sequence[dict[str, Any]]) -> PutBack:
-    """`put_back` with the recipes of these parts, which take a second for 20,000. Raises NotFound."""
-    computed = dict[str, Recipes]()
+def prepare(db: Database, rows: Sequence[dict[str, Any]], prepared: Prepared) -> None:
+    """Work out the recipes of these parts, which takes a second for 20,000. Raises NotFound."""
     for project_id, parts in by_project(rows).items():
-        computed[project_id] = recipes_of(db, row_to_restore_to(db, project_id))
+        recipes = recipes_to_restore_with(db, project_id, prepared)
         numbers = json.dumps(sorted(part["n"] for part in parts))
-        outcome_of(db, computed[project_id], f"n {AMONG} and {AT_REST}", [numbers], table="all_parts")
-    return functools.partial(put_back, computed=computed)
+        outcome_of(db, recipes, f"n {AMONG} and {AT_REST}", [numbers], table="all_parts")
 
 
-def put_back(db: Database, rows: Sequence[dict[str, Any]], computed: Mapping[str, Recipes] | None = None) -> None:
-    """Restore deleted parts, the last deleted first; ``computed``: their recipes, by project.
-
-    Raises NotFound, InvalidRequest, EditConflict.
-    """
+def put_back(db: Database, rows: Sequence[dict[str, Any]], prepared: Prepared) -> None:
+    """Restore deleted parts, the last deleted first. Raises NotFound, InvalidRequest, EditConflict."""
     for project_id, parts in by_project(rows).items():
         row = row_to_restore_to(db, project_id)
         if count_parts(db, project_id) + len(parts) > MAX_PARTS:
@@ -259,7 +254,7 @@ def put_back(db: Database, rows: Sequence[dict[str, Any]], computed: Mapping[str
         mark_restored(db, project_id, json.dumps(numbers))
         others = json.dumps([_separate(db, part) for part in parts if part["merged_into"]])
         numbers += [n for [n] in db.execute(f"select n from all_parts where id {AMONG}", [others]).fetchall()]
-        recipes = recipes_of(db, row, (computed or {}).get(project_id))
+        recipes = recipes_of(db, row, prepared.get(project_id))
         outcome = outcome_of(db, recipes, f"n {AMONG} and {AT_REST}", [json.dumps(numbers)], table="all_parts")
         write_outcome(db, outcome, {})
         touch(db, row)

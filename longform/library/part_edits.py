@@ -23,7 +23,6 @@ from longform.library.project_records import (
 from longform.library.row_mapping import (
     AT_REST,
     Reword,
-    again_if_outdated,
     changing,
     check_unchanged,
     clean_chapter,
@@ -43,7 +42,7 @@ from longform.library.row_mapping import (
 from studio.errors import EditConflict, NotFound
 from studio.library.checks import check_before
 from studio.library.schema import Database, select
-from studio.library.store import Store
+from studio.library.store import Store, again_if_outdated
 
 _AMONG = f"n {AMONG}"
 _NUMBERED = f"+project_id = ? and {_AMONG}"

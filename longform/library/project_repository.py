@@ -32,7 +32,6 @@ from longform.library.replacements import Replacements
 from longform.library.row_mapping import (
     AT_REST,
     add_parts,
-    again_if_outdated,
     clean_title,
     ids_of,
     outcome_of,
@@ -58,10 +57,10 @@ from studio.library.checks import Right, clean_sharing, readable
 from studio.library.entries import DictionaryScope
 from studio.library.library import TRASH_DAYS
 from studio.library.schema import Database
-from studio.library.store import Store, once_more_with_room
+from studio.library.store import Store, again_if_outdated, once_more_with_room
 from studio.library.take import Take
 from studio.library.take_rows import take_of
-from studio.library.trash import Trash, Trashed, mark, remove_takes
+from studio.library.trash import Prepared, Trash, Trashed, mark, remove_takes
 
 log = logging.getLogger(__name__)
 
@@ -140,7 +139,6 @@ class Projects:
         self._trash = trash
         count = "(select count(*) from parts where project_id = projects.id)"
         listed = f"select id, title, owner, null, deleted, {count}, null, n from projects where deleted > 0"
-        trash.tried = lambda work: again_if_outdated(work)()
         trash.kinds["project"] = Trashed("projects", listed, _remove, _put_back)
 
     @once_more_with_room
@@ -409,7 +407,7 @@ def _put_cover(db: Database, project_id: str, cover: Cover | None) -> None:
         db.table("covers").insert(row | {"image": cover.image})
 
 
-def _put_back(db: Database, rows: Sequence[dict[str, Any]]) -> None:
+def _put_back(db: Database, rows: Sequence[dict[str, Any]], _: Prepared) -> None:
     """Restore projects; those with queued parts are paused until someone resumes them. Raises InvalidRequest."""
     for row in rows:
         if _count(db, row["owner"]) >= MAX_PROJECTS:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import re
 import secrets
@@ -15,11 +14,10 @@ from longform.library.part_order import AMONG
 from longform.library.project_records import Recipes
 from longform.library.row_mapping import (
     Outcome,
-    again_if_outdated,
-    check_current,
     clean_part,
     outcome_of,
     recipes_of,
+    recipes_to_restore_with,
     row_of,
     row_to_restore_to,
     touch,
@@ -29,8 +27,8 @@ from manuscript.passages import MAX_PART_TEXT
 from speechtext.characters import normalize
 from studio.errors import EditConflict, InvalidRequest, NotFound
 from studio.library.schema import Database, select
-from studio.library.store import Store
-from studio.library.trash import PutBack, Row, Trash, Trashed, now
+from studio.library.store import Store, again_if_outdated, check_current
+from studio.library.trash import Prepared, Row, Trash, Trashed, now
 
 MAX_FIND = 200
 MAX_REPLACE = 1000  # characters
@@ -93,7 +91,7 @@ class Replacements:
             "select texts.id, title, owner, sharing, texts.deleted, count, project_id, texts.rowid"
             " from replaced_texts as texts join projects on projects.id = project_id where texts.deleted > 0"
         )
-        trash.kinds["replacement"] = Trashed("replaced_texts", listed, _remove, _put_back, _prepared)
+        trash.kinds["replacement"] = Trashed("replaced_texts", listed, _remove, _put_back, _prepare)
 
     def count(self, project_id: str, owner_filter: str | None, replacement: TextReplacement) -> Matches:
         """Raises NotFound, InvalidRequest."""
@@ -225,24 +223,21 @@ def _keep(db: Database, project_id: str, count: int, edits: str) -> str:
     return str(row["id"])
 
 
-def _prepared(db: Database, rows: Sequence[Row]) -> PutBack:
-    """`_put_back` with what becomes of the parts. Raises NotFound."""
-    prepared = dict[str, tuple[_Undo, Recipes]]()
+def _prepare(db: Database, rows: Sequence[Row], prepared: Prepared) -> None:
+    """Work out what becomes of the parts. Raises NotFound."""
     for project_id, replacements in by_project(rows).items():
-        undo, recipes = _Undo(replacements), recipes_of(db, row_to_restore_to(db, project_id))
-        undo.rests(db, undo.outcome(db, recipes))
-        prepared[project_id] = undo, recipes
-    return functools.partial(_put_back, prepared=prepared)
+        undo = prepared[_Undo, project_id] = _Undo(replacements)
+        undo.rests(db, undo.outcome(db, recipes_to_restore_with(db, project_id, prepared)))
 
 
-def _put_back(db: Database, rows: Sequence[Row], prepared: Mapping[str, tuple[_Undo, Recipes]] | None = None) -> None:
+def _put_back(db: Database, rows: Sequence[Row], prepared: Prepared) -> None:
     """Restore the texts of replacements. What of one cannot be undone before later changes are, stays in the trash.
     Raises EditConflict."""
     for project_id, replacements in by_project(rows).items():
-        row, (undo, recipes) = row_to_restore_to(db, project_id), (prepared or {}).get(project_id, (None, None))
+        row, undo = row_to_restore_to(db, project_id), prepared.get((_Undo, project_id))
         if undo is None or undo.rows != replacements:
             undo = _Undo(replacements)
-        outcome = undo.outcome(db, recipes_of(db, row, recipes))
+        outcome = undo.outcome(db, recipes_of(db, row, prepared.get(project_id)))
         for replacement, rest in zip(replacements, undo.rests(db, outcome), strict=True):
             if len(rest) == replacement["count"]:
                 raise EditConflict("the texts of these parts have changed since; undo the later changes first", "ids")

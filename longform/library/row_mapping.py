@@ -7,9 +7,8 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, ParamSpec, TypeVar
+from typing import Any, Literal
 
 from longform.library.part_order import AMONG, beginnings, positions_of
 from longform.library.project_records import (
@@ -31,9 +30,10 @@ from studio.library.checks import Right, check_right, clean_text, readable, righ
 from studio.library.entries import DictionaryScope, Pronunciation
 from studio.library.pronunciation_repository import entries_of, entries_of_all
 from studio.library.schema import Database, select
+from studio.library.store import check_current
 from studio.library.take import Take
 from studio.library.take_rows import take_of
-from studio.library.trash import now
+from studio.library.trash import Prepared, now
 from studio.unicode_text import repair_surrogates
 
 _PART_FIELDS = {field.name for field in fields(Part)}
@@ -43,8 +43,6 @@ AFRESH: dict[str, Any] = {"state": "new", "attempts": 0, "error": None}
 """Resets a failed part whose text or voice has changed."""
 
 
-Values = ParamSpec("Values")
-Result = TypeVar("Result")
 Reword = Callable[[str, str], str]
 """Takes the id of a part and its text; returns its new text. Equal ones give equal texts."""
 _AT_REST = ("new", "done", "stale")
@@ -228,6 +226,15 @@ def row_to_restore_to(db: Database, project_id: str) -> dict[str, Any]:
         raise NotFound("its project is deleted too; restore the project first", "project") from None
 
 
+def recipes_to_restore_with(db: Database, project_id: str, prepared: Prepared) -> Recipes:
+    """The recipes of a project, with the entries that come back to its dictionary too. Raises `row_to_restore_to`'s
+    error."""
+    row = row_to_restore_to(db, project_id)
+    recipes: Recipes = prepared.get(project_id) or recipes_of(db, row)
+    prepared[project_id] = recipes
+    return recipes
+
+
 def part_row(project_id: str, part: NewPart, part_id: str, place: int, predecessor: str | None) -> dict[str, Any]:
     """The row of a new part; ``predecessor``: the id of the part before it. Raises InvalidRequest."""
     continues = None if part.continues is None else (predecessor or "") if part.continues else ""
@@ -254,39 +261,6 @@ def settings_of(db: Database, row: dict[str, Any]) -> ProjectSettings:
     return _settings(row, entries_of(db, DictionaryScope("project", row["id"])))
 
 
-class _Outdated(Exception):
-    """What a change has worked out before its transaction does not fit the project any more."""
-
-
-_IS_LAST = ContextVar("is_last", default=True)
-_TRIES = 4
-
-
-def again_if_outdated(change: Callable[Values, Result]) -> Callable[Values, Result]:
-    """Decorates a change that works something out and then has one transaction. If somebody has edited the project in
-    between, it is made again; only the last time it is worked out with the write lock, while others wait."""
-
-    @functools.wraps(change)
-    def tried(*values: Values.args, **named: Values.kwargs) -> Result:
-        for _ in range(_TRIES - 1):
-            token = _IS_LAST.set(False)
-            try:
-                return change(*values, **named)
-            except _Outdated:
-                pass
-            finally:
-                _IS_LAST.reset(token)
-        return change(*values, **named)
-
-    return tried
-
-
-def check_current(is_current: bool) -> None:
-    """Leave the transaction of a change `again_if_outdated`, unless it is the last try."""
-    if not is_current and not _IS_LAST.get():
-        raise _Outdated
-
-
 def recipes_of(db: Database, row: dict[str, Any], computed: Recipes | None = None) -> Recipes:
     """The recipes of a project's parts: those ``computed`` before, unless settings that affect them have changed."""
     settings = settings_of(db, row)
@@ -298,14 +272,13 @@ def recipes_of(db: Database, row: dict[str, Any], computed: Recipes | None = Non
 
 def recipes_for(
     db: Database,
-    row: dict[str, Any],
+    recipes: Recipes,
     where: str,
     values: Sequence[object],
     new_voices: Callable[[str, str | None], Iterable[str | None]],
 ) -> Recipes:
-    """The recipes of a project. Those of these parts, in their own voices and in ``new_voices`` of an id and a
-    character, are computed already: a second of work for the longest project, to be done without the write lock."""
-    recipes = recipes_of(db, row)
+    """These recipes. Those of these parts, in their own voices and in ``new_voices`` of an id and a character, are
+    computed already: a second of work for the longest project, to be done without the write lock."""
     columns = f"id, text, character, voice, {', '.join(DIRECTED)}"
     query = f"select {columns} from all_parts where {where} and chosen is not null"
     for part_id, text, character, voice, *direction in db.execute(query, values).fetchall():
@@ -315,10 +288,15 @@ def recipes_for(
 
 
 def prepare_respelling(
-    db: Database, dictionary: DictionaryScope, removed: Sequence[Pronunciation], added: Sequence[Pronunciation]
+    db: Database,
+    dictionary: DictionaryScope,
+    removed: Sequence[Pronunciation],
+    added: Sequence[Pronunciation],
+    prepared: Prepared,
 ) -> Callable[[Database], None]:
     """Work out which parts of a project become stale when its dictionary loses and gets these entries: seconds for the
-    longest project. Returns what writes it, once the dictionary is changed. Raises NotFound."""
+    longest project. Returns what writes it, once the dictionary is changed; ``prepared`` gets the recipes of the
+    project then. Raises NotFound."""
     if dictionary.scope != "project":  # which affects no project
         return lambda db: None
     project_id = dictionary.subject
@@ -328,7 +306,8 @@ def prepare_respelling(
     gone = {entry.id for entry in removed}
     entries = [*(entry for entry in settings.pronunciations if entry.id not in gone), *added]
     entries.sort(key=lambda entry: (entry.phrase.encode().lower(), entry.key))  # as the library returns them
-    recipes, where = Recipes(replace(settings, pronunciations=tuple(entries))), f"project_id = ? and {AT_REST}"
+    recipes = prepared[project_id] = Recipes(replace(settings, pronunciations=tuple(entries)))
+    where = f"project_id = ? and {AT_REST}"
     outcome_of(db, recipes, where, [project_id], phrases=changed)
 
     def write(db: Database) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from longform.library.cast_repository import character_row
-from longform.library.part_arrangement import new_part_id, prepared
+from longform.library.part_arrangement import new_part_id, prepare
 from longform.library.part_order import AMONG, count_parts, mark_deleted
 from longform.library.project_records import (
     DIRECTED,
@@ -42,7 +42,7 @@ from speechtext.script import with_tags
 from speechtext.tags import manner_tags
 from studio.errors import InvalidRequest
 from studio.library.schema import Database, select
-from studio.library.trash import now
+from studio.library.trash import Prepared, now
 
 _SPOKEN = ("text", "direction")
 _SOURCES = {
@@ -247,8 +247,9 @@ class Plan:
         self.version, self.known, self.make = version_of(db, project), known_of(db, project, document), make
         self.update = update or compare(self.known, document)
         self.returning = [] if update else list(_returning(self.known, self.update))
-        """Parts to return from the trash with `put_back`; then another plan is to be made."""
-        self.put_back = prepared(db, self.returning)
+        """Parts to return from the trash, with what is prepared for that; then another plan is to be made."""
+        self.prepared: Prepared = {}
+        prepare(db, self.returning, self.prepared)
         self.ids = dict[str, str]()
         """The first part of each row that has one, by the row's folded id."""
         self._added, self._stale = list[Row](), list[int]()

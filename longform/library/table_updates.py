@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from longform.library.part_arrangement import prepared
+from longform.library.part_arrangement import prepare, put_back
 from longform.library.part_order import AMONG, count_parts, mark_deleted
 from longform.library.project_records import (
     replaced_values,
@@ -43,8 +42,8 @@ from manuscript.passages import Document
 from studio.errors import EditConflict, NotFound
 from studio.library.checks import right_of
 from studio.library.schema import Database, select
-from studio.library.store import Store
-from studio.library.trash import Trash, now
+from studio.library.store import Store, again_if_outdated, check_current
+from studio.library.trash import Prepared, Trash, now
 
 
 class _State(NamedTuple):
@@ -71,9 +70,10 @@ class _Undo:
     make: NewPartOf
 
 
+_Before = tuple[Known, _State, dict[str, Row], list[Row]]
+"""The project before an update, the parts that come back from the trash, and those into which they were merged."""
+Result = TypeVar("Result")
 _RETURNED = ("text", "chapter", "character", "voice", "pause", "scene", "cells", "merged_into", "merge")
-_TRIES = 4
-"""How often an update is planned while somebody else edits the project; the last time with the write lock."""
 _HOLDER = "select id from all_parts where id = ?3 and deleted > 0"
 MOST_UNDONE = 8
 """Updates of tables in memory, each with the table before it."""
@@ -110,20 +110,13 @@ class TableUpdates:
         Raises NotFound, InvalidRequest.
         """
         make = partial(Plan, document=document, make=new_part)
-        with self._writing(project_id, owner_filter, make) as (db, row, plan):
-            returned = {part["id"]: {name: part[name] for name in _RETURNED} for part in plan.returning}
-            others = _values(
-                db, "id", [into for part in plan.returning if (into := part["merged_into"]) not in returned]
-            )
-            old = replace(plan.known, lines={}, trashed=[]), _state(db, project_id), returned, others
-            if not returned:
-                return self._write(db, row, plan, *old)
-            plan.put_back(db, plan.returning)
-            twice = sum(not part["merged_into"] for part in plan.returning)  # they are among the added ones
-            check_size(count_parts(db, project_id) + len(plan.added) - twice - len(plan.gone))
+        update, old = self._planned(project_id, owner_filter, make, self._begin)
+        _, _, returned, others = old
+        if not returned:
+            return update
+        make = partial(make, update=update)
         try:
-            with self._writing(project_id, owner_filter, partial(make, update=plan.update)) as (db, row, plan):
-                return self._write(db, row, plan, *old)
+            return self._planned(project_id, owner_filter, make, lambda db, row, plan: self._write(db, row, plan, *old))
         except BaseException:  # what does not succeed changes nothing
             with self._trash.deleting() as db:
                 _return(db, project_id, returned, [*returned])
@@ -134,21 +127,35 @@ class TableUpdates:
                 touch(db, row)
             raise
 
-    @contextlib.contextmanager
-    def _writing(
-        self, project_id: str, owner_filter: str | None, planned: Callable[[Database, Row], Plan]
-    ) -> Iterator[tuple[Database, Row, Plan]]:
-        """The write lock with a plan, which was made before, unless somebody has edited the project meanwhile: that is
-        a second of work for the longest project."""
-        for is_last in (*[False] * (_TRIES - 1), True):
-            with self._store.reading() as db:
-                plan = planned(db, row_of(db, project_id, owner_filter, "edit"))
-            with self._trash.deleting(frees_room=False) as db:
-                row = row_of(db, project_id, owner_filter, "edit")
-                is_same = version_of(db, row) == plan.version
-                if is_same or is_last:
-                    yield db, row, plan if is_same else planned(db, row)
-                    return
+    @again_if_outdated
+    def _planned(
+        self,
+        project_id: str,
+        owner_filter: str | None,
+        plan_of: Callable[[Database, Row], Plan],
+        write: Callable[[Database, Row, Plan], Result],
+    ) -> Result:
+        """Carry out a plan, which is made before the write lock is taken: a second of work for the longest project."""
+        with self._store.reading() as db:
+            plan = plan_of(db, row_of(db, project_id, owner_filter, "edit"))
+        with self._trash.deleting(frees_room=False) as db:
+            row = row_of(db, project_id, owner_filter, "edit")
+            if version_of(db, row) != plan.version:
+                check_current(False)
+                plan = plan_of(db, row)
+            return write(db, row, plan)
+
+    def _begin(self, db: Database, row: Row, plan: Plan) -> tuple[TableUpdate, _Before]:
+        """Carry out a plan, or only return the parts from the trash that it needs: then another plan is to be made."""
+        returned = {part["id"]: {name: part[name] for name in _RETURNED} for part in plan.returning}
+        others = _values(db, "id", [into for part in plan.returning if (into := part["merged_into"]) not in returned])
+        old = replace(plan.known, lines={}, trashed=[]), _state(db, row["id"]), returned, others
+        if not returned:
+            return self._write(db, row, plan, *old), old
+        put_back(db, plan.returning, plan.prepared)
+        twice = sum(not part["merged_into"] for part in plan.returning)  # they are among the added ones
+        check_size(count_parts(db, row["id"]) + len(plan.added) - twice - len(plan.gone))
+        return plan.update, old
 
     def _write(
         self,
@@ -189,19 +196,21 @@ class TableUpdates:
                 return 0, [], undo
             if undo is None:
                 raise NotFound("this update of a table is not remembered any more", "table")
-            put_back = prepared(db, _in_trash(db, undo.gone))
+            prepared: Prepared = {}
+            prepare(db, _in_trash(db, undo.gone), prepared)
         with self._trash.deleting(frees_room=False) as db:
             row, state = row_of(db, project_id, owner_filter, "edit"), _state(db, project_id)
             _check_last(state.tables, undo)
             added = [part_id for part_id, text in _texts(db, [*undo.added]).items() if text == undo.added[part_id]]
             typed = {name: {"chapter": title} for name, (title, _) in state.titles.items() - undo.after.titles.items()}
             _return(db, project_id, {name: old | typed.get(name, {}) for name, old in undo.returned.items()}, added)
-            put_back(db, _in_trash(db, undo.gone))
+            put_back(db, _in_trash(db, undo.gone), prepared)
             touch(db, row)
             placed = placed_of(db, project_id)
         table = last_table(undo.known)
         plan_of = partial(Plan, document=table, make=undo.make, update=TableUpdate((), len(table.passages)))
-        with self._writing(project_id, owner_filter, plan_of) as (db, row, plan):  # it can be sent again, if this fails
+
+        def finish(db: Database, row: Row, plan: Plan) -> dict[str, str]:
             _check_last(tables_of(db, project_id), undo)
             is_in_order = state.order == undo.after.order and placed_of(db, project_id) == placed
             plan.write(db, row)
@@ -213,7 +222,9 @@ class TableUpdates:
             ids = [name for name in names if state.titles.get(name) == undo.after.titles.get(name)]
             begin = f"update all_parts set chapter = ?2, chapter_of = ({_HOLDER}) where id = ?1"
             db.conn.executemany(begin, [(name, *undo.before.titles.get(name, ("", None))) for name in ids])
-            here = _texts(db, [*undo.added, *undo.gone])
+            return _texts(db, [*undo.added, *undo.gone])
+
+        here = self._planned(project_id, owner_filter, plan_of, finish)  # it can be sent again, if this fails
         self._undos[project_id, undo_id] = undo.cast
         left = [*(name for name in undo.added if name in here), *(name for name in undo.gone if name not in here)]
         return len(undo.added) + len(undo.gone) - len(left), left, undo.cast

@@ -23,7 +23,7 @@ from studio.library.schema import Database, select
 from studio.library.shares import Shares
 from studio.library.store import Store
 from studio.library.take_repository import Takes
-from studio.library.trash import Trash
+from studio.library.trash import Prepared, Trash
 from studio.library.voices import Voices
 from studio.supervisor import HealthCheck
 
@@ -111,7 +111,11 @@ class Library:
 
     @staticmethod
     def _prepare_respelling(
-        db: Database, dictionary: DictionaryScope, removed: Sequence[Pronunciation], added: Sequence[Pronunciation]
+        db: Database,
+        dictionary: DictionaryScope,
+        removed: Sequence[Pronunciation],
+        added: Sequence[Pronunciation],
+        prepared: Prepared,
     ) -> Callable[[Database], None]:
         """Called before each change of a dictionary; returns what to do in its transaction afterwards."""
         return lambda db: None

@@ -8,22 +8,21 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import partial
 from typing import Any
 
 from studio.errors import EditConflict, InvalidRequest, NotFound
 from studio.library.checks import check_before
 from studio.library.entries import MAX_ENTRIES, DictionaryScope, Pronunciation, Scope, clean_entry, entry_of
 from studio.library.schema import DICTIONARIES, Database
-from studio.library.store import Store
-from studio.library.trash import PutBack, Trash, Trashed, now
+from studio.library.store import Store, again_if_outdated, check_current
+from studio.library.trash import Prepared, Trash, Trashed, now
 
 Check = Callable[[Database, DictionaryScope], None]
 """Raises NotFound or NotAllowed for a dictionary that must not be read, or changed in a transaction that writes."""
 Change = tuple[DictionaryScope, list[Pronunciation], list[Pronunciation]]
 """A dictionary, the entries that it loses, and those that it gets; an entry with another text is both."""
 Prepare = Callable[
-    [Database, DictionaryScope, Sequence[Pronunciation], Sequence[Pronunciation]], Callable[[Database], None]
+    [Database, DictionaryScope, Sequence[Pronunciation], Sequence[Pronunciation], Prepared], Callable[[Database], None]
 ]
 """Called with a change before it is made, and returns what is to be done in its transaction afterwards."""
 Planned = tuple[Change, list[Pronunciation], Callable[[Database], None]]
@@ -106,31 +105,30 @@ class Pronunciations:
         self._make(plan, keeps=True)
         return len(self.entries(dictionary))
 
+    @again_if_outdated
     def _make(self, plan: Callable[[Database], Change], keeps: bool = False) -> Change:
         """Make a change, which may be worked out several times, and return it. What follows from it for thousands of
         parts is prepared without the write lock, again if somebody else changes the dictionary meanwhile. ``keeps``:
         moves the entries that it changes to the trash."""
-        for is_last in (False, False, False, False, True):  # the last time it is prepared with the lock
-            with self._store.reading() as db:
-                self._check(db, (change := plan(db))[0])
-                planned = self._planned(db, change)
-            with self._trash.deleting(frees_room=False) if keeps else self._store.writing() as db:
-                self._check(db, (change := plan(db))[0])
-                prepared = _still_valid(db, change, planned)
-                if prepared is None and not is_last:
-                    continue
-                if keeps:
-                    _keep(db, *change, now())
-                self._write(db, change, prepared or self._prepare(db, *change))
-                break
+        with self._store.reading() as db:
+            self._check(db, (change := plan(db))[0])
+            planned = self._planned(db, change, {})
+        with self._trash.deleting(frees_room=False) if keeps else self._store.writing() as db:
+            self._check(db, (change := plan(db))[0])
+            self._write(db, change, planned)
+            if keeps:
+                _keep(db, *change, now())
         return change
 
-    def _planned(self, db: Database, change: Change) -> Planned:
-        return change, entries_of(db, change[0]), self._prepare(db, *change)
+    def _planned(self, db: Database, change: Change, prepared: Prepared) -> Planned:
+        return change, entries_of(db, change[0]), self._prepare(db, *change, prepared)
 
-    def _write(self, db: Database, change: Change, prepared: Callable[[Database], None]) -> None:
-        """Write a change, and what was prepared with it."""
+    def _write(self, db: Database, change: Change, planned: Planned | None) -> None:
+        """Write a change, and what was prepared with it, unless somebody has changed the dictionary since."""
         dictionary, removed, added = change
+        if planned is None or planned[:2] != (change, entries_of(db, dictionary)):
+            check_current(planned is None)
+            planned = self._planned(db, change, {})
         db.conn.executemany("delete from pronunciations where id = ?", [(entry.id,) for entry in removed])
         for entry in added:
             _insert(db, dictionary, entry)
@@ -138,30 +136,21 @@ class Pronunciations:
         if db.execute(query, [dictionary.scope, dictionary.subject]).fetchone()[0] > MAX_ENTRIES:
             message = f"a dictionary has at most {MAX_ENTRIES} entries; this one would have more"
             raise InvalidRequest(message, "phrase")
-        prepared(db)
+        planned[2](db)
 
-    def _prepare_return(self, db: Database, rows: Sequence[dict[str, Any]]) -> PutBack:
-        planned = {change[0]: self._planned(db, change) for change, _ in _returning(db, rows)}
-        return partial(self._put_back, planned=planned)
+    def _prepare_return(self, db: Database, rows: Sequence[dict[str, Any]], prepared: Prepared) -> None:
+        prepared |= {change[0]: self._planned(db, change, prepared) for change, _ in _returning(db, rows)}
 
-    def _put_back(
-        self, db: Database, rows: Sequence[dict[str, Any]], planned: Mapping[DictionaryScope, Planned] | None = None
-    ) -> None:
+    def _put_back(self, db: Database, rows: Sequence[dict[str, Any]], prepared: Prepared) -> None:
         for change, returned in _returning(db, rows):
             if not all(back for _, back in returned):
                 raise EditConflict("these words have other entries now; delete those first", "ids")
-            prepared = _still_valid(db, change, (planned or {}).get(change[0]))
-            self._write(db, change, prepared or self._prepare(db, *change))
+            self._write(db, change, prepared.get(change[0]))
             for row, back in returned:
                 rest = [(old, new) for old, new in _lost(row) if old not in back]
                 _keep(db, change[0], (old for old, _ in rest), (new for _, new in rest if new), row["deleted"])
         # After all of them: what stays would get the number of a row that is gone, and be taken for it.
         db.conn.executemany("delete from replaced_entries where id = ?", [(row["id"],) for row in rows])
-
-
-def _still_valid(db: Database, change: Change, planned: Planned | None) -> Callable[[Database], None] | None:
-    """What was prepared for a change; None if somebody has changed the dictionary since."""
-    return planned[2] if planned and planned[:2] == (change, entries_of(db, change[0])) else None
 
 
 def _keep(

@@ -433,6 +433,39 @@ def is_writing(db: Database) -> bool:
     return isinstance(db.conn, _Connection) and db.conn.is_writing
 
 
+class _Outdated(Exception):
+    """What a change has worked out before its transaction does not fit the library any more."""
+
+
+_IS_LAST = ContextVar("is_last", default=True)
+_TRIES = 5
+
+
+def again_if_outdated(change: Callable[Given, Result]) -> Callable[Given, Result]:
+    """Decorates a change that works something out and then has one transaction. If somebody has changed what it follows
+    from in between, it is made again; only the last time it is worked out with the write lock, while others wait."""
+
+    @functools.wraps(change)
+    def tried(*values: Given.args, **named: Given.kwargs) -> Result:
+        for _ in range(_TRIES - 1):
+            token = _IS_LAST.set(False)
+            try:
+                return change(*values, **named)
+            except _Outdated:
+                pass
+            finally:
+                _IS_LAST.reset(token)
+        return change(*values, **named)
+
+    return tried
+
+
+def check_current(is_current: bool) -> None:
+    """Leave the transaction of a change `again_if_outdated`, unless it is the last try."""
+    if not is_current and not _IS_LAST.get():
+        raise _Outdated
+
+
 def once_more_with_room(method: Callable[Given, Result]) -> Callable[Given, Result]:
     """Make a method of a repository retry if the disk was full and deletions have freed room since."""
 

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from studio.errors import LibraryUnavailable, NotFound
 from studio.library.schema import Database, select
-from studio.library.store import Store
+from studio.library.store import Store, again_if_outdated
 
 EARLIEST = 1_704_067_200.0
 """Unix time of the start of 2024, before the studio existed: an earlier clock is wrong."""
@@ -33,7 +33,10 @@ _MARKED_AT_ONCE = 1000  # maximum items that one transaction marks for removal
 
 TrashKind = Literal["take", "voice", "project", "part", "replacement", "character", "dictionary"]
 Row = dict[str, Any]
-PutBack = Callable[[Database, Sequence[Row]], None]
+Prepared = dict[Any, Any]
+"""What the kinds of items have worked out for restoring some: what is restored first changes what others follow from.
+It has the dictionaries' changes, and by projects their recipes."""
+PutBack = Callable[[Database, Sequence[Row], Prepared], None]
 """Additional work for restoring these rows, which are still marked as deleted then."""
 Remove = Callable[[Database, float], set[str]]
 """Removes a few of the rows deleted until then, and returns the digests of their audio."""
@@ -85,8 +88,8 @@ class Trashed:
     parts, project_id, rowid."""
     remove: Remove
     put_back: PutBack | None = None
-    prepare: Callable[[Database, Sequence[Row]], PutBack] | None = None
-    """Does the long work of ``put_back`` before the write lock is taken, and returns the rest of it."""
+    prepare: PutBack | None = None
+    """Does the long work of ``put_back`` before the write lock is taken."""
     newest: str = ""
     """Selects the rowids of those that a page may have, for a kind with so many that others are not to be looked at."""
 
@@ -122,8 +125,6 @@ class Trash:
         self.seconds = days * DAY
         self.kinds: dict[TrashKind, Trashed] = {}
         """In the order in which they are restored; those that hold others come first."""
-        self.tried: Callable[[Callable[[], Any]], Any] = lambda work: work()
-        """Calls what prepares and restores, again if somebody has changed what was prepared."""
         self._began = now(), _ticks()  # since when the clock has not been set
         store.make_room = lambda: self._remove_some(now() + 1)
 
@@ -186,24 +187,27 @@ class Trash:
             numbers = json.dumps([place for place, _, _ in deleted])
             return list(select(db, f"{query} on items.rowid = value order by key", [numbers]))
 
+        @again_if_outdated
         def put_back() -> list[tuple[TrashKind, str]]:
-            before, restored = dict[TrashKind, tuple[Any, list[Row], PutBack | None]](), list[tuple[TrashKind, str]]()
+            before, restored = dict[TrashKind, tuple[Any, list[Row]]](), list[tuple[TrashKind, str]]()
+            prepared: Prepared = {}
             with self._store.reading() as db:
                 for kind, kept in self.kinds.items():
                     if kept.prepare and (deleted := found(db, kind)):
-                        before[kind] = deleted, (rows := rows_of(db, kind, deleted)), kept.prepare(db, rows)
+                        before[kind] = deleted, (rows := rows_of(db, kind, deleted))
+                        kept.prepare(db, rows, prepared)
             with self._store.writing() as db:
                 for kind, kept in self.kinds.items():
-                    deleted, (known, rows, put) = found(db, kind), before.get(kind, ([], [], kept.put_back))
-                    if deleted and put:  # nothing in the trash changes but by leaving it
-                        put(db, rows if deleted == known else rows_of(db, kind, deleted))
+                    deleted, (known, rows) = found(db, kind), before.get(kind, ([], []))
+                    if deleted and kept.put_back:  # nothing in the trash changes but by leaving it
+                        kept.put_back(db, rows if deleted == known else rows_of(db, kind, deleted), prepared)
                     here = "deleted is not null and rowid in (select value from json_each(?))"  # most put back all
                     numbers = json.dumps([place for place, _, _ in deleted])
                     db.execute(f"update {kept.table} set deleted = null where {here}", [numbers])
                     restored += [(kind, item_id) for _, item_id, _ in deleted]
             return restored
 
-        return self.tried(put_back)
+        return put_back()
 
     def restore_one(
         self, kind: TrashKind, item_id: str, owner_filter: str | None, param: str, code: str | None = None

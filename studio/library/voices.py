@@ -20,7 +20,7 @@ from studio.library.names import MAX_REFERENCE, KnownVoices, clean_name, fold, m
 from studio.library.records import NewConsent, NewSample, Sample
 from studio.library.schema import VOICE_NAMES, Database, select
 from studio.library.store import Store, once_more_with_room
-from studio.library.trash import REMOVED_AT_ONCE, Trash, Trashed, mark
+from studio.library.trash import REMOVED_AT_ONCE, Prepared, Trash, Trashed, mark
 from studio.library.voice import Voice, VoiceFields
 from studio.library.voice_rows import Row, as_sample, columns_of, haystack, sample_of, voices_of, write_samples
 
@@ -283,7 +283,7 @@ class Voices:
         self._trash.restore_one("voice", voice_id, self._viewer, "voice", "voice_not_found")
         return self.get(voice_id)
 
-    def _put_back(self, db: Database, rows: Sequence[Row]) -> None:
+    def _put_back(self, db: Database, rows: Sequence[Row], _: Prepared) -> None:
         numbers = defaultdict[object, Iterator[int]](lambda: count(2))  # thousands may have the same name
         for row in rows:
             row.update(_free_name(db, row, numbers[row["folded"]]))

@@ -314,6 +314,9 @@ CHANGES: dict[str, Callable[[ProjectLibrary, Project, list[str]], object]] = {
         project.id, None, dict.fromkeys(ids, (person(library, project), 0.5))
     ),
     "restore a character": lambda library, project, ids: restore(library, "character"),
+    "restore a dictionary, a part and a text": lambda library, project, ids: restore(
+        library, "dictionary", "part", "replacement"
+    ),
     "table": lambda library, project, ids: library.tables.update(
         project.id, None, TABLE, lambda passage, *_: NewPart(passage.text, name=passage.name)
     ),
@@ -325,8 +328,8 @@ def person(library: ProjectLibrary, project: Project) -> str:
     return str(library.cast.members(project.id, None)[1].id)
 
 
-def restore(library: ProjectLibrary, kind: TrashKind) -> None:
-    library.trash.restore([(kind, item.id) for item in library.trash.page(None) if item.kind == kind], None)
+def restore(library: ProjectLibrary, *kinds: TrashKind) -> None:
+    library.trash.restore([(item.kind, item.id) for item in library.trash.page(None) if item.kind in kinds], None)
 
 
 def spoken(library: ProjectLibrary) -> tuple[Project, list[str]]:
@@ -341,6 +344,13 @@ def spoken(library: ProjectLibrary) -> tuple[Project, list[str]]:
         take = Take(name, 1.0, "anna", 1, "finished", part_id=claim.part.id, recipe=claim.recipe, work_s=1.0)
         library.part_queue.done(claim, NewTake(take, [b"sound"]))
     return project, library.projects.part_ids(project.id, None)
+
+
+def delete_several(library: ProjectLibrary, project: Project, ids: list[str]) -> None:
+    CHANGES["replacement"](library, project, ids)
+    library.arrangement.delete(project.id, None, ids[:1])
+    words = library.pronunciations.add(DictionaryScope("project", project.id), Pronunciation("part", "pahrt"))
+    library.pronunciations.delete(words.id)
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -365,6 +375,8 @@ def test_recipes_are_computed_without_the_write_lock(
         other = library.cast.add(project.id, None, NewCharacter("Ben", voice="daria"))
         library.part_edits.edit_parts(project.id, None, ids, PartChanges(character=other.id, confirmed=False))
         CHANGES["merge"](library, project, ids)
+    if change == "restore a dictionary, a part and a text":
+        delete_several(library, project, ids)
     if change in ("restore", "restore from the trash"):
         library.arrangement.delete(project.id, None, ids[:2])
         library.projects.edit(project.id, None, settings=replace(project.settings, speed=1.1))
