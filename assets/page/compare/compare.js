@@ -1,6 +1,7 @@
 // The area that speaks one text in several ways at once, switches between them, and collects votes, blind if wanted.
 
 import { partsOf } from "../lib/elements.js";
+import { LookAgain } from "../lib/look-again.js";
 import { Votes } from "./votes.js";
 import { Candidates, unfit } from "./candidates.js";
 import { isTold } from "../speak/dialogue.js";
@@ -30,6 +31,7 @@ export class Compare extends EventTarget {
   #isFirstHeard = () => false; // whether the first candidate plays automatically: only if no other track was requested since
   /** @type {Promise<void>} */
   #opening = Promise.resolve(); // resolves when the choices are loaded
+  #again = new LookAgain();
 
   /** Parts of the page, and request(fields), which returns the API's request body. */
   constructor(root, { fields, health, nowPlaying, speaking, request }) {
@@ -66,7 +68,13 @@ export class Compare extends EventTarget {
     this.part("text").value ||= keptByTab(TEXT, "") || this.fields.values.text;
     this.#forgive();
     this.#opening = this.candidates.open(this.fields.values);
-    await this.#opening;
+    try {
+      await this.#opening;
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem;
+      this.#say(problem.why, true);
+      this.#again.after(problem, () => this.isOpen && this.open());
+    }
   }
 
   close() {
@@ -91,7 +99,7 @@ export class Compare extends EventTarget {
     this.#mark(control);
     this.#isFirstHeard = this.nowPlaying.watch();
     try {
-      await Promise.allSettled([this.#opening]); // its failure has already been shown
+      await this.#opening; // without the list of voices, it is not known which are compared
       const requests = await this.#requests();
       control.signal.throwIfAborted();
       this.#begin(requests);

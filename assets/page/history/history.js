@@ -10,6 +10,7 @@ import { AbComparison } from "../takes/ab-comparison.js";
 import { copyWords } from "../lib/copy.js";
 import { element, partsOf } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
+import { LookAgain } from "../lib/look-again.js";
 import { FORMATS, offerFormats } from "../player/download.js";
 import { once } from "../lib/once.js";
 import { Take } from "../takes/take.js";
@@ -20,7 +21,6 @@ import { numeral, phrase } from "../lib/phrases.js";
 
 const PAGE = 25;
 const SETTLED = 250; // ms without typing before a search
-const AGAIN = 2000; // ms after a lost request
 
 /** The start of a day in the browser's time zone, in Unix time; null if no day is given. later: days to add. */
 function dayStart(day, later = 0) {
@@ -41,6 +41,7 @@ export class History extends EventTarget {
   #plays = new Latest();
   #isOpen = false;
   #timer = 0;
+  #again = new LookAgain();
   #current = null;
   #isPlaying = false;
   #only = ""; // the id of the single take shown
@@ -99,6 +100,7 @@ export class History extends EventTarget {
 
   close() {
     this.#isOpen = false;
+    this.#again.end();
     clearTimeout(this.#timer);
   }
 
@@ -156,9 +158,7 @@ export class History extends EventTarget {
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
       this.#say(problem.why);
-      if (!problem.isLost || !this.#isOpen) return;
-      clearTimeout(this.#timer);
-      this.#timer = setTimeout(() => this.back(true), AGAIN); // the rest of the studio may be there, so nothing else calls it
+      if (problem.isLost && this.#isOpen) this.#again.after(problem, () => this.back(true));
     }
   }
 

@@ -4,6 +4,7 @@ import { Refusal } from "../client/refusal.js";
 import { labelOf, voices } from "../client/voices.js";
 import { element, Keyed, partsOf, setChildren } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
+import { LookAgain } from "../lib/look-again.js";
 import { once } from "../lib/once.js";
 import { keep, keepByTab, kept, keptByTab } from "../lib/storage.js";
 import { duration } from "../lib/time.js";
@@ -39,6 +40,7 @@ function showState(word, state, words) {
 export class LongForm extends EventTarget {
   #isOpen = false;
   #shows = new Latest();
+  #again = new LookAgain();
   #timer = 0;
   #writing = 0;
   /** @type {Project | null} */
@@ -98,10 +100,9 @@ export class LongForm extends EventTarget {
     const isLatest = this.#shows.begin();
     const listed = await voices().catch((problem) => {
       if (!(problem instanceof Refusal) || problem.isOfRequest) throw problem;
-      if (!isLatest()) return null;
+      if (!isLatest()) return;
       this.#say(problem.why, true);
-      setTimeout(() => isLatest() && this.open(id), REFRESH); // the studio itself may be there, so nothing calls `back`
-      return null;
+      this.#again.after(problem, () => isLatest() && this.open(id));
     });
     if (!listed) return;
     this.#voices = listed;

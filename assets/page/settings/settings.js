@@ -2,10 +2,12 @@
 
 import { address } from "../client/address.js";
 import { needsKey } from "../client/host.js";
+import { Refusal } from "../client/refusal.js";
 import { health, signOut, studioFacts } from "../client/system.js";
 import { voices } from "../client/voices.js";
 import { element, partsOf } from "../lib/elements.js";
 import { chooseLanguage, chosenLanguage } from "./language.js";
+import { LookAgain } from "../lib/look-again.js";
 import { LOCALE, numeral, phrase } from "../lib/phrases.js";
 import { TrashList } from "../trash/trash-list.js";
 
@@ -56,6 +58,9 @@ function facts({ engine, status }, { model, versions, storage, adopted, is_owner
 }
 
 export class Settings {
+  #again = new LookAgain();
+  #isOpen = false;
+
   constructor(root, preferences) {
     this.preferences = preferences;
     this.part = partsOf(root);
@@ -74,10 +79,23 @@ export class Settings {
   }
 
   async open() {
+    this.#isOpen = true;
     this.#fill(); // at once, as the studio may not respond
     this.trash.open();
+    try {
+      await this.#read();
+    } catch (problem) {
+      if (!(problem instanceof Refusal)) throw problem;
+      this.#say(problem.why);
+      if (this.#isOpen) this.#again.after(problem, () => this.open());
+    }
+  }
+
+  /** Read and show the voices and the facts about the studio. Throws Refusal. */
+  async #read() {
     const listed = await voices();
     this.form.elements.voice.replaceChildren(...[{ id: "", name: phrase("settings.voice.last") }, ...listed].map(({ id, name }) => element("option", { value: id, textContent: name })));
+    this.form.elements.voice.disabled = false;
     this.#fill();
     const [now, studio] = await Promise.all([health(), studioFacts()]);
     if (!studio) return this.#say(phrase("settings.silent"));
@@ -92,7 +110,10 @@ export class Settings {
     );
   }
 
-  close() {}
+  close() {
+    this.#isOpen = false;
+    this.#again.end();
+  }
 
   #fill() {
     const { values } = this.preferences; // some are also changed elsewhere on the page

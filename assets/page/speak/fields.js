@@ -4,6 +4,7 @@ import { Refusal } from "../client/refusal.js";
 import { seedOf } from "../client/requests.js";
 import { labelOf, voices } from "../client/voices.js";
 import { Latest } from "../lib/latest.js";
+import { LookAgain } from "../lib/look-again.js";
 import { phrase } from "../lib/phrases.js";
 import { keepByTab, keptByTab } from "../lib/storage.js";
 import { offerUndo } from "../trash/undo-toast.js";
@@ -14,7 +15,6 @@ const NAMES = ["text", "source", "voice", "clipText", "temperature", "topP", "to
 const STORE = "1"; // the draft
 const SHOWN = 500; // ms after which Gradio certainly shows new values
 const SETTLED = 300; // ms without a change before the draft is saved
-const AGAIN = 2000; // ms after which the voices are asked for again
 
 /** Fires "change" with {values, isFilled, isLate} whenever a field changes; isFilled: by the page itself; isLate: reported by Gradio. Fires "voices" with {voices} once they are fetched. */
 export class Fields extends EventTarget {
@@ -24,6 +24,7 @@ export class Fields extends EventTarget {
   /** The Studio's own clip, unknown to Gradio. @type {Blob | null} */
   #clip = null;
   #looks = new Latest(); // for voices
+  #again = new LookAgain();
   /** @type {any} */
   #changes = {};
   /** @type {string[][] | null} */
@@ -77,6 +78,7 @@ export class Fields extends EventTarget {
    */
   fill({ clip, ...changes }) {
     if (clip) this.#clip = clip;
+    if ("voice" in changes) this.#forgetVoice();
     this.#changes = { ...this.#changes, ...changes };
     document.getElementById("refill")?.click();
   }
@@ -101,10 +103,16 @@ export class Fields extends EventTarget {
   /** Called by Gradio with the current values after any change. */
   changed(...values) {
     const now = this.#current(this.named(values));
-    if (this.values.voice && now.voice !== this.values.voice) delete this.#awaited.voice; // another one was chosen
+    if (this.values.voice && now.voice !== this.values.voice) this.#forgetVoice();
     this.#tell(now);
     clearTimeout(this.#writing);
     this.#writing = setTimeout(() => this.#keep(), SETTLED);
+  }
+
+  /** Another voice was chosen: an earlier one does not come back. */
+  #forgetVoice() {
+    delete this.#awaited.voice;
+    this.#gone = { voice: "", by: "" };
   }
 
   /** Gradio updates fields one by one and reports old values for the rest: replace those with the pending ones. */
@@ -148,8 +156,10 @@ export class Fields extends EventTarget {
     const has = (/** @type {string} */ wanted) => listed.some(({ id }) => id === wanted);
     const back = this.values.voice === this.#gone.by && has(this.#gone.voice) ? { voice: this.#gone.voice } : {};
     const { voice } = { voice: this.values.voice, ...back, ...changes }; // undefined before the first change: the picker shows the default voice of the studio's start
-    if (!has(voice)) this.#gone = { voice, by: (listed.find(({ isFirstChoice }) => isFirstChoice) ?? listed[0])?.id };
-    this.fill({ ...back, ...changes, ...(has(voice) ? {} : { voice: this.#gone.by }) });
+    if (has(voice)) return this.fill({ ...back, ...changes });
+    const by = (listed.find(({ isFirstChoice }) => isFirstChoice) ?? listed[0])?.id;
+    this.fill({ ...back, ...changes, voice: by });
+    this.#gone = { voice, by };
   }
 
   /** Fetch the library's voices, to be offered with the next change. Return them. */
@@ -187,7 +197,7 @@ export class Fields extends EventTarget {
       this.#awaited = {};
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
-      setTimeout(() => this.#offerAwaited(), AGAIN);
+      this.#again.after(problem, () => this.#offerAwaited());
     }
   }
 }

@@ -7,6 +7,7 @@ import { downloadButton } from "../player/download.js";
 import { AbComparison } from "./ab-comparison.js";
 import { element, icon, labelled, partsOf, showPlaying } from "../lib/elements.js";
 import { BIN, PLAY, STAR } from "../lib/icons.js";
+import { LookAgain } from "../lib/look-again.js";
 import { isInView, show } from "../shell/opened.js";
 import { remember, remembered } from "./remembered-takes.js";
 import { Take } from "./take.js";
@@ -17,7 +18,6 @@ import { focusAfterwards } from "../lib/typing.js";
 
 const KEPT = 30; // besides starred takes
 const SOON = 500; // ms
-const AGAIN = 2000; // ms after which the server is asked for the list again
 const MOST = 200; // requested from the server after a reload
 const REASONS = 2; // shown for a clone unlike its clip
 
@@ -27,6 +27,7 @@ const REASONS = 2; // shown for a clone unlike its clip
  */
 export class TakeList extends EventTarget {
   keeps = true; // whether the server keeps takes, as far as known
+  #again = new LookAgain();
   #lastRequest = Promise.resolve(); // the last request to the server, may be in progress
   /** @type {Take[]} */
   #takes = [];
@@ -34,8 +35,7 @@ export class TakeList extends EventTarget {
   #awaited = [];
   /** Deleted takes that may be restored. @type {Take[]} */
   #away = [];
-  /** @type {Take | null} */
-  #current = null;
+  /** @type {Take | null} */ #current = null;
 
   constructor(root) {
     super();
@@ -51,7 +51,7 @@ export class TakeList extends EventTarget {
     const before = (this.#awaited = remembered().filter(({ id }) => !this.find(id)));
     const ids = before.slice(-MOST).map(({ id }) => id);
     const { data, retention } = await findTakes(ids.length ? { ids: ids.join(","), limit: MOST } : { limit: 1 }).catch((problem) => {
-      setTimeout(() => this.refill().catch(() => {}), AGAIN); // the first refusal is shown
+      this.#again.after(problem, () => this.refill().catch(() => {})); // the first refusal is shown
       throw problem;
     });
     this.#awaited = [];

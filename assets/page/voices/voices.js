@@ -11,6 +11,7 @@ import { Recorded } from "../player/track.js";
 import { element, icon, Keyed, labelled, partsOf, setChildren } from "../lib/elements.js";
 import { STAR } from "../lib/icons.js";
 import { Latest } from "../lib/latest.js";
+import { LookAgain } from "../lib/look-again.js";
 import { once } from "../lib/once.js";
 import { phrase, worded } from "../lib/phrases.js";
 import { sharingWords } from "../shell/sharing.js";
@@ -18,7 +19,6 @@ import { offerUndo } from "../trash/undo-toast.js";
 
 const VIEWS = { all: { order: "favourites" }, favourites: { favourite: true }, recent: { order: "recent" } };
 const SETTLED = 150; // ms without typing before a search
-const AGAIN = 2000; // ms after a lost request
 const PLAY = '<path class="icon-play" d="M8 5.4v13.2a.8.8 0 0 0 1.2.7l10.4-6.6a.8.8 0 0 0 0-1.4L9.2 4.7A.8.8 0 0 0 8 5.4Z"/><rect class="icon-stop" x="6.500" y="6.500" width="11" height="11" rx="1.500"/>';
 
 /**
@@ -29,7 +29,7 @@ export class Voices extends EventTarget {
   #lists = new Latest();
   #isOpen = false;
   #timer = 0;
-  #again = 0; // the timer after a lost request
+  #again = new LookAgain();
   #view = "all";
   #last = null; // id of the last listed voice
   #cards = new Keyed();
@@ -84,6 +84,7 @@ export class Voices extends EventTarget {
 
   close() {
     this.#isOpen = false;
+    this.#again.end();
     this.packs.close();
   }
 
@@ -117,17 +118,11 @@ export class Voices extends EventTarget {
     } catch (problem) {
       if (!(problem instanceof Refusal)) throw problem;
       this.#say(problem.why);
-      if (problem.isLost && this.#isOpen) this.#lookAgain(problem.why);
+      if (problem.isLost && this.#isOpen) this.#again.after(problem, () => this.#do(async () => {
+        await this.#list();
+        if (this.part("said").textContent === problem.why) this.#say("");
+      }));
     }
-  }
-
-  /** Look again soon: the rest of the studio may be there, so nothing calls `back`. said: why, shown until then. */
-  #lookAgain(said) {
-    clearTimeout(this.#again);
-    this.#again = setTimeout(() => this.#do(async () => {
-      if (this.#isOpen) await this.#list();
-      if (this.part("said").textContent === said) this.#say("");
-    }), AGAIN);
   }
 
   async #changed(message) {

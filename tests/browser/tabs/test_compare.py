@@ -67,8 +67,11 @@ def test_click_on_a_voice_counts_even_if_the_list_is_redrawn_meanwhile(served: S
 def test_speak_all_waits_for_the_list_of_voices_and_its_refusal_stays(served: Served, open_page: Open) -> None:
     screen = open_page(served).ready()
     state, speak = area(screen).locator("[data-part=said]"), area(screen).get_by_role("button", name="Speak all")
+    screen.page.route("**/v1/audio/voices", lambda route: route.abort(), times=1)  # the rest of the studio answers
     go(screen.page, "Compare")
+    expect(state).to_have_text("The studio is not responding.")
     area(screen).get_by_role("button", name="Anna", exact=True).wait_for()
+    expect(state).to_be_empty()
     go(screen.page, "API")
     held = Held(screen.page, re.compile(r"/v1/(audio/)?voices(\?|$)"))
     go(screen.page, "Compare")

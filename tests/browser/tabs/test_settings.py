@@ -28,6 +28,7 @@ def open_settings(screen: Screen) -> None:
 
 def test_preferences_apply_at_once_and_survive_a_reload(served: Served, open_page: Open) -> None:
     screen = open_page(served, color_scheme="light").ready()
+    screen.page.route("**/v1/audio/voices", lambda route: route.abort(), times=1)  # the rest of the studio answers
     open_settings(screen)
     expect_paper(screen, LIGHT)
     screen.page.get_by_label("Theme").select_option("Dark")

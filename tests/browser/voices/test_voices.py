@@ -72,6 +72,17 @@ def test_deleted_voice_leaves_the_picker_and_can_be_restored(studio: Served, ope
     area.get_by_role("button", name="Undo").click()
     expect(picked(screen)).to_have_value("Cleo")
     expect(role).to_have_value("cleo")
+    inspect(screen, "Cleo").get_by_role("button", name="Delete Cleo", exact=True).click()
+    expect(picked(screen)).to_have_value("Anna")
+    for chosen in ("Bert", "Anna"):  # by hand, and so it stays when the other one is back
+        go(screen.page, "Studio")
+        picked(screen).click()
+        screen.page.locator("#voice").get_by_role("option", name=chosen).click()
+        expect(picked(screen)).to_have_value(chosen)
+    library(screen).get_by_role("button", name="Undo").click()
+    expect(role).to_have_value("cleo")
+    expect(picked(screen)).to_have_value("Anna")
+    library(screen).get_by_role("button", name="Use Cleo").click()
     screen.page.route("**/v1/audio/voices", lambda route: route.abort())  # a lost refresh causes no page error
     with screen.page.expect_event("requestfailed", lambda request: request.url.endswith("/v1/audio/voices")):
         inspect(screen, "Cleo").get_by_role("button", name="Duplicate Cleo", exact=True).dblclick()
