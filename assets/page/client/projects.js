@@ -6,7 +6,8 @@ import { ask, fetched, form, json } from "./requests.js";
 const at = (id, path = "") => `/v1/projects/${encodeURIComponent(id)}${path}`;
 const partAt = (id, part, path = "") => at(id, `/parts/${encodeURIComponent(part)}${path}`);
 
-export const listProjects = () => ask("/v1/projects?limit=100");
+/** after: the previous page's last id. Returns {data, last_id, has_more}, newest first. */
+export const listProjects = (after = "") => ask(`/v1/projects?limit=100${after && `&after=${after}`}`);
 export const readProject = (id) => ask(at(id));
 /** filter: a state, "silent" for parts without audio, "noted" for parts with a note, "by:" and a character's id (none: the narrator), or "" for all. */
 function filtered(filter) {

@@ -35,8 +35,6 @@ export class ImportPreview extends EventTarget {
   #names = [];
   /** Voices chosen by hand, by folded name. @type {Map<string, string>} */
   #chosen = new Map();
-  /** @type {(work: () => Promise<unknown>) => Promise<void>} */
-  #run = async () => {};
 
   /**
    * part: finds the page's elements by name; run: runs work and shows why it failed; say: shows the status; hear: plays a voice.
@@ -47,12 +45,12 @@ export class ImportPreview extends EventTarget {
   constructor(part, { run, say, hear }) {
     super();
     this.part = part;
-    this.#run = run;
+    this.run = run;
     this.say = say;
     this.hear = hear;
     this.people = new PeopleList(part("people"), { run, hear });
     part("import-form").addEventListener("submit", (event) => event.preventDefault());
-    part("make").addEventListener("click", once(() => run(() => this.#import())));
+    part("make").addEventListener("click", once(() => run(() => this.#import().finally(() => this.#enter()))));
     part("leave").addEventListener("click", () => this.leave());
     part("notes").addEventListener("change", () => this.#source !== null && run(() => this.#read()));
     part("encoding").addEventListener("change", ({ target }) => {
@@ -80,10 +78,8 @@ export class ImportPreview extends EventTarget {
     this.part("with-cover").checked = true;
     this.part("notes").checked = this.part("speakers").checked = false;
     this.#chosen.clear();
-    this.#source = source;
     this.part("sheet").hidden = true;
-    this.#encoding = "";
-    this.#isCast = false;
+    [this.#source, this.#encoding, this.#isCast] = [source, "", false];
     await this.#read();
   }
 
@@ -117,10 +113,16 @@ export class ImportPreview extends EventTarget {
     this.#reads.end();
     this.#finds.end();
     this.#source = this.#preview = null;
+    this.#enter();
     this.say("");
     this.part("names").replaceChildren();
     this.people.clear();
     this.dispatchEvent(new CustomEvent("left"));
+  }
+
+  /** Let what was read be changed, or not. */
+  #enter(isPossible = true) {
+    for (const one of this.part("import-form").children) one.inert = !isPossible && !one.contains(this.part("leave"));
   }
 
   async #read() {
@@ -154,7 +156,7 @@ export class ImportPreview extends EventTarget {
       if (!isWritten([field])) field.value = value;
       field.defaultValue = value;
     }
-    showSheet(this.part("sheet"), preview, () => this.#source !== null && this.#run(() => this.#read()));
+    showSheet(this.part("sheet"), preview, () => this.#source !== null && this.run(() => this.#read()));
     this.part("import-cover").hidden = !cover;
     this.part("import-picture").src = cover ? previewCover(preview.id) : "";
     this.part("notes").closest("label").hidden = !(notes || left);
@@ -252,11 +254,8 @@ export class ImportPreview extends EventTarget {
     const none = ["", phrase("longform.who.asWritten")];
     const select = labelled(listBox([none, ...this.#voices.map((candidate) => [candidate.id, labelOf(candidate)])], { name }), phrase("speak.cast.voice", { name }));
     select.choose(this.#chosen.get(folded(name)) ?? ""); // keep a voice chosen before the speakers were found
-    const hear = () => {
-      const chosen = this.#voices.find(({ id }) => id === select.value);
-      if (chosen) this.hear(chosen);
-    };
-    const play = labelled(element("button", { type: "button", className: "plain", onclick: hear }, [icon(PLAY)]), phrase("cast.hear", { name }));
+    const chosen = () => this.#voices.find(({ id }) => id === select.value);
+    const play = labelled(element("button", { type: "button", className: "plain", onclick: () => chosen() && this.hear(chosen()) }, [icon(PLAY)]), phrase("cast.hear", { name }));
     return element("label", {}, [element("span", { textContent: name }), select, play]);
   }
 
@@ -279,6 +278,7 @@ export class ImportPreview extends EventTarget {
     const about = Object.fromEntries(this.#about.map(({ value }, i) => [ABOUT[i], value.trim()]));
     const body = { ...about, ...this.#cut, chapters: this.#ticked, voice: this.part("voice").value, cast: this.#cast, speakers: this.part("speakers").checked, people: this.part("speakers").checked ? this.people.all : [], with_cover: this.part("with-cover").checked };
     this.say(phrase("longform.reading"));
+    this.#enter(false); // later changes would not be part of what is sent
     const source = this.#source;
     const { id } = await this.#withPreview((preview) => createProject({ ...body, preview }));
     if (this.#source !== source) return; // left meanwhile, perhaps for another document; the project is in the list

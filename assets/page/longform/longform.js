@@ -47,6 +47,7 @@ export class LongForm extends EventTarget {
   #project = null;
   #voices = [];
   #rows = new Keyed();
+  #pages = 1; // of the list
 
   /** nowPlaying: the player; usualVoice: returns the id of the voice that was last used, if any. */
   constructor(root, nowPlaying, usualVoice) {
@@ -79,6 +80,10 @@ export class LongForm extends EventTarget {
     });
     this.#takeDrops(this.part("drop"));
     this.part("back").addEventListener("click", () => this.#show(null));
+    this.part("more-projects").addEventListener("click", () => {
+      this.#pages += 1;
+      this.#list();
+    });
   }
 
   /** Restore text that was not imported yet after a reload. @param {HTMLTextAreaElement} field */
@@ -227,13 +232,25 @@ export class LongForm extends EventTarget {
     clearTimeout(this.#timer);
     const isShown = this.#shows.join();
     await this.#do(async () => {
-      const { data } = await listProjects();
+      const { data, hasMore } = await this.#listed();
       if (!isShown() || this.#project) return;
       setChildren(this.part("projects"), this.#rows.of(data, (project, before) => this.#row(project, before)));
+      this.part("more-projects").hidden = !hasMore;
     });
     if (!isShown() || this.#project) return;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#list(), REFRESH);
+  }
+
+  /** Read the pages of the list that are shown. Throws Refusal. */
+  async #listed() {
+    let page = await listProjects();
+    const data = [...page.data];
+    for (let shown = 1; shown < this.#pages && page.has_more; shown += 1) {
+      page = await listProjects(page.last_id);
+      data.push(...page.data);
+    }
+    return { data, hasMore: page.has_more };
   }
 
   async #putAway({ id, title, seconds }) {

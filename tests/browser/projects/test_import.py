@@ -67,8 +67,15 @@ def test_pasted_text_and_its_preview_are_restored(studio: Served, open_page: Ope
         screen.page.evaluate("() => void window.studio.bringBook('Another text.')")
     assert "discard" in asked.value.message.lower()
     asked.value.dismiss()
-    expect(area.get_by_label("Author", exact=True).first).to_have_value("Somebody")
-    import_it(area)
+    author = area.get_by_label("Author", exact=True).first
+    expect(author).to_have_value("Somebody")
+    making = Held(screen.page, "**/v1/projects", "POST")
+    area.get_by_role("button", name="Import", exact=True).click()
+    making.wait_for(1)
+    author.focus()
+    expect(author).not_to_be_focused()  # what is typed now would be lost
+    making.answer_all()
+    expect(area.get_by_label("Title of the project")).to_be_visible()
     area.get_by_role("button", name="All projects").click()
     expect(text).to_have_value("")
     screen.page.reload()

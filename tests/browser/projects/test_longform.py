@@ -72,6 +72,15 @@ def test_project_appears_once_loaded_is_created_once_and_the_last_opened_one_sta
     first, second = (area.get_by_role("button", name=name) for name in ("The first.", "The second."))
     expect(first).to_have_count(1)
     expect(second).to_have_count(1)
+
+    address = re.compile(r"/v1/projects\?limit=")
+    page.route(address, lambda route: route.continue_(url=route.request.url.replace("limit=100", "limit=2")))
+    oldest = area.get_by_role("button", name="My table")
+    expect(oldest).to_have_count(0)  # on the next page
+    area.get_by_role("button", name="Show more").click()
+    expect(oldest).to_be_visible()
+    expect(area.get_by_role("button", name="Show more")).to_be_hidden()
+    page.unroute(address)
     requests = Held(page, "**/v1/audio/voices")
     first.click()
     requests.wait_for(1)
