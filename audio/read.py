@@ -166,6 +166,8 @@ def container_of(data: bytes, param: str | None = None) -> str:
     if len(data) > MAX_BYTES:
         raise InvalidClip(f"the clip has {len(data)} bytes; at most {MAX_BYTES} are allowed", param)
     container = _container(data[:12])
+    if container == "mp3" and data[:3] == b"ID3" and (behind := _container(_behind_tag(data))) in ("flac", "aac"):
+        container = behind
     if container is None:
         raise InvalidClip(f"this file is not readable audio; send {CONTAINERS}", param)
     return container
@@ -182,6 +184,13 @@ def _check(clip: Clip, param: str | None) -> None:
         raise InvalidClip(f"the clip has samples of up to {max(-low, high):.3g}; full scale is 1", param)
     if high - low < SILENCE:
         raise SilentClip("the clip is silent", param)
+
+
+def _behind_tag(data: bytes) -> bytes:
+    """The first bytes after an ID3 tag, with which some programs begin other files than MP3 too."""
+    flags, *size = data[5:10].ljust(5, bytes(1))
+    at = sum(part << shift for part, shift in zip(size, (21, 14, 7, 0), strict=True)) + (20 if flags & 0x10 else 10)
+    return data[at : at + 12]
 
 
 def _container(head: bytes) -> str | None:

@@ -79,7 +79,7 @@ def _add_verb(verbs: Verbs, name: str, command: Command, summary: str) -> argpar
 
 def _folder(text: str) -> Path:
     try:
-        return expanded(text)  # shells leave the ~ of --home=~/folder
+        return Path(expanded(text))  # shells leave the ~ of --home=~/folder
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 

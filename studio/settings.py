@@ -152,23 +152,23 @@ def _engines(text: str) -> object:
     return tuple(numbers) if dash else numbers[0]
 
 
+def expanded(text: str) -> str:
+    """The text, with the home folder for ~. Raises ValueError for the ~ of a user who does not exist."""
+    if (path := os.path.expanduser(text)).startswith("~"):
+        raise ValueError("the user has no home folder, for which ~ stands")
+    return path
+
+
 def _folder(text: str) -> str:
+    text = expanded(text)
     # Unlike Path's before Python 3.14, these do not fail in a folder that is closed to us.
     if not os.path.isdir(text) or not os.access(text, os.R_OK | os.X_OK):
         raise ValueError("it must be an existing folder that the studio's user may read")
     return text
 
 
-def expanded(text: str) -> Path:
-    """The path, with the home folder for ~. Raises ValueError for the ~ of a user who does not exist."""
-    try:
-        return Path(text).expanduser()
-    except RuntimeError:
-        raise ValueError("the user has no home folder, for which ~ stands") from None
-
-
 def _writable(text: str) -> str:
-    folder = expanded(text).absolute()
+    folder = Path(expanded(text)).absolute()
     existing = next(parent for parent in (folder, *folder.parents) if os.path.exists(parent))
     if not existing.is_dir() or not os.access(existing, os.R_OK | os.W_OK | os.X_OK):
         raise ValueError("it must be a folder that the studio's user may read and write")
@@ -186,7 +186,7 @@ def _ref_source(text: str) -> Path | Network:
     try:
         return ipaddress.ip_network(text)
     except ValueError:
-        if os.path.isdir(text):
+        if os.path.isdir(text := expanded(text)):
             return Path(text)
     raise ValueError("it must be an existing folder, networks such as 192.168.1.0/24, or both, separated by commas")
 
@@ -233,6 +233,10 @@ def _with_and_without_prefix(name: str) -> AliasChoices:
     return AliasChoices(PREFIX + name, name)
 
 
+def _recogniser(text: str) -> str:
+    return ":".join(map(expanded, text.split(":", 1)))
+
+
 Device = Annotated[str, _matches(r"cpu|mps|cuda(:[0-9]{1,2})?", "cpu, cuda, cuda:N or mps")]
 RayAddress = Annotated[
     str,
@@ -268,7 +272,9 @@ class Settings(BaseSettings):
     port: int = Field(default=7860, ge=0, le=65535, validation_alias=_with_and_without_prefix("PORT"))
     page: bool = True
     """False: only the API."""
-    model: str = Field(default=str(ASSETS / "fry"), validation_alias=_with_and_without_prefix("MODEL"))
+    model: Annotated[str, AfterValidator(expanded)] = Field(
+        default=str(ASSETS / "fry"), validation_alias=_with_and_without_prefix("MODEL")
+    )
     """A folder in S2 Pro's published layout, or a hub id such as fishaudio/s2-pro."""
     home: WritableFolder = Field(default_factory=lambda: str(default_home()))
     """The library's folder."""
@@ -276,7 +282,7 @@ class Settings(BaseSettings):
     """Folder for backups of the library."""
     ref_sources: Annotated[tuple[Path | Network, ...], NoDecode, _from_text(_ref_sources)] = ()
     """Allowed sources of ref_audio besides public addresses: a folder (file:), private networks (http:)."""
-    transcriber: str | None = None
+    transcriber: Annotated[str, AfterValidator(_recogniser)] | None = None
     """For example faster-whisper:base, or faster-whisper: and a folder."""
     chat: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_chat)] = Field(default=(), repr=False)
     """Address, model and, if needed, key of an OpenAI-compatible chat endpoint; empty: no text leaves this machine."""

@@ -29,6 +29,8 @@ DIGEST_LENGTH = 64
 _UNNAMED, _PART = ".unnamed", ".part"
 _OWN = re.compile(rf"[0-9a-f]{{64}}({_UNNAMED}|\.[0-9a-f]{{8}}{_PART})?")
 """The name of a file of this folder: the folder may be one that somebody has for other files, too."""
+EARLIEST = 1_704_067_200.0
+"""Unix time of the start of 2024, before the studio existed: an earlier clock is wrong."""
 UNNAMED_DAYS = 30
 """Days for which a file that the database does not name is kept: the database may be new, or an older copy, and its
 owner may notice that only after a holiday."""
@@ -160,8 +162,8 @@ class AudioFiles:
         with contextlib.suppress(FileNotFoundError, PermissionError):
             if ending.endswith(_PART):
                 path.unlink()
-            elif not ending and not is_named:
-                os.utime(path)  # its days begin now
+            elif not is_named and (not ending or path.stat().st_mtime < EARLIEST):
+                os.utime(path)  # its days begin now, again if they began by a wrong clock
                 path.replace(path.with_name(digest + _UNNAMED))
                 return "set aside"
             elif ending == _UNNAMED and is_named and not self.path(digest).exists():

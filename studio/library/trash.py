@@ -16,11 +16,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from studio.errors import LibraryUnavailable, NotFound
+from studio.library.audio_files import EARLIEST
 from studio.library.schema import Database, select
 from studio.library.store import Store, again_if_outdated
 
-EARLIEST = 1_704_067_200.0
-"""Unix time of the start of 2024, before the studio existed: an earlier clock is wrong."""
 TOLERANCE = 60.0
 """Seconds by which clocks are corrected in ordinary operation."""
 DOUBT_SECONDS = 3600.0

@@ -81,9 +81,9 @@ def _reason(error: Exception) -> str:
 
 
 def _check(path: Path) -> Path:
-    """Raises DamagedAudio for a stored file whose content has changed."""
-    if is_damaged(path):
-        raise DamagedAudio("the audio of this take is damaged: generate it again, or restore a backup")
+    """Raises DamagedAudio for a stored file that has been deleted for good since, or whose content has changed."""
+    if not path.exists() or is_damaged(path):
+        raise DamagedAudio("its audio is missing from the library or damaged: generate it again, or restore a backup")
     return path
 
 

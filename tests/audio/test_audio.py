@@ -100,6 +100,17 @@ def test_common_containers_are_read(name: str, codec: str) -> None:
     assert 0.3 < np.sqrt(np.mean(clip.pcm[9_600:-9_600] ** 2)) < 0.4
 
 
+@pytest.mark.parametrize(("name", "codec"), [("flac", "flac"), ("adts", "aac"), ("mp3", "libmp3lame")])
+@pytest.mark.parametrize("flags", [0, 0x10])
+def test_files_behind_a_tag_are_read(name: str, codec: str, flags: int) -> None:
+    sound, title = container(tone(2, 48_000), name, codec), b"TIT2\0\0\0\x05\0\0\0Book"
+    frames = title + bytes(300 - len(title))
+    tag = b"\4\0" + bytes([flags, 0, 0, 2, 44])
+    footer = b"3DI" + tag if flags else b""
+    clip = read_clip(b"ID3" + tag + frames + footer + sound)
+    assert clip.seconds == pytest.approx(2, abs=0.1) and 0.3 < np.sqrt(np.mean(clip.pcm[9_600:-9_600] ** 2)) < 0.4
+
+
 def test_channels_are_mixed_to_mono() -> None:
     stereo = np.stack([tone(1.5), np.zeros(66_150, np.float32)], axis=1)
     file = io.BytesIO()
@@ -160,6 +171,7 @@ BAD_CLIPS = {
     "no audio": (b"MZ" + bytes(3000), "not readable audio"),
     "a playlist": (b"#EXTM3U\n#EXTINF:9,\nfile:///etc/hostname\n", "not readable audio"),
     "a WAV header alone": (wav(tone(1.5))[:44], "no audio"),
+    "the beginning of a tag": (b"ID3\4", "cannot be decoded"),
     "broken FLAC": (b"fLaC" + bytes(200), "cannot be decoded"),
     "an Ogg that changes its rate": (vorbis(22_050) + vorbis(44_100), "changes its format in the middle"),
     "too short": (wav(tone(0.99998)), "0.99 s long; at least 1 s"),

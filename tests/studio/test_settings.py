@@ -119,6 +119,7 @@ def test_a_dotenv_file_that_cannot_be_read_stops_the_start_because_keys_may_be_i
         ("STUDIO_VOICES", f"/{'x' * 300}", "existing folder"),
         ("STUDIO_REF_SOURCES", f"/{'x' * 300}", "existing folder"),
         ("STUDIO_BACKUP_DIR", "~nobody-of-this-name/backup", "no home folder"),
+        ("STUDIO_REF_SOURCES", "~nobody-of-this-name/clips", "no home folder"),
         ("STUDIO_WYOMING", "127.0.0.1:10200", "tcp://127.0.0.1:10200"),
         ("STUDIO_WYOMING", "tcp://127.0.0.1:70000", "tcp://127.0.0.1:10200"),
     ],
@@ -129,6 +130,18 @@ def test_bad_value_is_refused_with_variable_value_and_allowed_values(
     with pytest.raises(SettingsError) as refused:
         load(**{name: value})
     assert str(refused.value).startswith(f"{name}={value!r} cannot be used: ") and allowed in str(refused.value)
+
+
+def test_home_folder_stands_for_a_tilde_in_every_path(
+    load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(name, str(tmp_path))
+    folders = {"STUDIO_REF_SOURCES": "10.0.0.0/8, ~", "STUDIO_TRANSCRIBER": "faster-whisper:~/base"}
+    settings = load(STUDIO_MODEL="~/s2-pro", STUDIO_VOICES="~/", STUDIO_HOME="~/home", **folders)
+    assert [settings.model, settings.home] == [str(tmp_path / name) for name in ("s2-pro", "home")]
+    assert (Path(settings.voices), settings.ref_folder) == (tmp_path, tmp_path)
+    assert settings.transcriber == f"faster-whisper:{tmp_path / 'base'}"
 
 
 @pytest.mark.linux

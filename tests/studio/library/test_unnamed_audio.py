@@ -54,6 +54,19 @@ def test_unnamed_audio_is_removed_after_its_days_and_unfinished_files_at_once(tm
     assert len(after) == 1 and [path.name for path in folder.iterdir()] == ["notes.txt"]
 
 
+def test_days_of_audio_set_aside_by_a_wrong_clock_begin_again(tmp_path: Path) -> None:
+    Library(tmp_path).store.close()
+    (folder := tmp_path / "audio" / "aa").mkdir()
+    orphan = folder / ("a" * 64 + ".unnamed")
+    orphan.write_bytes(b"orphan")
+    os.utime(orphan, (100.0, 100.0))  # as a computer without a clock of its own has it before it asks the network
+    Library(tmp_path).store.close()
+    assert orphan.read_bytes() == b"orphan" and orphan.stat().st_mtime > time.time() - DAY
+    os.utime(orphan, (time.time() - 31 * DAY,) * 2)
+    Library(tmp_path).store.close()
+    assert not orphan.exists()
+
+
 def test_start_with_much_unnamed_audio_lets_others_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Library(tmp_path).store.close()
     folder = tmp_path / "audio" / "aa"

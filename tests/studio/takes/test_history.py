@@ -17,13 +17,16 @@ import httpx
 import numpy as np
 import pytest
 
-from studio.library import Library
+from studio.errors import DamagedAudio
+from studio.library import Library, TakeFilter
 from studio.library.take import Take
 from studio.settings import Settings, read_keys
+from studio.takes.take_export import STORED, zipped
 from tests.studio.answers import assert_envelope
 from tests.studio.fake_engine import FakeEngine, tone
 from tests.studio.library.worker import stored_take
 from tests.studio.server import Served, serve
+from tests.studio.sounds import wav
 
 SPEECH, TAKES = "/v1/audio/speech", "/v1/takes"
 FRAME = 2048
@@ -241,6 +244,20 @@ def test_zip_has_the_audio_and_its_metadata(steered: Steer, monkeypatch: pytest.
         assert [entry["take"]["id"] for entry in manifest] == [ids[1], ids[0]]
         assert len({entry["file"] for entry in manifest}) == 2
         assert len(decoded(archive.read(manifest[0]["file"]))) == 12 * FRAME
+
+
+@pytest.mark.parametrize("name", [STORED, "flac"])
+def test_zip_that_a_take_is_missing_for_by_now_names_it(tmp_path: Path, name: str) -> None:
+    library = Library(tmp_path)
+    for number in range(2):
+        library.takes.add(stored_take(f"req_{number}", "Words.", "anna"), wav(tone(number, 0)))
+    takes = [(take, library.files.path(take.audio)) for take in library.takes.page()]
+    pieces = zipped(takes, name, [{}, {}])
+    assert next(pieces)
+    library.takes.delete(TakeFilter(ids=("req_0",)))
+    library.trash.empty(None)
+    with pytest.raises(DamagedAudio, match="the take req_0 cannot be exported"):
+        list(pieces)
 
 
 def test_unstored_take_leaves_no_text_on_the_disk(steered: Steer, home: dict[str, str]) -> None:
