@@ -154,13 +154,13 @@ class Takes:
                 if not count:
                     raise
 
-    def keep_newest(self, count: int, most_bytes: int | None = None, owner: str | None = None) -> int:
+    def keep_newest(self, count: int, most_bytes: int | None = None, owner: str | None = None, added: int = 1) -> int:
         """Remove takes of an owner (None: of all callers without keys together) except starred ones; returns the number
         removed.
 
         The newest ``count`` of each kind stay, as long as they have at most ``most_bytes`` together; beyond that those
-        cut off go first, then live ones, of each kind the oldest. If so many are beyond a limit that it must have been
-        lowered, perhaps by mistake, they are moved to the trash.
+        cut off go first, then live ones, of each kind the oldest. If more are beyond the count than were ``added``, or
+        very many beyond the size, the limit was lowered, perhaps by mistake: they are moved to the trash.
         """
         removed = 0
         for is_by_size in (False, True) if most_bytes is not None else (False,):
@@ -168,11 +168,10 @@ class Takes:
                 kept = _Kept(db, owner)
                 ends = kept.beyond_size(most_bytes or 0) if is_by_size else kept.beyond_count(count)
                 ids = [name for kind, end in ends.items() for name in kept.ids(kind, end)]
-            if len(ids) > REMOVED_AT_ONCE:
+            if len(ids) > (REMOVED_AT_ONCE if is_by_size else added):
                 log.warning("%d takes are beyond STUDIO_KEEP_TAKES=%d now: they are in the trash", len(ids), count)
-                while ids:
-                    self.delete(TakeFilter(ids=tuple(ids[:MOST_AT_ONCE]), starred=False))
-                    del ids[:MOST_AT_ONCE]
+                for first in range(0, len(ids), MOST_AT_ONCE):
+                    self.delete(TakeFilter(ids=tuple(ids[first : first + MOST_AT_ONCE]), starred=False))
                 continue
             removed += sum(self._remove(*kept.up_to(kind, end)) for kind, end in ends.items())
         return removed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -197,7 +198,7 @@ class Recorder:
         """
         self._takes.add_all([new_take])
         self._report(new_take.take.id, "kept")
-        self._remove_old({new_take.take.caller})
+        self._remove_old([new_take])
 
     def check(self) -> tuple[int, int]:
         """Return the bytes of audio counted, and those held if nothing is being recorded or waiting for the disk.
@@ -217,7 +218,7 @@ class Recorder:
         while batch := self._next_batch():
             failures = self.watch.status.failures
             ended = self._write(batch)
-            self._remove_old({new_take.take.caller for new_take in ended})
+            self._remove_old(ended)
             if self.watch.status.failures == failures:
                 self.watch.report_success()
             with self._changed:
@@ -275,8 +276,8 @@ class Recorder:
         self._report(new_take.take.id, outcome)
         self.release(in_memory(new_take.audio[1:]))
 
-    def _remove_old(self, callers: set[str]) -> None:
-        """Remove the oldest takes beyond the retention of these callers."""
+    def _remove_old(self, added: Sequence[NewTake]) -> None:
+        """Remove the oldest takes beyond the retention of the callers of new ones."""
         with self.watch.guarded("old takes could not be removed"):
-            for owner in {self.retention.owner(caller) for caller in callers}:
-                self._takes.keep_newest(self.retention.takes, self.retention.bytes, owner)
+            for owner, count in Counter(self.retention.owner(one.take.caller) for one in added).items():
+                self._takes.keep_newest(self.retention.takes, self.retention.bytes, owner, count)

@@ -88,6 +88,7 @@ def test_takes_of_a_batch_are_finished_unless_they_say_otherwise(steered: Steer)
         items = [{"input": "An agent's.", "live": True}, {"input": "Another's.", "live": True}]
         assert client.post(f"{SPEECH}/batch", json={"items": items, "voice": "random"}).json()["succeeded"] == 2
         assert {"Third.", "Second."} < set(kept_texts(client)) and removed_next(client)[0] == ("finished", "Second.")
+        assert client.get("/v1/trash").json()["data"] == [], "the limit was not lowered"
 
 
 def test_each_key_has_its_own_retention(steered: Steer) -> None:
@@ -122,9 +123,9 @@ def test_takes_of_keys_stay_without_keys_and_those_beyond_a_lowered_limit_are_in
     assert library.takes.removed_next(3, 1000)["finished"].id == "req_6"
     assert library.takes.keep_newest(2, 1000) == 1
     assert [take.id for take in library.takes.page()] == ["req_8", "req_7", *(f"req_{n}" for n in range(5, -1, -1))]
-    monkeypatch.setattr("studio.library.take_repository.REMOVED_AT_ONCE", 1)
     assert library.takes.keep_newest(1, 1000, "owner anna") == 0
     assert {item.id for item in library.trash.page(None)} == {"req_0", "req_2"}
+    monkeypatch.setattr("studio.library.take_repository.REMOVED_AT_ONCE", 1)
     assert library.takes.keep_newest(3, 1, "key 1234") == 0, "fewer takes have fewer bytes, too"
     assert {item.id for item in library.trash.page(None)} == {f"req_{n}" for n in range(4)}
 
