@@ -6,7 +6,7 @@ import { element, Keyed, partsOf, setChildren } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { LookAgain } from "../lib/look-again.js";
 import { once } from "../lib/once.js";
-import { keep, keepByTab, kept, keptByTab } from "../lib/storage.js";
+import { keepByTab, keptByTab } from "../lib/storage.js";
 import { duration } from "../lib/time.js";
 import { ImportPreview } from "./import-preview.js";
 import { Playback } from "./playback.js";
@@ -112,7 +112,7 @@ export class LongForm extends EventTarget {
     if (!listed) return;
     this.#voices = listed;
     this.#offer(listed);
-    if (isLatest()) this.#show(id || kept(OPENED, null), listed, true);
+    if (isLatest()) this.#show(id || keptByTab(OPENED, ""), listed, true);
   }
 
   /** Reload once the studio responds again, keeping unsaved text. */
@@ -198,7 +198,7 @@ export class LongForm extends EventTarget {
   async #show(id, listed = null, isSame = false) {
     this.#leave();
     const isLatest = this.#shows.join();
-    keep(OPENED, id || null);
+    keepByTab(OPENED, id || "");
     if (!id) {
       this.#about({ item: "", isSame });
       this.#reveal(this.preview.isOpen ? "import" : "shelf");

@@ -28,8 +28,9 @@ export class Playback {
     if (isIt && (isPlayedOn ? this.isPlayingAll : this.heard)) return this.nowPlaying.playOrPause();
     this.nowPlaying.player.wake();
     const isLatest = this.#plays.begin();
-    const whole = isPlayedOn && (await this.#rowOfAll(project));
-    const placed = whole ? [] : inARow((await readTimeline(this.id)).parts);
+    const alone = (problem) => (part && problem.status === 409 ? null : Promise.reject(problem)); // the others cannot be played, such as after a change of the voice
+    const whole = isPlayedOn && (await this.#rowOfAll(project).catch(alone));
+    const placed = isPlayedOn ? [] : inARow((await readTimeline(this.id).catch(alone))?.parts ?? []);
     if (!isLatest()) return;
     if (whole && (!part || whole.tracks.some(({ of }) => of.take === part.chosen))) return this.#playAll(whole, part ? { part: part.id, seconds: 0 } : stoppedAt(this.id));
     const at = placed.findIndex(({ take }) => take === part.chosen);

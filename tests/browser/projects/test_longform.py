@@ -95,6 +95,16 @@ def test_project_appears_once_loaded_is_created_once_and_the_last_opened_one_sta
     assert len(spoken) == 1  # the other project does not react
     expect(area.get_by_role("textbox", name="Title")).to_have_value("The second.")
 
+    other = page.context.new_page()
+    other.goto(f"{studio.url}/#projects")
+    go(other, "Projects")  # from the open project to the list
+    other.get_by_role("button", name="The first.").click()
+    expect(other.get_by_role("textbox", name="Title")).to_have_value("The first.")
+    other.close()
+    go(page, "Voices")
+    go(page, "Projects")
+    expect(area.get_by_role("textbox", name="Title")).to_have_value("The second.")  # this tab's
+
 
 def test_document_is_spoken_corrected_and_played(studio: Served, open_page: Open) -> None:
     screen = open_page(studio).ready()
@@ -245,6 +255,8 @@ def test_project_stores_its_setting_for_reading_numbers(steered: Steer, open_pag
     for choice, state in (("As written", "Changed"), ("Automatic", "Done"), ("As written", "Changed")):
         reading.select_option(choice)
         expect(row).to_contain_text(state)
+    row.get_by_role("button", name="Play part 1").click()  # the earlier audio, although no part has audio as set now
+    screen.until_over()
     screen.page.reload()
     screen.page.wait_for_selector("body[data-studio=ready]")
     expect(reading).to_have_value("false")
