@@ -23,7 +23,7 @@ from manuscript.documents import Document, Passage
 from manuscript.encodings import without_controls
 from manuscript.passages import MAX_TITLE, PAUSE_WITHIN, SCENE_PAUSE, InvalidDocument
 from studio.api.queued import change, look_up
-from studio.errors import DamagedAudio, InvalidRequest
+from studio.errors import DamagedAudio, InvalidRequest, NotFound
 from studio.library.names import KnownVoices, split_revision
 from studio.work import WorkQueue
 
@@ -79,17 +79,26 @@ class ProjectService:
     ) -> Project:
         """Read a document and create a project of its parts; ``start`` queues all of them.
 
-        A blank ``title`` means `usual_title`. Cancelling the call stops the reading, and
-        no project is created. Raises InvalidDocument, InvalidRequest, TooCostly, QueueFull, TooManyRequests, and
-        UnknownVoice for a voice of the settings or the cast. A part may name an unknown voice: only that part fails,
-        when it is generated.
+        A blank ``title`` means `usual_title`. A request that has already created its project returns that one.
+        Cancelling the call stops the reading, and no project is created. Raises InvalidDocument, InvalidRequest,
+        TooCostly, QueueFull, TooManyRequests, and UnknownVoice for a voice of the settings or the cast. A part may
+        name an unknown voice: only that part fails, when it is generated.
         """
+        if made := await look_up(self._made, owner, request):
+            return made
         settings = settings or ProjectSettings()
         voices = (*request.cast.values(), *(person.voice for person in request.people))
         is_voice = await self._short_documents.run(owner, self._checked_voices, owner, settings.voice, *voices)
         settings = replace(settings, voice=settings.voice and is_voice.by_slug(settings.voice))
         document = await request.read(self._queue_of(request), owner, is_voice)
         return await change(self._store, owner, request, document, title, settings, start)
+
+    def _made(self, owner: str, request: DocumentImport) -> Project | None:
+        """The project of a request that was sent before; None if it is not created yet, or deleted. Blocking."""
+        try:
+            return self._projects.get(request.project_id, owner)
+        except NotFound:
+            return None
 
     async def update_from(
         self, project_id: str, owner_filter: str | None, caller: str, request: DocumentImport, apply: bool
@@ -188,11 +197,14 @@ class ProjectService:
         )
         texts = texts_of(title, settings)
         check_texts(texts, len(parts) + sum(map(bool, texts)))  # before anything is stored
-        extras = (document.cover, document.skipped, document.cast)
-        project = self._projects.create(owner, title, request.kind, parts, settings, *extras)
-        if settings.opening_credits or settings.closing_credits:
-            project, _ = self._change(project, owner, None, settings)
-        return self.queue_parts(project.id, owner, "missing") if start else project
+        extras = (document.cover, document.skipped, document.cast, request.project_id)
+        with self._editing[hash(request.project_id) % len(self._editing)]:
+            if made := self._made(owner, request):
+                return made
+            project = self._projects.create(owner, title, request.kind, parts, settings, *extras)
+            if settings.opening_credits or settings.closing_credits:
+                project, _ = self._change(project, owner, None, settings)
+            return self.queue_parts(project.id, owner, "missing") if start else project
 
     def edit(
         self,

@@ -152,10 +152,15 @@ class Projects:
         cover: Cover | None = None,
         skipped: Sequence[str] = (),
         cast: Sequence[NewCharacter] = (),
+        wanted_id: str = "",
     ) -> Project:
-        """Create a project of these parts, none of them queued. Raises InvalidRequest."""
+        """Create a project of these parts, none of them queued; ``wanted_id``: its id, unless another one has it,
+        perhaps in the trash. Raises InvalidRequest."""
         title = clean_title(title)
         now, project_id = time.time(), f"proj_{secrets.token_hex(12)}"
+        if wanted_id:
+            with self._store.reading() as db:
+                project_id = project_id if db.table("projects").count_where("id = ?", [wanted_id]) else wanted_id
         row: dict[str, Any] = {"id": project_id, "owner": owner, "title": title, "kind": kind, "sharing": "private"}
         row |= {"settings": json.dumps(settings.as_dict()), "skipped": json.dumps(skipped)}
         row |= {"paused": 0, "served": 0.0, "created": now, "changed": now}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any
 
@@ -296,6 +297,9 @@ class ProjectRoutes:
         settings = body.settings(ProjectSettings())
         with _field_named(source):
             document_import = await self._import_of(caller, source, body)
+            if body.preview is not None:  # a preview's id is given once, so the same request is one that is sent again
+                digest = hashlib.sha256(body.model_dump_json().encode()).hexdigest()
+                document_import = replace(document_import, project_id=f"proj_{digest[:24]}")
             return await self._service.create(caller, document_import, body.title or "", settings, body.start)
 
     async def _characters(self, caller: str, source: _Source, body: ProjectBody) -> list[Role]:

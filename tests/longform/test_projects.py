@@ -455,6 +455,23 @@ def test_invalid_project_fields_are_refused_by_name(steered: Steer) -> None:
         assert_envelope(client.get(f"{PROJECTS}/{project['id']}/audio"), 409)
 
 
+def test_a_request_whose_answer_was_lost_creates_no_second_project(steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client, ThreadPoolExecutor() as senders:
+        preview = client.post(f"{PROJECTS}/preview", json={"input": "One.\n\nTwo."}).json()["id"]
+
+        def create(title: str) -> str:
+            body = {"preview": preview, "title": title, "opening_credits": "{title}", "start": True}
+            return str(client.post(PROJECTS, json=body).raise_for_status().json()["id"])
+
+        [first] = set(senders.map(create, ["Book"] * 3))
+        other = create("Another")
+        assert {one["id"] for one in client.get(PROJECTS).json()["data"]} == {first, other}
+        assert len(parts_of(served, {"id": first})) == 2
+        client.delete(f"{PROJECTS}/{first}").raise_for_status()
+        assert create("Book") not in (first, other)
+
+
 def test_encoding_can_be_chosen(steered: Steer) -> None:
     served, _ = steered()
     text = "שלום עולם"

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
+import { Drafts } from "../../assets/page/lib/drafts.js";
 import { halves } from "../../assets/page/longform/parts/typed-on.js";
 
 const page = /** @type {any} */ (globalThis);
@@ -93,9 +94,12 @@ function opened(context, ...texts) {
   context.mock.timers.enable({ apis: ["setTimeout"] });
   const studio = new Studio(...texts);
   context.mock.method(globalThis, "fetch", (url, options) => studio.fetch(url, options));
-  const leave = new AbortController();
-  context.after(() => leave.abort());
-  const unsaved = new Unsaved("proj_1", { root: /** @type {any} */ (new EventTarget()), fields: {}, signal: leave.signal });
+  const [drafts, leave] = [new Drafts("proj_1"), new AbortController()];
+  context.after(() => {
+    leave.abort();
+    drafts.close();
+  });
+  const unsaved = new Unsaved(drafts, { root: /** @type {any} */ (new EventTarget()), fields: {}, signal: leave.signal });
   const rows = new Map();
   const row = (id, cursor = -1) => {
     const part = { ...studio.parts.find((one) => one.id === id), id, position: studio.parts.findIndex((one) => one.id === id) };

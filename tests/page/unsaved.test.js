@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { keep, kept } from "../../assets/page/lib/storage.js";
+import { Drafts } from "../../assets/page/lib/drafts.js";
+import { keep } from "../../assets/page/lib/storage.js";
 import { Unsaved } from "../../assets/page/longform/unsaved.js";
 
 const page = /** @type {any} */ (globalThis);
@@ -15,7 +16,7 @@ page.addEventListener = () => {};
  * Opens a project that refuses changes of these fields, unless its texts are `good`, and of those that someone else has `changed` unless they are seen;
  * returns it, and all changes that were sent.
  */
-function opened(context, refuses = /** @type {string[]} */ ([]), changed = /** @type {Record<string, any>} */ ({})) {
+async function opened(context, refuses = /** @type {string[]} */ ([]), changed = /** @type {Record<string, any>} */ ({})) {
   const sent = [];
   context.mock.method(globalThis, "fetch", async (_, { body }) => {
     const { before, ...changes } = JSON.parse(body);
@@ -25,19 +26,23 @@ function opened(context, refuses = /** @type {string[]} */ ([]), changed = /** @
     const param = Object.keys(changes).find((name) => refuses.includes(name) && changes[name] !== "good");
     return param ? Response.json({ error: { message: `${param} is wrong`, param } }, { status: 400 }) : Response.json({ text: changes.text, title: `${changes.title} (saved)`, settings: {} });
   });
-  const leave = new AbortController();
-  context.after(() => leave.abort());
+  const [drafts, leave] = [await Drafts.of("proj_1"), new AbortController()];
+  const close = () => {
+    leave.abort();
+    drafts.close();
+  };
+  context.after(close);
   const texts = ["title", "author"].map((name) => `[data-part="${name}"]`);
   const root = Object.assign(new EventTarget(), { querySelector: (selector) => ({ matches: () => texts.includes(selector) }) });
-  const unsaved = new Unsaved("proj_1", { root: /** @type {any} */ (root), fields: { title: "title", "project-voice": "voice" }, signal: leave.signal });
+  const unsaved = new Unsaved(drafts, { root: /** @type {any} */ (root), fields: { title: "title", "project-voice": "voice" }, signal: leave.signal });
   const told = [];
   unsaved.addEventListener("refused", ({ detail }) => told.push(detail.problem.param));
-  return { unsaved, sent, told, changes: () => kept("unsaved-1", {}).proj_1?.[""]?.changes };
+  return { unsaved, drafts, sent, told, close, changes: () => drafts.get("part", "")?.changes };
 }
 
 test("of changes sent later, only the refused ones are left out and told: a choice reverts, and a text is kept until it is changed", async (context) => {
   keep("unsaved-1", { proj_1: { "": { changes: { voice: "gone", title: "A title", author: "{x}" }, before: {} } } });
-  const { unsaved, sent, told, changes } = opened(context, ["voice", "author"]);
+  const { unsaved, sent, told, changes } = await opened(context, ["voice", "author"]);
   await unsaved.resend(true, () => true);
   assert.deepEqual(sent.map((one) => Object.keys(one).join()), ["voice,title,author", "title,author", "title"]);
   assert.deepEqual(changes(), { author: "{x}" });
@@ -51,38 +56,34 @@ test("of changes sent later, only the refused ones are left out and told: a choi
   assert.deepEqual([sent.at(-1), changes(), unsaved.size], [{ author: "good" }, undefined, 0]);
 });
 
-test("a second window leaves alone what is being typed in the first", async (context) => {
-  const first = opened(context);
-  first.unsaved.note("part_1", { text: "Half a sen" }, { text: "" });
-  const second = opened(context);
-  const shown = [];
-  second.unsaved.addEventListener("show", ({ detail }) => shown.push(detail.key));
-  await second.unsaved.resend(true, () => true);
-  assert.deepEqual([second.sent, second.unsaved.size, shown], [[], 0, ["part_1"]]);
-  assert.deepEqual(kept("unsaved-1", {}).proj_1.part_1.changes, { text: "Half a sen" });
-  first.unsaved.note("part_1", { text: "Half a sentence." }, { text: "" });
-  await first.unsaved.save("part_1");
-  assert.deepEqual(second.sent, [{ text: "Half a sentence.", text_before: "" }]);
-  first.unsaved.write("part_1", "A new p");
-  second.unsaved.note("part_1", { text: "Theirs" }, { text: "" });
-  assert.equal(kept("unsaved-1", {}).proj_1.part_1.below, "A new p");
-  await second.unsaved.save("part_1");
-  assert.equal(kept("unsaved-1", {}).proj_1.part_1.below, "A new p", "the other window's edit of the part above is saved");
-  second.unsaved.note("part_1", { text: "Theirs, too" }, { text: "" });
-  second.unsaved.forget("part_1");
-  first.unsaved.write("part_1", "A new part");
-  assert.equal(kept("unsaved-1", {}).proj_1.part_1.below, "A new part");
-  second.unsaved.note("part_1", { text: "Theirs" }, { text: "" });
-  const third = opened(context); // the first window's draft and the second one's text are left to them
+test("a window takes over what closed ones have left, and no window loses what another keeps", async (context) => {
+  const [first, second] = [await opened(context), await opened(context)];
+  first.unsaved.note("part_1", { text: "Half a sen" }, { text: "" }, 3);
+  first.drafts.keep("title", "part_1", { typed: "Mine" });
+  second.unsaved.write("part_1", "A new p", 3);
+  second.drafts.keep("title", "part_1", { typed: "Theirs" });
+  const third = await opened(context);
   await third.unsaved.resend(true, () => true);
-  assert.equal(third.unsaved.size, 0);
-  first.unsaved.write("part_1", "");
-  second.unsaved.forget("part_1");
-  assert.equal(kept("unsaved-1", {}).proj_1, undefined);
+  assert.deepEqual([third.sent, third.unsaved.size, third.drafts.all("title")], [[], 0, []], "both are still open");
+  first.close();
+  second.close();
+  const fourth = await opened(context);
+  const { changes, before, below, position } = fourth.unsaved.of("part_1") ?? {};
+  assert.deepEqual([changes, before, below, position], [{ text: "Half a sen" }, { text: "" }, "A new p", 3]);
+  assert.deepEqual(fourth.drafts.all("title"), [["part_1", { typed: "Mine" }]]);
+  await fourth.unsaved.resend(true, () => true);
+  assert.deepEqual(fourth.sent, [{ text: "Half a sen", text_before: "" }]);
+  fourth.unsaved.write("part_1", "");
+  fourth.drafts.keep("title", "part_1", null);
+  first.unsaved.note("part_1", { text: "Half a sen" }, { text: "" }); // an answer that comes late
+  fourth.close();
+  const fifth = await opened(context);
+  assert.deepEqual([fifth.unsaved.size, fifth.drafts.all("title")], [0, [["part_1", { typed: "Theirs" }]]]);
+  fifth.drafts.keep("title", "part_1", null);
 });
 
 test("a text of the project that someone else has changed is kept until one of both is chosen, and a choice reverts", async (context) => {
-  const { unsaved, sent, changes } = opened(context, [], { title: "Theirs", author: "Eve", speed: 2 });
+  const { unsaved, sent, changes } = await opened(context, [], { title: "Theirs", author: "Eve", speed: 2 });
   unsaved.note("", { title: "Mine", author: "Ann", speed: 3 }, { title: "Old", author: "", speed: 1 });
   await assert.rejects(unsaved.save(""), { status: 412 });
   assert.deepEqual(changes(), { title: "Mine", author: "Ann" });
@@ -102,7 +103,7 @@ test("a text of the project that someone else has changed is kept until one of b
 });
 
 test("a change during a request is based on what was saved", async (context) => {
-  const { unsaved, sent } = opened(context);
+  const { unsaved, sent } = await opened(context);
   unsaved.note("", { title: "A" }, { title: "" });
   const first = unsaved.save("");
   while (!unsaved.of("")?.isSending) await null;
@@ -114,7 +115,7 @@ test("a change during a request is based on what was saved", async (context) => 
 });
 
 test("a change is based on an earlier one that was saved, though the answer was lost", async (context) => {
-  const { unsaved, sent } = opened(context, [], { title: "Mine" });
+  const { unsaved, sent } = await opened(context, [], { title: "Mine" });
   context.mock.method(globalThis, "fetch", async () => Promise.reject(new TypeError("the connection broke")), { times: 2 });
   unsaved.note("", { title: "Mine" }, { title: "Old" });
   await assert.rejects(unsaved.save(""), { isLost: true });
@@ -126,8 +127,8 @@ test("a change is based on an earlier one that was saved, though the answer was 
   assert.deepEqual([sent, unsaved.size], [[{ title: "Mine, more" }], 0]);
 });
 
-test("a list that has the focus shows what is chosen now, which the next choice is based on", (context) => {
-  const { unsaved } = opened(context);
+test("a list that has the focus shows what is chosen now, which the next choice is based on", async (context) => {
+  const { unsaved } = await opened(context);
   const field = (part, isList) => ({ dataset: { part }, matches: () => isList });
   unsaved.see({ title: "Old", settings: { voice: "alan" } });
   page.document.activeElement = field("project-voice", true);

@@ -3,20 +3,16 @@
 import { addCharacter, changeCharacter, changeProject, deleteCharacter, mergeCharacter, readCast, recast, undoChange } from "../client/projects.js";
 import { Refusal } from "../client/refusal.js";
 import { restore } from "../client/trash.js";
-import { draftsOf, keepDraft } from "../lib/drafts.js";
 import { element, redrawWhenLeft, setChildren } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { once, onceMore } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
-import { keep, kept } from "../lib/storage.js";
 import { askBeforeLeaving, askWhileTyping } from "../lib/typing.js";
 import { offerUndo } from "../trash/undo-toast.js";
 import { CastLines } from "./cast-lines.js";
 import { CharacterRow } from "./character-row.js";
 import { markOf, marksOf } from "./people.js";
 
-const STORE = "cast-unsent-1"; // by project: the changes to be sent
-const NEW = "character"; // the field whose draft is kept
 const JUST = 1000; // ms after a look, within which several news are read at once
 
 class CastPanel {
@@ -34,7 +30,7 @@ class CastPanel {
 
   constructor(container, project) {
     this.project = project;
-    this.#due = new Map(Object.entries(kept(STORE, {})[project.id] ?? {}));
+    this.#due = new Map(project.drafts.all("cast"));
     this.list = element("ul", { className: "cast-list" });
     this.list.setAttribute("aria-label", phrase("cast.title"));
     this.note = element("p", { className: "quiet" });
@@ -44,7 +40,7 @@ class CastPanel {
     const button = (words, work) => element("button", { type: "button", className: "plain", textContent: words, onclick: once(() => this.#do(work)) });
     this.unsure = button("", () => this.lines.open({ unsure: true }, phrase("cast.unsure.title"), this.#cast));
     this.recast = button(phrase("cast.recast"), () => this.#recast());
-    this.name = element("input", { placeholder: phrase("cast.add.name"), dir: "auto", maxLength: 200, value: draftsOf(project.id)[NEW] ?? "", oninput: () => keepDraft(project.id, NEW, this.name.value) });
+    this.name = element("input", { placeholder: phrase("cast.add.name"), dir: "auto", maxLength: 200, value: project.drafts.get("cast-name", "") ?? "", oninput: () => this.#keepName() });
     this.name.setAttribute("aria-label", phrase("cast.add.name"));
     const addNamed = onceMore(() => this.#do(() => this.#add()));
     const add = element("form", { className: "cast-add" }, [this.name, element("button", { type: "submit", className: "plain", textContent: phrase("cast.add") })]);
@@ -152,7 +148,7 @@ class CastPanel {
         if (!problem.isOfRequest) this.#due.set(id, { ...changes, ...due, before: { ...due?.before, ...changes.before } });
         throw problem;
       } finally {
-        this.#keep();
+        this.project.drafts.keep("cast", id, this.#due.get(id)); // for when the project or the page is left
       }
     }
   }
@@ -188,10 +184,8 @@ class CastPanel {
     offerUndo(words, all, false);
   }
 
-  /** Keep in the browser what is due, for when the project or the page is left. */
-  #keep() {
-    const { [this.project.id]: _, ...others } = kept(STORE, {});
-    keep(STORE, this.#due.size ? { ...others, [this.project.id]: Object.fromEntries(this.#due) } : others);
+  #keepName() {
+    this.project.drafts.keep("cast-name", "", this.name.value);
   }
 
   async #undoable({ id, name }, { undo_seconds: seconds }, words) {
@@ -223,7 +217,7 @@ class CastPanel {
     if (!name.trim()) return this.name.focus();
     await addCharacter(this.project.id, name);
     if (this.name.value === name) this.name.value = ""; // else the next one is being typed
-    keepDraft(this.project.id, NEW, this.name.value);
+    this.#keepName();
     await this.#changed();
   }
 

@@ -2,6 +2,7 @@
 
 import { Refusal } from "../client/refusal.js";
 import { labelOf, voices } from "../client/voices.js";
+import { Drafts } from "../lib/drafts.js";
 import { element, Keyed, partsOf, setChildren } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { LookAgain } from "../lib/look-again.js";
@@ -207,7 +208,9 @@ export class LongForm extends EventTarget {
     this.#say(""); // perhaps that this project was gone
     const present = listed ?? (await voices());
     if (!this.#isOpen || !isLatest()) return;
-    const project = (this.#project = new Project(this.part, { id, voices: present, nowPlaying: this.nowPlaying }));
+    const drafts = await Drafts.of(id);
+    if (!this.#isOpen || !isLatest()) return drafts.close();
+    const project = (this.#project = new Project(this.part, { drafts, voices: present, nowPlaying: this.nowPlaying }));
     project.addEventListener("gone", ({ detail }) => {
       if (this.#project !== project) return;
       this.#show(null, null, true); // without a step for Back

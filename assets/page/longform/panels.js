@@ -13,6 +13,7 @@ import { mountProse } from "./prose.js";
  *
  * @typedef {object} ProjectContext
  * @property {string} id of the project
+ * @property {import("../lib/drafts.js").Drafts} drafts what is typed and not saved yet
  * @property {any[]} voices the library's, as returned by client/voices.js
  * @property {AbortSignal} signal aborted when the project is left: listeners, timers and requests end with it
  * @property {import("./playback.js").Playback} playback plays a voice's sample, or a part with the others in a row

@@ -41,17 +41,18 @@ export class Project extends EventTarget {
   /** @type {any} */
   #project = null;
 
-  constructor(part, { id, voices, nowPlaying }) {
+  constructor(part, { drafts, voices, nowPlaying }) {
     super();
     const { signal } = this.#leave;
     this.part = part;
-    this.id = id;
+    const id = (this.id = drafts.project);
+    this.drafts = drafts;
     this.voices = voices;
     this.nowPlaying = nowPlaying;
     this.part("told").textContent = "";
     this.#offerVoices();
     this.playback = new Playback(id, nowPlaying, () => signal.aborted || this.look());
-    this.unsaved = new Unsaved(id, { root: part("project"), fields: FIELDS, signal });
+    this.unsaved = new Unsaved(drafts, { root: part("project"), fields: FIELDS, signal });
     this.conflict = new ConflictNote(this.unsaved, (work) => this.#do(work), signal);
     this.finish = new FinishedFiles(part, { id, signal, run: (work) => this.#do(work), openParts: (field) => this.#openParts(field), change: (changes) => this.#change(changes) });
     const look = () => this.look();
@@ -61,7 +62,7 @@ export class Project extends EventTarget {
     });
     this.notice = new DoneNotice(signal);
     this.panels = new Panels(part("project"), part("panels"), {
-      id, voices, signal, project, playback: this.playback, changed: look, goToPart: (position) => this.parts.goTo(position), direct: (parts) => this.parts.direct(parts), marked: () => this.#offerPlaying(),
+      id, drafts, voices, signal, project, playback: this.playback, changed: look, goToPart: (position) => this.parts.goTo(position), direct: (parts) => this.parts.direct(parts), marked: () => this.#offerPlaying(),
     });
     this.#inspect(innerWidth >= ROOMY);
     this.part("dictionary").open = false;
@@ -72,6 +73,7 @@ export class Project extends EventTarget {
   close() {
     this.unsaved.leave();
     this.#leave.abort();
+    this.drafts.close();
     this.#looks.end();
     clearTimeout(this.#timer);
   }

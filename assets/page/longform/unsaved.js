@@ -2,11 +2,7 @@
 
 import { changePart, changeProject } from "../client/projects.js";
 import { Refusal } from "../client/refusal.js";
-import { entryOf, keep, kept } from "../lib/storage.js";
 import { isBeingTyped } from "../lib/typing.js";
-
-const STORE = "unsaved-1"; // by project and key: changes, previous values, and the part's position
-const ANSWERED = 150; // ms in which another window says what is being typed there
 
 /**
  * before: the values that the changes replace; isDue: to be sent again once the studio responds; problem: why they were not
@@ -28,31 +24,25 @@ export class Unsaved extends EventTarget {
   /** @type {Map<string, Entry>} */
   #entries = new Map();
   /** @type {Map<string, Promise<void>>} */ #sending = new Map();
-  /** Parts below which a new one is being written in this tab, not in another one. @type {Set<string>} */
-  #drafted = new Set();
   /** The project's field that is being edited. @type {HTMLElement | null} */
   #typed = null;
-  /** @type {Promise<unknown>} */
-  #others = Promise.resolve(); // resolves when other windows of this browser have said what is being typed there
   /** The project's title and settings as its fields show them. @type {Record<string, any>} */
   #seen = {};
 
   /**
    * fields: the title and the settings by the names of their fields in root, whose pending input is sent when the page is left.
    *
-   * @param {string} id of the project
+   * @param {import("../lib/drafts.js").Drafts} drafts of the project
    * @param {{ root: HTMLElement, fields: Record<string, string>, signal: AbortSignal }} project
    */
-  constructor(id, { root, fields, signal }) {
+  constructor(drafts, { root, fields, signal }) {
     super();
-    this.id = id;
+    this.drafts = drafts;
+    this.id = drafts.project;
     this.root = root;
     this.fields = fields;
-    for (const [key, { changes, before, position = 0, below = "" }] of Object.entries(kept(STORE, {})[id] ?? {})) {
-      this.#entries.set(key, { ...newEntry(), changes, before, position, below, isDue: true });
-      if (below) this.#drafted.add(key);
-    }
-    this.#askOthers(signal);
+    for (const [key, draft] of drafts.all("part")) this.#entries.set(key, { ...newEntry(), ...draft, isDue: true });
+    for (const [key, { text, position }] of drafts.all("below")) this.#entries.set(key, { ...this.#entryOf(key, position), below: text, isDue: true });
     root.addEventListener("input", ({ target }) => {
       if (target instanceof HTMLElement && (target.dataset.part ?? "") in fields) this.#typed = target;
     }, { signal });
@@ -63,36 +53,6 @@ export class Unsaved extends EventTarget {
       this.leave();
       if (this.#entries.size) event.preventDefault();
     }, { signal });
-  }
-
-  /** Leave to other windows of this browser what is being typed there: they send it themselves. @param {AbortSignal} signal */
-  #askOthers(signal) {
-    /** @type {BroadcastChannel} */
-    let channel;
-    try {
-      channel = new BroadcastChannel(`${entryOf(STORE)}-${this.id}`);
-    } catch (problem) {
-      if (problem.name !== "SecurityError") throw problem;
-      return; // nor is anything stored here
-    }
-    let isAsking = this.#entries.size > 0;
-    signal.addEventListener("abort", () => channel.close());
-    channel.addEventListener("message", ({ data }) => {
-      if (!data.theirs) return isAsking || channel.postMessage({ theirs: [...this.#entries.keys()], drafted: [...this.#drafted] });
-      for (const key of data.theirs) {
-        const entry = this.#entries.get(key);
-        if (!entry?.isDue) continue;
-        if (data.drafted?.includes(key)) this.#drafted.delete(key);
-        if (this.#drafted.has(key)) entry.changes = {};
-        else this.#entries.delete(key);
-        this.dispatchEvent(new CustomEvent("show", { detail: { key } }));
-      }
-    });
-    if (!isAsking) return;
-    channel.postMessage({});
-    this.#others = new Promise((resolve) => {
-      setTimeout(() => resolve((isAsking = false)), ANSWERED);
-    });
   }
 
   /** Why a text of the project is kept, but not saved; undefined: none is. */
@@ -151,9 +111,7 @@ export class Unsaved extends EventTarget {
   write(key, text, position = 0) {
     const entry = this.#entryOf(key, position);
     entry.below = text.trim() && text;
-    this.#drafted.add(key);
     this.#put(key, entry);
-    if (!entry.below) this.#drafted.delete(key);
   }
 
   /** @param {string} key @param {number} position @returns {Entry} */
@@ -187,7 +145,6 @@ export class Unsaved extends EventTarget {
 
   /** Send changes again that the studio could not save before. mayEdit: whether the project may be edited; has(key): whether the part exists, which may have been restored. @param {boolean} mayEdit @param {(key: string) => boolean} has */
   async resend(mayEdit, has) {
-    await this.#others;
     for (const [key, { isDue, problem }] of [...this.#entries]) {
       if (isDue || (problem?.status === 403 && mayEdit) || (problem?.isOfPart && has(key))) await this.#attempt(key);
     }
@@ -284,16 +241,11 @@ export class Unsaved extends EventTarget {
     this.#keep(key);
   }
 
-  /** Store it without overwriting entries of other tabs, or the text of a new part that is written there. @param {string} key */
+  /** @param {string} key */
   #keep(key) {
-    const all = kept(STORE, {});
-    const { [key]: stored, ...others } = all[this.id] ?? {};
-    const entry = this.#entries.get(key);
-    const below = (this.#drafted.has(key) ? entry?.below : stored?.below) ?? "";
-    const { changes, before, position } = entry ?? { ...newEntry(), position: stored?.position ?? 0 };
-    all[this.id] = entry || below ? { ...others, [key]: { changes, before, position, below } } : others;
-    if (!Object.keys(all[this.id]).length) delete all[this.id];
-    keep(STORE, all);
+    const { changes, before, position, below } = this.#entries.get(key) ?? newEntry();
+    this.drafts.keep("part", key, Object.keys(changes).length ? { changes, before, position } : null);
+    this.drafts.keep("below", key, below ? { text: below, position } : null);
     this.dispatchEvent(new CustomEvent("show", { detail: { key } }));
   }
 }

@@ -136,7 +136,12 @@ def test_book_is_imported_by_chapters_lists_omissions_and_includes_notes_on_requ
     expect(area.locator("[data-part=import-sum]")).to_have_text("1 of 2 chapters · 4 words · about 1 s of audio")
     assert serious_violations(screen) == []
     area.get_by_label("Title", exact=True).fill("Mine")
+    screen.page.route("**/v1/projects", lambda route: (route.fetch(), route.abort()), times=1)  # the answer is lost
+    area.get_by_role("button", name="Import", exact=True).click()
+    expect(area.locator("[data-part=said]")).to_have_text("The studio is not responding.")
     import_it(area)
+    with studio.client() as client:
+        assert [one["title"] for one in client.get("/v1/projects").json()["data"]].count("Mine") == 1
     expect(area.get_by_label("Title of the project")).to_have_value("Mine")
     rows = area.locator(".long-parts > li")
     expect(rows).to_have_count(2)

@@ -1,6 +1,5 @@
 // The chapter map of a project: each chapter's state, words and length, with buttons to go to its parts, rename it and generate it.
 
-import { draftsOf, keepDraft } from "../../lib/drafts.js";
 import { element, icon, Keyed, labelled, setChildren } from "../../lib/elements.js";
 import { duration } from "../../lib/time.js";
 import { phrase } from "../../lib/phrases.js";
@@ -30,12 +29,12 @@ export class Chapters extends EventTarget {
   #entries = new Keyed();
   #current = "";
 
-  /** id: of the project. */
-  constructor(id, map, list, signal) {
+  /** @param {import("../../lib/drafts.js").Drafts} drafts of the project @param {any} map @param {any} list @param {AbortSignal} signal */
+  constructor(drafts, map, list, signal) {
     super();
-    this.id = id;
+    this.drafts = drafts;
     /** Titles that were being written when the project was left, and are to be shown again: {typed, was, sent}, by chapter. @type {Map<string, any>} */
-    this.drafts = new Map(Object.entries(draftsOf(id)));
+    this.left = new Map(drafts.all("title"));
     askWhileTyping(list, signal);
     this.map = map;
     this.list = list;
@@ -53,12 +52,12 @@ export class Chapters extends EventTarget {
     this.map.hidden = chapters.length < 2;
     setChildren(this.list, this.#entries.of(chapters, (chapter, before) => this.#entry(chapter, before)));
     this.#mark();
-    for (const [id, draft] of this.drafts) if (this.write(id, draft.typed, false, draft)) this.drafts.delete(id);
+    for (const [id, draft] of this.left) if (this.write(id, draft.typed, false, draft)) this.left.delete(id);
   }
 
   /** Forget the draft of a title, which is saved. */
   forget(id, title) {
-    if (draftsOf(this.id)[id]?.typed === title) keepDraft(this.id, id);
+    if (this.drafts.get("title", id)?.typed === title) this.drafts.keep("title", id, null);
   }
 
   /** Mark the chapter at a part's position. */
@@ -130,7 +129,7 @@ export class Chapters extends EventTarget {
     const field = element("input", { value: typed || chapter.title, maxLength: LONGEST, dir: "auto", autocomplete: "off" });
     field.setAttribute("aria-label", phrase("project.chapter.rename", { title: shown.title || phrase("project.chapter.none") }));
     let isOpen = true;
-    const draft = (words = field.value) => keepDraft(this.id, id, words && { typed: words, was: isTold ? "" : chapter.title, sent });
+    const draft = (words = field.value) => this.drafts.keep("title", id, words && { typed: words, was: isTold ? "" : chapter.title, sent });
     const close = () => {
       isOpen = false;
       draft("");

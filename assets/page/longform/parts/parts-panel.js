@@ -46,7 +46,7 @@ export class PartsPanel {
       id, voices, signal, dress: (row) => this.#dress(row), mark: (row) => this.#markRow(row), total: () => of.project()?.parts.total ?? 0, isUnsaved: (key) => Boolean(of.unsaved.of(key)), read: (one) => of.unsaved.found(one.id, one),
     });
     this.changes = new PartChanges(of.unsaved, { list: this.list, mark: (row) => this.#markRow(row), arranging: this.arranging, signal });
-    this.chapters = new Chapters(id, part("map"), part("chapters"), signal);
+    this.chapters = new Chapters(of.unsaved.drafts, part("map"), part("chapters"), signal);
     this.finding = new FindReplace(part, { id, signal, ready: () => this.changes.ended(), changed: look, found: () => this.#mark(), go: (position, isEntered) => this.goTo(position, true, isEntered) });
     this.#listen();
     this.#listenToSelection();
