@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import asdict, astuple, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -17,13 +17,13 @@ from studio.errors import NotFound
 from studio.library.backup import Backup
 from studio.library.checks import check_right, readable
 from studio.library.consents import Audit, Consents, note
-from studio.library.entries import GLOBAL, DictionaryScope, Pronunciation
+from studio.library.entries import GLOBAL, DictionaryScope
 from studio.library.pronunciation_repository import Pronunciations
 from studio.library.schema import Database, select
 from studio.library.shares import Shares
 from studio.library.store import Store
 from studio.library.take_repository import Takes
-from studio.library.trash import Prepared, Trash
+from studio.library.trash import Trash
 from studio.library.voices import Voices
 from studio.supervisor import HealthCheck
 
@@ -110,13 +110,7 @@ class Library:
             raise NotFound(f"there is no {dictionary.scope} {dictionary.subject[:80]!r}", dictionary.scope)
 
     @staticmethod
-    def _prepare_respelling(
-        db: Database,
-        dictionary: DictionaryScope,
-        removed: Sequence[Pronunciation],
-        added: Sequence[Pronunciation],
-        prepared: Prepared,
-    ) -> Callable[[Database], None]:
+    def _prepare_respelling(*change: Any, **_: Any) -> Callable[[Database], None]:
         """Called before each change of a dictionary; returns what to do in its transaction afterwards."""
         return lambda db: None
 
