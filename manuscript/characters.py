@@ -105,8 +105,8 @@ _KIND_ADJECTIVES = frozenset("friendly elderly lovely lonely ugly sickly burly k
 
 
 def _any_of(words: Iterable[str]) -> str:
-    """A pattern of these alternatives, longest first."""
-    return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
+    """A pattern of these alternatives, longest first; the same in every process, for any order of the words."""
+    return "|".join(sorted(map(re.escape, words), key=lambda word: (-len(word), word)))
 
 
 _TITLE = _any_of(TITLES)

@@ -55,7 +55,7 @@ _BEFORE_NUMBERS = _words(
 )
 """Abbreviations before a number; otherwise words, which may end a sentence."""
 _AMONG_WORDS = re.compile(
-    rf"(?:[^\W\d_],?|\b(?:{'|'.join(_BEFORE_NUMBERS | {'vol', 'fig'})})\.) \d{{1,2}}\Z", re.IGNORECASE
+    rf"(?:[^\W\d_],?|\b(?:{'|'.join(sorted(_BEFORE_NUMBERS | {'vol', 'fig'}))})\.) \d{{1,2}}\Z", re.IGNORECASE
 )
 """A number in a sentence, not the number of a list item."""
 _FIRST_WORDS = _words(

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+import sys
 import time
-from collections import deque
+from collections import defaultdict, deque
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from manuscript.headings import MAX_HEADING
+from tests.patterns import hostile_strings
 from tests.patterns.hostile_strings import Hostile, Make
 from tests.patterns.product_patterns import METHODS, Product, Use
+from tests.records import Record, digest
+
+RECORD = Record(Path(__file__).with_name("linear.json"))
+"""The patterns that are linear, by the module that has them. Measuring them takes a minute and its result does not
+change, so it is repeated only for modules with other patterns, and written here, to be committed with them."""
 
 ANCHORED = {"match", "fullmatch"}
 """Methods that try one start only; one of the others stands for all of them."""
@@ -40,12 +49,6 @@ BOUNDED = {
 """Patterns that only meet short strings, by name, with the most characters of these."""
 QUICK = 0.002
 """Seconds that these may take for one string."""
-SHARES = 4
-
-
-@pytest.fixture(scope="module")
-def uses() -> list[Use]:
-    return Product().patterns()
 
 
 def _cost(pattern: re.Pattern[Any], method: str, text: str | bytes) -> float:
@@ -96,14 +99,28 @@ def _slow(pattern: re.Pattern[Any], methods: set[str]) -> str:
     return ""
 
 
-@pytest.mark.parametrize("share", range(SHARES))
-def test_no_pattern_takes_more_than_linear_time(uses: list[Use], share: int) -> None:
-    slow = list[str]()
-    for use in uses[share::SHARES]:
-        bound = BOUNDED.get(use.place.rpartition(".")[2])
-        if bound is None and (found := _slow(use.pattern, use.methods)):
-            slow.append(f"{use.place}: {found}\n    {use.pattern.pattern[:200]!r}")
-        assert bound is None or _is_quick(use.pattern, bound), use.place
+def _digest(uses: list[Use]) -> str:
+    """Of the patterns and of everything that decides how they are measured."""
+    measures = (inspect.getsource(module) for module in (hostile_strings, sys.modules[__name__]))
+    patterns = (repr((use.pattern.pattern, use.pattern.flags, sorted(use.methods), use.place)) for use in uses)
+    return digest(repr(sys.version_info[:2]), *measures, *patterns)
+
+
+def test_no_pattern_takes_more_than_linear_time() -> None:
+    by_module, slow = defaultdict[str, list[Use]](list), list[str]()
+    for use in Product().patterns():
+        by_module[use.place.rpartition(".")[0]].append(use)
+    for module, uses in by_module.items():
+        if RECORD.has(module, _digest(uses)):
+            continue
+        before = len(slow)
+        for use in uses:
+            bound = BOUNDED.get(use.place.rpartition(".")[2])
+            if bound is None and (found := _slow(use.pattern, use.methods)):
+                slow.append(f"{use.place}: {found}\n    {use.pattern.pattern[:200]!r}")
+            assert bound is None or _is_quick(use.pattern, bound), use.place
+        if len(slow) == before:
+            RECORD.add(**{module: _digest(uses)})
     assert not slow, "\n".join(slow)
 
 

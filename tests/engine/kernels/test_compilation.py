@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import hashlib
-import json
 import os
 import subprocess
 import sys
@@ -13,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.records import Record, digest
+
 triton = pytest.importorskip("triton")
 
 ROOT = Path(__file__).parents[3]
-RECORD = Path(__file__).parent / "compiled.json"
+RECORD = Record(Path(__file__).parent / "compiled.json")
 """The sources that have compiled, by capability, and in other processes. Compiling takes minutes and its result does
 not change, so it is repeated only for other sources, and written here, to be committed with them."""
 
@@ -31,10 +31,9 @@ class WithoutDocstrings(ast.NodeTransformer):
 @functools.cache
 def sources() -> str:
     """Return a digest of the compiling program's imports and of the compiler's version."""
-    digest = hashlib.sha256(f"{triton.__version__} {sys.version_info[:2]}".encode())
-    for path in sorted(imported_files(ROOT / "tests/engine/kernels/compiling.py")):
-        digest.update(ast.dump(WithoutDocstrings().visit(ast.parse(path.read_bytes()))).encode())
-    return digest.hexdigest()[:32]
+    files = sorted(imported_files(ROOT / "tests/engine/kernels/compiling.py"))
+    trees = (ast.dump(WithoutDocstrings().visit(ast.parse(path.read_bytes()))) for path in files)
+    return digest(f"{triton.__version__} {sys.version_info[:2]}", *trees)
 
 
 def imported_files(program: Path) -> set[Path]:
@@ -62,24 +61,16 @@ def compile_kernels(tmp_path: Path, how: str, capability: int) -> str:
     return done.stdout
 
 
-def is_recorded(name: str) -> bool:
-    return json.loads(RECORD.read_text()).get(name) == sources()
-
-
-def record(name: str) -> None:
-    RECORD.write_text(json.dumps(json.loads(RECORD.read_text()) | {name: sources()}, indent=2, sort_keys=True) + "\n")
-
-
 @pytest.mark.parametrize("capability", [80, 90, 120])  # 80 includes 86 and 89, whose PTX is the same
 def test_every_kernel_compiles_for_a_gpu(tmp_path: Path, capability: int) -> None:
-    if is_recorded(str(capability)):
+    if RECORD.has(str(capability), sources()):
         return
     assert int(compile_kernels(tmp_path, "here", capability)) > 80
-    record(str(capability))
+    RECORD.add(**{str(capability): sources()})
 
 
 def test_kernels_compiled_by_other_processes_are_found(tmp_path: Path) -> None:
-    if is_recorded("elsewhere"):
+    if RECORD.has("elsewhere", sources()):
         return
     compile_kernels(tmp_path, "elsewhere", 90)
-    record("elsewhere")
+    RECORD.add(elsewhere=sources())

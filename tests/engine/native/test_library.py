@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import platform
 import sys
 from importlib.metadata import version
@@ -12,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from engine.native import build, library
+from tests.records import Record, digest
 
-RECORD = Path(__file__).with_name("built.json")
+RECORD = Record(Path(__file__).with_name("built.json"))
 """By library, a digest of itself, its sources and its compiler. Building it again takes seconds and gives the same
 bytes, so it is repeated only for another digest, and written here, to be committed with the library."""
 
@@ -63,10 +62,8 @@ def test_a_library_that_cannot_be_loaded_is_explained(
 
 def digest_of(file: Path) -> str:
     """Of the library, and of everything from which it is built: sources, commands and the compiler's version."""
-    digest = hashlib.sha256(version("ziglang").encode())
-    for path in (file, Path(build.__file__), *sorted(build.SOURCES.iterdir())):
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()[:32]
+    files = file, Path(build.__file__), *sorted(build.SOURCES.iterdir())
+    return digest(version("ziglang"), *(path.read_bytes() for path in files))
 
 
 @pytest.mark.parametrize(
@@ -75,9 +72,8 @@ def digest_of(file: Path) -> str:
 def test_sources_give_the_libraries_byte_for_byte(each: build.Platform, tmp_path: Path) -> None:
     """The release rebuilds all of them, and that for Windows, for which the compiler first builds its C library."""
     file = library.FOLDER / each.file
-    recorded = json.loads(RECORD.read_text())
-    if recorded.get(each.file) == digest_of(file):
+    if RECORD.has(each.file, digest_of(file)):
         return
     (built,) = build.build(tmp_path, [each])
     assert built.read_bytes() == file.read_bytes()
-    RECORD.write_text(json.dumps({**recorded, each.file: digest_of(file)}, indent=2, sort_keys=True) + "\n")
+    RECORD.add(**{each.file: digest_of(file)})
