@@ -13,9 +13,10 @@ from longform.library.part_order import (
     THESE,
     begin_chapter,
     count_parts,
+    groups_of,
     mark_deleted,
     mark_restored,
-    place_at,
+    place_behind,
     places_after,
 )
 from longform.library.project_records import NewPart, Part
@@ -156,7 +157,8 @@ class Arrangement:
         position: int,
         position_before: int | None = None,
     ) -> int:
-        """Move parts, in their order, so that the first has this position, counted from 0; returns their number.
+        """Move parts, in their order, so that the first has this position, counted from 0; returns their number. The
+        deleted ones beside a part stay there, so that moving it back and restoring them gives the former order.
         ``position_before``: of the first in ``part_ids``; None: any.
 
         Raises NotFound, InvalidRequest, EditConflict.
@@ -165,15 +167,15 @@ class Arrangement:
             if position_before not in (None, part_of(db, project_id, part_ids[0]).position):
                 raise EditConflict("this part was moved meanwhile; reload the list", "position_before")
             ids = json.dumps(ids_of(db, project_id, part_ids))
-            moved = db.execute(f"select id, place from parts where {THESE} order by place", [ids]).fetchall()
-            last_position = count_parts(db, project_id) - len(moved)
-            if not 0 <= position <= last_position:
-                raise InvalidRequest(f"position must be from 0 to {last_position}", "position")
-            low = place_at(db, project_id, position - 1, [place for _, place in moved])
-            places = places_after(db, project_id, low, len(moved))
-            rows = [(place, part_id) for place, (part_id, _) in zip(places, moved, strict=True)]
-            db.conn.executemany("update all_parts set place = ? where id = ?", rows)
-            return len(moved)
+            numbers = {number for [number] in db.execute(f"select n from all_parts where id {AMONG}", [ids])}
+            groups = groups_of(db, project_id)
+            moved = [one for number, group in groups.items() if number in numbers for _, one in group]
+            others = [group for number, group in groups.items() if number not in numbers]
+            if not 0 <= position < len(others):
+                raise InvalidRequest(f"position must be from 0 to {len(others) - 1}", "position")
+            places = places_after(db, project_id, others[position][-1][0] if others[position] else None, len(moved))
+            db.conn.executemany("update all_parts set place = ? where n = ?", zip(places, moved, strict=True))
+            return len(numbers)
 
     def delete(
         self, project_id: str, owner_filter: str | None, part_ids: Sequence[str], text_before: str | None = None
@@ -333,8 +335,11 @@ def new_part_id() -> str:
     return f"part_{secrets.token_hex(12)}"
 
 
-def _add(db: Database, project_id: str, part: NewPart, after: str | None, state: str = "new") -> tuple[int, str]:
-    """Add a part after another one; returns its place and id. Raises NotFound, InvalidRequest."""
+def _add(
+    db: Database, project_id: str, part: NewPart, after: str | None, half_state: str | None = None
+) -> tuple[int, str]:
+    """Add a part after another one and the deleted ones behind it; returns its place and id. ``half_state``: the state
+    of the second half of that part, which comes directly after it. Raises NotFound, InvalidRequest."""
     query = "select place from parts where project_id = ? and id = ?"
     row = None if after is None else db.execute(query, [project_id, after]).fetchone()
     if after is not None and row is None:
@@ -342,8 +347,9 @@ def _add(db: Database, project_id: str, part: NewPart, after: str | None, state:
     if count_parts(db, project_id) >= MAX_PARTS:
         raise _too_many()
     part_id = new_part_id()
-    [place] = places_after(db, project_id, row and row[0])
-    add_parts(db, [part_row(project_id, part, part_id, place, after) | {"state": state}])
+    low = row and (row[0] if half_state else place_behind(db, project_id, row[0]))
+    [place] = places_after(db, project_id, low)
+    add_parts(db, [part_row(project_id, part, part_id, place, after) | {"state": half_state or "new"}])
     return place, part_id
 
 

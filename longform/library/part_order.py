@@ -38,11 +38,37 @@ def positions_of(db: Database, project_id: str, places: Sequence[int]) -> list[i
     return counted
 
 
-def place_at(db: Database, project_id: str, position: int, without: Sequence[int] = ()) -> int | None:
-    """The place of the part at a position, not counting the parts at the places ``without``; None before the first."""
-    query = f"select place from parts where project_id = ? and place not {AMONG} order by place limit 1 offset ?"
-    row = db.execute(query, [project_id, json.dumps(list(without)), position]).fetchone() if position >= 0 else None
-    return None if row is None else int(row[0])
+def groups_of(
+    db: Database, project_id: str, low: int = -BEYOND, high: int = BEYOND
+) -> dict[int | None, list[tuple[int, int]]]:
+    """The parts between two places in order, by the numbers of their rows: each with the deleted ones that stay beside
+    it wherever it is, as places and numbers. These are those behind it; those of a chapter that they begin are before
+    the next part, or after all. None: those that stay before all parts.
+    """
+    query = (
+        "select place, n, 1, 0 from parts where project_id = ?1 and place between ?2 and ?3 union all"
+        " select place, n, 0, chapter != '' and merged_into is null from all_parts indexed by parts_in_trash"
+        " where project_id = ?1 and deleted is not null and place between ?2 and ?3 order by place"
+    )
+    last, waiting = list[tuple[int, int]](), list[tuple[int, int]]()
+    groups: dict[int | None, list[tuple[int, int]]] = {None: last}
+    for place, number, is_there, begins in db.execute(query, [project_id, low, high]).fetchall():
+        if is_there:
+            last = groups[number] = [*waiting, (place, number)]
+            waiting = []
+        else:
+            (waiting if waiting or begins else last).append((place, number))
+    return groups
+
+
+def place_behind(db: Database, project_id: str, place: int) -> int:
+    """The place of a part, or of the last of the deleted ones behind it that stay beside it, or after all."""
+    following = "select min(place), (select max(place) from all_parts where project_id = ?1) from parts"
+    high, end = db.execute(f"{following} where project_id = ?1 and place > ?2", [project_id, place]).fetchone()
+    if high is None:
+        return int(end)
+    _, group, *_ = groups_of(db, project_id, place, high).values()
+    return group[-1][0]
 
 
 def count_parts(db: Database, project_id: str) -> int:

@@ -357,7 +357,7 @@ def test_undo_brings_back_the_take_that_a_person_has_chosen(steered: Steer) -> N
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_deleted_parts_are_restored_in_order_despite_insertions(tmp_path: Path, seed: int) -> None:
+def test_deleted_parts_are_restored_in_order_despite_insertions_and_moves(tmp_path: Path, seed: int) -> None:
     library, chance = ProjectLibrary(tmp_path), random.Random(seed)
     chapters = {0: "A", 3: "B", 7: "C"}
     wanted = [NewPart(f"Part {number}.", chapters.get(number, "")) for number in range(10)]
@@ -371,7 +371,7 @@ def test_deleted_parts_are_restored_in_order_despite_insertions(tmp_path: Path, 
     deleted: list[str] = []
     for _ in range(40):
         ids = [part.id for part in present()]
-        action = chance.choice(["delete", "delete", "restore", "insert"])
+        action = chance.choice(["delete", "delete", "restore", "insert", "move"])
         if action == "delete" and len(ids) > 1:
             library.arrangement.delete(project.id, "me", [gone := chance.choice(ids)])
             deleted.append(gone)
@@ -382,6 +382,9 @@ def test_deleted_parts_are_restored_in_order_despite_insertions(tmp_path: Path, 
         elif action == "insert" and inserts:
             after = chance.choice([None, *ids])
             library.arrangement.insert(project.id, "me", NewPart("New."), after)
+        elif action == "move":
+            library.arrangement.move(project.id, "me", [moved := chance.choice(ids)], chance.randrange(len(ids)))
+            library.arrangement.move(project.id, "me", [moved], ids.index(moved))  # back
         held = [part.id for part in present() if part.text != "New."]
         assert held == [part_id for part_id in order if part_id in held]
         assert [part.position for part in present()] == list(range(len(present())))

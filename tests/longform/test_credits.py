@@ -63,6 +63,17 @@ def test_credits_are_parts_and_follow_the_project_metadata(steered: Steer) -> No
     assert genres == ["Audiobook", "Podcast"]
 
 
+def test_a_last_part_that_comes_back_stands_before_the_closing_credits(steered: Steer) -> None:
+    served, _ = steered()
+    project = create_project(served, items=[{"input": "Hello."}, {"input": "Bye."}])
+    last = [parts_of(served, project)[1]["id"]]
+    for template, expected in (("The end.", [("Closing credits", "The end.")]), ("", [])):
+        post(served, project, "parts/delete", ids=last).raise_for_status()
+        settings(served, project, closing_credits=template)
+        post(served, project, "parts/restore", ids=last).raise_for_status()
+        assert texts(served, project) == [("", "Hello."), ("", "Bye."), *expected]
+
+
 def test_credits_change_nothing_that_somebody_has_written(steered: Steer) -> None:
     served, _ = steered()
     project = create_project(served, items=[{"input": "Hallo.", "chapter": "Eins"}], title="Buch", language="de")
