@@ -103,7 +103,7 @@ def gradio_options(settings: Settings, files: PageFiles, speaks_through_gradio: 
     return {
         "root_path": settings.root_path or None,
         "theme": page_theme(),
-        "head": _head(settings, files, "gradio" if speaks_through_gradio else "full"),
+        "head": _head(settings, "gradio" if speaks_through_gradio else "full"),
         "favicon_path": str(PAGE_FILES / "icon.svg"),
         "footer_links": [],
         "run_history": False,
@@ -249,14 +249,9 @@ def _markup(name: str) -> str:
     return _PARTIAL.sub(lambda match: _markup(match[1]), markup)
 
 
-def _head(settings: Settings, files: PageFiles, profile: str) -> str:
-    def address(name: str) -> str:
-        return settings.root_path + files.address(name)
-
+def _head(settings: Settings, profile: str) -> str:
     keys = "needed" if settings.api_keys else "none"
     return (
         f'<meta name="studio-keys" content="{keys}"><meta name="studio-profile" content="{profile}">'
         f'<script type="module" src="{marked("script")}"></script>'
-        # Needed later, by some visitors: cached now, in case the studio is upgraded meanwhile.
-        f'<link rel="prefetch" href="{address("capture/recorder-worklet.js")}">'
     )

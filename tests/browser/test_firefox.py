@@ -132,6 +132,9 @@ def test_words_are_heard_recorded_kept_by_a_reload_and_saved_after_going_back(
             firefox.until("/0:0[3-9]/.test(document.querySelector('#own-clip .recording-time').textContent)")
             firefox.click("Stop recording")
             firefox.until("document.querySelector('#own-clip').textContent.includes('out of 100')")
+        else:
+            firefox.until("document.querySelector('#dock [data-part=status]').textContent.includes('no sound')")
+            assert firefox.see("document.querySelector('#dock').dataset.state") == "paused"
 
         firefox.see("document.querySelector('#script textarea').select()")
         firefox.press("Typed last")

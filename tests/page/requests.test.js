@@ -6,6 +6,7 @@ import test from "node:test";
 import { changePart, undoChange } from "../../assets/page/client/projects.js";
 import { Refusal } from "../../assets/page/client/refusal.js";
 import { ask, askForKeysBy, form, json, readJson, seedOf } from "../../assets/page/client/requests.js";
+import { signOut } from "../../assets/page/client/system.js";
 
 globalThis.window = /** @type {any} */ ({ location: { origin: "http://studio", href: "http://studio/" } });
 
@@ -70,6 +71,15 @@ test("the function that asks for keys learns whether the request only reads", as
   await readJson("/v1/queue");
   await readJson("/v1/part", json("PATCH"));
   assert.deepEqual(kinds, [true, false]);
+});
+
+test("keys are still asked for after a sign-out that did not reach the studio", async (context) => {
+  context.mock.method(globalThis, "fetch", async () => Promise.reject(new TypeError("Failed to fetch")));
+  let count = 0;
+  askForKeysBy(async () => (count += 1) < 0);
+  await assert.rejects(signOut(), ({ isLost }) => isLost);
+  studio(context);
+  assert.deepEqual([await readJson("/v1/queue"), count], [null, 1]);
 });
 
 test("a seed that JavaScript would round is read as its digits, and sent as the number", async (context) => {

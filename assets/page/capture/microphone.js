@@ -1,6 +1,7 @@
 // The microphone without the browser's filters: lossless pieces of audio and their level. Shows nothing.
 
-import { notConnected, Refusal } from "../client/refusal.js";
+import { Refusal, refusalOf } from "../client/refusal.js";
+import { connected } from "../client/requests.js";
 import { wavFile } from "../lib/wav.js";
 import { phrase } from "../lib/phrases.js";
 
@@ -33,6 +34,15 @@ async function ask() {
 
 const FLUSHED = 500; // ms to wait for the last samples
 
+/** The address of the worklet's script, of which this page has a copy. Throws Refusal. */
+const readWorklet = () => connected(async () => {
+  const response = await fetch(new URL("recorder-worklet.js", import.meta.url), { priority: "low" });
+  if (!response.ok) throw await refusalOf(response);
+  return URL.createObjectURL(await response.blob());
+});
+let worklet = readWorklet(); // at once: an upgraded studio has another one
+worklet.catch(() => {}); // read again when it is needed
+
 function decibel(amplitude) {
   return 20 * Math.log10(Math.max(amplitude, 1e-5));
 }
@@ -62,7 +72,8 @@ export class Microphone extends EventTarget {
     this.isPaused = false;
     this.#stream = await ask();
     this.#context = new AudioContext();
-    await this.#context.audioWorklet.addModule(new URL("recorder-worklet.js", import.meta.url)).catch(() => Promise.reject(notConnected()));
+    worklet = worklet.catch(readWorklet);
+    await this.#context.audioWorklet.addModule(await worklet);
     const context = this.#context;
     const lost = () => this.#context === context && this.dispatchEvent(new CustomEvent("lost"));
     for (const track of this.#stream.getTracks()) track.addEventListener("ended", lost); // not fired by our own stop()

@@ -19,9 +19,11 @@ export const parsed = async (response) => exactly(await response.text());
 let askForKey = async () => false;
 let keys = 0; // accepted so far
 
-/** Set the function that asks the user for a key. @param {typeof askForKey} askUser */
+/** Set the function that asks the user for a key. Returns the one before. @param {typeof askForKey} askUser */
 export function askForKeysBy(askUser) {
+  const before = askForKey;
   askForKey = askUser;
+  return before;
 }
 
 /**

@@ -57,10 +57,15 @@ export async function signIn(key) {
   }
 }
 
-/** Sign this browser out, remove what the person left in it, and reload the page, which asks for a key. */
+/** Sign this browser out, remove what the person left in it, and reload the page, which asks for a key. Throws Refusal. */
 export async function signOut() {
-  askForKeysBy(async () => false); // the page is about to reload
-  await readJson("/sign-out", { method: "POST", redirect: "manual" });
+  const before = askForKeysBy(async () => false); // the page is about to reload
+  try {
+    await readJson("/sign-out", { method: "POST", redirect: "manual" });
+  } catch (problem) {
+    askForKeysBy(before);
+    throw problem;
+  }
   forget();
   location.reload();
 }

@@ -1,10 +1,13 @@
 // How a listener listens: volume, speed, and the timer that stops playback.
 
+import { phrase } from "../lib/phrases.js";
+
 /** In place of the minutes of the sleep timer: playback stops where the chapter ends. */
 export const CHAPTER_END = -1;
 
-/** Let the bar change the preferences, which the player and the bar follow; pause: stops playback. */
+/** Let the bar change the preferences, which the player and the bar follow; pause(words): stops playback, for the reason given. */
 export function followPreferences(player, bar, preferences, pause) {
+  player.addEventListener("soundless", () => pause(phrase("player.soundless")));
   let sleeping = 0; // timer
   /** Stop after these minutes; 0, or at the end of a chapter: at no time. @param {number} minutes */
   const sleepIn = (minutes) => {

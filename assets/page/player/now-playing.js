@@ -48,7 +48,7 @@ export class NowPlaying extends EventTarget {
       this.pause();
       bar.isClosed = true;
     });
-    followPreferences(player, bar, preferences, () => this.pause());
+    followPreferences(player, bar, preferences, (words) => this.pause(words));
   }
 
   get isOver() {
@@ -85,10 +85,10 @@ export class NowPlaying extends EventTarget {
     if (this.bar.statusText === words) this.say(this.bar.state, this.current?.file ? this.current.name : "");
   }
 
-  pause() {
+  pause(words = phrase("player.paused")) {
     this.#sound?.pause();
     this.#isPaused = true;
-    if (this.isPlaying && this.#sound) this.say("paused", phrase("player.paused"));
+    if (this.isPlaying && this.#sound) this.say("paused", words);
   }
 
   /** Generation was stopped; received audio stays playable. */

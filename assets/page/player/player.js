@@ -4,10 +4,11 @@ import { notConnected } from "../client/refusal.js";
 import { PlayoutDelay } from "./playout-delay.js";
 
 const USUAL_RATE = 44100;
+const START_MS = 4000; // after which a sound device certainly runs
 const SILENCE_MS = 2000; // then the sound device is released: in use, it keeps a processor and the computer awake
 
 /**
- * Fires "followed" when the next take has begun by itself, and "heard" with {firstSampleAt?, needed?, position, rendered, underruns, state, loudest}: positions in samples, times in
+ * Fires "soundless" if the browser does not play what it should, "followed" when the next take has begun by itself, and "heard" with {firstSampleAt?, needed?, position, rendered, underruns, state, loudest}: positions in samples, times in
  * milliseconds of performance.now(), loudest since the last report from 0 to 1. needed, once, when complete: the seconds of
  * delay at the start that would have avoided all gaps.
  */
@@ -25,6 +26,7 @@ export class Player extends EventTarget {
   #isSilent = true; // no take plays or waits for samples
   #isResting = false; // the context ran, and is suspended until it is needed
   #resting = 0; // timer
+  #starting = 0; // timer
   delay = new PlayoutDelay();
   /** @type {number | null} */
   fixedWait = null; // seconds to buffer before playback, instead of the learned delay
@@ -77,6 +79,15 @@ export class Player extends EventTarget {
     if (take !== this.#take) return;
     if (order === "play" || order === "pause") this.#isSilent = order === "pause";
     this.#stayAwake();
+    if (order === "play") this.#expectSound();
+  }
+
+  /** Firefox does not even fail without a sound device: its context waits for one. */
+  #expectSound() {
+    clearTimeout(this.#starting);
+    this.#starting = setTimeout(() => {
+      if (!this.#isSilent && this.#context?.state !== "running") this.dispatchEvent(new Event("soundless"));
+    }, START_MS);
   }
 
   #stayAwake() {
