@@ -15,7 +15,8 @@ function filtered(filter) {
   return { "": "", silent: "&audio=false", noted: "&noted=true" }[filter] ?? `&state=${filter}`;
 }
 export const readParts = (id, offset, limit, filter = "") => ask(at(id, `/parts?offset=${offset}&limit=${limit}${filtered(filter)}`));
-export const readPartIds = async (id, filter, offset, limit) => (await ask(at(id, `/parts/ids?offset=${offset}&limit=${limit}${filtered(filter)}`))).data;
+/** limit: 0 if no parts are listed. */
+export const readPartIds = async (id, filter, offset, limit) => (limit ? (await ask(at(id, `/parts/ids?offset=${offset}&limit=${limit}${filtered(filter)}`))).data : []);
 const MOST_PARTS = 20_000; // of a project
 export const readAllPartIds = (id) => readPartIds(id, "", 0, MOST_PARTS);
 /** The chapters, each with the totals of its parts. */

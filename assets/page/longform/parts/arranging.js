@@ -285,7 +285,7 @@ export class Arranging {
 
   /** Read the id of the part above a place; null: there is none. Throws Refusal. */
   async #before({ position }) {
-    return (position ? await readPartIds(this.id, "", 0, position) : []).at(-1) ?? null;
+    return (await readPartIds(this.id, "", 0, position)).at(-1) ?? null;
   }
 
   /** Read the id of the next part. Throws Refusal. */
