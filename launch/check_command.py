@@ -49,8 +49,8 @@ class Row:
     """A sentence to speak, with its clip in a test set."""
 
     text: str
-    clip: Path | None = None
-    clip_text: str = ""
+    clip: tuple[np.ndarray, int, str] | None = None
+    """Its samples, their rate and its words."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         config = EngineConfig(_path(options.model), options.device, max_rows=1, weights=options.weights)
         for line in _published(Path(config.model)):
             print(line)
-        get_clip = None if options.set is None else lambda index: _clip(rows[index])
+        get_clip = None if options.set is None else lambda index: rows[index].clip
         report = check_model(config, [row.text for row in rows], lambda line: print(line, file=sys.stderr), get_clip)
     except (EngineError, *REFUSALS, OSError, RuntimeError, ValueError) as error:
         return failed(error)
@@ -186,18 +186,11 @@ def _row(folder: Path, number: int, line: str) -> Row:
     clip = folder / fields[2]
     if not clip.is_file():
         raise ValueError(f"{folder / SET_FILE}, line {number}: {clip} is not a file")
-    row = Row(fields[3], clip, fields[1])
     try:
-        _clip(row)
+        sound = read_clip(clip.read_bytes())
     except (EngineError, *REFUSALS, OSError, ValueError) as error:  # now, not after hours
         raise ValueError(f"{folder / SET_FILE}, line {number}: {clip}: {error}") from error
-    return row
-
-
-def _clip(row: Row) -> tuple[np.ndarray, int, str]:
-    assert row.clip is not None
-    clip = read_clip(row.clip.read_bytes())
-    return clip.pcm, clip.sample_rate, row.clip_text
+    return Row(fields[3], (sound.pcm, sound.sample_rate, fields[1]))
 
 
 def _recogniser(name: str | None) -> Recogniser | None:
@@ -256,7 +249,8 @@ def _figures(report: ModelReport, rows: Sequence[Row], recogniser: Recogniser | 
 
 def _likeness(prints: Voiceprints, take: CheckedTake, row: Row, rate: int) -> float | None:
     """The cosine of the take's and the clip's voiceprints; None if one has less than a second of speech."""
-    spoken, given = prints.spans(take.pcm, rate), prints.spans(*_clip(row)[:2])
+    assert row.clip is not None
+    spoken, given = prints.spans(take.pcm, rate), prints.spans(*row.clip[:2])
     return round(float(mean_print(spoken) @ mean_print(given)), 3) if len(spoken) and len(given) else None
 
 

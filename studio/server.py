@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import copy
 import logging
+import math
 import re
 import sys
 import threading
@@ -25,7 +26,8 @@ from studio.settings import Settings
 
 GRACE_SECONDS = 5  # for which a shutdown waits for open streams before it ends them
 HEAD_SECONDS = 75.0
-"""Time to send a request, from the start of a connection or its last answer; browsers open some in advance."""
+"""Time to send a request, from the start of a connection or its last answer; browsers open some in advance. Also the
+time in which a client must receive something: an answer in one piece waits in memory, and nobody waits for it."""
 READ_BYTES = 8192
 """Bytes that a connection reads at a time: 256 KiB, asyncio's number, can be 40,000 pieces of a body or a message. All
 others would wait for seconds while these are taken apart, before any key is checked."""
@@ -127,6 +129,7 @@ class Connection(H11Protocol):
         super().__init__(**given)
         self.conn = _Reader(h11.SERVER, self.conn._max_incomplete_event_size)
         self._silent, self._most = silent, most
+        self._stalled: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -144,8 +147,25 @@ class Connection(H11Protocol):
         else:  # it has been answered already, such as by a 401
             self.transport.close()
 
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._await_progress(math.inf)
+
+    def _await_progress(self, before: float) -> None:
+        """End it if as many bytes are still to be sent as ``before``."""
+        if (left := self.transport.get_write_buffer_size()) >= before:
+            self._end()
+        else:
+            self._stalled = self.loop.call_later(HEAD_SECONDS, self._await_progress, left)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._stalled is not None:
+            self._stalled.cancel()
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._settle()
+        self.resume_writing()
         super().connection_lost(exc)
 
     def _watch(self) -> None:

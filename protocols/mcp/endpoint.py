@@ -13,15 +13,17 @@ from typing import Any
 import httpx
 from anyio import to_thread
 from fastapi import APIRouter
+from pydantic_core import from_json
 from starlette.requests import ClientDisconnect
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
-from studio.api.body import MAX_BODY
-from studio.api.error_responses import ApiError, error_response
+from studio.api.body import MAX_AT_ONCE, MAX_BODY
+from studio.api.error_responses import ApiError, describe, error_response
 from studio.api.origins import address_of
 from studio.api.sending import until_hangup
 from studio.api.sessions import surplus
+from studio.errors import RetryLater
 from studio.services import Studio
 from studio.supervisor import end_tasks
 
@@ -64,6 +66,12 @@ class McpEndpoint:
                 self._running = asyncio.create_task(self._run(manager, started))
                 await started.wait()
                 self._manager = manager
+        if len(body := scope["state"].pop("body", b"")) > MAX_AT_ONCE:
+            try:
+                await scope["app"].state.queues.texts.run(scope["state"]["caller"], _check, body)
+            except (ApiError, RetryLater) as error:
+                await error_response(describe(error), PATH)(scope, receive, send)
+                return
         name, is_call = dict(scope["headers"]).get(SESSION), scope["method"] == "POST"
         session = self._sessions.get(name or b"") or _Session(scope["state"]["caller"], time.monotonic())
 
@@ -143,6 +151,18 @@ class McpEndpoint:
     async def close(self) -> None:
         if self._running is not None:
             await end_tasks(self._running)
+
+
+def _check(body: bytes) -> None:
+    """Refuse a large message that the package would describe in its refusal, which takes the event loop the longer the
+    larger it is. Raises ApiError."""
+    from mcp.types import jsonrpc_message_adapter
+
+    try:
+        jsonrpc_message_adapter.validate_python(from_json(body), by_name=False)
+    except ValueError:
+        message = "The body of the request must be one message of JSON-RPC 2.0."
+        raise ApiError(400, message, code="invalid_message") from None
 
 
 def register(studio: Studio) -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -103,6 +104,7 @@ def test_a_test_sets_sentences_are_spoken_in_the_voices_of_its_clips(
 ) -> None:
     monkeypatch.setattr(check_command, "_recogniser", lambda name: Listener())
     monkeypatch.setattr(model_check, "COMPARED_FRAMES", 5)
+    monkeypatch.setattr(check_command, "read_clip", read := Mock(wraps=check_command.read_clip))
     names = ["Greta", "Boris"]
     rows = []
     for name, text in zip(names, SENTENCES, strict=False):
@@ -114,7 +116,7 @@ def test_a_test_sets_sentences_are_spoken_in_the_voices_of_its_clips(
     file = tmp_path / "figures.json"
     assert main([FRY, "--set", str(tmp_path), "--device", "cpu", "--json", str(file)]) == 0
     figures, table = json.loads(file.read_text()), capsys.readouterr().out.splitlines()
-    assert [row["text"] for row in figures["sentences"]] == list(SENTENCES[:2])
+    assert [row["text"] for row in figures["sentences"]] == list(SENTENCES[:2]) and read.call_count == 2
     assert all(row["likeness"] > 0.6 for row in figures["sentences"])  # two people have 0.56 on average
     assert table[-3].startswith("| model | device |") and f"| {figures['likeness']} |" in table[-1]
     (tmp_path / "meta.lst").write_text(f"{rows[0]}\nBoris|Words.|nowhere.wav|Text.\n")

@@ -262,6 +262,8 @@ async def test_bad_calls_are_refused_in_the_apis_words(steered: Steer, tmp_path:
     with served.client() as http:
         headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
         assert http.post("/mcp", content=b"[" * 300_000, headers=headers).status_code == 400
+        answer = http.post("/mcp", json={"text": "a" * 100_000}, headers=headers)
+        assert answer.status_code == 400 and answer.json()["error"]["code"] == "invalid_message"
         assert http.post("/mcp", content=b" " * 17_000_000, headers=headers).status_code == 413
         assert http.post("/mcp", json={}, headers=headers | {"Origin": "https://evil.example"}).status_code == 403
         assert http.post("/mcp", json={}, headers=headers | {"Host": "evil.example"}).status_code == 403

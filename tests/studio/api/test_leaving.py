@@ -177,7 +177,7 @@ def listening(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int, float]
             await (
                 WebSocket(scope, receive, send).accept()
                 if is_socket
-                else PlainTextResponse("Hello.")(scope, receive, send)
+                else PlainTextResponse("Hello." if scope["path"] == "/" else bytes(2**24))(scope, receive, send)
             )
 
         def listen(most: int, seconds: float) -> tuple[str, int]:
@@ -224,6 +224,22 @@ def test_a_connection_without_a_request_ends_in_time(listening: Callable[[int, f
                 pass
             client.sendall(b"G")  # of the next head, or of the body of what has been answered
             assert not client.recv(1)
+
+
+def test_an_answer_in_one_piece_that_nobody_reads_is_dropped(
+    listening: Callable[[int, float], tuple[str, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended, lost = threading.Event(), studio.server.Connection.connection_lost
+
+    def noted(connection: studio.server.Connection, error: Exception | None) -> None:
+        lost(connection, error)
+        ended.set()
+
+    monkeypatch.setattr(studio.server.Connection, "connection_lost", noted)
+    with socket.create_connection(listening(3, 0.2), 30) as client:
+        client.sendall(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert client.recv(12) == b"HTTP/1.1 200"
+        assert ended.wait(30)
 
 
 @pytest.mark.posix
