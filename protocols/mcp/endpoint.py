@@ -14,11 +14,11 @@ import httpx
 from anyio import to_thread
 from fastapi import APIRouter
 from pydantic_core import from_json
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
-from studio.api.body import MAX_AT_ONCE, MAX_BODY
+from studio.api.body import MAX_AT_ONCE, MAX_BODY, converted
 from studio.api.error_responses import ApiError, describe, error_response
 from studio.api.origins import address_of
 from studio.api.sending import until_hangup
@@ -66,13 +66,19 @@ class McpEndpoint:
                 self._running = asyncio.create_task(self._run(manager, started))
                 await started.wait()
                 self._manager = manager
-        if len(body := scope["state"].pop("body", b"")) > MAX_AT_ONCE:
+        name, is_call = dict(scope["headers"]).get(SESSION), scope["method"] == "POST"
+        whole = await receive() if is_call else None  # the body, which `BoundedBodies` passes on in one message
+        if whole and len(whole["body"]) > MAX_AT_ONCE:
             try:
-                await scope["app"].state.queues.texts.run(scope["state"]["caller"], _check, body)
+                await converted(Request(scope, receive), whole["body"], _check)
             except (ApiError, RetryLater) as error:
                 await error_response(describe(error), PATH)(scope, receive, send)
                 return
-        name, is_call = dict(scope["headers"]).get(SESSION), scope["method"] == "POST"
+        messages = iter([whole] if whole else [])
+
+        async def replay() -> Message:
+            return next(messages, None) or await receive()
+
         session = self._sessions.get(name or b"") or _Session(scope["state"]["caller"], time.monotonic())
 
         async def noting(message: Message) -> None:
@@ -88,7 +94,7 @@ class McpEndpoint:
 
         session.calls, session.requests = session.calls + is_call, session.requests + 1
         try:
-            await self._manager.handle_request(scope, receive, noting)
+            await self._manager.handle_request(scope, replay, noting)
         finally:
             session.calls, session.requests = session.calls - is_call, session.requests - 1
             session.used = time.monotonic()

@@ -196,7 +196,6 @@ class BoundedBodies(Layer):
         except ClientDisconnect:
             return
         messages = iter([{"type": "http.request", "body": body, "more_body": False}])
-        scope["state"]["body"] = body
 
         async def replay() -> Message:
             return next(messages, None) or await receive()
