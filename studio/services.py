@@ -33,9 +33,8 @@ from studio.takes.regeneration import Regeneration
 from studio.update_notice import UpdateNotice
 from studio.voices.bundled import import_bundled, read_aliases
 from studio.voices.clip_fetcher import ClipFetcher
-from studio.voices.clip_service import ClipService
+from studio.voices.clip_service import ClipService, LibraryPrints
 from studio.voices.denoiser import Denoiser
-from studio.voices.library_prints import LibraryPrints
 from studio.voices.recogniser import Transcriber
 from studio.voices.recogniser_download import RecogniserDownload
 from studio.voices.resolver import VoiceResolver

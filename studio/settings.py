@@ -233,10 +233,6 @@ def _with_and_without_prefix(name: str) -> AliasChoices:
     return AliasChoices(PREFIX + name, name)
 
 
-def _recogniser(text: str) -> str:
-    return ":".join(map(expanded, text.split(":", 1)))
-
-
 Device = Annotated[str, _matches(r"cpu|mps|cuda(:[0-9]{1,2})?", "cpu, cuda, cuda:N or mps")]
 RayAddress = Annotated[
     str,
@@ -282,7 +278,7 @@ class Settings(BaseSettings):
     """Folder for backups of the library."""
     ref_sources: Annotated[tuple[Path | Network, ...], NoDecode, _from_text(_ref_sources)] = ()
     """Allowed sources of ref_audio besides public addresses: a folder (file:), private networks (http:)."""
-    transcriber: Annotated[str, AfterValidator(_recogniser)] | None = None
+    transcriber: Annotated[str, AfterValidator(lambda text: ":".join(map(expanded, text.split(":", 1))))] | None = None
     """For example faster-whisper:base, or faster-whisper: and a folder."""
     chat: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_chat)] = Field(default=(), repr=False)
     """Address, model and, if needed, key of an OpenAI-compatible chat endpoint; empty: no text leaves this machine."""

@@ -14,7 +14,7 @@ from studio.errors import EditConflict, NotFound
 from studio.library.schema import Database, select
 from studio.library.store import Store, once_more_with_room
 from studio.library.take import NewTake
-from studio.library.take_rows import insert_take
+from studio.library.take_repository import insert_take
 
 MAX_TAKES = 8
 """Number of newest takes kept for each part, besides the chosen one, those that were chosen last (one fewer, so that

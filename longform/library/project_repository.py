@@ -59,7 +59,7 @@ from studio.library.library import TRASH_DAYS
 from studio.library.schema import Database
 from studio.library.store import Store, again_if_outdated, once_more_with_room
 from studio.library.take import Take
-from studio.library.take_rows import take_of
+from studio.library.take_repository import take_of
 from studio.library.trash import Prepared, Trash, Trashed, mark, remove_takes
 
 log = logging.getLogger(__name__)

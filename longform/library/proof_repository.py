@@ -16,7 +16,7 @@ from studio.errors import EditConflict, InvalidRequest, NotFound
 from studio.library.checks import clean_text
 from studio.library.schema import Database, select
 from studio.library.store import Store, once_more_with_room
-from studio.library.take_rows import take_of
+from studio.library.take_repository import take_of
 
 MAX_PAGE = 500
 NOTE_WEIGHT = 95  # weight of a listener's note, high because somebody has heard the fault

@@ -32,7 +32,7 @@ from studio.library.pronunciation_repository import entries_of, entries_of_all
 from studio.library.schema import Database, select
 from studio.library.store import check_current
 from studio.library.take import Take
-from studio.library.take_rows import take_of
+from studio.library.take_repository import take_of
 from studio.library.trash import Prepared, now
 from studio.unicode_text import repair_surrogates
 

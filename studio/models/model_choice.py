@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine import open_regular
-from studio.models.catalogue import CATALOGUE, in_catalogue
-from studio.models.installed import installed_folder
+from studio.models.catalogue import CATALOGUE, in_catalogue, installed_folder
 from studio.settings import Settings
 from studio.unicode_text import repair_surrogates
 

@@ -10,8 +10,7 @@ from engine import EngineError, ModelSurvey, check_files, is_hub_id, survey_mode
 from speechtext.errors import check_job
 from studio.engine_host import engine_config
 from studio.errors import InvalidRequest
-from studio.models.catalogue import CATALOGUE, CatalogueModel, in_catalogue
-from studio.models.installed import installed_folder
+from studio.models.catalogue import CATALOGUE, CatalogueModel, in_catalogue, installed_folder
 from studio.models.model_choice import resolve
 from studio.settings import Settings
 from studio.unicode_text import repair_surrogates

@@ -14,9 +14,8 @@ from anyio import to_thread
 
 from studio.engine_host import EngineHost
 from studio.errors import InProgress, NotFound, NotOffered, SettingsError
-from studio.models.catalogue import BUNDLED_FOLDER, CATALOGUE, CatalogueModel, in_catalogue
+from studio.models.catalogue import BUNDLED_FOLDER, CATALOGUE, CatalogueModel, in_catalogue, set_newest, snapshot
 from studio.models.hub_download import DownloadStatus, HubDownload, remove_parts
-from studio.models.installed import set_newest, snapshot
 from studio.models.model_choice import is_set, write_choice
 from studio.models.model_list import ListedModel, fitting_path, list_models
 from studio.settings import Settings

@@ -16,9 +16,8 @@ from studio.errors import NoLikeness, NotOffered
 from studio.library import Library, Sample, Voice
 from studio.library.take import Take
 from studio.takes.take_export import decoded
-from studio.voices.clip_service import ClipService
+from studio.voices.clip_service import ClipService, ClosestVoice, LibraryPrints
 from studio.voices.intake import sound_of
-from studio.voices.library_prints import ClosestVoice, LibraryPrints
 from studio.work import WorkQueue, read
 
 HEARD_SECONDS = 20.0

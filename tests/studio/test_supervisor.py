@@ -20,7 +20,7 @@ from longform.library.project_repository import ProjectLibrary
 from studio.errors import LibraryFull, LibraryUnavailable
 from studio.library import VoiceFields
 from studio.library.take import NewTake
-from studio.library.take_rows import insert_take
+from studio.library.take_repository import insert_take
 from studio.settings import Settings
 from studio.speech.recorder import Recorder, Retention
 from studio.supervisor import HealthCheck

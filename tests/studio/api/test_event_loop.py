@@ -33,7 +33,7 @@ from protocols.fish.message_pack import MAX_VALUES, pack, unpack
 from studio.api.body import MAX_BODY
 from studio.library.checks import MAX_TEXT
 from studio.library.take import NewTake, Take
-from studio.library.take_rows import insert_take
+from studio.library.take_repository import insert_take
 from studio.settings import Settings
 from studio.speech.request import MAX_INPUT
 from tests.studio.fake_engine import FakeEngine

@@ -16,7 +16,7 @@ from studio.library import TakeFilter, VoiceFields
 from studio.library.entries import DictionaryScope, Pronunciation
 from studio.library.schema import Database
 from studio.library.take import NewTake, Take
-from studio.library.take_rows import insert_take
+from studio.library.take_repository import insert_take
 from studio.library.trash import mark
 from tests.growth import TIMES, check, end_of, least
 from tests.studio.clips import new_sample

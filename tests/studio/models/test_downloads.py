@@ -17,9 +17,8 @@ import httpx
 import pytest
 
 from studio.models import hub_download
-from studio.models.catalogue import CATALOGUE, in_catalogue
+from studio.models.catalogue import CATALOGUE, in_catalogue, installed_folder
 from studio.models.hub_download import DownloadStatus, HubDownload
-from studio.models.installed import installed_folder
 from tests.studio.models.conftest import AUDIO8, DOWNLOAD, LIST, STATE, Studio, downloaded, until
 from tests.studio.models.hub import COMMIT, Hub, serve_hub
 from tests.tiny_qwen import write_qwen

@@ -14,10 +14,9 @@ from studio.library import Library, VoiceFields
 from studio.library.take import Take
 from studio.takes.take_likeness import TakeLikeness
 from studio.voices.bundled import import_bundled
-from studio.voices.clip_service import ClipService
+from studio.voices.clip_service import ClipService, LibraryPrints
 from studio.voices.denoiser import Denoiser
 from studio.voices.intake import take_in
-from studio.voices.library_prints import LibraryPrints
 from studio.voices.recogniser import Transcriber
 from studio.work import CLIPS, DENOISING, TRANSCRIBING, WorkQueue
 from tests.audio.test_voiceprint import VOICES

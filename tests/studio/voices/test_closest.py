@@ -14,8 +14,8 @@ import pytest
 from audio.voiceprint import Voiceprints
 from studio.library import Library, VoiceFields
 from studio.voices.bundled import import_bundled
+from studio.voices.clip_service import LibraryPrints
 from studio.voices.intake import take_in
-from studio.voices.library_prints import LibraryPrints
 from tests.audio.test_voiceprint import VOICES
 from tests.studio.answers import assert_envelope
 from tests.studio.clips import file_of, samples_of
