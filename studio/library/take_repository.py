@@ -159,13 +159,15 @@ class Takes:
                 if not count:
                     raise
 
-    def keep_newest(self, count: int, most_bytes: int | None = None, owner: str | None = None, added: int = 1) -> int:
+    def keep_newest(
+        self, count: int, most_bytes: int | None = None, owner: str | None = None, most: int = REMOVED_AT_ONCE
+    ) -> int:
         """Remove takes of an owner (None: of all callers without keys together) except starred ones; returns the number
         removed.
 
         The newest ``count`` of each kind stay, as long as they have at most ``most_bytes`` together; beyond that those
-        cut off go first, then live ones, of each kind the oldest. If more are beyond the count than were ``added``, or
-        very many beyond the size, the limit was lowered, perhaps by mistake: they are moved to the trash.
+        cut off go first, then live ones, of each kind the oldest. If more than ``most`` are beyond a limit, it must
+        have been lowered, perhaps by mistake: they are moved to the trash.
         """
         removed = 0
         for is_by_size in (False, True) if most_bytes is not None else (False,):
@@ -173,12 +175,15 @@ class Takes:
                 kept = _Kept(db, owner)
                 ends = kept.beyond_size(most_bytes or 0) if is_by_size else kept.beyond_count(count)
                 ids = [name for kind, end in ends.items() for name in kept.ids(kind, end)]
-            if len(ids) > (REMOVED_AT_ONCE if is_by_size else added):
+            if len(ids) > most:
                 log.warning("%d takes are beyond STUDIO_KEEP_TAKES=%d now: they are in the trash", len(ids), count)
                 for first in range(0, len(ids), MOST_AT_ONCE):
                     self.delete(TakeFilter(ids=tuple(ids[first : first + MOST_AT_ONCE]), starred=False))
-                continue
-            removed += sum(self._remove(*kept.up_to(kind, end)) for kind, end in ends.items())
+            elif ids:
+                with self._store.writing(frees_room=True) as db:
+                    rows = remove_takes(db, f"id in (select value from json_each(?)) and {_PASSING}", json.dumps(ids))
+                self._store.drop_unreferred({row["audio"] for row in rows if row["audio"]})
+                removed += len(rows)
         return removed
 
     def removed_next(self, count: int, most_bytes: int, owner: str | None = None) -> dict[TakeKind, Take]:
@@ -188,17 +193,6 @@ class Takes:
             kept = _Kept(db, owner)
             kinds = kept.beyond_count(count - 1) | kept.beyond_size(most_bytes, is_average_free=True)
             return {TAKE_KINDS[kind]: kept.oldest(kind) for kind in sorted(kinds)}
-
-    def _remove(self, where: str, values: list[str | int]) -> int:
-        removed = 0
-        while True:
-            with self._store.writing(frees_room=True) as db:
-                rows = remove_takes(db, where, *values)
-            if digests := {row["audio"] for row in rows if row["audio"]}:
-                self._store.drop_unreferred(digests)
-            removed += len(rows)
-            if len(rows) < REMOVED_AT_ONCE:
-                return removed
 
 
 @dataclass(slots=True)
@@ -277,7 +271,7 @@ def _either_form(text: str) -> str:
 
 class _Kept:
     """The takes of an owner (None: of all callers without keys) to which the retention applies, by kind: an index in
-    TAKE_KINDS. For one transaction, except `up_to`."""
+    TAKE_KINDS. For one transaction."""
 
     def __init__(self, db: Database, owner: str | None) -> None:
         self._db, self._where = db, _PASSING
@@ -288,14 +282,10 @@ class _Kept:
             self._where += f" and not {_OF_KEYS}"
         self._from = f"from takes where {self._where}"
 
-    def up_to(self, kind: int, number: int) -> tuple[str, list[str | int]]:
-        """A condition and its values: the takes of a kind with at most this number."""
-        return f"{self._where} and {_KIND} = {kind} and n <= ?", [*self._values, number]
-
     def ids(self, kind: int, number: int) -> list[str]:
-        """The ids of the takes of `up_to`."""
-        where, values = self.up_to(kind, number)
-        return [row[0] for row in self._db.execute(f"select id from takes where {where}", values)]
+        """The ids of the takes of a kind with at most this number."""
+        query = f"select id from takes where {self._where} and {_KIND} = {kind} and n <= ?"
+        return [row[0] for row in self._db.execute(query, [*self._values, number])]
 
     def beyond_count(self, count: int) -> dict[int, int]:
         """By kind: the number of the newest take beyond the newest ``count``, if there are more."""

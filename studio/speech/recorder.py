@@ -16,6 +16,7 @@ from studio.errors import LibraryBusy, LibraryFull
 from studio.library import Library
 from studio.library.audio_files import Piece
 from studio.library.take import NewTake
+from studio.library.trash import REMOVED_AT_ONCE
 from studio.settings import Settings
 from studio.supervisor import HealthCheck
 
@@ -94,6 +95,8 @@ class Recorder:
         """Why takes must wait."""
         self._pending: dict[str, Future[None]] = {}
         self._audio_bytes = 0
+        self._checked = set[str | None]()
+        """The owners whose takes are within the retention, which can only be lowered before a start."""
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._thread: threading.Thread | None = None
@@ -280,4 +283,6 @@ class Recorder:
         """Remove the oldest takes beyond the retention of the callers of new ones."""
         with self.watch.guarded("old takes could not be removed"):
             for owner, count in Counter(self.retention.owner(one.take.caller) for one in added).items():
-                self._takes.keep_newest(self.retention.takes, self.retention.bytes, owner, count)
+                most = REMOVED_AT_ONCE if owner in self._checked else count
+                self._takes.keep_newest(self.retention.takes, self.retention.bytes, owner, most)
+                self._checked.add(owner)

@@ -239,7 +239,7 @@ def test_takes_are_found_by_any_part_of_their_text_newest_first(library: Library
     library.takes.delete(TakeFilter(ids=("req_0",)))
     assert ids("fish") == ["req_1"] and len(files(library)) == 1
     assert library.trash.empty(None) == 2 and files(library) == set()
-    assert library.takes.keep_newest(1, added=2) == 2 and ids() == ["req_3"]
+    assert library.takes.keep_newest(1) == 2 and ids() == ["req_3"]
 
 
 def test_takes_are_filtered_starred_and_deleted(library: Library) -> None:
@@ -265,7 +265,7 @@ def test_retention_keeps_starred_takes_and_the_newest_by_count_and_bytes(library
     for number in range(8):
         library.takes.add(take(number), b"%d" % number * 100)
     library.takes.star("req_1", True)
-    assert library.takes.keep_newest(5, added=2) == 2
+    assert library.takes.keep_newest(5) == 2
     assert [row.id for row in library.takes.page()] == [f"req_{n}" for n in (7, 6, 5, 4, 3, 1)]
     assert library.takes.keep_newest(5, 500) == 0 and library.takes.keep_newest(5, 350) == 2
     assert [row.id for row in library.takes.page()] == ["req_7", "req_6", "req_5", "req_1"]

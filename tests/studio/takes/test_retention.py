@@ -114,20 +114,30 @@ def test_beyond_the_size_those_cut_off_go_first_and_then_live_ones(tmp_path: Pat
     assert [take.id for take in library.takes.page()] == expected[most_bytes]
 
 
-def test_takes_of_keys_stay_without_keys_and_those_beyond_a_lowered_limit_are_in_the_trash(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_takes_of_keys_stay_without_keys_and_those_beyond_a_lowered_limit_are_in_the_trash(tmp_path: Path) -> None:
     library = Library(tmp_path)
     for number, caller in enumerate(["owner anna", "key 1234"] * 3 + ["address ::1"] * 3):
         library.takes.add(Take(f"req_{number}", 1.0, "anna", 1, "finished", caller, "Hi."), b"%d" % number)
     assert library.takes.removed_next(3, 1000)["finished"].id == "req_6"
     assert library.takes.keep_newest(2, 1000) == 1
     assert [take.id for take in library.takes.page()] == ["req_8", "req_7", *(f"req_{n}" for n in range(5, -1, -1))]
-    assert library.takes.keep_newest(1, 1000, "owner anna") == 0
+    assert library.takes.keep_newest(1, 1000, "owner anna", most=1) == 0
     assert {item.id for item in library.trash.page(None)} == {"req_0", "req_2"}
-    monkeypatch.setattr("studio.library.take_repository.REMOVED_AT_ONCE", 1)
-    assert library.takes.keep_newest(3, 1, "key 1234") == 0, "fewer takes have fewer bytes, too"
+    assert library.takes.keep_newest(3, 1, "key 1234", most=1) == 0, "fewer takes have fewer bytes, too"
     assert {item.id for item in library.trash.page(None)} == {f"req_{n}" for n in range(4)}
+
+
+def test_a_lowered_number_moves_even_a_few_takes_to_the_trash_and_later_ones_are_removed(
+    steered: Steer, tmp_path: Path
+) -> None:
+    for number, texts in ((4, ("One.", "Two.", "Three.")), (2, ("Four.", "Five."))):
+        served, _ = steered(home=str(tmp_path / "home"), keep_takes=number)
+        with served.client() as client:
+            for text in texts:
+                speak(client, text)
+            assert kept_texts(client) == list(reversed(texts))
+            trash = client.get("/v1/trash").json()["data"]
+    assert {item["title"] for item in trash} == {"One.", "Two."}, "Three. made room for Five."
 
 
 def test_take_that_is_removed_for_the_size_is_shown(tmp_path: Path) -> None:
