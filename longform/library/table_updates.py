@@ -75,6 +75,12 @@ _Before = tuple[Known, _State, dict[str, Row], list[Row]]
 Result = TypeVar("Result")
 _RETURNED = ("text", "chapter", "character", "voice", "pause", "scene", "cells", "merged_into", "merge")
 _HOLDER = "select id from all_parts where id = ?3 and deleted > 0"
+_GIVEN_BACK = f"""
+    update all_parts as gone set chapter = '' where id {AMONG} and deleted > 0 and chapter = (
+        select chapter from parts where project_id = gone.project_id and place > gone.place order by place limit 1
+    )
+"""
+"""A deleted part whose chapter begins with the next part again begins none when it is restored."""
 MOST_UNDONE = 8
 """Updates of tables in memory, each with the table before it."""
 
@@ -222,6 +228,7 @@ class TableUpdates:
             ids = [name for name in names if state.titles.get(name) == undo.after.titles.get(name)]
             begin = f"update all_parts set chapter = ?2, chapter_of = ({_HOLDER}) where id = ?1"
             db.conn.executemany(begin, [(name, *undo.before.titles.get(name, ("", None))) for name in ids])
+            db.execute(_GIVEN_BACK, [json.dumps([name for name in undo.added if name not in undo.returned])])
             return _texts(db, [*undo.added, *undo.gone])
 
         here = self._planned(project_id, owner_filter, plan_of, finish)  # it can be sent again, if this fails

@@ -328,6 +328,21 @@ def test_undoing_updates_restores_merges_titles_and_the_order_that_a_person_made
         assert [part["chapter"] for part in parts_of(served, project)] == ["One", "", typed or "Two", ""]
 
 
+def test_a_new_line_that_is_restored_after_an_undo_begins_its_chapter_no_second_time(
+    steered: Callable[..., Steered],
+) -> None:
+    served, _ = steered()
+    project = import_table(served, TABLE)
+    here = {part["id"] for part in parts_of(served, project)}
+    new = TABLE.replace("c,Gamma", "x,Extra,Anna,,,,,Added\ny,First one.,Anna,,,,,Two\nc,Gamma")
+    replaced = update(served, project, new, apply=True)["replaced"]
+    added = [part["id"] for part in parts_of(served, project) if part["id"] not in here]
+    send(served, "POST", project, "undo", **replaced)
+    assert [part["chapter"] for part in parts_of(served, project)] == ["One", "", "Two", ""]
+    send(served, "POST", project, "parts/restore", ids=added)
+    assert [part["chapter"] for part in parts_of(served, project)] == ["One", "", "Added", "", "Two", ""]
+
+
 def test_titles_voices_pauses_and_texts_given_here_survive_other_cells(steered: Callable[..., Steered]) -> None:
     served, _ = steered()
     project = import_table(served, TABLE, opening_credits="{title}.")
