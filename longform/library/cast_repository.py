@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -413,14 +413,9 @@ def _add_names(successor: dict[str, Any], merged: dict[str, Any]) -> dict[str, A
 
 
 def _prepare(db: Database, rows: Sequence[dict[str, Any]], prepared: Prepared) -> None:
-    """Work out the recipes of these characters' lines. Raises NotFound."""
+    """Work out what becomes of these characters' lines. Raises NotFound."""
     for project_id, cast in by_project(rows).items():
-        voices = defaultdict[str, set[str | None]](set)  # a line may have been several characters', one after the other
-        for deleted in cast:
-            for part_id in _lines(deleted):
-                voices[part_id].add(deleted["voice"])
-        recipes, ids = recipes_to_restore_with(db, project_id, prepared), [json.dumps([*voices])]
-        recipes_for(db, recipes, THESE, ids, lambda part, _: voices[part])  # noqa: B023
+        _returning(db, recipes_to_restore_with(db, project_id, prepared), cast)
 
 
 def _put_back(db: Database, rows: Sequence[dict[str, Any]], prepared: Prepared) -> None:
@@ -431,47 +426,62 @@ def _put_back(db: Database, rows: Sequence[dict[str, Any]], prepared: Prepared) 
         names = {one["name"].casefold(): one for one in _rows(db, project_id)}
         if len(names) + len(cast) > MAX_CAST_CHARACTERS:
             raise _too_many()
-        returned = dict[str, None]()
+        outcomes = _returning(db, recipes_of(db, row, prepared.get(project_id)), cast)
         for deleted in cast:
             name = deleted["name"].casefold()
             _check_name([names[name]] if name in names else [], deleted["name"], deleted["id"])
             names[name] = deleted
-            returned |= dict.fromkeys(_return(db, deleted))
-        _settle(db, row, THESE, json.dumps([*returned]), prepared.get(project_id))
+            for successor in _successors(db, deleted["successor"], ()):
+                _take_names_back(db, successor, json.loads(deleted["merge"]))
+            update = 'update characters set lines = null, successor = null, "merge" = null, deleted = null where n = ?'
+            db.execute(update, [deleted["n"]])
+        for columns, outcome in outcomes:
+            write_outcome(db, outcome, columns)
         touch(db, row)
 
 
-def _return(db: Database, deleted: dict[str, Any]) -> list[str]:
-    """Restore one character; returns the ids of its lines, whose states are to be derived."""
-    record, successor = json.loads(deleted["merge"]), None
-    for successor in _successors(db, deleted["successor"]):
-        _take_names_back(db, successor, record)
-    if successor is not None and successor["deleted"] is not None:  # the narrator has its lines, too
-        successor = None
-    query = f"select id from all_parts where character is ? and {THESE} and confirmed <= ?"
-    values = [successor["id"] if successor else None, json.dumps(_lines(deleted)), deleted["deleted"] * 1e6]
-    ids = [part_id for [part_id] in db.execute(query, values).fetchall()]
-    old_voice = successor["voice"] if successor else None
-    _reassign_lines(db, json.dumps(ids), deleted["id"], record["voiced"], old_voice, deleted["voice"])
-    update = 'update characters set lines = null, successor = null, "merge" = null, deleted = null where n = ?'
-    db.execute(update, [deleted["n"]])
-    return ids
+def _returning(
+    db: Database, recipes: Recipes, cast: Sequence[dict[str, Any]]
+) -> list[tuple[dict[str, str | None], Outcome]]:
+    """The new columns of the lines that characters get back, the last deleted first, and what these make of them; a
+    line that several of them had, one after the other, is written once."""
+    had = [json.loads(deleted["lines"] or "[]") for deleted in cast]
+    query = f"select id, confirmed, character, voice from all_parts where {THESE}"
+    rows = db.execute(query, [json.dumps([*{part_id: None for lines in had for part_id in lines}])]).fetchall()
+    decided, before = {row[0]: row[1] for row in rows}, {row[0]: row[2:] for row in rows}
+    now, returned = dict(before), set[str]()
+    for deleted, lines in zip(cast, had, strict=True):
+        holder, end = (None, None), deleted["deleted"] * 1e6  # the narrator, and the time in microseconds
+        for successor in _successors(db, deleted["successor"], returned):
+            if successor["deleted"] is None or successor["id"] in returned:
+                holder = successor["id"], successor["voice"]
+        voiced = {*json.loads(deleted["merge"])["voiced"]}
+        for part_id in lines:
+            if part_id in now and now[part_id][0] == holder[0] and decided[part_id] <= end:
+                voice = now[part_id][1]
+                has_voice = part_id in voiced and voice == holder[1]
+                now[part_id] = deleted["id"], deleted["voice"] if has_voice else voice
+        returned.add(deleted["id"])
+    groups = defaultdict[tuple[str, str | None], list[str]](list)
+    for part_id, pair in now.items():
+        if pair != before[part_id]:
+            groups[pair].append(part_id)
+    changes = [({"character": character, "voice": voice}, ids) for (character, voice), ids in groups.items()]
+    return [
+        (columns, outcome_of(db, recipes, THESE, [json.dumps(ids)], columns, table="all_parts"))
+        for columns, ids in changes
+    ]
 
 
-def _lines(deleted: dict[str, Any]) -> list[str]:
-    """The ids of the lines that a character had when it was deleted."""
-    lines: list[str] = json.loads(deleted["lines"] or "[]")
-    return lines
-
-
-def _successors(db: Database, character_id: str | None) -> Iterator[dict[str, Any]]:
-    """The character into which one was merged, then the one into which that was merged, up to the first that exists."""
+def _successors(db: Database, character_id: str | None, returned: Collection[str]) -> Iterator[dict[str, Any]]:
+    """The character into which one was merged, then the one into which that was merged, up to the first that exists or
+    has ``returned``."""
     while character_id is not None:
         row = next(select(db, "select * from characters where id = ?", [character_id]), None)
         if row is None:
             return
         yield row
-        character_id = row["successor"] if row["deleted"] is not None else None
+        character_id = row["successor"] if row["deleted"] is not None and row["id"] not in returned else None
 
 
 def _take_names_back(db: Database, successor: dict[str, Any], record: dict[str, Any]) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,8 @@ from longform.library.project_records import NewPart, ProjectSettings
 from longform.library.project_repository import ProjectLibrary
 from manuscript.passages import NewCharacter
 from studio.errors import InvalidRequest
+from studio.library.schema import Database
+from studio.library.store import Store
 from studio.library.trash import TrashKind
 from tests.longform.test_projects import PROJECTS, Json, Steer, change, create_project, parts_of, until
 from tests.studio.answers import assert_envelope
@@ -350,3 +355,28 @@ def test_characters_merged_one_after_the_other_are_restored_in_any_order(tmp_pat
         library.trash.restore([("character", str(namesake)), ("character", ben)], "me")
     library.trash.restore([("character", ben)], "me")
     assert now() == before
+
+
+def test_a_line_of_several_characters_merged_one_into_another_is_restored_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library, written = ProjectLibrary(tmp_path), list[int]()
+    cast = [NewCharacter(f"Name {number}", voice=f"voice {number}") for number in range(9)]
+    parts = [NewPart(f"{one.name} spoke.", character=one.id, voice=one.voice) for one in cast for _ in range(20)]
+    project = library.projects.create("me", "Mine", "txt", parts, ProjectSettings(), cast=cast).id
+    before = library.projects.parts(project, "me")
+    for one, other in pairwise(cast):
+        library.cast.merge(project, "me", one.id, other.id)
+    writing = Store.writing
+
+    @contextmanager
+    def counted(store: Store, frees_room: bool = False) -> Iterator[Database]:
+        with writing(store, frees_room) as db:
+            changes = db.conn.total_changes
+            yield db
+            written.append(db.conn.total_changes - changes)
+
+    monkeypatch.setattr(Store, "writing", counted)
+    library.trash.restore([("character", one.id) for one in cast[:-1]], "me")
+    assert library.projects.parts(project, "me") == before and written == [written[0]]
+    assert written[0] < 2 * len(parts), "a line is written once, however many characters had it"
