@@ -97,7 +97,8 @@ def test_project_appears_once_loaded_is_created_once_and_the_last_opened_one_sta
 
     other = page.context.new_page()
     other.goto(f"{studio.url}/#projects")
-    go(other, "Projects")  # from the open project to the list
+    expect(other.get_by_role("textbox", name="Title")).to_have_value("The second.")
+    go(other, "Projects")  # to the list
     other.get_by_role("button", name="The first.").click()
     expect(other.get_by_role("textbox", name="Title")).to_have_value("The first.")
     other.close()
