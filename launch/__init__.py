@@ -38,6 +38,10 @@ def main() -> int:
         status = 130
     except BrokenPipeError as error:
         status = failed(error)
+    except ValueError as error:  # perhaps of a library, whose import reads a variable
+        if (variable := _refused_variable(error)) is None:
+            raise
+        status = failed(ValueError(f"the variable {variable} cannot be used; correct or remove it: {error}"))
     finally:  # also after --help
         try:
             sys.stdout.flush()
@@ -57,6 +61,11 @@ def failed(error: Exception) -> int:
     ended = "the program that reads the output has ended before it had all of it"
     sys.stderr.write(f"studio: {ended if isinstance(error, BrokenPipeError) else error}\n")
     return 1
+
+
+def _refused_variable(error: ValueError) -> str | None:
+    """The environment variable whose value the error quotes, as those of int() and float() do; None without one."""
+    return next((name for name, value in os.environ.items() if value and repr(value) in str(error)), None)
 
 
 def _run(command: list[str], arguments: list[str]) -> int:

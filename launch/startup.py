@@ -29,7 +29,7 @@ from studio.engine_host import EngineHost, Reporter, StartEngine, engine_config,
 from studio.errors import SettingsError
 from studio.library.disk_reserve import NO_ROOM
 from studio.library.private_files import make_private_folder
-from studio.models.catalogue import check_endpoint
+from studio.models.catalogue import hub_endpoint
 from studio.models.model_choice import StartingModel, starting_model
 from studio.public_port import PublicPort
 from studio.settings import PREFIX, Settings
@@ -245,7 +245,8 @@ def main() -> int:
         terminal = Terminal(settings)
         _check_home(settings)
         _choose_temporary_folder(settings)
-        check_endpoint()
+        if os.environ.get("HF_ENDPOINT"):
+            hub_endpoint()  # with another address the hub's library cannot be imported
         first = starting_model(settings)
         terminal.starting(first.model)
         if not (settings.update_notice or Path(settings.home, "library.db").exists()):

@@ -57,9 +57,13 @@ def _bind(settings: Settings) -> Sockets:
     sockets: Sockets = []
     try:
         addresses = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        for family, _, _, _, address in dict.fromkeys(addresses):
+        for family, _, _, _, address in sorted(dict.fromkeys(addresses)):  # IPv4 first
             port = sockets[0].getsockname()[1] if sockets else address[1]  # the free one that was taken for 0
-            sockets.append(_open_socket(family, (address[0], port, *address[2:])))
+            try:
+                sockets.append(_open_socket(family, (address[0], port, *address[2:])))
+            except OSError as error:  # as for the ::1 of localhost on a machine without IPv6
+                if not sockets or error.errno not in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
+                    raise
         for listener in sockets:  # two programs that start together can both bind a port, but only one can listen
             listener.listen()
     except OSError as error:

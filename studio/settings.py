@@ -365,10 +365,8 @@ class Settings(BaseSettings):
     @property
     def address(self) -> str:
         """The studio's address on this machine, without a proxy."""
-        host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self.host, self.host)
-        if ":" in host and not host.startswith("["):
-            host = f"[{host}]"
-        return f"http://{host}:{self.port}"
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
     def has_first_key(self, caller: str) -> bool:
         """Whether a caller, as named in requests, runs the studio: it has the first key, or no keys are set."""
@@ -384,7 +382,9 @@ def _check_file() -> None:
     """Raises SettingsError if .env, or a line of it, cannot be read: its keys may be what is missing then."""
     try:
         with open(ENV_FILE, encoding=ENCODING) as file:
-            unread = [binding.original.line for binding in parse_stream(file) if binding.error]
+            lines = [(binding.original.line, binding.error, binding.key or "") for binding in parse_stream(file)]
+        # A line of another format, such as PowerShell's $env:STUDIO_API_KEYS=…, would otherwise set nothing.
+        unread = [line for line, error, name in lines if error or (PREFIX in name and not name.isidentifier())]
     except (OSError, UnicodeDecodeError) as error:
         if not os.path.lexists(ENV_FILE):
             return

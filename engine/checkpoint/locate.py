@@ -76,21 +76,18 @@ def _only_gguf(folder: Path) -> Path | None:
 
 
 def _download(repository: str, file: str) -> Path:
-    # Imported here, because it takes a quarter of a second and is not needed to load a folder.
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-
     try:
+        # Imported here, because it takes a quarter of a second and is not needed to load a folder.
+        from huggingface_hub import snapshot_download
+
         folder = Path(snapshot_download(repository, allow_patterns=[file, *_BESIDE_GGUF] if file else _FILES))
-    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
-        raise CheckpointError(
-            f"{repository!r} is not a local folder and could not be downloaded from the hub: {_reason(error)}"
-        ) from error
-    except (ImportError, ValueError) as error:
-        raise CheckpointError(
-            f"{repository!r} cannot be downloaded, because the proxy in ALL_PROXY, HTTPS_PROXY or HTTP_PROXY cannot be "
-            f"used: {error}"
-        ) from error
+    except Exception as error:
+        is_bad_proxy = type(error).__name__ == "InvalidURL"  # the HTTP library of the hub's depends on its version
+        if is_bad_proxy or isinstance(error, (ImportError, OSError, ValueError)):
+            raise CheckpointError(
+                f"{repository!r} is not a local folder and could not be downloaded from the hub: {_reason(error)}"
+            ) from error
+        raise
     if file:
         if not (folder / file).is_file():
             raise CheckpointError(f"the hub's repository {repository} has no file {file}")
@@ -105,10 +102,15 @@ def _download(repository: str, file: str) -> Path:
 
 def _reason(error: Exception) -> str:
     """Why nothing was downloaded, in one line with the remedy."""
-    from huggingface_hub.errors import LocalEntryNotFoundError
-
     if isinstance(error, ssl.SSLError) or type(error) is FileNotFoundError:
         return f"certificates cannot be read ({error.strerror or error}); check SSL_CERT_FILE and SSL_CERT_DIR"
+    if isinstance(error, UnicodeEncodeError):
+        return "the token of HF_TOKEN or “hf auth login” has characters that no token has; copy it again"
+    if not isinstance(error, OSError) and type(error).__module__ != "huggingface_hub.errors":
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        return f"{why}; check the proxy in ALL_PROXY, HTTPS_PROXY or HTTP_PROXY, and variables that begin with HF_"
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
     if not isinstance(error, LocalEntryNotFoundError):
         return " ".join(str(error).split())
     why = " ".join(str(error.__cause__ or error).split())

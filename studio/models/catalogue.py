@@ -115,15 +115,9 @@ def hub_endpoint() -> str:
     return endpoint
 
 
-def check_endpoint() -> None:
-    """Raise SettingsError for an address with which the hub's library cannot be imported."""
-    if os.environ.get("HF_ENDPOINT"):
-        hub_endpoint()
-
-
 def hub_cache(repo: str) -> Path:
     """The folder of a repository in the hub's cache, which the hub's own tools use too. Raises SettingsError."""
-    check_endpoint()
+    hub_endpoint()  # the import fails for another address
     from huggingface_hub.constants import HF_HUB_CACHE  # a quarter of a second to import
 
     return Path(HF_HUB_CACHE) / f"models--{repo.replace('/', '--')}"

@@ -154,6 +154,7 @@ def test_reading_a_folder_without_a_library_does_not_create_one(home: Path) -> N
         (["add", "X", "pyproject.toml", "--text", "x", "--tag", "\udcff"], 1, "tag is not valid Unicode"),
         (["export", "nobody", "{home}"], 1, "is a folder"),
         (["sing"], 2, "invalid choice"),
+        (["list", "--home", ""], 2, "it is blank; name a folder"),
     ],
 )
 def test_failures_are_reported_in_one_line_and_the_exit_status(

@@ -18,6 +18,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from launch import main as run_command
 from launch import startup
 from studio import ROOT
 from studio.settings import Settings
@@ -209,6 +210,23 @@ except SystemExit:
     files = [open(0), sys.stdout, sys.stderr]  # the log asks whether they are a terminal
     sys.exit(any(file.isatty() or file.fileno() != n or not os.get_inheritable(n) for n, file in enumerate(files)))
 """
+
+
+def test_a_variable_that_a_library_cannot_use_is_named(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def serve() -> int:  # as Gradio does while it is imported
+        return int(os.environ["GRADIO_SERVER_PORT"])
+
+    monkeypatch.setattr(sys, "argv", ["app.py"])
+    monkeypatch.setattr(startup, "main", serve)
+    monkeypatch.setenv("GRADIO_SERVER_PORT", "eighty")
+    assert run_command() == 1
+    message = "studio: the variable GRADIO_SERVER_PORT cannot be used; correct or remove it: "
+    assert capfd.readouterr().err.startswith(message)
+    monkeypatch.setattr(startup, "main", lambda: int("other"))
+    with pytest.raises(ValueError, match="other"):  # a defect keeps its traceback
+        run_command()
 
 
 @pytest.mark.posix

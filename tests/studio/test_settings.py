@@ -77,7 +77,12 @@ def test_dotenv_file_is_read_and_the_environment_takes_precedence(load: Load) ->
 
 
 @pytest.mark.parametrize(
-    "line", ['STUDIO_API_KEYS="anne=0123456789abcdef0123', "STUDIO_API_KEYS: anne=0123456789abcdef"]
+    "line",
+    [
+        'STUDIO_API_KEYS="anne=0123456789abcdef0123',
+        "STUDIO_API_KEYS: anne=0123456789abcdef",
+        "$env:STUDIO_API_KEYS='anne=0123456789abcdef'",
+    ],
 )
 def test_a_dotenv_file_that_cannot_be_read_stops_the_start_because_keys_may_be_in_it(load: Load, line: str) -> None:
     file = Path(".env")

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import huggingface_hub
 import pytest
 import torch
 import yaml
@@ -357,13 +358,22 @@ def test_only_required_files_of_a_repository_are_downloaded(tmp_path: Path, monk
     assert "*.gguf" not in calls[-1] and "model.pth" in calls[-1]
 
 
-def test_a_proxy_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    def snapshot_download(repository: str, allow_patterns: list[str]) -> str:
-        raise ImportError("Using SOCKS proxy, but the 'socksio' package is not installed.")
-
-    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
-    with pytest.raises(CheckpointError, match=r"because the proxy in ALL_PROXY, HTTPS_PROXY or HTTP_PROXY cannot be"):
+@pytest.mark.parametrize(
+    ("name", "value", "remedy"),
+    [
+        ("HTTPS_PROXY", "http://127.0.0.1:port", r"port.*; check the proxy in ALL_PROXY, HTTPS_PROXY or HTTP_PROXY"),
+        ("HTTPS_PROXY", "nonsense://127.0.0.1", r"nonsense.*; check the proxy in ALL_PROXY, HTTPS_PROXY or HTTP_PROXY"),
+        ("HF_TOKEN", "hf_sécret", r"the token of HF_TOKEN or “hf auth login” has characters that no token has"),
+    ],
+)
+def test_a_variable_that_cannot_be_used_is_named(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, remedy: str
+) -> None:
+    huggingface_hub.close_session()
+    monkeypatch.setenv(name, value)
+    with pytest.raises(CheckpointError, match=remedy):
         find("owner/name")
+    huggingface_hub.close_session()
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,24 @@ def test_all_addresses_of_a_host_have_the_same_free_port(monkeypatch: pytest.Mon
         public.close()
 
 
+def test_addresses_that_this_machine_lacks_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As ::1 is, which many name localhost too, where IPv6 is switched off."""
+
+    def resolve(*last: str) -> None:
+        found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, 0)) for host in last]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+
+    resolve("192.0.2.1", "127.0.0.1")  # the first belongs to no machine
+    public = PublicPort(HERE)
+    try:
+        assert [listener.getsockname() for listener in public.first] == [("127.0.0.1", public.number)]
+    finally:
+        public.close()
+    resolve("192.0.2.1")
+    with pytest.raises(SettingsError, match="it cannot listen on"):
+        PublicPort(HERE)
+
+
 async def test_written_data_is_sent_immediately(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waiting for the acknowledgement of earlier data would cost 40 ms on a persistent connection."""
     transports: asyncio.Queue[asyncio.Transport] = asyncio.Queue()
