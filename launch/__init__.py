@@ -64,8 +64,10 @@ def failed(error: Exception) -> int:
 
 
 def _refused_variable(error: ValueError) -> str | None:
-    """The environment variable whose value the error quotes, as those of int() and float() do; None without one."""
-    return next((name for name, value in os.environ.items() if value and repr(value) in str(error)), None)
+    """The environment variable whose value int() or float() has refused with this error; None without one."""
+    is_number = str(error).startswith(("invalid literal for int()", "could not convert string to float"))
+    names = (name for name, value in os.environ.items() if value and str(error).endswith(repr(value)))
+    return next(names, None) if is_number else None
 
 
 def _run(command: list[str], arguments: list[str]) -> int:
