@@ -21,7 +21,7 @@ gc.set_threshold(50_000, 50, 50)  # otherwise a tenth of the time of imports and
 BEGIN_FIRST = (
     {"test_models.py", "test_demo.py", "test_client_files.py", "test_journey.py", "test_looks.py"}  # of the browser's
     | {"test_longform.py", "test_new_voice.py", "test_voices.py"}
-    | {"test_patterns.py", "test_event_loop.py", "test_document_growth.py", "test_library.py", "test_codec.py"}
+    | {"test_event_loop.py", "test_document_growth.py", "test_library.py", "test_codec.py"}
     | {"test_kernels.py", "test_switching.py", "test_document.py", "test_node.py", "test_cpu_frame.py"}
     | {"test_frame.py", "test_compilation.py", "test_soak.py", "test_command.py", "test_wheel.py"}
 )
