@@ -132,7 +132,8 @@ export class PartList extends EventTarget {
   async reveal(index, offset) {
     const reveals = (this.#reveals += 1);
     this.list.scrollTo(index, offset);
-    await this.#fetch(Math.max(0, index - 10), index + LEAST);
+    do await this.#fetch(Math.max(0, index - 10), index + LEAST);
+    while (reveals === this.#reveals && index < this.list.count && !this.#parts.has(index)); // the list changed meanwhile
     if (reveals !== this.#reveals) return false;
     this.list.scrollTo(index, offset);
     return true;
