@@ -337,13 +337,14 @@ def _serve(
 
     Raises KeyboardInterrupt for an interrupt during the import of the web layer.
     """
+    from studio.api.text_socket import SocketConnection
     from studio.server import StudioServer, config_of
 
     app = _create_app(host, settings)
     gc.freeze()  # the web layer: `freeze_heap` need not visit it while the studio could already answer
     studio: Studio = app.state.studio
     front_ends = _front_ends(studio.settings, studio.speech, terminal) if settings.has_fleet else None
-    server = StudioServer(config_of(app, settings), port, serving, front_ends)
+    server = StudioServer(config_of(app, settings, ws=SocketConnection), port, serving, front_ends)
 
     def leave() -> None:
         server.should_exit = True

@@ -13,6 +13,7 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from fastapi import FastAPI
 from starlette.routing import Match
@@ -41,6 +42,7 @@ from studio.api.middleware import install_layers
 from studio.api.routes.batch import batch_routes
 from studio.api.routes.socket import socket_routes
 from studio.api.routes.speech_routes import speech_routes
+from studio.api.text_socket import SocketConnection
 from studio.engine_host import EngineHost, trim_heap_regularly
 from studio.errors import REFUSALS, NotFound
 from studio.library import Library
@@ -110,7 +112,8 @@ class _Process:
             await asyncio.to_thread(normalised, "It is 5 pm.")  # compiles its rules before the first request
         api = _SpeechApi(service, self._arguments.settings)
         relay = Relay(api.app, api.answers, self._arguments.studio)
-        server = QuietServer(config_of(relay, self._arguments.settings, lifespan="off", log_config=None))
+        options: dict[str, Any] = {"ws": SocketConnection, "lifespan": "off", "log_config": None}
+        server = QuietServer(config_of(relay, self._arguments.settings, **options))
         server_task = asyncio.create_task(server.serve())
         await asyncio.to_thread(freeze_heap)
         channel.send(Ready())

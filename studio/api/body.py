@@ -112,7 +112,7 @@ async def read_body(request: Request, limit: int = MAX_BODY, param: str | None =
                 if len(body) > limit:
                     raise _too_large(limit, param)
                 if len(body) > MAX_AT_ONCE:
-                    _hold(request.scope["state"], len(piece))
+                    hold(request.scope["state"], len(piece))
     except TimeoutError:
         message = (
             f"The request body arrived too slowly: send at least {MIN_RATE >> 10} KiB per second without pauses of "
@@ -126,8 +126,8 @@ _held: Counter[str] = Counter()
 """Bytes of large bodies in memory, by caller."""
 
 
-def _hold(state: dict[str, Any], size: int) -> None:
-    """Count the bytes of a body until `release`. Raises QueueFull, TooManyRequests."""
+def hold(state: dict[str, Any], size: int) -> None:
+    """Count bytes of a body or a message until `release`. Raises QueueFull, TooManyRequests."""
     caller = state["caller"]
     if _held[caller] + size > MAX_HELD // 2:
         most = f"at most {MAX_HELD >> 21} MiB at a time"

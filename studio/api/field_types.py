@@ -50,7 +50,7 @@ FINITE = Field(allow_inf_nan=False)
 NO_BOOLEAN = BeforeValidator(_no_boolean)
 """Put it after the limits in Annotated: pydantic omits limits that come after a validator from OpenAPI."""
 Number = Annotated[float, FINITE, NO_BOOLEAN]
-Whole = Annotated[int, NO_BOOLEAN]
+Whole = Annotated[int, Field(ge=-MAX_SEED, le=MAX_SEED), NO_BOOLEAN]
 
 Seed = Annotated[int, Field(ge=0, le=MAX_SEED), NO_BOOLEAN]
 Temperature = Annotated[float, FINITE, Field(ge=0, le=2), NO_BOOLEAN]

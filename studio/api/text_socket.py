@@ -10,12 +10,14 @@ from typing import Any
 import anyio
 from fastapi import WebSocket
 from starlette.websockets import WebSocketDisconnect, WebSocketState
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from engine import EngineError
 from speechtext.script import Sentences
+from studio.api.body import MAX_AT_ONCE, hold, release
 from studio.api.error_responses import ApiError, describe
 from studio.api.middleware import SEND_SECONDS
-from studio.errors import REFUSALS, InvalidRequest, TooManyRequests
+from studio.errors import REFUSALS, InvalidRequest, RetryLater, TooManyRequests
 from studio.speech.plan import PROBE
 from studio.speech.request import MAX_INPUT, new_request_id
 from studio.speech.speech_service import SpeechService
@@ -138,6 +140,30 @@ class TextSocket(ABC):
 
     async def _finish(self) -> None:
         await self._websocket.close()
+
+
+class SocketConnection(WebSocketsSansIOProtocol):
+    """uvicorn's connection of a web socket. A large message counts as a body does, from its first bytes until the next
+    one: the socket may keep its clip as long as that."""
+
+    arrived = 0  # bytes of the message that is arriving, or of its endless empty pieces
+
+    def data_received(self, data: bytes) -> None:
+        before, self.arrived = self.arrived, self.arrived + len(data)
+        if self.arrived > MAX_AT_ONCE and self.handshake_complete and not self.close_sent:
+            if before <= MAX_AT_ONCE:
+                release(self.scope["state"])
+            try:
+                hold(self.scope["state"], len(data))
+            except RetryLater as error:
+                self.conn.fail(1013, str(error))
+                self.handle_parser_exception()
+                return
+        super().data_received(data)
+
+    def send_receive_event_to_app(self) -> None:
+        self.arrived = 0
+        super().send_receive_event_to_app()
 
 
 class WrittenText:

@@ -23,6 +23,7 @@ import uvicorn.server
 from fastapi import FastAPI
 
 from launch.startup import create_app
+from studio.api.text_socket import SocketConnection
 from studio.engine_host import StartEngine
 from studio.errors import SettingsError
 from studio.library.disk_reserve import RESERVED
@@ -151,7 +152,7 @@ def serve(
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(stopped.wait(), 1)
 
-    server = Server(uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=grace))
+    server = Server(uvicorn.Config(app, ws=SocketConnection, log_level="critical", timeout_graceful_shutdown=grace))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     assert started.wait(30)

@@ -187,6 +187,8 @@ def test_bit_rate_changes_the_file_size(steered: Steer) -> None:
     assert size(format="opus", opus_bitrate=48) == size(format="opus", opus_bitrate=48_000)
     assert size(format="opus", opus_bitrate=-1000) == size(format="opus")
     assert "mp3_bitrate" in message(speak(served, text=text, format="mp3", mp3_bitrate=100), 400)
+    with served.client() as client:
+        assert "mp3_bitrate" in message(client.post(TTS, json={"text": text, "mp3_bitrate": 10**400}), 400)
     assert size(format="wav", mp3_bitrate=100) > 0  # a field of another format is ignored
 
 

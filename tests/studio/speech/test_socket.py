@@ -72,6 +72,34 @@ def test_default_format_is_pcm_at_24_khz(studio: Served, config: dict[str, objec
             assert audio == client.post("/v1/audio/speech", json=body).content
 
 
+def test_large_messages_of_one_caller_are_bounded_together(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("studio.api.body.MAX_HELD", 4 * 2**20)
+    served, _ = steered()
+    large, piece = {"x": "a" * 1_500_000}, b"\x00\x80\0\0\0\0"  # an empty piece of a message, with its mask
+
+    def refusal(socket: ClientConnection) -> int:
+        with pytest.raises(ConnectionClosed) as closed:
+            socket.recv(60)
+        return closed.value.rcvd.code if closed.value.rcvd else 0
+
+    with open_socket(served) as first, open_socket(served) as second, open_socket(served) as third:
+        send(first, "session.config", **large)
+        send(first, "input.text", text="It swam.")  # small ones are not bounded
+        send(first, "input.flush")
+        assert sentence(first)[1], "the first socket's message is in memory"
+        send(second, "session.config", **large)
+        assert refusal(second) == 1013
+        third.socket.sendall(b"\x01" + piece[1:] + piece * 500_000)
+        assert refusal(third) == 1013
+        send(first, "input.done")
+    served.until_left()
+    with open_socket(served) as last:
+        send(last, "session.config", **large)
+        send(last, "input.text", text="It swam.")
+        send(last, "input.flush")
+        assert sentence(last)[1], "what was in memory is forgotten"
+
+
 def test_flush_speaks_the_pending_text(steered: Steer) -> None:
     served, _ = steered()
     with open_socket(served) as socket:
