@@ -105,6 +105,13 @@ def test_project_appears_once_loaded_is_created_once_and_the_last_opened_one_sta
     go(page, "Voices")
     go(page, "Projects")
     expect(area.get_by_role("textbox", name="Title")).to_have_value("The second.")  # this tab's
+    page.unroute_all()
+    requests = Held(page, "**/v1/projects/*/parts?*")
+    page.reload()
+    requests.wait_for(1)
+    expect(area.get_by_label("Choose a document")).to_be_hidden()  # it would disappear again
+    requests.answer_all()
+    expect(area.get_by_role("textbox", name="Title")).to_have_value("The second.")
 
 
 def test_document_is_spoken_corrected_and_played(studio: Served, open_page: Open) -> None:
