@@ -113,7 +113,10 @@ export class LongForm extends EventTarget {
     if (!listed) return;
     this.#voices = listed;
     this.#offer(listed);
-    if (isLatest()) this.#show(id || keptByTab(OPENED, ""), listed, true);
+    if (!isLatest()) return;
+    const shown = id || keptByTab(OPENED, "");
+    if (shown) this.part("shelf").hidden = true; // or it would disappear under what is being typed or pressed there
+    this.#show(shown, listed, true);
   }
 
   /** Reload once the studio responds again, keeping unsaved text. */

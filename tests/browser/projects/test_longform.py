@@ -94,7 +94,12 @@ def test_project_appears_once_loaded_is_created_once_and_the_last_opened_one_sta
     expect(area.locator("[data-part=state]")).to_contain_text("1 of 1 part spoken")
     assert len(spoken) == 1  # the other project does not react
     expect(area.get_by_role("textbox", name="Title")).to_have_value("The second.")
+    each_tab_comes_back_to_its_project(screen, area)
 
+
+def each_tab_comes_back_to_its_project(screen: Screen, area: Locator) -> None:
+    """Another tab opens another project meanwhile; the list is not shown first."""
+    page, studio = screen.page, screen.studio
     other = page.context.new_page()
     other.goto(f"{studio.url}/#projects")
     expect(other.get_by_role("textbox", name="Title")).to_have_value("The second.")
@@ -105,6 +110,13 @@ def test_project_appears_once_loaded_is_created_once_and_the_last_opened_one_sta
     go(page, "Voices")
     go(page, "Projects")
     expect(area.get_by_role("textbox", name="Title")).to_have_value("The second.")  # this tab's
+    page.unroute_all()
+    requests = Held(page, "**/v1/projects/*/parts?*")
+    page.reload()
+    requests.wait_for(1)
+    expect(area.get_by_label("Choose a document")).to_be_hidden()  # it would disappear again
+    requests.answer_all()
+    expect(area.get_by_role("textbox", name="Title")).to_have_value("The second.")
 
 
 def test_document_is_spoken_corrected_and_played(studio: Served, open_page: Open) -> None:
