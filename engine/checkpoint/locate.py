@@ -24,7 +24,7 @@ def find(model: str) -> Path:
     try:
         path = Path(model).expanduser()
         str(path.resolve()).encode()  # a name that is not Unicode text could not be shown
-        if path.is_dir():
+        if model.strip() and path.is_dir():  # a blank name is not the working directory
             return _only_gguf(path) or _unambiguous(path)
         if path.is_file():
             return _named(path)

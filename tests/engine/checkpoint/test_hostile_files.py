@@ -358,6 +358,13 @@ def test_only_required_files_of_a_repository_are_downloaded(tmp_path: Path, monk
     assert "*.gguf" not in calls[-1] and "model.pth" in calls[-1]
 
 
+def test_a_blank_name_is_not_the_working_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    write_checkpoint(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CheckpointError, match="'' is not a folder, a file, or a hub id"):
+        find("")
+
+
 @pytest.mark.parametrize(
     ("name", "value", "remedy"),
     [
