@@ -9,7 +9,6 @@ from starlette.types import Receive, Scope, Send
 from studio.api.error_responses import ApiError, error_response, protocol_of
 from studio.api.middleware import install_layers
 from studio.api.openapi import install_docs_page, install_document
-from studio.api.routes.about import about_routes
 from studio.api.routes.batch import batch_routes
 from studio.api.routes.engine_models import EngineModelRoutes, recogniser_routes
 from studio.api.routes.gradio_files import gradio_file_routes
@@ -19,7 +18,7 @@ from studio.api.routes.pronunciation_routes import PronunciationRoutes
 from studio.api.routes.share_routes import ShareRoutes
 from studio.api.routes.socket import socket_routes
 from studio.api.routes.speech_routes import job_routes, queue_routes, speech_routes
-from studio.api.routes.system import system_routes
+from studio.api.routes.system import about_routes, system_routes
 from studio.api.routes.take_routes import TakeRoutes
 from studio.api.routes.transcription_routes import transcription_routes
 from studio.api.routes.trash_routes import TrashRoutes
