@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-import secrets
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -55,8 +54,8 @@ class DocumentImport:
     encoding: str = ""  # the encoding of a text; blank: Unicode, or else detected
     people: tuple[NewCharacter, ...] = ()
     """Known people of the text, with all their names; the others are found in it."""
-    project_id: str = field(default_factory=lambda: f"proj_{secrets.token_hex(12)}")
-    """Of the project to create. A request that is sent again, for lack of an answer, has the same one."""
+    project_id: str = ""
+    """Of the project to create, if the request could be sent again for lack of an answer; blank: a new one."""
 
     @property
     def is_small(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Sequence, Set
 from dataclasses import fields, replace
@@ -84,7 +85,7 @@ class ProjectService:
         TooCostly, QueueFull, TooManyRequests, and UnknownVoice for a voice of the settings or the cast. A part may
         name an unknown voice: only that part fails, when it is generated.
         """
-        if made := await look_up(self._made, owner, request):
+        if request.project_id and (made := await look_up(self._made, owner, request)):
             return made
         settings = settings or ProjectSettings()
         voices = (*request.cast.values(), *(person.voice for person in request.people))
@@ -198,8 +199,9 @@ class ProjectService:
         texts = texts_of(title, settings)
         check_texts(texts, len(parts) + sum(map(bool, texts)))  # before anything is stored
         extras = (document.cover, document.skipped, document.cast, request.project_id)
-        with self._editing[hash(request.project_id) % len(self._editing)]:
-            if made := self._made(owner, request):
+        editing = self._editing[hash(request.project_id) % len(self._editing)]
+        with editing if request.project_id else contextlib.nullcontext():
+            if request.project_id and (made := self._made(owner, request)):
                 return made
             project = self._projects.create(owner, title, request.kind, parts, settings, *extras)
             if settings.opening_credits or settings.closing_credits:

@@ -24,7 +24,7 @@ from manuscript.parts import sections_of
 from studio import work as work_queue
 from studio.errors import TooManyRequests
 from studio.settings import Settings
-from studio.speech import quality
+from studio.speech import script_stream
 from tests.longform.odd_books.annotated_epubs import ANNOTATED_EPUBS, endnotes_of_epub_3
 from tests.longform.odd_books.epubs import EPUBS
 from tests.longform.odd_books.odd_book import OddBook
@@ -52,7 +52,7 @@ def served(voices_folder: Path) -> Iterator[Served]:
 
     settings = Settings(model="test/model", voices=str(voices_folder))
     with pytest.MonkeyPatch.context() as patch, serve(settings, start) as served:
-        patch.setattr(quality, "LETTERS_A_SECOND", 1000.0)
+        patch.setattr(script_stream, "LETTERS_A_SECOND", 1000.0)
         yield served
 
 

@@ -14,7 +14,7 @@ import pytest
 from engine import EngineConfig, ModelCard, Sampling
 from speechtext.script import Sentences, Words, has_words, read_script
 from studio.settings import Settings
-from studio.speech import quality
+from studio.speech import script_stream
 from tests.longform.test_projects import until
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine
@@ -75,7 +75,7 @@ def paged(voices_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
     home = str(tmp_path_factory.mktemp("home"))
     settings = Settings(model="test/model", voices=str(voices_folder), home=home, max_rows=1)
     with pytest.MonkeyPatch.context() as patch, serve(settings, start, page=True) as served:
-        patch.setattr(quality, "LETTERS_A_SECOND", 1000.0)
+        patch.setattr(script_stream, "LETTERS_A_SECOND", 1000.0)
         yield served, engines[0]
 
 
