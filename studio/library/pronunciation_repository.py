@@ -27,6 +27,8 @@ Prepare = Callable[
 """Called with a change before it is made, and returns what is to be done in its transaction afterwards."""
 Planned = tuple[Change, list[Pronunciation], Callable[[Database], None]]
 """A change, the entries before it, and what was prepared for both."""
+_Replaced = tuple[Pronunciation, Pronunciation | None]
+"""A removed entry, and the one that replaced it."""
 _NAMED = 5
 """Maximum phrases in the title of entries in the trash."""
 _ENTRIES = (
@@ -139,16 +141,19 @@ class Pronunciations:
         planned[2](db)
 
     def _prepare_return(self, db: Database, rows: Sequence[dict[str, Any]], prepared: Prepared) -> None:
-        prepared |= {change[0]: self._planned(db, change, prepared) for change, _ in _returning(db, rows)}
+        for dictionary, given in _given(db, rows).items():
+            prepared[_returning, dictionary] = given, (returning := _returning(dictionary, *given))
+            prepared[dictionary] = self._planned(db, returning[0], prepared)
 
     def _put_back(self, db: Database, rows: Sequence[dict[str, Any]], prepared: Prepared) -> None:
-        for change, returned in _returning(db, rows):
-            if not all(back for _, back in returned):
+        for dictionary, given in _given(db, rows).items():
+            before, returning = prepared.get((_returning, dictionary), (None, None))
+            change, left = returning if before == given else _returning(dictionary, *given)
+            if any(len(pairs) == row["count"] for row, pairs in left):
                 raise EditConflict("these words have other entries now; delete those first", "ids")
-            self._write(db, change, prepared.get(change[0]))
-            for row, back in returned:
-                rest = [(old, new) for old, new in _lost(row) if old not in back]
-                _keep(db, change[0], (old for old, _ in rest), (new for _, new in rest if new), row["deleted"])
+            self._write(db, change, prepared.get(dictionary))
+            for row, pairs in left:
+                _keep(db, dictionary, (old for old, _ in pairs), (new for _, new in pairs if new), row["deleted"])
         # After all of them: what stays would get the number of a row that is gone, and be taken for it.
         db.conn.executemany("delete from replaced_entries where id = ?", [(row["id"],) for row in rows])
 
@@ -169,30 +174,38 @@ def _keep(
         db.table("replaced_entries").insert(row)
 
 
-def _lost(row: dict[str, Any]) -> list[tuple[Pronunciation, Pronunciation | None]]:
-    return [(Pronunciation(**old), new and Pronunciation(**new)) for old, new in json.loads(row["entries"])]
+def _given(
+    db: Database, rows: Sequence[dict[str, Any]]
+) -> dict[DictionaryScope, tuple[list[Pronunciation], list[dict[str, Any]]]]:
+    """By dictionary: its entries, and those of the rows that are restored to it."""
+    given: dict[DictionaryScope, tuple[list[Pronunciation], list[dict[str, Any]]]] = {}
+    for row in rows:
+        if (dictionary := DictionaryScope(row["scope"], row["subject"])) not in given:
+            given[dictionary] = entries_of(db, dictionary), []
+        given[dictionary][1].append(row)
+    return given
 
 
 def _returning(
-    db: Database, rows: Sequence[dict[str, Any]]
-) -> list[tuple[Change, list[tuple[dict[str, Any], list[Pronunciation]]]]]:
-    """For each dictionary, the change that restores removed entries, the last removed first, except those for whose
-    words somebody has made others since; and which of them each row gives back."""
-    changes = []
-    for dictionary in dict.fromkeys(DictionaryScope(row["scope"], row["subject"]) for row in rows):
-        before = {entry.key: entry for entry in entries_of(db, dictionary)}
-        after, returned = dict(before), list[tuple[dict[str, Any], list[Pronunciation]]]()
-        for row in rows:
-            if (row["scope"], row["subject"]) == (dictionary.scope, dictionary.subject):
-                taken = {*after, *(entry.id for entry in after.values())}  # an entry may have got other words
-                lost = _lost(row)
-                back = [old for old, new in lost if after.get(old.key) == new or taken.isdisjoint((old.key, old.id))]
-                after |= {entry.key: entry for entry in back}
-                returned.append((row, back))
-        removed = [entry for key, entry in before.items() if after[key] != entry]
-        added = [entry for key, entry in after.items() if before.get(key) != entry]
-        changes.append(((dictionary, removed, added), returned))
-    return changes
+    dictionary: DictionaryScope, entries: Sequence[Pronunciation], rows: Sequence[dict[str, Any]]
+) -> tuple[Change, list[tuple[dict[str, Any], list[_Replaced]]]]:
+    """The change that restores removed entries, the last removed first, except those for whose words somebody has made
+    others since; and what of each row stays in the trash."""
+    before = {entry.key: entry for entry in entries}
+    after, left = dict(before), list[tuple[dict[str, Any], list[_Replaced]]]()
+    for row in rows:
+        taken = {*after, *(entry.id for entry in after.values())}  # an entry may have got other words
+        back, stays = dict[str, Pronunciation](), list[_Replaced]()
+        for values, replacing in json.loads(row["entries"]):
+            old, new = Pronunciation(**values), replacing and Pronunciation(**replacing)
+            if after.get(old.key) == new or taken.isdisjoint((old.key, old.id)):
+                back[old.key] = old
+            else:
+                stays.append((old, new))
+        after |= back
+        left.append((row, stays))
+    removed = [entry for key, entry in before.items() if after[key] != entry]
+    return (dictionary, removed, [entry for key, entry in after.items() if before.get(key) != entry]), left
 
 
 def _remove(db: Database, until: float) -> set[str]:

@@ -12,8 +12,8 @@ import pytest
 from longform.library.project_records import NewPart, Project, ProjectSettings
 from longform.library.project_repository import ProjectLibrary
 from manuscript.passages import MAX_PART_TEXT
-from studio.library import TakeFilter, VoiceFields
-from studio.library.entries import DictionaryScope, Pronunciation
+from studio.library import Library, TakeFilter, VoiceFields
+from studio.library.entries import GLOBAL, DictionaryScope, Pronunciation
 from studio.library.schema import Database
 from studio.library.take import NewTake, Take
 from studio.library.take_repository import insert_take
@@ -120,3 +120,17 @@ def test_restoring_voices_costs_the_same_among_many_others(tmp_path: Path) -> No
             costs.append(least(restore, 1))
         assert library.voices.get(f"voice-{count}-3").version > first.version
     assert min(costs[3:]) <= TIMES * max(min(costs[:3]), 0.001), costs
+
+
+def test_restoring_a_dictionary_takes_linear_time(tmp_path: Path) -> None:
+    library, costs = Library(tmp_path), list[float]()
+    for count in (200, 2000):
+        tries = list[float]()
+        for turn in range(3):
+            library.trash.empty(None)
+            for said in (f"{turn}a", f"{turn}b"):
+                library.pronunciations.merge(GLOBAL, [Pronunciation(f"w{n}", f"{said}{n}") for n in range(count)], True)
+            [item] = library.trash.page(None, limit=1)
+            tries.append(least(partial(library.trash.restore, [("dictionary", item.id)], None), 1))
+        costs.append(min(tries))
+    assert costs[1] <= 10 * TIMES / 2 * costs[0], costs
