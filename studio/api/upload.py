@@ -104,6 +104,8 @@ async def read_form(request: Request, limit: int, file: str, max_files: int = 1)
         reason = getattr(error, "message", "it is malformed")
         raise ApiError(400, f"We could not parse the multipart body of your request: {reason}") from None
     read = await _contents(form)
+    if elsewhere := {field.alias for field in request.scope["route"].dependant.query_params} & read.lists.keys():
+        raise InvalidRequest(f"{(name := min(elsewhere))} belongs in the address: ?{name}=…, not in the form", name)
     check_strings(read.lists)
     check_strings({name: [upload.name for upload in uploads] for name, uploads in read.uploads.items()})
     return read

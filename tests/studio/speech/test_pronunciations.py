@@ -159,6 +159,10 @@ def test_csv_is_exported_as_imported_and_errors_name_the_line(steered: Steer) ->
     assert_envelope(put(many), 400, "phrase")
     assert put(b"phrase\tsaid\nus\tuz\nUS\tyou ess\n").json()["total"] == 3
     assert put(b"phrase,said\nx,y\n", "?replace=true").json()["total"] == 1
+    with served.client() as client:
+        files = {"file": ("x.csv", b"phrase,said\nx,z\n")}
+        assert_envelope(client.put(f"{PATH}/csv", data={"project": "proj_1"}, files=files), 400, "project")
+        assert client.get(f"{PATH}/csv").text == "phrase,said,match_case\r\nx,y,\r\n", "the global one is as it was"
 
 
 @pytest.mark.parametrize("replace", ["false", "true"])
