@@ -154,7 +154,7 @@ def test_stopped_studio_is_reported_in_every_area_until_it_restarts(
     expect(longform).to_contain_text(SILENT)
     compare = go(screen.page, "Compare")
     compare.get_by_role("button", name="Speak all").click()
-    expect(compare).to_contain_text("stopped answering")
+    expect(compare).to_contain_text(SILENT)
     expect(go(screen.page, "Activity")).to_contain_text(SILENT)
     go(screen.page, "Settings")
     expect(lost).to_be_visible()  # and no further request needs a message there
