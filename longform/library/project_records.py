@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from speechtext.dictionary import fold_phrase
 from studio.library.checks import Right
-from studio.library.entries import Pronunciation
+from studio.library.records import Pronunciation
 from studio.library.take import Take
 
 MAX_CREDITS = 1000

@@ -54,8 +54,8 @@ from manuscript.untrusted import Cover
 from studio.errors import InvalidRequest, NotFound
 from studio.library import Adopted, Library
 from studio.library.checks import Right, clean_sharing, readable
-from studio.library.entries import DictionaryScope
 from studio.library.library import TRASH_DAYS
+from studio.library.records import DictionaryScope
 from studio.library.schema import Database
 from studio.library.store import Store, again_if_outdated, once_more_with_room
 from studio.library.take import Take

@@ -27,8 +27,8 @@ from longform.library.project_records import (
 from manuscript.passages import MAX_PART_TEXT, MAX_PAUSE, MAX_TITLE
 from studio.errors import EditConflict, InvalidRequest, NotFound
 from studio.library.checks import Right, check_right, clean_text, readable, right_of
-from studio.library.entries import DictionaryScope, Pronunciation
 from studio.library.pronunciation_repository import entries_of, entries_of_all
+from studio.library.records import DictionaryScope, Pronunciation
 from studio.library.schema import Database, select
 from studio.library.store import check_current
 from studio.library.take import Take

@@ -6,13 +6,15 @@ import json
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from speechtext.characters import MOST_COMPOSED, normalize
+from speechtext.dictionary import PHONEMES
 from speechtext.language import LANGUAGE_TAG
 from speechtext.transcript import MAX_TEXT
 from studio.errors import EditConflict, InvalidRequest, NotAllowed
-from studio.library.records import NewSample, Sample
+from studio.library.records import MAX_PHRASE, MAX_SAID, NewSample, Pronunciation, Sample
 
 if TYPE_CHECKING:
     from studio.library.schema import Database
@@ -177,3 +179,21 @@ def sharing_json(owner: str, sharing: str, right: Right) -> dict[str, object]:
     """The public form; the owner is the name in STUDIO_API_KEYS, None for a key without a name and without an owner."""
     kind, _, name = owner.partition(" ")
     return {"owner": name if kind == "owner" else None, "sharing": sharing, "right": right}
+
+
+def clean_entry(entry: Pronunciation) -> Pronunciation:
+    """Raises InvalidRequest."""
+    phrase = " ".join(clean_text("phrase", entry.phrase, MAX_PHRASE).split())
+    said = " ".join(clean_text("said", entry.said, MAX_SAID).split())
+    if not any(char.isalnum() for char in phrase):
+        raise InvalidRequest("phrase needs a letter or a digit", "phrase")
+    if any(mark in phrase for mark in ("[", "]", "<|", "|>")):
+        raise InvalidRequest("phrase may not contain [ ] <| or |>, which make tags", "phrase")
+    if not said:
+        raise InvalidRequest("said is blank: write how the phrase is said", "said")
+    remainder = said
+    for mark in PHONEMES:
+        remainder = remainder.replace(mark, "")
+    if "<|" in remainder:
+        raise InvalidRequest(f"said may have no control tokens but {' and '.join(PHONEMES)}", "said")
+    return replace(entry, phrase=phrase, said=said)

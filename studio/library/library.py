@@ -17,8 +17,8 @@ from studio.errors import NotFound
 from studio.library.backup import Backup
 from studio.library.checks import check_right, readable
 from studio.library.consents import Audit, Consents, note
-from studio.library.entries import GLOBAL, DictionaryScope
 from studio.library.pronunciation_repository import Pronunciations
+from studio.library.records import GLOBAL, DictionaryScope
 from studio.library.schema import Database, select
 from studio.library.shares import Shares
 from studio.library.store import Store

@@ -11,8 +11,8 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from studio.errors import EditConflict, InvalidRequest, NotFound
-from studio.library.checks import check_before
-from studio.library.entries import MAX_ENTRIES, DictionaryScope, Pronunciation, Scope, clean_entry, entry_of
+from studio.library.checks import check_before, clean_entry
+from studio.library.records import MAX_ENTRIES, DictionaryScope, Pronunciation, Scope, entry_of
 from studio.library.schema import DICTIONARIES, Database
 from studio.library.store import Store, again_if_outdated, check_current
 from studio.library.trash import Prepared, Trash, Trashed, now

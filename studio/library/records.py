@@ -1,19 +1,26 @@
-"""The library's records: Sample, Consent; frozen, with units."""
+"""The library's records: Sample, Consent, Pronunciation; frozen, with units."""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
+from typing import Literal
 
 from audio import Cut
+from speechtext.dictionary import Entry
 
 Scalar = str | int | float | bool | None
-
 
 RANDOM = "random"
 """The voice of a take whose voice depends only on the seed."""
 OWN_CLIP = "clip"
 """The voice of a take with an uploaded clip."""
+MAX_PHRASE = 100
+MAX_SAID = 200
+"""Characters."""
+MAX_ENTRIES = 2000
+"""Entries in one dictionary."""
+Scope = Literal["global", "voice", "project"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,3 +110,27 @@ class AuditEntry:
     event: str
     subject: str
     details: dict[str, Scalar]
+
+
+@dataclass(frozen=True, slots=True)
+class Pronunciation(Entry):
+    """An entry, as the library stores it."""
+
+    id: str = ""
+    created: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class DictionaryScope:
+    """The scope of a dictionary."""
+
+    scope: Scope = "global"
+    subject: str = ""
+    """The id of the voice or the project."""
+
+
+GLOBAL = DictionaryScope()
+
+
+def entry_of(phrase: str, said: str, match_case: int, entry_id: str, created: float) -> Pronunciation:
+    return Pronunciation(phrase, said, bool(match_case), entry_id, created)

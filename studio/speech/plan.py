@@ -18,9 +18,8 @@ from speechtext.script import Pause, Script, has_words, read_script
 from speechtext.turns import Turn, fold_speaker, read_turns
 from studio.errors import InvalidRequest, LibraryUnavailable, UnknownVoice
 from studio.library import Voice
-from studio.library.entries import GLOBAL, DictionaryScope, Pronunciation
 from studio.library.pronunciation_repository import Pronunciations
-from studio.library.records import OWN_CLIP, RANDOM
+from studio.library.records import GLOBAL, OWN_CLIP, RANDOM, DictionaryScope, Pronunciation
 from studio.speech.request import Origin, SpeechRequest
 from studio.voices.resolver import FindVoice, VoiceResolver
 from studio.work import WorkQueue

@@ -15,8 +15,7 @@ from engine import InvalidUtterance, Sampling, refuse_control_tokens
 from speechtext.script import PART_BYTES, is_blank
 from speechtext.turns import TURN_GAP, check_cast
 from studio.errors import InvalidRequest
-from studio.library.entries import Pronunciation
-from studio.library.records import Scalar
+from studio.library.records import Pronunciation, Scalar
 from studio.unicode_text import check_strings
 
 MAX_INPUT = 16_384

@@ -35,7 +35,7 @@ from longform.library.table_plan import TableUpdate
 from manuscript.passages import NewCharacter
 from manuscript.table import read_csv
 from studio import ROOT
-from studio.library.entries import DictionaryScope, Pronunciation
+from studio.library.records import DictionaryScope, Pronunciation
 from studio.library.schema import select
 from studio.library.store import Store
 from studio.library.take import NewTake, Take

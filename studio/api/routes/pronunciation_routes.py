@@ -17,16 +17,9 @@ from studio.api.openapi import reads_form, sends
 from studio.api.queued import LibraryRoute
 from studio.api.upload import read_form
 from studio.errors import InvalidRequest
-from studio.library.entries import (
-    GLOBAL,
-    MAX_ENTRIES,
-    MAX_PHRASE,
-    MAX_SAID,
-    DictionaryScope,
-    Pronunciation,
-    clean_entry,
-)
+from studio.library.checks import clean_entry
 from studio.library.pronunciation_repository import Pronunciations
+from studio.library.records import GLOBAL, MAX_ENTRIES, MAX_PHRASE, MAX_SAID, DictionaryScope, Pronunciation
 from studio.voices.resolver import VoiceResolver
 from studio.work import write
 

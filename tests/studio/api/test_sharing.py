@@ -21,7 +21,7 @@ from manuscript.passages import NewCharacter
 from manuscript.untrusted import read_cover
 from speechtext.word_times import Timed
 from studio.library import NewConsent, VoiceFields
-from studio.library.entries import DictionaryScope, Pronunciation
+from studio.library.records import DictionaryScope, Pronunciation
 from studio.library.take import NewTake, Take
 from studio.settings import Settings, read_keys
 from tests.browser.hosting.intruder import called

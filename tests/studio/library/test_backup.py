@@ -22,7 +22,7 @@ from longform.library.project_repository import ProjectLibrary
 from studio.errors import SettingsError
 from studio.library import Backup, Library, VoiceFields
 from studio.library.audio_files import AudioFiles
-from studio.library.entries import GLOBAL, Pronunciation
+from studio.library.records import GLOBAL, Pronunciation
 from studio.settings import Settings
 from studio.voices.bundled import EVENT
 from tests.longform.test_projects import create_project, parts_of, until

@@ -35,7 +35,7 @@ from studio.library import (
     store,
     voices,
 )
-from studio.library.entries import GLOBAL, Pronunciation
+from studio.library.records import GLOBAL, Pronunciation
 from studio.library.take import Take
 from tests.studio.clips import new_sample
 from tests.studio.server import prepared

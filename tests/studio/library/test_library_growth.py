@@ -13,7 +13,7 @@ from longform.library.project_records import NewPart, Project, ProjectSettings
 from longform.library.project_repository import ProjectLibrary
 from manuscript.passages import MAX_PART_TEXT
 from studio.library import Library, TakeFilter, VoiceFields
-from studio.library.entries import GLOBAL, DictionaryScope, Pronunciation
+from studio.library.records import GLOBAL, DictionaryScope, Pronunciation
 from studio.library.schema import Database
 from studio.library.take import NewTake, Take
 from studio.library.take_repository import insert_take

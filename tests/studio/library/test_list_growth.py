@@ -24,7 +24,7 @@ from longform.library.replacements import TextReplacement
 from manuscript.documents import read_document
 from manuscript.passages import Document, NewCharacter, Passage
 from studio.library import TakeFilter, VoiceFields
-from studio.library.entries import DictionaryScope, Pronunciation
+from studio.library.records import DictionaryScope, Pronunciation
 from studio.library.take import NewTake, Take
 from studio.library.trash import now
 from tests.growth import LEAST, TIMES, TRIES, cost

@@ -13,7 +13,7 @@ from longform.library.replacements import TextReplacement
 from manuscript.passages import NewCharacter
 from studio.errors import EditConflict, InvalidRequest, LibraryUnavailable, NotFound
 from studio.library import TakeFilter, Voice, VoiceFields
-from studio.library.entries import GLOBAL, DictionaryScope, Pronunciation
+from studio.library.records import GLOBAL, DictionaryScope, Pronunciation
 from studio.library.take import NewTake, Take
 from studio.library.trash import TrashItem
 from tests.studio.clips import new_sample

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from speechtext.dictionary import Dictionary
-from studio.library.entries import MAX_ENTRIES, Pronunciation
+from studio.library.records import MAX_ENTRIES, Pronunciation
 from studio.settings import read_keys
 from tests.longform.test_projects import PROJECTS, create_project, parts_of, until
 from tests.studio.answers import assert_envelope
