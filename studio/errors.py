@@ -142,6 +142,10 @@ class LibraryFull(LibraryUnavailable):
     """Whether deletions have freed space since, so that a retry may succeed."""
 
 
+class NoTemporaryRoom(StudioError, code="no_room", status=503):
+    """The folder for temporary files is full or cannot be written."""
+
+
 class Unavailable(StudioError, code="engine_unavailable", status=503):
     """The engine could not start, or has stopped."""
 

@@ -279,6 +279,10 @@ class StudioServer(ListeningServer):
         if self._front_ends:
             await self._front_ends.stop()
         await super().shutdown()
+        if self.force_exit:  # by a second Ctrl-C: uvicorn leaves out the app's end, which then ended with a traceback
+            for task in self.server_state.tasks:
+                task.cancel()
+            await self.lifespan.shutdown()
 
 
 class QuietServer(ListeningServer):

@@ -21,7 +21,7 @@ from typing import BinaryIO
 
 from anyio import to_thread
 
-from studio.errors import InvalidRequest, NotFound, TooManyRequests
+from studio.errors import InvalidRequest, NoTemporaryRoom, NotFound, TooManyRequests
 from studio.library.private_files import open_privately, remove_file
 from studio.unicode_text import safe_file_name
 
@@ -105,7 +105,7 @@ class ClientFiles:
         self._files: dict[str, ClientFile] = {}
 
     async def add_upload(self, upload: Upload, owner: str | None, caller: str) -> ClientFile:
-        """Store an upload. Raises InvalidRequest, TooManyRequests, OSError."""
+        """Store an upload. Raises InvalidRequest, TooManyRequests, NoTemporaryRoom."""
         size = len(upload.data)
         if size > MAX_UPLOAD:
             raise InvalidRequest(f"{upload.name} is too large; at most {MAX_UPLOAD >> 20} MiB are allowed", "files")
@@ -118,7 +118,8 @@ class ClientFiles:
         return await self._keep(file, [upload.data], UPLOAD_SECONDS)
 
     async def add_result(self, name: str, pieces: Iterable[bytes], owner: str | None, caller: str) -> ClientFile:
-        """Write a file for a client; leaves nothing behind on failure. Raises the errors of ``pieces``, OSError."""
+        """Write a file for a client; leaves nothing behind on failure. Raises the errors of ``pieces``,
+        NoTemporaryRoom."""
         file = await self._keep(ClientFile("", name, owner, caller, 0, is_spare=True), pieces, RESULT_SECONDS)
         self._make_room(caller, 0, file)
         return file
@@ -190,11 +191,17 @@ class ClientFiles:
         self.remove(file)
 
     def _write(self, file: ClientFile, key: str, pieces: Iterable[bytes]) -> None:
-        file.path = self._folder.path() / key
-        with open(file.path, "xb", opener=open_privately) as stream:
-            stream.writelines(pieces)
-            file.size = stream.tell()
-            file.identity = _identity(os.fstat(stream.fileno()))
+        """Raises the errors of ``pieces``, NoTemporaryRoom."""
+        try:
+            file.path = self._folder.path() / key
+            with open(file.path, "xb", opener=open_privately) as stream:
+                stream.writelines(pieces)
+                file.size = stream.tell()
+                file.identity = _identity(os.fstat(stream.fileno()))
+        except OSError as error:
+            log.warning("a file for a client was not stored: %s", error)
+            problem = "the file could not be stored: the studio's temporary folder is full or cannot be written"
+            raise NoTemporaryRoom(problem) from error
 
 
 class TemporaryFolder:

@@ -28,6 +28,7 @@ LARGEST = 2**64
 KINDS: dict[type, tuple[Callable[[Any], bool], str]] = {
     gr.Textbox: (lambda value: isinstance(value, str), "a text"),
     gr.Checkbox: (lambda value: isinstance(value, bool), "true or false"),
+    gr.Dropdown: (lambda value: isinstance(value, bool) or value == [], "true or false"),  # an empty one, by Gradio
     gr.Number: (
         lambda value: isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST,
         f"a number of at most {LARGEST:g}",

@@ -22,6 +22,7 @@ from launch import main as run_command
 from launch import startup
 from studio import ROOT
 from studio.settings import Settings
+from tests.waiting import wait_until_true
 
 
 @contextmanager
@@ -53,6 +54,12 @@ def output_until(process: subprocess.Popen[str], word: str) -> str:
         if word in line:
             return output
     pytest.fail(f"it ended without {word!r}:\n{output}")
+
+
+def is_closed(port: str) -> bool:
+    """Whether nobody listens on a port any more."""
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", int(port))) != 0
 
 
 @contextmanager
@@ -264,6 +271,8 @@ def test_command_reports_readiness_prints_a_working_curl_line_and_stops(
         with stalled_reader(port):
             is_ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN  # if nohup runs the tests
             process.send_signal(signal.SIGTERM if is_ignored else signal.SIGHUP)
+            wait_until_true(lambda: is_closed(port))
+            process.send_signal(signal.SIGINT)  # does not wait for the stream
             output = process.communicate(timeout=120)[0]
     assert process.returncode == 0
     assert "Traceback" not in output

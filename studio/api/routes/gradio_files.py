@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Generator
 from urllib.parse import quote
 
@@ -10,13 +9,10 @@ from anyio import to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
-from studio.api.error_responses import ApiError
 from studio.api.sending import range_response, read_span
 from studio.api.upload import read_form
 from studio.errors import REFUSALS
 from studio.library.client_files import MAX_UPLOAD, ClientFile, ClientFiles
-
-log = logging.getLogger(__name__)
 
 FORM_LIMIT = MAX_UPLOAD + 256 * 1024
 MAX_FILES = 4
@@ -37,14 +33,10 @@ def gradio_file_routes(files: ClientFiles) -> APIRouter:
         try:
             for upload in form.uploads["files"]:
                 client_files.append(await files.add_upload(upload, state.owner_filter, state.caller))
-        except (*REFUSALS, OSError) as error:
+        except REFUSALS:
             for file in client_files:
                 files.remove(file)
-            if isinstance(error, REFUSALS):
-                raise
-            log.warning("an upload was not stored: %s", error)
-            message = "The upload could not be stored: the studio's temporary folder is full or cannot be written."
-            raise ApiError(503, message, "files", "no_room") from error
+            raise
         return JSONResponse([file.reference for file in client_files])
 
     @routes.get("/gradio_api/file={reference:path}")

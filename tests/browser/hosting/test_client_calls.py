@@ -241,7 +241,8 @@ def test_page_only_functions_cannot_be_called(client: httpx.Client) -> None:
         ("run/voice_get", ["anna", "bert"], "1 values are needed, not 2"),
         ("run/voice_get", [7], "voice must be a text"),
         ("run/voice_get", ["nobody"], "there is no voice"),
-        ("run/voice_update", ["anna", None, None, None, None, None, "yes", None], "yes"),
+        ("run/voice_update", ["anna", None, None, None, None, None, "yes", None], "favourite must be true or false"),
+        ("run/voice_update", ["anna", None, None, None, None, None, [1], None], "favourite must be true or false"),
     ],
 )
 def test_refused_call_has_a_status_of_the_caller(client: httpx.Client, path: str, data: list[Any], words: str) -> None:

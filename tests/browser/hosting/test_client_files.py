@@ -233,13 +233,15 @@ def test_uploads_expire(served: Served, temporary: Path, monkeypatch: pytest.Mon
         assert stored_files(temporary) == []
 
 
-def test_unstorable_upload_is_reported(served: Served, temporary: Path) -> None:
+def test_unstorable_files_are_reported(served: Served, temporary: Path) -> None:
     temporary.rmdir()
     temporary.write_text("in the way", encoding="utf-8")
     with served.client() as client:
         answer = client.post("/gradio_api/upload", files={"files": ("a.wav", CLIP)})
         assert answer.status_code == 503 and answer.json()["error"]["code"] == "no_room"
         assert str(temporary) not in answer.text
+        result = called(client, "/voice_preview", ["anna", 0])
+        assert "the studio's temporary folder is full or cannot be written" in result and str(temporary) not in result
         temporary.unlink()
         temporary.mkdir()
         assert upload(client, "a.wav", CLIP)
