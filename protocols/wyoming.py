@@ -17,7 +17,7 @@ import asyncio
 import json
 import time
 from asyncio import IncompleteReadError, StreamReader, StreamWriter
-from collections import Counter
+from collections.abc import Iterable
 from contextlib import aclosing, closing, suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
@@ -85,16 +85,12 @@ class WyomingServer:
             await end_tasks(*self._connections)
 
     def _connected(self, reader: StreamReader, writer: StreamWriter) -> None:
-        new = WyomingConnection(self._studio, reader, writer)
+        new = WyomingConnection(self._studio, reader, writer, self._connections.values())
         task = asyncio.create_task(new.serve())
         self._connections[task] = new
         task.add_done_callback(lambda _: self._connections.pop(task, None))
         idle = [(each.caller, each.used, task) for task, each in self._connections.items() if each.is_idle]
-        ended = surplus(idle, MAX_CONNECTIONS - (len(self._connections) - len(idle)))
-        busy = Counter(each.caller for each in self._connections.values() if not each.is_idle)
-        if busy[new.caller] >= MAX_CONNECTIONS // 2 and task not in ended:
-            ended.append(task)
-        for each in ended:
+        for each in surplus(idle, MAX_CONNECTIONS - (len(self._connections) - len(idle))):
             self._connections.pop(each).end()
             each.cancel()
 
@@ -110,9 +106,12 @@ def register(studio: Studio) -> None:
 class WyomingConnection:
     """One client. Its end cancels its speech."""
 
-    def __init__(self, studio: Studio, reader: StreamReader, writer: StreamWriter) -> None:
+    def __init__(
+        self, studio: Studio, reader: StreamReader, writer: StreamWriter, clients: Iterable[WyomingConnection]
+    ) -> None:
+        """``clients``: all that are connected."""
         self._studio, self._service = studio, studio.speech
-        self._reader, self._writer = reader, writer
+        self._reader, self._writer, self._clients = reader, writer, clients
         self.caller = f"address {(writer.get_extra_info('peername') or ('unknown',))[0]}"
         self.used = time.monotonic()  # when the last event came
         self._is_reading = self._is_silent = True
@@ -136,8 +135,19 @@ class WyomingConnection:
 
     @property
     def is_idle(self) -> bool:
-        is_waiting = self._is_reading and self._is_silent and self._texts.empty()
-        return is_waiting and self._writing is self._recording is None
+        return self._is_reading and not self._is_working
+
+    @property
+    def _is_working(self) -> bool:
+        """Whether it speaks, or receives a text or a recording."""
+        return not (self._is_silent and self._texts.empty() and self._writing is self._recording is None)
+
+    def _check_share(self) -> None:
+        """Raises TooManyRequests if this client would work and as many as may of its address do already."""
+        others = [each for each in self._clients if each is not self and each.caller == self.caller]
+        if sum(each._is_working for each in others) >= MAX_CONNECTIONS // 2:
+            most = MAX_CONNECTIONS // 2
+            raise TooManyRequests(f"{most} clients of your address are busy, the maximum; try again later")
 
     def end(self) -> None:
         """Say why an idle connection ends."""
@@ -228,6 +238,7 @@ class WyomingConnection:
             return SpeechRequest(sentence, name or None, format="pcm", sample_rate=speech.rate, store=keeps)
 
         speech = LiveSpeech(self._service, request_for, None, new_request_id(), self.caller, is_timed=False)
+        self._check_share()  # only now: the voices of several texts may be looked for at once
         self._texts.put_nowait((speech, is_written))
         return speech.text
 
@@ -246,6 +257,7 @@ class WyomingConnection:
         transcriber = self._studio.clips.transcriber
         if event.kind == "audio-start":
             transcriber.require()
+            self._check_share()
             self._recording = as_model(event.data, _Recording)
             if self._recording.rate not in USUAL_RATES:
                 raise InvalidRequest("rate must be a usual one, such as 16000", "rate")
