@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,6 +18,7 @@ from manuscript.passages import MAX_PART_TEXT
 from studio.library import Library, TakeFilter, VoiceFields
 from studio.library.records import GLOBAL, DictionaryScope, Pronunciation
 from studio.library.schema import Database
+from studio.library.store import Store
 from studio.library.take import NewTake, Take
 from studio.library.take_repository import insert_take
 from studio.library.trash import mark
@@ -122,15 +126,26 @@ def test_restoring_voices_costs_the_same_among_many_others(tmp_path: Path) -> No
     assert min(costs[3:]) <= TIMES * max(min(costs[:3]), 0.001), costs
 
 
-def test_restoring_a_dictionary_takes_linear_time(tmp_path: Path) -> None:
-    library, costs = Library(tmp_path), list[float]()
-    for count in (200, 2000):
-        tries = list[float]()
-        for turn in range(3):
-            library.trash.empty(None)
-            for said in (f"{turn}a", f"{turn}b"):
-                library.pronunciations.merge(GLOBAL, [Pronunciation(f"w{n}", f"{said}{n}") for n in range(count)], True)
-            [item] = library.trash.page(None, limit=1)
-            tries.append(least(partial(library.trash.restore, [("dictionary", item.id)], None), 1))
-        costs.append(min(tries))
-    assert costs[1] <= 10 * TIMES / 2 * costs[0], costs
+def test_restored_dictionaries_are_read_without_the_write_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    library, holds, reads = Library(tmp_path), list[bool](), list[bool]()
+    for said in "abc":
+        library.pronunciations.merge(GLOBAL, [Pronunciation(f"word {n}", f"{said} {n}") for n in range(9)], True)
+    writing, loads = Store.writing, json.loads
+
+    @contextmanager
+    def noted(store: Store, frees_room: bool = False) -> Iterator[Database]:
+        with writing(store, frees_room) as db:
+            holds.append(True)
+            yield db
+            holds.pop()
+
+    def read(text: str) -> object:
+        reads.append(bool(holds))
+        return loads(text)
+
+    items = [(item.kind, item.id) for item in library.trash.page(None)]
+    monkeypatch.setattr(Store, "writing", noted)
+    monkeypatch.setattr("studio.library.pronunciation_repository.json.loads", read)
+    library.trash.restore(items, None)
+    assert reads == [False] * len(items) and len(items) == 2
+    assert {entry.said[0] for entry in library.pronunciations.show(GLOBAL)} == {"a"}
