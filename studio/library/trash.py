@@ -33,8 +33,8 @@ _MARKED_AT_ONCE = 1000  # maximum items that one transaction marks for removal
 TrashKind = Literal["take", "voice", "project", "part", "replacement", "character", "dictionary"]
 Row = dict[str, Any]
 Prepared = dict[Any, Any]
-"""What the kinds of items have worked out for restoring some: what is restored first changes what others follow from.
-It has the dictionaries' changes, and by projects their recipes."""
+"""Results that were worked out before the write lock is taken. All kinds of items share them, because what is restored
+first affects the rest: a dictionary's entries, for example, change the recipes of its project."""
 PutBack = Callable[[Database, Sequence[Row], Prepared], None]
 """Additional work for restoring these rows, which are still marked as deleted then."""
 Remove = Callable[[Database, float], set[str]]

@@ -97,7 +97,7 @@ def test_large_messages_of_one_caller_are_bounded_together(steered: Steer, monke
         send(last, "session.config", **large)
         send(last, "input.text", text="It swam.")
         send(last, "input.flush")
-        assert sentence(last)[1], "what was in memory is forgotten"
+        assert sentence(last)[1], "the memory of the closed sockets is free again"
 
 
 def test_flush_speaks_the_pending_text(steered: Steer) -> None:
