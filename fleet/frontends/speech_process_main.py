@@ -13,7 +13,6 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from fastapi import FastAPI
 from starlette.routing import Match
@@ -112,8 +111,8 @@ class _Process:
             await asyncio.to_thread(normalised, "It is 5 pm.")  # compiles its rules before the first request
         api = _SpeechApi(service, self._arguments.settings)
         relay = Relay(api.app, api.answers, self._arguments.studio)
-        options: dict[str, Any] = {"ws": SocketConnection, "lifespan": "off", "log_config": None}
-        server = QuietServer(config_of(relay, self._arguments.settings, **options))
+        settings = self._arguments.settings
+        server = QuietServer(config_of(relay, settings, ws=SocketConnection, lifespan="off", log_config=None))
         server_task = asyncio.create_task(server.serve())
         await asyncio.to_thread(freeze_heap)
         channel.send(Ready())

@@ -382,7 +382,7 @@ def _following(db: Database, ids: str) -> dict[str, dict[str, Any]]:
     return {row.pop("id"): row for row in select(db, query, [ids])}
 
 
-def _settle(db: Database, project: dict[str, Any], where: str, value: str, computed: Recipes | None = None) -> None:
+def _settle(db: Database, project: dict[str, Any], where: str, value: str, computed: Recipes) -> None:
     reset_failed(db, where, [value])
     update_states(db, recipes_of(db, project, computed), f"{where} and {AT_REST}", [value])
 
