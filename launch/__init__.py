@@ -88,9 +88,12 @@ def _run(command: list[str], arguments: list[str]) -> int:
 
         return serve_agents(arguments)
     gc.set_threshold(STARTING)
-    from launch.startup import main as serve
+    from studio.output import background_output
 
-    return serve()
+    with background_output():
+        from launch.startup import main as serve
+
+        return serve()
 
 
 def import_torch() -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from launch import COLLECTIONS, drop_output, zero_gpu  # before all imports that bring torch
+from launch import COLLECTIONS, zero_gpu  # before all imports that bring torch
 
 # Only the imports for the engine's start: importing the web layer takes as long as loading a GPU's weights. With
 # them come the web layer's imports from the engine, so that two threads never import the same module.
@@ -64,32 +64,26 @@ class Terminal:
         settings = self._settings
         service = "page" if settings.page else "API"
         location = f"below {settings.root_path} of the proxy" if settings.root_path else f"at {settings.address}"
-        self.print_line(f"Loading {model}. The {service} will be {location}")
+        print(f"Loading {model}. The {service} will be {location}")
 
     def progress(self, doing: str, fraction: float) -> None:
         step = (doing, int(fraction * 10))
         if step != self._last:
             self._last = step
-            self.print_line(f"{fraction:4.0%}  {doing}")
+            print(f"{fraction:4.0%}  {doing}")
 
     def ready(self, info: EngineInfo) -> None:
         has_page = self._settings.page and not self._settings.root_path
         hint = f"Open {self._settings.address} or try:" if has_page else "Try:"
-        self.print_line(f"Ready on {info.device} ({info.dtype}). {hint}")
-        self.print_line(curl_line(self._settings.address))
+        print(f"Ready on {info.device} ({info.dtype}). {hint}")
+        print(curl_line(self._settings.address))
 
     def failed(self, reason: str) -> None:
-        self.print_line(f"The engine could not start: {reason}")
+        print(f"The engine could not start: {reason}")
         if self._settings.model != Settings.model_fields["model"].default:
-            self.print_line("Without STUDIO_MODEL or MODEL the bundled model starts, which needs no download.")
+            print("Without STUDIO_MODEL or MODEL the bundled model starts, which needs no download.")
         self.has_failed = True
         self.on_failure()
-
-    def print_line(self, line: str) -> None:
-        try:
-            print(line, flush=True)
-        except OSError:  # the program that read it has ended, which need not end the studio
-            drop_output()
 
 
 def curl_line(address: str) -> str:
@@ -196,9 +190,7 @@ def _front_ends(settings: Settings, service: SpeechService, terminal: Terminal) 
     from fleet.frontends.speech_processes import SpeechProcesses
     from fleet.start import fleet_joiner
 
-    return SpeechProcesses(
-        settings, engine_config(settings, service.host.model), service, fleet_joiner, terminal.print_line
-    )
+    return SpeechProcesses(settings, engine_config(settings, service.host.model), service, fleet_joiner, print)
 
 
 def _freeze_after(start_engine: StartEngine, serving: threading.Event) -> StartEngine:
@@ -250,7 +242,7 @@ def main() -> int:
         first = starting_model(settings)
         terminal.starting(first.model)
         if not (settings.update_notice or Path(settings.home, "library.db").exists()):
-            terminal.print_line("STUDIO_UPDATE_NOTICE=1 lets the studio say when a newer version is published.")
+            print("STUDIO_UPDATE_NOTICE=1 lets the studio say when a newer version is published.")
     except SettingsError as error:
         return _report_failure(error)
     check_interrupt = _defer_interrupts()

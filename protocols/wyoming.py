@@ -36,11 +36,11 @@ from studio import __version__
 from studio.api.body import as_model, parse_object
 from studio.api.error_responses import ApiError, describe
 from studio.api.field_types import NO_BOOLEAN, Whole
-from studio.api.middleware import SEND_SECONDS
 from studio.api.sessions import surplus
 from studio.api.text_socket import FIRST_SECONDS, IDLE_SECONDS, WrittenText
 from studio.errors import REFUSALS, InvalidRequest, TooCostly, TooManyRequests
 from studio.library import Voice
+from studio.server import SEND_SECONDS
 from studio.services import Studio
 from studio.speech.request import SpeechRequest, new_request_id
 from studio.supervisor import HealthCheck, end_tasks, first_of

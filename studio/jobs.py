@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from studio.errors import NotFound
 from studio.models.hub_download import DownloadStatus
 from studio.models.model_service import ModelService
-from studio.voices.recogniser_download import MODEL, RecogniserDownload
+from studio.voices.recogniser import MODEL, RecogniserDownload
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,10 @@ from studio.settings import Settings
 
 GRACE_SECONDS = 5  # for which a shutdown waits for open streams before it ends them
 HEAD_SECONDS = 75.0
-"""Time to send a request, from the start of a connection or its last answer; browsers open some in advance. Also the
-time in which a client must receive something: an answer in one piece waits in memory, and nobody waits for it."""
+"""Time to send a request, from the start of a connection or its last answer; browsers open some in advance."""
+SEND_SECONDS, SEND_BYTES = 60.0, 16_384
+"""Time in which a client must receive so much of what waits for it, or all: an answer keeps its place, its file and its
+row as long as it is sent, and one in one piece its memory."""
 READ_BYTES = 8192
 """Bytes that a connection reads at a time: 256 KiB, asyncio's number, can be 40,000 pieces of a body or a message. All
 others would wait for seconds while these are taken apart, before any key is checked."""
@@ -38,6 +40,8 @@ TINY_READ_BYTES = 512
 each token as it comes: each takes some 25 µs, whatever its size."""
 PIECE_BYTES = 64
 SPARE_FILES = 256  # that connections leave to the library, to models and to child processes
+
+log = logging.getLogger(__name__)
 
 HIDDEN = "[redacted]"
 _GRADIO = "/gradio_api"
@@ -151,12 +155,14 @@ class Connection(H11Protocol):
         super().pause_writing()
         self._await_progress(math.inf)
 
-    def _await_progress(self, before: float) -> None:
-        """End it if as many bytes are still to be sent as ``before``."""
-        if (left := self.transport.get_write_buffer_size()) >= before:
+    def _await_progress(self, most: float) -> None:
+        """End it if more than ``most`` bytes are still to be sent."""
+        if (left := self.transport.get_write_buffer_size()) > most:
+            request_id = (self.scope or {}).get("state", {}).get("request_id")
+            log.warning("request %s was cancelled: the client stopped receiving", request_id)
             self._end()
         else:
-            self._stalled = self.loop.call_later(HEAD_SECONDS, self._await_progress, left)
+            self._stalled = self.loop.call_later(SEND_SECONDS, self._await_progress, left - SEND_BYTES)
 
     def resume_writing(self) -> None:
         super().resume_writing()

@@ -35,8 +35,7 @@ from studio.voices.bundled import import_bundled, read_aliases
 from studio.voices.clip_fetcher import ClipFetcher
 from studio.voices.clip_service import ClipService, LibraryPrints
 from studio.voices.denoiser import Denoiser
-from studio.voices.recogniser import Transcriber
-from studio.voices.recogniser_download import RecogniserDownload
+from studio.voices.recogniser import RecogniserDownload, Transcriber
 from studio.voices.resolver import VoiceResolver
 
 if TYPE_CHECKING:

@@ -45,6 +45,7 @@ from studio.api.text_socket import SocketConnection
 from studio.engine_host import EngineHost, trim_heap_regularly
 from studio.errors import REFUSALS, NotFound
 from studio.library import Library
+from studio.output import background_output
 from studio.public_port import Sockets
 from studio.server import GRACE_SECONDS, QuietServer, config_of
 from studio.settings import Settings
@@ -63,10 +64,11 @@ WRITE_SECONDS = 10.0  # seconds beyond the streams' grace, for writing takes
 def run(name: str, arguments: StartArguments, end: socket.socket, sockets: Sockets) -> None:
     """Run the process; ``end`` is its end of the channel."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C in the terminal: the studio decides when to end
-    log_format = f"%(levelname)s {name}: %(name)s: %(message)s"
-    logging.basicConfig(level=arguments.settings.log_level.upper(), format=log_format)
     threading.Thread(target=_end_with_studio, args=(arguments,), daemon=True).start()
-    asyncio.run(_Process(arguments, sockets).run(end))
+    with background_output():
+        log_format = f"%(levelname)s {name}: %(name)s: %(message)s"
+        logging.basicConfig(level=arguments.settings.log_level.upper(), format=log_format)
+        asyncio.run(_Process(arguments, sockets).run(end))
 
 
 class _Process:

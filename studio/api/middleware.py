@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import math
 import re
 from urllib.parse import parse_qsl
 
@@ -32,11 +29,6 @@ from studio.errors import InvalidRequest, RetryLater
 from studio.settings import Settings, on_space
 from studio.speech.request import new_request_id
 from studio.unicode_text import check_strings
-
-log = logging.getLogger(__name__)
-
-SEND_SECONDS = 60.0
-"""A listener that receives nothing for this long is disconnected."""
 
 EXPOSED = (
     "etag", "x-request-id", "retry-after", "x-seed", "x-voice",
@@ -101,29 +93,6 @@ class Prefixes(Layer):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._app(scope if scope["type"] == "lifespan" else below_prefix(scope), receive, send)
-
-
-class SendTimeout(Layer):
-    """ASGI middleware: cancels an answer whose client receives nothing for SEND_SECONDS.
-
-    Otherwise it would keep its place, its file and its row indefinitely.
-    """
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":  # the socket has its own
-            await self._app(scope, receive, send)
-            return
-        clock = asyncio.get_running_loop().time
-
-        async def send_in_time(message: Message) -> None:
-            patience.deadline = clock() + SEND_SECONDS
-            await send(message)
-            patience.deadline = math.inf
-
-        with anyio.CancelScope() as patience:  # one for all messages: one each would cost more than sending
-            await self._app(scope, receive, send_in_time)
-        if patience.cancelled_caught:  # the answer stays incomplete, and the server closes the connection
-            log.warning("request %s was cancelled: the client stopped receiving", scope["state"]["request_id"])
 
 
 class CleanAddresses(Layer):
@@ -228,6 +197,5 @@ def install_layers(app: FastAPI, settings: Settings) -> None:
         allow_headers=["*"],
         expose_headers=list(EXPOSED),
     )
-    app.add_middleware(SendTimeout)
     app.add_middleware(ResponseHeaders, settings=settings)
     app.add_middleware(Prefixes)

@@ -16,8 +16,8 @@ from engine import EngineError
 from speechtext.script import Sentences
 from studio.api.body import MAX_AT_ONCE, hold, release
 from studio.api.error_responses import ApiError, describe
-from studio.api.middleware import SEND_SECONDS
 from studio.errors import REFUSALS, InvalidRequest, RetryLater, TooManyRequests
+from studio.server import SEND_SECONDS
 from studio.speech.plan import PROBE
 from studio.speech.request import MAX_INPUT, new_request_id
 from studio.speech.speech_service import SpeechService

@@ -11,7 +11,7 @@ import gradio as gr
 from gradio.components import Component
 
 from studio.library.client_files import ClientFile, Upload
-from studio.ui.file_fields import file_field
+from studio.ui.blocks import file_field
 
 Take = Annotated[dict[str, object], "take"]
 TakeFile = Annotated[ClientFile, "file"]

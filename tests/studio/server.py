@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import uvicorn
 import uvicorn.server
 from fastapi import FastAPI
 
@@ -30,6 +29,7 @@ from studio.library.disk_reserve import RESERVED
 from studio.library.private_files import FILE_MODE, make_private_folder
 from studio.library.store import Store
 from studio.public_port import PublicPort
+from studio.server import StudioServer, config_of
 from studio.settings import Settings
 from tests import quick_disk, quick_hearing, quick_routes
 from tests.waiting import wait_until
@@ -138,11 +138,10 @@ def serve(
     loops: list[asyncio.AbstractEventLoop] = []
     stopped = asyncio.Event()
 
-    class Server(uvicorn.Server):
-        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            await super().startup(sockets)
+    class Server(StudioServer):
+        async def startup(self, sockets: object = None) -> None:
             loops.append(asyncio.get_running_loop())
-            started.set()
+            await super().startup()
 
         async def main_loop(self) -> None:
             """Like uvicorn's main loop, which checks only every 0.1 s whether to stop."""
@@ -152,8 +151,10 @@ def serve(
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(stopped.wait(), 1)
 
-    server = Server(uvicorn.Config(app, ws=SocketConnection, log_level="critical", timeout_graceful_shutdown=grace))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    config = config_of(app, here.model_copy(update={"log_level": "critical"}), ws=SocketConnection)
+    config.timeout_graceful_shutdown = grace
+    server = Server(config, public, started)
+    thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     assert started.wait(30)
     try:

@@ -21,7 +21,6 @@ import pytest
 from launch import main as run_command
 from launch import startup
 from studio import ROOT
-from studio.settings import Settings
 from tests.waiting import wait_until_true
 
 
@@ -243,13 +242,19 @@ def test_standard_streams_that_are_closed_are_replaced() -> None:
 
 
 @pytest.mark.posix
-def test_the_start_goes_on_if_nobody_reads_its_output(monkeypatch: pytest.MonkeyPatch) -> None:
-    reader, writer = os.pipe()
-    os.close(reader)
-    with os.fdopen(writer, "w", encoding="utf-8") as output:
-        monkeypatch.setattr(sys, "stdout", output)
-        for fraction in (0.1, 0.9):
-            startup.Terminal(Settings()).progress("loading weights", fraction)
+def test_an_output_that_nobody_reads_holds_up_nothing(quick_checkpoint: Path, tmp_path: Path) -> None:
+    port = free_port()
+    settings = {"MODEL": str(quick_checkpoint), "STUDIO_HOME": str(tmp_path), "STUDIO_PAGE": "0", "PORT": port}
+    with command(**settings, STUDIO_LOG_LEVEL="info") as process:
+        output_until(process, "curl ")
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+            for _ in range(100):  # 200 kB of lines, and the pipe holds 64
+                assert client.get("/health", params={"a": 2000 * "a"}).status_code == 200
+            assert process.stdout
+            process.stdout.close()  # now its reader has ended
+            assert client.get("/health").status_code == 200
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
 
 
 @pytest.mark.posix

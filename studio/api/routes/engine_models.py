@@ -19,8 +19,7 @@ from studio.models.hub_download import DownloadStatus
 from studio.models.model_list import model_json
 from studio.models.model_service import ModelService
 from studio.settings import Settings
-from studio.voices.recogniser import Transcriber, is_installed
-from studio.voices.recogniser_download import ABOUT, COMMAND, LICENCE, MODEL, RecogniserDownload
+from studio.voices.recogniser import ABOUT, COMMAND, LICENCE, MODEL, RecogniserDownload, Transcriber, is_installed
 
 MAX_PATH = 4096
 _MODELS, _MODEL = "/v1/engine/models", "/v1/engine/model"

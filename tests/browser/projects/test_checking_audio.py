@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from engine import EngineConfig
-from studio.voices.recogniser_download import MODEL
+from studio.voices.recogniser import MODEL
 from tests.browser.projects.test_longform import area_of, import_file, table
 from tests.browser.screen import Held, Screen, asks_before_leaving
 from tests.browser.test_looks import serious_violations

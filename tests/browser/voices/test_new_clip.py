@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from studio.voices import denoiser
-from studio.voices.recogniser_download import MODEL
+from studio.voices.recogniser import MODEL
 from tests.browser.screen import Held
 from tests.browser.test_looks import PHONE, serious_violations
 from tests.browser.voices.test_new_voice import Open, Steer, area, bring, new_voice, press, save

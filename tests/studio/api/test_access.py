@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import socket
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,7 @@ from studio.settings import ApiKey, Settings, read_keys
 from studio.speech.register import Limits
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
+from tests.waiting import wait_until
 
 SPEECH = "/v1/audio/speech"
 Steer = Callable[..., Steered]
@@ -217,20 +219,28 @@ def samples_of(text: str) -> dict[str, float]:
     }
 
 
-def test_stalled_listener_is_disconnected(steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("studio.api.middleware.SEND_SECONDS", 0.5)
+@pytest.mark.parametrize("kind", ["audio", "sse", "batch"])
+def test_stalled_listener_is_disconnected(kind: str, steered: Steer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("studio.server.SEND_SECONDS", 0.5)
     served, _ = steered()
-    long = '{"input": "' + "word " * 800 + '", "response_format": "wav"}'
+    text, path = "word " * 800, f"{SPEECH}/batch" if kind == "batch" else SPEECH
+    options = {"items": [{"input": text}] * 2, "stream": True} if kind == "batch" else {"input": text}
+    options |= {"response_format": "wav"} | ({"stream_format": kind} if kind != "batch" else {})
+    long = json.dumps(options)
     host, port = served.url.removeprefix("http://").split(":")
     with socket.socket() as slow:
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         slow.settimeout(60)
         slow.connect((host, int(port)))
-        head = f"POST {SPEECH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         head += f"Content-Length: {len(long)}\r\n\r\n"
         slow.sendall((head + long).encode())
         assert slow.recv(15) == b"HTTP/1.1 200 OK"
         served.until(running=0)
         served.until_left()
-        taken = httpx.get(f"{served.url}/v1/takes").json()["data"][0]
-    assert taken["state"] in ("cancelled", "failed")
+        wait_until(
+            lambda takes: (
+                {take["state"] for take in takes} <= {"finished" if kind == "batch" else "cancelled", "failed"}
+            ),
+            lambda: httpx.get(f"{served.url}/v1/takes").json()["data"],
+        )

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import socket
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 import pytest
 from fastapi import Request
@@ -21,19 +20,14 @@ from starlette.websockets import WebSocket
 from websockets.sync.client import connect
 
 import studio.server
-from engine import EngineConfig
-from launch.startup import create_app
 from longform.render import CHUNK_BYTES, Concatenation
 from studio.api.sending import until_hangup
 from studio.public_port import PublicPort
 from studio.server import StudioServer, config_of
 from studio.settings import Settings
 from studio.speech.delivery import Speech
-from studio.speech.speech_service import SpeechService
-from tests.engine import speaking
 from tests.longform.test_projects import create_project, until
 from tests.studio.conftest import Steered
-from tests.studio.fake_engine import FakeEngine
 from tests.waiting import wait_until_true
 
 
@@ -79,50 +73,6 @@ async def test_speech_ready_as_its_caller_disconnects_is_closed_or_delivered(how
         assert held.is_closed == held.is_made, "it was there and nobody closed it"
     else:
         assert not held.is_closed
-
-
-@pytest.mark.parametrize("stream_format", ["audio", "sse", "batch"])
-async def test_caller_that_never_reads_releases_its_slot(
-    voices_folder: Path, monkeypatch: pytest.MonkeyPatch, stream_format: str
-) -> None:
-    monkeypatch.setattr("studio.api.sse.PING_SECONDS", 0.02)
-    monkeypatch.setattr("studio.api.middleware.SEND_SECONDS", 0.05)
-    engine = FakeEngine(EngineConfig("test/model"))
-    engine.first_frame_gate.clear()
-    settings = Settings(model="test/model", voices=str(voices_folder), page=False)
-    app = create_app(settings, lambda config, progress: engine)
-    is_batch = stream_format == "batch"
-    path = "/v1/audio/speech/batch" if is_batch else "/v1/audio/speech"
-    items: dict[str, Any] = {"items": [{"input": "Two words"}] * 3, "stream": True}
-    single = {"input": "Two words", "stream_format": stream_format}
-    body = json.dumps((items if is_batch else single) | {"response_format": "pcm"}).encode()
-    sent: Iterator[Message] = iter([{"type": "http.request", "body": body, "more_body": False}])
-
-    async def receive() -> Message:
-        for message in sent:
-            return message
-        await asyncio.Event().wait()
-        raise AssertionError("nobody sets that event")
-
-    async def send(message: Message) -> None:
-        engine.first_frame_gate.set()
-        await asyncio.Event().wait()
-
-    scope: dict[str, Any] = {
-        "type": "http", "method": "POST", "path": path, "raw_path": path.encode(),
-        "query_string": b"", "headers": [(b"content-type", b"application/json")], "client": ("127.0.0.1", 1),
-        "server": ("127.0.0.1", 80), "scheme": "http", "http_version": "1.1", "root_path": "",
-        "asgi": {"version": "3.0"},
-    }  # fmt: skip
-    async with app.router.lifespan_context(app):
-        service: SpeechService = app.state.studio.speech
-        await service.host.ready()
-        if stream_format != "sse":
-            engine.first_frame_gate.set()
-        await asyncio.wait_for(app(scope, receive, send), 60)
-        caller = "address 127.0.0.1"
-        await speaking.until(lambda: not service.register.active(caller) and engine.running == 0)
-        await speaking.until(lambda: service.register._limits._state(caller).open == 0)
 
 
 @pytest.fixture
@@ -183,6 +133,7 @@ def listening(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int, float]
         def listen(most: int, seconds: float) -> tuple[str, int]:
             monkeypatch.setattr(studio.server, "most_connections", lambda: most)
             monkeypatch.setattr(studio.server, "HEAD_SECONDS", seconds)
+            monkeypatch.setattr(studio.server, "SEND_SECONDS", seconds)
             settings = Settings(host="127.0.0.1", port=0)
             port = PublicPort(settings)
             serving = threading.Event()

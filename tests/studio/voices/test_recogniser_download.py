@@ -12,8 +12,7 @@ import httpx
 import pytest
 
 from studio.settings import read_keys
-from studio.voices.recogniser import Recogniser
-from studio.voices.recogniser_download import MODEL
+from studio.voices.recogniser import MODEL, Recogniser
 from tests.studio.api.test_ownership import asking
 from tests.studio.clips import spoken
 from tests.studio.fake_engine import FakeEngine
