@@ -36,7 +36,7 @@ def background_output() -> Iterator[None]:
 
 
 class _Output(io.RawIOBase):
-    def __init__(self, stream: io.RawIOBase) -> None:
+    def __init__(self, stream: Any) -> None:
         self._stream, self._waiting, self._changed = stream, bytearray(), threading.Condition()
         self.isatty, self.fileno = stream.isatty, stream.fileno  # type: ignore[method-assign]
         threading.Thread(target=self._write_forever, name="output", daemon=True).start()

@@ -213,8 +213,7 @@ def carries_file(value: object) -> bool:
     return False
 
 
-def _content(file: ClientFile | None) -> Upload | None:
-    """Called by Gradio in a thread. Raises NotFound."""
+def _content(file: ClientFile | None) -> Upload | None:  # called by Gradio in a thread
     return None if file is None else file.read()
 
 

@@ -38,8 +38,7 @@ LONGEST = 29.0
 FASTER_WHISPER = "faster_whisper"
 MODEL = "Systran/faster-whisper-base"
 LICENCE = "MIT"
-ABOUT = 148_000_000
-"""Approximate download size in bytes."""
+ABOUT = 148_000_000  # bytes to download
 COMMAND = pip_install("faster-whisper")
 _FILES = HubFiles(
     repo=MODEL,

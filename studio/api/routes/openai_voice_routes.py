@@ -17,13 +17,12 @@ from studio.api.field_types import list_page
 from studio.api.foreign import NAMES
 from studio.api.openapi import reads_form
 from studio.api.queued import LibraryRoute, listed
-from studio.api.routes.voice_forms import FORM_LIMIT, SAMPLE, ConsentChanges, sample_of
+from studio.api.routes.voice_forms import FORM_LIMIT, SAMPLE, ConsentChanges, expected_version, sample_of
 from studio.api.sending import until_hangup
 from studio.api.upload import Form, read_form
-from studio.api.voice_answers import consent_json, expected_version, openai_voice, uploaded_voice
 from studio.errors import InvalidRequest
-from studio.library import NewConsent, NewSample, VoiceFields
-from studio.library.records import RANDOM
+from studio.library import NewConsent, NewSample, Voice, VoiceFields
+from studio.library.records import RANDOM, Consent
 from studio.speech.speech_service import SpeechService
 from studio.takes.history import History
 from studio.voices.clip_service import ClipService
@@ -182,3 +181,38 @@ async def sample_of_take(
     text = " ".join(TAG.sub(" ", take.text).split())
     data = await to_thread.run_sync(path.read_bytes)
     return (await clips.judge(request.state.caller, data, text, Cut(), "take_id")).sample(text, speaker)
+
+
+def openai_voice(voice: Voice) -> dict[str, object]:
+    """OpenAI's voice object; speech requests use its id."""
+    return {
+        "id": voice.slug,
+        "object": "audio.voice",
+        "name": voice.name,
+        "type": "audio_sample",
+        "created_at": int(voice.created),
+    }
+
+
+def uploaded_voice(voice: Voice) -> dict[str, object]:
+    """vLLM-Omni's description of an uploaded voice."""
+    first = voice.samples[0]
+    return {
+        "name": voice.slug,
+        "consent": voice.consent,
+        "created_at": int(voice.created),
+        "mime_type": first.media_type,
+        "file_size": first.size,
+        "ref_text": first.text,
+        "speaker_description": voice.description,
+    }
+
+
+def consent_json(consent: Consent) -> dict[str, object]:
+    return {
+        "id": consent.id,
+        "object": "audio.voice_consent",
+        "name": consent.name,
+        "language": consent.language,
+        "created_at": int(consent.created),
+    }

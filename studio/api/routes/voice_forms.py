@@ -1,9 +1,12 @@
-"""Bodies of the voice routes: their JSON, and voice samples in multipart forms."""
+"""What the voice routes share: bodies in JSON, voice samples in multipart forms, answers with strong ETags."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+from fastapi import Request
+from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from audio import Cut
@@ -12,9 +15,10 @@ from studio.api.field_types import Number, StrictBody, Whole
 from studio.api.openapi import CUT
 from studio.api.upload import Form
 from studio.errors import InvalidRequest
-from studio.library import NewSample, VoiceFields
+from studio.library import NewSample, Voice, VoiceFields
 from studio.library.checks import clean_language
 from studio.voices.clip_service import ClipService
+from studio.voices.resolver import voice_json
 
 FORM_LIMIT = MAX_BYTES + 256 * 1024
 """Bytes of the largest clip and its fields."""
@@ -101,3 +105,33 @@ class SampleBody(StrictBody):
     text: str | None = None
     speaker: Whole | None = None
     cut: CutBody | None = None
+
+
+def etag(voice: Voice) -> str:
+    """Differs between versions and revisions of the voice, and between callers with and without it as a favourite."""
+    return f'"{voice.id}.{voice.version}.{voice.revision}{".f" if voice.favourite else ""}"'
+
+
+def voice_response(request: Request, voice: Voice, status: int = 200) -> Response:
+    """The voice with its ETag; 304 if the client has it."""
+    headers = {"ETag": etag(voice), "Cache-Control": "no-cache"}
+    if request.method in ("GET", "HEAD") and etag(voice) in _tags(request.headers.get("if-none-match", "")):
+        return Response(status_code=304, headers=headers)
+    return JSONResponse(voice_json(voice), status, headers=headers)
+
+
+def expected_version(request: Request, voice_id: str) -> int | None:
+    """The version in If-Match; None if any is accepted. Raises InvalidRequest for another voice's ETag."""
+    tags = _tags(request.headers.get("if-match", ""))
+    if not tags or "*" in tags:
+        return None
+    for tag in tags:
+        head, _, rest = tag.strip('"').partition(".")
+        version = rest.partition(".")[0]
+        if head == voice_id and re.fullmatch("[0-9]{1,15}", version):
+            return int(version)
+    raise InvalidRequest("If-Match must be an ETag from GET of this voice", "If-Match")
+
+
+def _tags(header: str) -> list[str]:
+    return [tag.strip() for tag in header.split(",") if tag.strip()]

@@ -24,11 +24,12 @@ from studio.api.routes.voice_forms import (
     SampleBody,
     VoiceBody,
     cut_of,
+    expected_version,
     sample_of,
+    voice_response,
 )
 from studio.api.sending import file_reader, range_response, until_hangup
 from studio.api.upload import Form, read_form
-from studio.api.voice_answers import expected_version, voice_response
 from studio.errors import InvalidRequest
 from studio.library import Library, Voice
 from studio.library.checks import clean_language
