@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import unicodedata
 from collections.abc import Collection
@@ -20,6 +21,8 @@ from speechtext.markup import without_markup
 from speechtext.rules import CURRENCIES, DOLLAR_SIGNS, DOLLARS, ENGLISH, SENTENCE, TABLES, Rule, apply_rules, rule
 from speechtext.script import is_blank
 from speechtext.tags import TAG, between, read_brackets
+
+log = logging.getLogger(__name__)
 
 _TO_READ = re.compile(
     r"[\d$€£¥₹₩₽₺₪₫₱₴₦₿&%@#+=~§©™®°½¼¾⅐-⅞²³⁰-⁹⁻₀-₉×÷≤≥≠<>]|[A-Za-z]\.|\b(?:[VX]|[IVXLCDM]{2,}|[ivx]+)\b|[Ww]ww|\bvs\b|\bw/|"
@@ -107,12 +110,25 @@ def _read(sentences: str, is_start: bool) -> str:
     start = sentences.index(inner)
     read = in_small_letters(inner, is_start=is_start) if _IN_CAPITALS.search(inner) else inner
     if _TO_READ.search(read):
-        read = _FIGURE.sub(lambda figure: str(unicodedata.decimal(figure[0])), read)
-        if "\\" in read:  # beside TeX's commands the library fails at ², which it takes for a figure
-            read = "".join(f"^{unicodedata.digit(one)}" if one.isdigit() > one.isdecimal() else one for one in read)
-        read = _normalizer().normalize(apply_rules(_RULES, read)).translate(_AS_WRITTEN)
+        read = _in_words(_normalizer(), apply_rules(_RULES, _with_usual_figures(read))).translate(_AS_WRITTEN)
         read = _BEGUN.sub(lambda begun: begun[1].upper(), read if is_start else read.removeprefix(SENTENCE))
     return sentences[:start] + read + sentences[start + len(inner) :]
+
+
+def _with_usual_figures(text: str) -> str:
+    """With 0 to 9 for the figures of other scripts; beside TeX's commands the library takes ² for one, and fails."""
+    text = _FIGURE.sub(lambda figure: str(unicodedata.decimal(figure[0])), text)
+    if "\\" in text:
+        text = "".join(f"^{unicodedata.digit(one)}" if one.isdigit() > one.isdecimal() else one for one in text)
+    return text
+
+
+def _in_words(normalizer: Normalizer, text: str) -> str:
+    try:
+        return normalizer.normalize(text)
+    except Exception as error:  # noqa: BLE001  (whatever the library fails at, the text can be spoken as written)
+        log.warning("a text is read as written, because normt2s failed: %s", type(error).__name__)
+        return text
 
 
 @cache
@@ -151,7 +167,7 @@ def _formula_said(formula: re.Match[str], language: str) -> str:
     if not (_TEX.search(inner) or (is_symbols and not inner[0].isdigit())):
         return formula[0]
     if language in ("en", "de"):
-        said = _formula_normalizer(language).normalize(f"${' '.join(inner.split())}$")
+        said = _in_words(_formula_normalizer(language), _with_usual_figures(f"${' '.join(inner.split())}$"))
         if "$" not in said and "\\" not in said:
             return said
     return " ".join(_LAYOUT.sub(" ", _COMMAND.sub(lambda command: f" {command[1] or ''} ", inner)).split())
