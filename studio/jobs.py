@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from studio.errors import NotFound
@@ -35,18 +35,8 @@ class JobEntry:
 
     @property
     def as_json(self) -> dict[str, Any]:
-        eta = None if self.eta_s is None else round(self.eta_s, 1)
-        return {
-            "id": f"{self.kind}:{self.key}",
-            "object": "job",
-            "kind": self.kind,
-            "title": self.title,
-            "project": self.project,
-            "done": self.done,
-            "total": self.total,
-            "left": self.left,
-            "eta_s": eta,
-        }
+        fields = asdict(self) | {"eta_s": self.eta_s and round(self.eta_s, 1)}
+        return {"id": f"{self.kind}:{fields.pop('key')}", "object": "job"} | fields
 
 
 class JobSource(Protocol):

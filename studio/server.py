@@ -27,6 +27,7 @@ from studio.settings import Settings
 GRACE_SECONDS = 5  # for which a shutdown waits for open streams before it ends them
 HEAD_SECONDS = 75.0
 """Time to send a request, from the start of a connection or its last answer; browsers open some in advance."""
+HEAD_BYTES = 65_536  # of a request's address and headers: a thousand ids
 SEND_SECONDS, SEND_BYTES = 60.0, 16_384
 """Time in which a client must receive so much of what waits for it, or all: an answer keeps its place, its file and its
 row as long as it is sent, and one in one piece its memory."""
@@ -76,6 +77,7 @@ def config_of(app: ASGIApp, settings: Settings, **more: Any) -> uvicorn.Config:
         port=settings.port,
         # Explicit, so that it does not depend on installed packages: uvloop has other classes and is not faster.
         loop="asyncio",
+        h11_max_incomplete_event_size=HEAD_BYTES,
         http=H11Protocol,  # `Connection`; httptools answers an unusual method with its own message
         ws_per_message_deflate=False,  # a message of 16 KB could become 16 MB before its key is read
         log_level=settings.log_level,
@@ -147,6 +149,8 @@ class Connection(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            if isinstance(error := sys.exception(), h11.RemoteProtocolError) and error.error_status_hint == 431:
+                msg = f"The address and headers are larger than {HEAD_BYTES >> 10} KiB. Send long lists in parts."
             super().send_400_response(msg)
         else:  # it has been answered already, such as by a 401
             self.transport.close()

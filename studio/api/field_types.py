@@ -32,6 +32,17 @@ def check_deletion(request: Request, *known: str) -> None:
         raise InvalidRequest("this deletion takes query fields and no body; nothing was deleted", "body")
 
 
+MAX_IDS = 1000  # in a query, whose address must fit into `studio.server.HEAD_BYTES`
+
+
+def ids_of(text: str | None) -> tuple[str, ...] | None:
+    """The ids in a query, separated by commas. Raises InvalidRequest."""
+    ids = None if text is None else tuple(part.strip() for part in text.split(",") if part.strip())
+    if ids is not None and len(ids) > MAX_IDS:
+        raise InvalidRequest(f"ids has {len(ids)}; at most {MAX_IDS} are allowed", "ids")
+    return ids
+
+
 BEFORE = Field(None, description="As read: 412 if a field that is sent has another value since. Absent fields: any.")
 
 

@@ -60,10 +60,9 @@ def request_again(take: Take, library: Library) -> dict[str, object] | None:
     """
     request = {name: value for name, value in take.parameters.items() if value is not None}
     text = request.pop("read_as", take.text)
-    for field in ("normalize", "dictionary"):  # their effect is already in the text
+    for field in ("normalize", "dictionary", "voice_ids"):  # the effect of the first two is already in the text
         request.pop(field, None)
     fits = len(text) <= MAX_INPUT
-    request.pop("voice_ids", None)
     if "cast" in request:
         request["cast"] = {name: current_address(take, voice, library) for name, voice in request["cast"].items()}
     else:

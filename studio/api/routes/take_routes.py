@@ -14,7 +14,7 @@ from pydantic import Field
 from audio.formats import MEDIA_TYPES, check_format
 from audio.mastering import LOUDNESSES, NONE, standard_of
 from studio.api.body import JsonBody
-from studio.api.field_types import LOWER_CASE, StrictBody, check_deletion
+from studio.api.field_types import LOWER_CASE, MAX_IDS, StrictBody, check_deletion, ids_of
 from studio.api.openapi import CUT, answers, reads_form, sends
 from studio.api.queued import LibraryRoute
 from studio.api.routes.models import for_loaded_model
@@ -41,7 +41,6 @@ CONTINUE_DOC = answers(*MEDIA_TYPES.values(), "text/event-stream")
 CLIP = reads_form("audio_sample", *CUT, required=("audio_sample",))
 MAX_PAGE = 200
 MAX_ZIP = 200
-MAX_IDS = 1000
 _GUARDED = {"X-Content-Type-Options": "nosniff", "Cache-Control": "private, no-cache"}
 
 
@@ -67,11 +66,8 @@ class TakeQuery:
         ids: str | None = None,
     ) -> None:
         """``since`` and ``until``: Unix time or ISO 8601; ``ids``: separated by commas. Raises InvalidRequest."""
-        take_ids = None if ids is None else tuple(part.strip() for part in ids.split(",") if part.strip())
-        if take_ids is not None and len(take_ids) > MAX_IDS:
-            raise InvalidRequest(f"ids has {len(take_ids)}; at most {MAX_IDS} are allowed", "ids")
         moments = _moment("since", since), _moment("until", until)
-        self.filter = TakeFilter(q, voice or None, starred, *moments, take_ids, request.state.owner_filter)
+        self.filter = TakeFilter(q, voice or None, starred, *moments, ids_of(ids), request.state.owner_filter)
 
 
 Wanted = Annotated[TakeQuery, Depends()]

@@ -10,9 +10,9 @@ from fastapi.responses import JSONResponse
 from pydantic import Field
 
 from studio.api.body import JsonBody
-from studio.api.field_types import StrictBody, check_deletion, list_page
+from studio.api.field_types import StrictBody, check_deletion, ids_of, list_page
 from studio.api.queued import LibraryRoute
-from studio.errors import InvalidRequest, NotFound
+from studio.errors import NotFound
 from studio.library.trash import Trash, TrashItem, TrashKind
 
 MAX_PAGE = 200
@@ -70,10 +70,7 @@ class TrashRoutes:
         """Permanently delete items in the trash: those of a kind, with these ids, or all. With API keys, only
         the caller's own."""
         check_deletion(request, "kind", "ids")
-        named = None if ids is None else [part.strip() for part in ids.split(",") if part.strip()]
-        if named is not None and len(named) > MAX_ITEMS:
-            raise InvalidRequest(f"ids has {len(named)}; at most {MAX_ITEMS} are allowed", "ids")
-        count = self._trash.empty(request.state.owner_filter, kind, named)
+        count = self._trash.empty(request.state.owner_filter, kind, ids_of(ids))
         return JSONResponse({"object": "trash.emptied", "count": count})
 
     def _json(self, item: TrashItem) -> dict[str, Any]:
