@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -95,13 +95,23 @@ class CreditChanges:
     because a placeholder became blank comes back with the next value."""
 
 
+@dataclass(slots=True)
+class ReplacedPart:
+    """What a change did to the part with the opening or the closing credits."""
+
+    before: str | None = None  # the id that the settings had before the change
+    after: str | None = None  # and after it
+    deleted: Sequence[str] = ()  # the ids of the parts that it deleted
+    titled: str | None = None  # the id of the first part, if it got the project's title for its chapter
+
+
 @dataclass(frozen=True, slots=True)
 class ReplacedCredits:
     """What a change of the credits replaced, so that it can be undone."""
 
     parts: list[ReplacedValues] = field(default_factory=list)
-    deleted: dict[str, list[str]] = field(default_factory=dict)
-    """The ids of the deleted parts, by the id of the part with these credits."""
+    ends: tuple[ReplacedPart, ReplacedPart] = field(default_factory=lambda: (ReplacedPart(), ReplacedPart()))
+    """The opening and the closing credits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +120,7 @@ class CreditsUndo:
 
     put_back: Set[str] = frozenset()  # the ids of the parts that have their old values again
     left: Set[str] = frozenset()  # the ids of those that have been changed since, and stay as they are
-    deleted: Mapping[str, Sequence[str]] = field(default_factory=dict)  # as in ReplacedCredits
+    ends: Sequence[ReplacedPart] = field(default_factory=lambda: (ReplacedPart(), ReplacedPart()))
 
 
 class Credits:
@@ -123,56 +133,71 @@ class Credits:
         self._projects, self._arrangement, self._edits = library.projects, library.arrangement, library.part_edits
 
     def plan(
-        self, before: Project, title: str, settings: ProjectSettings, owner_filter: str | None, is_undo: bool = False
+        self, before: Project, title: str, settings: ProjectSettings, owner_filter: str | None, undo: CreditsUndo | None
     ) -> CreditChanges:
         """The changes caused by a new title and new settings, or by undoing others. Raises InvalidRequest.
 
         What a failure or a crash has left undone is made up by the next change: new parts are not named yet, and those
-        with former credits get the new ones.
+        with former credits get the new ones. An undo adds only what the change had deleted.
         """
         old_texts, new_texts = texts_of(before.title, before.settings), texts_of(title, settings)
         ids = (settings.opening_part, settings.closing_part)
         templates = [(one.opening_credits, one.closing_credits) for one in (before.settings, settings)]
         added, parts, removed, new_ids = 0, list[Part | None](), list[bool](), list[str | None]()
         behind = list[int]()
-        for part_id, old, new, old_text, text in zip(ids, *templates, old_texts, new_texts, strict=True):
+        for number, (part_id, old, new, old_text, text) in enumerate(
+            zip(ids, *templates, old_texts, new_texts, strict=True)
+        ):
             # Without a text of the credits, the part has only what somebody has merged into it.
-            part = self._part(before.id, owner_filter, part_id) if old_text or is_undo else None
+            part = self._part(before.id, owner_filter, part_id) if old_text or undo else None
             is_gone = old == new and part_id is not None and part is None
             is_in_trash = is_gone and self._arrangement.is_deleted(str(part_id))
             is_removed = is_gone and (part_id == STAYS_REMOVED or bool(old_text))  # also once the trash is emptied
             is_same = part is not None or is_in_trash or is_removed or not text
-            new_ids.append(STAYS_REMOVED if is_removed and not text else part_id if is_same else None)
-            added += 0 if is_removed else bool(text) - bool(part)
+            is_not_undone = undo is not None and part is None and not undo.ends[number].deleted
+            named = part_id if is_same or is_not_undone else None
+            new_ids.append(STAYS_REMOVED if is_removed and not text else named)
+            added += 0 if is_removed or is_not_undone else bool(text) - bool(part)
             behind.append(len(part.text.removeprefix(_old_text(part, old_text) or part.text)) if part else 0)
             parts.append(part)
-            removed.append(is_removed)
+            removed.append(is_removed or is_not_undone)
         if added > 0 or new_texts != old_texts:
             check_texts(new_texts, self._projects.count_parts(before.id, owner_filter, ALL_PARTS) + added, behind)
         settings = replace(settings, opening_part=new_ids[0], closing_part=new_ids[1])
         return CreditChanges(settings, old_texts, new_texts, parts, removed)
 
-    def restore(self, project: Project, owner_filter: str | None, undo: CreditsUndo) -> set[str]:
-        """Restore the deleted parts, unless the project has other credits now; returns the ids of all that are as they
-        were. Raises NotFound, InvalidRequest."""
-        put_back = set(undo.put_back)
-        for part_id, ids in undo.deleted.items():
-            if part_id in undo.left or part_id not in (project.settings.opening_part, project.settings.closing_part):
+    def restore(
+        self, project: Project, owner_filter: str | None, settings: ProjectSettings, undo: CreditsUndo
+    ) -> tuple[ProjectSettings, CreditsUndo]:
+        """Delete the parts that a change added and restore those that it deleted, unless the project has other credits
+        now. Returns the settings, which name the former parts, and the undo with those that are as they were. Raises
+        NotFound, InvalidRequest."""
+        put_back, named = set(undo.put_back), [settings.opening_part, settings.closing_part]
+        for number, end in enumerate(undo.ends):
+            part = self._part(project.id, owner_filter, named[number])
+            if end.after in undo.left or named[number] not in (end.before, end.after):
                 continue
-            with suppress(NotFound):  # not in the trash any more: the part may exist, or is added again
-                self._arrangement.restore(project.id, owner_filter, ids)
-            put_back.update(ids)
-        return put_back
+            if part and end.before != end.after == part.id:
+                if part.text != part.credits:  # somebody has written there
+                    continue
+                titled = (end.titled, project.title) if end.titled else None
+                self._arrangement.delete(project.id, owner_filter, [part.id], titled=titled)
+            named[number] = end.before
+            if end.deleted:
+                with suppress(NotFound):  # not in the trash any more: the part may exist, or is added again
+                    self._arrangement.restore(project.id, owner_filter, end.deleted)
+                put_back.update(end.deleted)
+        return replace(settings, opening_part=named[0], closing_part=named[1]), replace(undo, put_back=put_back)
 
     def apply(
-        self, project: Project, owner_filter: str | None, changes: CreditChanges, put_back: Set[str] | None = None
+        self, project: Project, owner_filter: str | None, changes: CreditChanges, undo: CreditsUndo | None
     ) -> ReplacedCredits:
         """Add, change and delete the two parts; returns what was replaced. Raises InvalidRequest, NotFound.
 
         A text that somebody has written is never changed, and what was merged into a part stays; both go to the trash
         with credits that are blank. Of a part that was split, the second half stays if its words do; else the first
-        gets all of the new text. ``put_back``: the ids of the parts that an undo has put back already, and which stay
-        as they are, as do those with other texts by now; None if nothing is being undone.
+        gets all of the new text. Parts that an ``undo`` has put back already stay as they are, as do those with other
+        texts by now.
         """
         ids = project.settings.opening_part, project.settings.closing_part
         replaced = ReplacedCredits()
@@ -187,10 +212,10 @@ class Credits:
                     if restored.text == (restored.credits or restored.text):
                         self._write(restored, owner_filter, new_text, new_text)
                 else:
-                    self._add(project, owner_filter, new_text, is_closing=number == 1)
+                    replaced.ends[number].titled = self._add(project, owner_filter, new_text, is_closing=number == 1)
                 continue
             text, unneeded, old_text = new_text, list[str](), _old_text(part, before)
-            if part.id in (put_back or ()):
+            if undo and part.id in undo.put_back:
                 self._write(part, owner_filter, None, new_text)
                 continue
             if new_text == before and old_text in (None, new_text):
@@ -202,13 +227,13 @@ class Credits:
                     text = new_text.removesuffix(second.text).strip()
                 else:
                     unneeded.append(second.id)
-            elif new_text or put_back is not None:
+            elif new_text or undo:
                 continue
             if not text:
                 unneeded.append(part.id)
             if unneeded:
                 self._arrangement.delete(project.id, owner_filter, unneeded)
-                replaced.deleted[part.id] = unneeded
+                replaced.ends[number].deleted = unneeded
             if text and text != part.text:
                 replaced.parts.extend(self._write(part, owner_filter, text, new_text))
         return replaced
@@ -232,13 +257,16 @@ class Credits:
         except NotFound:  # it was deleted or merged into another one
             return None
 
-    def _add(self, project: Project, owner_filter: str | None, text: str, is_closing: bool) -> None:
+    def _add(self, project: Project, owner_filter: str | None, text: str, is_closing: bool) -> str | None:
+        """Returns the id of the first part, if its chapter gets a title."""
         chapters = _CHAPTERS.get(project.settings.language.partition("-")[0].lower(), _CHAPTERS["en"])
         part = NewPart(text, chapters[is_closing], credits=text)
-        last_part = None
         if is_closing:
             count = self._projects.count_parts(project.id, owner_filter, ALL_PARTS)
             [last_part] = self._projects.part_ids(project.id, owner_filter, offset=count - 1, limit=1)
-        rest_title = "" if is_closing else project.title
-        named_in = "closing_part" if is_closing else "opening_part"
-        self._arrangement.insert(project.id, owner_filter, part, last_part, rest_title, named_in)
+            self._arrangement.insert(project.id, owner_filter, part, last_part, "", "closing_part")
+            return None
+        [first_part] = self._projects.part_ids(project.id, owner_filter, limit=1)
+        has_title = bool(self._projects.part(project.id, owner_filter, first_part).chapter)
+        self._arrangement.insert(project.id, owner_filter, part, None, project.title, "opening_part")
+        return None if has_title else first_part

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 
 from longform.cast_service import MOST_PROPOSED
@@ -227,8 +227,9 @@ class ProjectService:
             title, after = change(project)
             if after.voice != project.settings.voice and undo is None:
                 after = replace(after, voice=self._voices.check(project_id, owner_filter, after.voice))
-            put_back = self._credits.restore(project, owner_filter, undo) if undo else None
-            changed = self._change(project, owner_filter, title, after, sharing, put_back)
+            if undo:
+                after, undo = self._credits.restore(project, owner_filter, after, undo)
+            changed = self._change(project, owner_filter, title, after, sharing, undo)
             if after.voice != project.settings.voice:
                 self.library.part_edits.remember_voices(project_id, project.settings.voice)
             return project, *changed
@@ -240,15 +241,18 @@ class ProjectService:
         title: str | None,
         settings: ProjectSettings,
         sharing: str | None = None,
-        put_back: Set[str] | None = None,
+        undo: CreditsUndo | None = None,
     ) -> tuple[Project, ReplacedCredits]:
         new_title = before.title if title is None else clean_title(title)
-        credits = self._credits.plan(before, new_title, settings, owner_filter, put_back is not None)
+        credits = self._credits.plan(before, new_title, settings, owner_filter, undo)
         after = None if credits.settings == before.settings else credits.settings
         project = self._projects.edit(before.id, owner_filter, title, after, sharing, before.settings)
-        replaced = self._credits.apply(project, owner_filter, credits, put_back)
-        has_credits = any(credits.before) or any(credits.after)
-        return self._projects.get(before.id, owner_filter) if has_credits else project, replaced
+        replaced = self._credits.apply(project, owner_filter, credits, undo)
+        if any(credits.before) or any(credits.after):
+            project = self._projects.get(before.id, owner_filter)
+        for end, name in zip(replaced.ends, ("opening_part", "closing_part"), strict=True):
+            end.before, end.after = getattr(before.settings, name), getattr(project.settings, name)
+        return project, replaced
 
     def edit_part(
         self, project_id: str, owner_filter: str | None, part_id: str, changes: PartChanges

@@ -178,10 +178,16 @@ class Arrangement:
             return len(numbers)
 
     def delete(
-        self, project_id: str, owner_filter: str | None, part_ids: Sequence[str], text_before: str | None = None
+        self,
+        project_id: str,
+        owner_filter: str | None,
+        part_ids: Sequence[str],
+        text_before: str | None = None,
+        titled: tuple[str, str] | None = None,
     ) -> int:
         """Move parts to the trash, and return their number; a chapter that began with one begins with the next one.
-        ``text_before``: of all of them; None: any.
+        ``text_before``: of all of them; None: any. ``titled``: the id of a part with which no chapter begins any more,
+        unless its title is another one by now.
 
         Raises NotFound, EditConflict, and InvalidRequest for all parts of a project.
         """
@@ -194,6 +200,9 @@ class Arrangement:
             if count_parts(db, project_id) == len(ids):
                 raise InvalidRequest("a project has at least one part; delete the project instead", "part")
             mark_deleted(db, project_id, ids, now())
+            if titled:
+                where = "project_id = ? and id = ? and chapter = ?"
+                db.execute(f"update all_parts set chapter = '' where {where}", [project_id, *titled])
             return len(ids)
 
     def restore(self, project_id: str, owner_filter: str | None, part_ids: Sequence[str]) -> int:

@@ -414,6 +414,15 @@ def _each_once(parts: list[ReplacedParts]) -> list[ReplacedParts]:
 PartsReplaced = Annotated[list[ReplacedParts], Field(max_length=MAX_PARTS), AfterValidator(_each_once)]
 
 
+class ReplacedCredit(StrictBody):
+    """As `longform.credits.ReplacedPart`."""
+
+    before: str | None
+    after: str | None
+    deleted: list[str] = Field(max_length=2)
+    titled: str | None
+
+
 class UndoBody(StrictBody):
     """The fields of ``replaced``, as the answer of a change has them."""
 
@@ -422,7 +431,9 @@ class UndoBody(StrictBody):
     parts: PartsReplaced = Field([])
     followed: PartsReplaced = Field([], description="Only if any of the other parts is as it was after the change.")
     characters: list[ReplacedVoice] = Field([], max_length=MAX_CAST_CHARACTERS)
-    deleted: dict[str, Annotated[list[str], Field(max_length=2)]] = Field({}, max_length=2)  # as in ReplacedCredits
+    credits: list[ReplacedCredit] = Field(
+        [], min_length=2, max_length=2, description="The opening and the closing ones."
+    )
     table: str | None = Field(None, description="An update from a table: its lines that were added and gone.")
 
     def cast_changes(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Annotated, Any
 
@@ -13,7 +13,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from longform.cast_service import CastService
-from longform.credits import CreditsUndo
+from longform.credits import CreditsUndo, ReplacedPart
 from longform.document_import import DocumentImport
 from longform.import_previews import ImportPreview
 from longform.library.project_records import PartState, Project, ProjectSettings
@@ -162,7 +162,7 @@ class ProjectRoutes:
         ``sharing``."""
         owner_filter = request.state.owner_filter
         before, project, credits = self._service.edit(project_id, owner_filter, body.change, body.sharing)
-        replaced = {"settings": body.replaced(before, project), "deleted": credits.deleted}
+        replaced = {"settings": body.replaced(before, project), "credits": [asdict(end) for end in credits.ends]}
         return self._answer(project, replaced=replaced | replaced_json(credits.parts))
 
     def undo(self, project_id: str, body: JsonBody[UndoBody], request: Request) -> JSONResponse:
@@ -180,7 +180,8 @@ class ProjectRoutes:
             keeps = bool(self._cast.withheld_voices(project_id, owner_filter, settings.before.voice))
             change = partial(settings.change, keeps_voice=keeps)
             put_back = {part_id for one in body.parts for part_id in one.ids}.difference(left)
-            undo = CreditsUndo(put_back, set(left), body.deleted)
+            ends = [ReplacedPart(**end.model_dump()) for end in body.credits] or [ReplacedPart(), ReplacedPart()]
+            undo = CreditsUndo(put_back, set(left), ends)
             before, _, credits = self._service.edit(project_id, owner_filter, change, undo=undo)
             filled_in = {part_id for one in credits.parts for part_id in one.ids}
             names, changed = settings.compared(before, keeps)

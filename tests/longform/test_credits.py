@@ -182,6 +182,38 @@ def test_undo_brings_back_credits_typed_by_hand(steered: Steer) -> None:
         assert left_by_undo(added) == [] and parts_of(served, project) == halves
 
 
+def test_undone_credits_leave_the_parts_that_were_there_before(steered: Steer) -> None:
+    served, _ = steered()
+    project = create_project(served, items=[{"input": "Hello."}], title="A")
+    at = f"{PROJECTS}/{project['id']}"
+    with served.client() as client:
+
+        def changed(**changes: object) -> Json:
+            replaced: Json = client.patch(at, json=changes).json()["replaced"]
+            return replaced
+
+        def undo(replaced: Json) -> list[tuple[str, str]]:
+            assert client.post(f"{at}/undo", json=replaced).json()["left"] == []
+            return texts(served, project)
+
+        added = changed(opening_credits="{title}.")
+        assert texts(served, project) == [("Opening credits", "A."), ("A", "Hello.")]
+        assert undo(added) == [("", "Hello.")]
+
+        changed(opening_credits="{title}.")
+        [first, _] = parts_of(served, project)
+        change(served, project, first, text="By hand.").raise_for_status()
+        before = parts_of(served, project)
+        cleared, other = changed(opening_credits=""), changed(opening_credits="Other.")
+        assert undo(other) == [("A", "Hello.")]
+        undo(cleared)
+        assert parts_of(served, project) == before, "not credits of their own"
+
+        client.delete(f"{at}/parts/{first['id']}").raise_for_status()
+        for template in ("Other.", "By {author}."):  # the second one has no text
+            assert undo(changed(opening_credits=template)) == [("A", "Hello.")], "somebody had deleted the credits"
+
+
 def test_credits_that_were_split_say_nothing_twice(steered: Steer) -> None:
     served, _ = steered()
     about = {"author": "Ann", "narrator": "Zoë", "opening_credits": OPENING}
