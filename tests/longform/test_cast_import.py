@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from longform.voice_proposals import proposed_voices, roles_of
@@ -231,3 +232,6 @@ def test_people_are_merged_split_and_taken_from_an_earlier_book(steered: Any) ->
         file = {"file": ("novel.txt", novel.encode())}
         form = client.post(PROJECTS, data={"speakers": "true", "people": "[1"}, files=file)
         assert_envelope(form, 400, "people")
+        many = [{"name": f"Person {number}", "aliases": [f"Number {number}" + 60 * "x"]} for number in range(1000)]
+        form = client.post(f"{PROJECTS}/preview", data={"people": json.dumps(many)}, files=file)
+        assert form.status_code == 200, form.text
