@@ -413,7 +413,7 @@ def _add_names(successor: dict[str, Any], merged: dict[str, Any]) -> dict[str, A
 
 
 def _prepare(db: Database, rows: Sequence[dict[str, Any]], prepared: Prepared) -> None:
-    """Work out what becomes of these characters' lines. Raises NotFound."""
+    """Work out what becomes of these characters' lines."""
     for project_id, cast in by_project(rows).items():
         _returning(db, recipes_to_restore_with(db, project_id, prepared), cast)
 

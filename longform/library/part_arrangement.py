@@ -247,7 +247,7 @@ def by_project(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]
 
 
 def prepare(db: Database, rows: Sequence[dict[str, Any]], prepared: Prepared) -> None:
-    """Work out the recipes of these parts, which takes a second for 20,000. Raises NotFound."""
+    """Work out the recipes of these parts, which takes a second for 20,000."""
     for project_id, parts in by_project(rows).items():
         recipes = recipes_to_restore_with(db, project_id, prepared)
         numbers = json.dumps(sorted(part["n"] for part in parts))

@@ -449,6 +449,8 @@ class ProjectLibrary(Library):
         store, trash = self.store, self.trash
         self.takes.readable = READABLE
         self.projects = Projects(store, trash)
+        # After its project, and before parts and texts, whose recipes it changes:
+        trash.kinds["dictionary"] = trash.kinds.pop("dictionary")
         self.arrangement = Arrangement(store, trash)
         self.replacements = Replacements(store, trash)
         self.tables = TableUpdates(store, trash)

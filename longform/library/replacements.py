@@ -224,7 +224,7 @@ def _keep(db: Database, project_id: str, count: int, edits: str) -> str:
 
 
 def _prepare(db: Database, rows: Sequence[Row], prepared: Prepared) -> None:
-    """Work out what becomes of the parts. Raises NotFound."""
+    """Work out what becomes of the parts."""
     for project_id, replacements in by_project(rows).items():
         undo = prepared[_Undo, project_id] = _Undo(replacements)
         undo.rests(db, undo.outcome(db, recipes_to_restore_with(db, project_id, prepared)))

@@ -227,12 +227,16 @@ def row_to_restore_to(db: Database, project_id: str) -> dict[str, Any]:
 
 
 def recipes_to_restore_with(db: Database, project_id: str, prepared: Prepared) -> Recipes:
-    """The recipes of a project, with the entries that come back to its dictionary too. Raises `row_to_restore_to`'s
-    error."""
-    row = row_to_restore_to(db, project_id)
-    recipes: Recipes = prepared.get(project_id) or recipes_of(db, row)
+    """The recipes of a project, with the entries that come back to its dictionary too; the project itself may come back
+    only with them."""
+    recipes: Recipes = prepared.get(project_id) or recipes_of(db, _row_in_any_state(db, project_id))
     prepared[project_id] = recipes
     return recipes
+
+
+def _row_in_any_state(db: Database, project_id: str) -> dict[str, Any]:
+    """The row of a project, which may be in the trash."""
+    return next(select(db, "select * from projects where id = ?", [project_id]))
 
 
 def part_row(project_id: str, part: NewPart, part_id: str, place: int, predecessor: str | None) -> dict[str, Any]:
@@ -295,14 +299,14 @@ def prepare_respelling(
     prepared: Prepared,
 ) -> Callable[[Database], None]:
     """Work out which parts of a project become stale when its dictionary loses and gets these entries: seconds for the
-    longest project. Returns what writes it, once the dictionary is changed; ``prepared`` gets the recipes of the
-    project then. Raises NotFound."""
+    longest project, which may come back from the trash before the change is made. Returns what writes it, once the
+    dictionary is changed, and raises `row_to_restore_to`'s error; ``prepared`` gets the recipes of the project then."""
     if dictionary.scope != "project":  # which affects no project
         return lambda db: None
     project_id = dictionary.subject
     before, after = ({(one.phrase, one.said, one.match_case): one for one in some} for some in (removed, added))
     changed = EntryIndex([(before | after)[key] for key in before.keys() ^ after.keys()])
-    settings = settings_of(db, row_of(db, project_id, None))
+    settings = settings_of(db, _row_in_any_state(db, project_id))
     gone = {entry.id for entry in removed}
     entries = [*(entry for entry in settings.pronunciations if entry.id not in gone), *added]
     entries.sort(key=lambda entry: (entry.phrase.encode().lower(), entry.key))  # as the library returns them
@@ -311,7 +315,7 @@ def prepare_respelling(
     outcome_of(db, recipes, where, [project_id], phrases=changed)
 
     def write(db: Database) -> None:
-        current = recipes_of(db, row_of(db, project_id, None), recipes)
+        current = recipes_of(db, row_to_restore_to(db, project_id), recipes)
         update_states(db, current, where, [project_id], changed)
 
     return write

@@ -480,7 +480,7 @@ def project_json(project: Project, seconds_left: float | None, seconds_to_speak:
         "eta_s": None if seconds_left is None else round(seconds_left, 1),
         "speak_s": None if seconds_to_speak is None else round(seconds_to_speak, 1),
         "created_at": int(project.created),
-        "changed_at": int(project.changed),
+        "changed_at": project.changed,  # with its fraction: whoever compares it must see two changes in one second
         **sharing_json(project.owner, project.sharing, project.right),
     }
 

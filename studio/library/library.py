@@ -93,9 +93,8 @@ class Library:
         return view
 
     def _dictionaries(self, caller: str | None) -> Pronunciations:
-        return Pronunciations(
-            self.store, self.trash, partial(self._check_dictionary, viewer=caller), self._prepare_respelling
-        )
+        check = partial(self._check_dictionary, viewer=caller)
+        return Pronunciations(self.store, self.trash, check, self._prepare_respelling)
 
     @staticmethod
     def _check_dictionary(db: Database, dictionary: DictionaryScope, viewer: str | None) -> None:
@@ -117,6 +116,7 @@ class Library:
     def assign_owners(self, owners: Mapping[str, str], first_owner: str) -> None:
         """Give the items of each owner in ``owners`` to the owner it maps to, and those made without a key to
         ``first_owner``, which is noted in the audit trail and in `adopted`. All or nothing."""
+        self.trash.first_owner = first_owner
         with self.store.writing() as db:
             for old_owner, new_owner in owners.items():
                 if old_owner != new_owner:

@@ -46,7 +46,7 @@ class Pronunciations:
         listed = (
             "select kept.id, title, coalesce(owner, ''), coalesce(sharing, 'edit'), kept.deleted, count, project,"
             f" kept.rowid from replaced_entries as kept left join {held} where kept.deleted > 0"
-            " and (kept.scope = 'global' or (held.id is not null and held.deleted is null))"
+            " and (kept.scope = 'global' or (held.id is not null and held.deleted is not 0))"
         )
         self.trashed = Trashed("replaced_entries", listed, _remove, self._put_back, self._prepare_return)
         self._store = store

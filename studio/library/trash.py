@@ -115,23 +115,22 @@ class Trash:
     """The trash of a library. Calls block; any thread and any process may make them.
 
     ``owner_filter`` is the owner of the items, or may edit their project; None: all owners. Only owners can remove
-    items for good.
+    items for good; those of nobody, which all may restore, the holder of the first key.
     """
 
     def __init__(self, store: Store, days: float) -> None:
         """``days``: how long items stay in the trash; 0: they are removed as soon as they are deleted."""
         self._store = store
         self.seconds = days * DAY
+        self.first_owner = ""
         self.kinds: dict[TrashKind, Trashed] = {}
         """In the order in which they are restored; those that hold others come first."""
         self._began = now(), _ticks()  # since when the clock has not been set
         store.make_room = lambda: self._remove_some(now() + 1)
 
-    def _mine(self, shared: bool = True) -> str:
-        """The end of a query of items: own ones, and with ``shared`` those deleted in projects shared for editing."""
-        queries = (f"select '{kind}' as kind, * from ({items.listed})" for kind, items in self.kinds.items())
-        every = " union all ".join(queries)
-        owned = "owner = :owner_filter" + (" or sharing = 'edit'" if shared else "")
+    def _mine(self, owned: str = "owner = :owner_filter or sharing = 'edit'") -> str:
+        """The end of a query of items: ``owned`` ones, by default also those deleted in projects shared for editing."""
+        every = " union all ".join(f"select '{kind}' as kind, * from ({of.listed})" for kind, of in self.kinds.items())
         return f"from ({every}) where deleted > :since and (:owner_filter is null or {owned})"
 
     @property
@@ -218,10 +217,11 @@ class Trash:
     def empty(self, owner_filter: str | None, kind: TrashKind | None = None, ids: Sequence[str] | None = None) -> int:
         """Remove items in the trash for good, all or those selected; returns their number."""
         condition = "(:kind is null or kind = :kind) and (:ids = 'null' or id in (select value from json_each(:ids)))"
-        query = f"select kind, place {self._mine(shared=False)} and {condition} limit {_MARKED_AT_ONCE}"
-        count = 0
+        owned = "owner = :owner_filter or owner = '' and :owner_filter = :first_owner"
+        query = f"select kind, place {self._mine(owned)} and {condition} limit {_MARKED_AT_ONCE}"
+        values = {"owner_filter": owner_filter, "since": self.since, "kind": kind, "ids": json.dumps(ids)}
+        values, count = values | {"first_owner": self.first_owner}, 0
         while True:
-            values = {"owner_filter": owner_filter, "since": self.since, "kind": kind, "ids": json.dumps(ids)}
             with self.deleting() as db:
                 rows = db.execute(query, values).fetchall()
                 for name, rowid in rows:

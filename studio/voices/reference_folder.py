@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -57,7 +58,6 @@ def is_reference_archive(data: bytes) -> bool:
 def import_archive(library: Library, data: bytes) -> ImportedReferences:
     """Import a zip of such a folder. Blocking. Raises the errors of `import_references`."""
     remaining = MAX_UNPACKED
-
     try:
         with opened(data, MAX_FILES) as archive:
 
@@ -81,19 +81,22 @@ def import_folder(library: Library, folder: Path) -> ImportedReferences:
     """
     if not folder.is_dir():
         raise InvalidRequest(f"{folder} is not a folder", "folder")
-    folder = folder.resolve()
-    paths = sorted(path for pattern in ("*", "*/*") for path in folder.glob(pattern) if path.is_file())
+    folder, files, errors = folder.resolve(), list[str](), list[OSError]()
 
-    def read(path: Path, limit: int) -> bytes:
-        with open_regular(path) as file:
+    def read(path: str, limit: int) -> bytes:
+        with open_regular(folder.parent / path) as file:
             return file.read(limit + 1)
 
-    files = {path.relative_to(folder.parent).as_posix(): partial(read, path) for path in paths}
-    return import_references(library, files)
+    for parent, folders, names in os.walk(folder, onerror=errors.append, followlinks=True):
+        files += [os.path.relpath(os.path.join(parent, name), folder.parent) for name in names]
+        folders[:] = folders if Path(parent) == folder else []
+    refused = {os.path.relpath(one.filename, folder.parent): f"it cannot be opened: {one.strerror}" for one in errors}
+    return import_references(library, {path: partial(read, path) for path in files}, refused)
 
 
-def import_references(library: Library, files: Files) -> ImportedReferences:
-    """Import one voice per folder with recordings. Voices and recordings that cannot be used are left out.
+def import_references(library: Library, files: Files, refused: Mapping[str, str] | None = None) -> ImportedReferences:
+    """Import one voice per folder with recordings. Voices and recordings that cannot be used are left out, as are
+    those that are ``refused`` already.
 
     A voice with an existing name is refused, so that a second import creates no duplicates. Blocking. Raises
     InvalidPack if nothing can be used.
@@ -102,7 +105,7 @@ def import_references(library: Library, files: Files) -> ImportedReferences:
     for path in sorted(files):
         if _is_recording(path):
             folders.setdefault(str(_posix(path).parent), []).append(path)
-    imported = ImportedReferences()
+    imported = ImportedReferences(refused=dict(refused or {}))
     for folder, paths in folders.items():
         try:
             imported.voices.append(_voice(library, PurePosixPath(folder).name, paths, files, imported.refused))
@@ -120,12 +123,9 @@ def import_references(library: Library, files: Files) -> ImportedReferences:
 
 def _is_recording(path: str) -> bool:
     """Whether a path is a recording in a folder and not a hidden or system file."""
-    parts = _posix(path).parts
-    return (
-        len(parts) > 1
-        and not any(part.startswith(".") or part == "__MACOSX" for part in parts)
-        and _posix(path).suffix.lower() in RECORDINGS
-    )
+    file = _posix(path)
+    is_hidden = any(part.startswith(".") or part == "__MACOSX" for part in file.parts)
+    return len(file.parts) > 1 and not is_hidden and file.suffix.lower() in RECORDINGS
 
 
 def _posix(path: str) -> PurePosixPath:

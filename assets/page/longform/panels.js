@@ -43,7 +43,7 @@ export class Panels {
   /** @type {Map<string, Mounted>} */
   #mounted = new Map();
   #shown = "";
-  #seen = ["", ""]; // what the last two reads of the project showed
+  #seen = ""; // what the last read of the project showed
   #right = "";
 
   /**
@@ -78,14 +78,14 @@ export class Panels {
     return this.#mounted.get(this.#shown)?.follow?.();
   }
 
-  /** Refresh the panel shown if the project has changed; twice, as its time of change has only seconds. */
+  /** Refresh the panel shown if the project has changed. */
   refresh({ parts, changed_at: changed, characters, right }) {
     const now = JSON.stringify([parts, changed, characters, right]);
-    const [before, last] = this.#seen;
-    this.#seen = [last, now];
+    const last = this.#seen;
+    this.#seen = now;
     const panel = this.#mounted.get(this.#shown);
     if (this.#right && right !== this.#right) panel?.open?.(); // without why something was refused
-    else if (last && (now !== last || now !== before)) panel?.refresh?.();
+    else if (last && now !== last) panel?.refresh?.();
     this.#right = right;
   }
 

@@ -110,13 +110,19 @@ def test_deleted_items_are_listed_and_restored_together_unchanged(library: Proje
     ]  # fmt: skip
     with pytest.raises(NotFound, match="not in the trash"):
         library.trash.page(None, after="req_none")
-    restored = library.trash.restore([(item.kind, item.id) for item in items], "me")
-    assert sorted(kind for kind, _ in restored) == sorted(library.trash.kinds) and all_items(library) == []
+    library.projects.delete(kept.id, "me")
+    for item in items[:4]:
+        with pytest.raises(NotFound, match="restore the project first"):
+            library.trash.restore([(item.kind, item.id)], "me")
+    restored = library.trash.restore([(item.kind, item.id) for item in all_items(library)], "me")
+    assert sorted(kind for kind, _ in restored) == sorted([*library.trash.kinds, "project"])
+    assert all_items(library) == []
     assert library.takes.get("req_1", "me").deleted is None
     assert library.voices.get("anna").samples == voice.samples
     assert [part.text for part in library.projects.parts(kept.id, "me")] == ["Cat.", "Cats.", "Dog."]
     book = library.projects.get(items[4].id, "me")
     assert (book.parts["done"], book.paused) == (1, False)
+    assert [entry.phrase for entry in library.projects.get(kept.id, "me").settings.pronunciations] == ["GIF"]
     assert library.trash.restore([(item.kind, item.id) for item in items], "me") == []
 
 

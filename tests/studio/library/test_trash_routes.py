@@ -105,7 +105,9 @@ def test_each_key_has_its_own_trash(steered: Steer) -> None:
         one.put(f"{words}/csv", params=of_project | {"replace": "true"}, files={"file": csv}).raise_for_status()
         [entry] = [each for each in one.get(words, params=of_project).json()["data"] if each["phrase"] == "GIF"]
         one.patch(f"{words}/{entry['id']}", json={"said": "mine"}).raise_for_status()
-        one.delete(f"{words}/{one.get(words).json()['data'][0]['id']}").raise_for_status()
+        for _ in range(2):
+            one.delete(f"{words}/{one.get(words).json()['data'][0]['id']}").raise_for_status()
+        assert one.delete(TRASH, params={"ids": one.get(TRASH).json()["data"][0]["id"]}).json()["count"] == 1
         [single, replaced] = one.get(TRASH).json()["data"]
         assert (single["title"], replaced["title"], replaced["parts"]) == ("GIF", "GIF, SQL", 2)
         assert replaced["project_id"] == project and list_items(two) == [("dictionary", single["id"])]

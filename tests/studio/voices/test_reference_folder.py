@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
@@ -19,6 +20,7 @@ from studio.library import Library
 from studio.voices import reference_folder
 from studio.voices.intake import Intake, take_in
 from studio.voices.reference_folder import import_archive, import_references
+from tests.environment import unprivileged
 from tests.studio.clips import WORDS, spoken
 from tests.studio.conftest import Steered
 from tests.studio.sounds import tone, wav
@@ -118,13 +120,33 @@ def test_command_line_reads_a_folder_of_one_or_many_voices(tmp_path: Path) -> No
     folder = written(tmp_path / "references", GOOD | BAD | LEFT_ALONE)
     (folder / "anna").rename(folder / "cleo")  # another voice of that name
     os.mkfifo(folder / "Cleo" / "pipe.wav")
+    (folder / "Cleo" / "pipe.lab").write_text("Words.")
     status, out, err = run(tmp_path / "home", str(folder))
     assert status == 0 and [voice["name"] for voice in json.loads(out)] == ["Cleo"]
-    assert len(err.splitlines()) == len(WHY) and "references/cleo: a voice named 'cleo' already exists" in err
+    assert len(err.splitlines()) == len(WHY) + 1 and "references/cleo: a voice named 'cleo' already exists" in err
+    assert "references/Cleo/pipe.wav: " in err
     status, out, _ = run(tmp_path / "other", str(folder / "Cleo"))
     assert status == 0 and [sample["text"] for sample in json.loads(out)[0]["samples"]] == [WORDS, "A tone."]
     assert run(tmp_path / "other", str(folder / "nothing"))[0] == 1
     assert "no folders with recordings" in run(tmp_path / "other", str(tmp_path / "home"))[2]
+
+
+@pytest.mark.posix
+def test_folders_that_cannot_be_opened_are_named() -> None:
+    with unprivileged(), tempfile.TemporaryDirectory() as parent:
+        folder = written(Path(parent, "references"), GOOD | {"Shut/1.wav": CLIP, "Listed/1.wav": CLIP})
+        for name, mode in (("Shut", 0), ("Listed", 0o444)):
+            (folder / name).chmod(mode)
+        try:
+            status, out, err = run(Path(parent, "home"), str(folder))
+            alone = run(Path(parent, "home"), str(folder / "Shut"))
+        finally:
+            for name in ("Shut", "Listed"):
+                (folder / name).chmod(0o755)
+    assert status == 0 and [voice["name"] for voice in json.loads(out)] == ["Cleo"]
+    for name, why in (("Shut", "it cannot be opened"), ("Listed", "none of its recordings can be used")):
+        assert f"references/{name}: {why}" in err
+    assert alone[0] == 1 and "Shut: it cannot be opened: Permission denied" in alone[2]
 
 
 def test_voice_may_have_the_maximum_number_of_recordings(tmp_path: Path) -> None:

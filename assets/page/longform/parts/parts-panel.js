@@ -126,7 +126,7 @@ export class PartsPanel {
     return this.of.signal.aborted || this.of.look();
   }
 
-  /** Have the map read again even if the project seems unchanged: its time of change has only seconds. */
+  /** Have the map read again even if the project was read already: the map may have been read before the change. */
   #forgetMap() {
     this.#maps.end();
     if (this.#outlined !== null) this.#outlined = "changed";
