@@ -20,6 +20,7 @@ STARTING = 100_000
 
 def main() -> int:
     """Run the command and return its exit code. Each command imports only what it needs."""
+    _understand_every_letter()
     command, arguments = sys.argv[1:2], sys.argv[2:]
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # closed by a service manager; pythonw on Windows has none
@@ -49,6 +50,15 @@ def main() -> int:
             drop_output()
             status = status or failed(error)
     return status
+
+
+def _understand_every_letter() -> None:
+    """Run again in Python's UTF-8 mode, if the locale knows only the letters of ASCII: a name such as 张伟 would arrive
+    broken, and a path with it could neither be loaded nor stored. Python itself does so in most such locales.
+    """
+    if sys.getfilesystemencoding() == "ascii" and os.environ.get("PYTHONUTF8") != "1" and sys.executable:
+        os.environ["PYTHONUTF8"] = "1"  # for the processes that this one starts too
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606  # the same command, without a shell
 
 
 def drop_output() -> None:
