@@ -44,9 +44,9 @@ def run(home: Path, *arguments: str, topic: str = "voices") -> subprocess.Comple
 
 
 def run_apart(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the command in a separate process, as a shell does."""
+    """Run the command in a separate process, as a shell does, in which Python does not look for modules beside it."""
     command = [sys.executable, "app.py", "voices", *arguments]
-    environment = os.environ | {"STUDIO_HOME": str(home / "library")}
+    environment = os.environ | {"STUDIO_HOME": str(home / "library"), "PYTHONSAFEPATH": "1"}
     return subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True)
 
 
