@@ -39,10 +39,11 @@ def main() -> int:
         status = 130
     except BrokenPipeError as error:
         status = failed(error)
-    except ValueError as error:  # perhaps of a library, whose import reads a variable
+    except (ValueError, OSError) as error:  # perhaps of a library, whose import reads a variable
         if (variable := _refused_variable(error)) is None:
             raise
-        status = failed(ValueError(f"the variable {variable} cannot be used; correct or remove it: {error}"))
+        reason = str(error).strip()
+        status = failed(ValueError(f"the variable {variable} cannot be used; correct or remove it: {reason}"))
     finally:  # also after --help
         try:
             sys.stdout.flush()
@@ -73,11 +74,16 @@ def failed(error: Exception) -> int:
     return 1
 
 
-def _refused_variable(error: ValueError) -> str | None:
-    """The environment variable whose value int() or float() has refused with this error; None without one."""
-    is_number = str(error).startswith(("invalid literal for int()", "could not convert string to float"))
-    names = (name for name, value in os.environ.items() if value and str(error).endswith(repr(value)))
-    return next(names, None) if is_number else None
+def _refused_variable(error: ValueError | OSError) -> str | None:
+    """The environment variable that was refused with this error: its value is the text that is no number, or the path
+    that cannot be opened, or the reason has its name and value. None without one."""
+    reason = str(error)
+    is_number = reason.startswith(("invalid literal for int()", "could not convert string to float"))
+    for name, value in os.environ.items():
+        is_refused = (is_number and reason.endswith(repr(value))) or value == getattr(error, "filename", None)
+        if value and (is_refused or (name in reason and value in reason)):
+            return name
+    return None
 
 
 def _run(command: list[str], arguments: list[str]) -> int:
