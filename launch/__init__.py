@@ -20,6 +20,7 @@ STARTING = 100_000
 
 def main() -> int:
     """Run the command and return its exit code. Each command imports only what it needs."""
+    _understand_every_letter()
     command, arguments = sys.argv[1:2], sys.argv[2:]
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # closed by a service manager; pythonw on Windows has none
@@ -38,10 +39,11 @@ def main() -> int:
         status = 130
     except BrokenPipeError as error:
         status = failed(error)
-    except ValueError as error:  # perhaps of a library, whose import reads a variable
+    except (ValueError, OSError) as error:  # perhaps of a library, whose import reads a variable
         if (variable := _refused_variable(error)) is None:
             raise
-        status = failed(ValueError(f"the variable {variable} cannot be used; correct or remove it: {error}"))
+        reason = str(error).strip()
+        status = failed(ValueError(f"the variable {variable} cannot be used; correct or remove it: {reason}"))
     finally:  # also after --help
         try:
             sys.stdout.flush()
@@ -49,6 +51,15 @@ def main() -> int:
             drop_output()
             status = status or failed(error)
     return status
+
+
+def _understand_every_letter() -> None:
+    """Run again in Python's UTF-8 mode, if the locale knows only the letters of ASCII: a name such as 张伟 would arrive
+    broken, and a path with it could neither be loaded nor stored. Python itself does so in most such locales.
+    """
+    if sys.getfilesystemencoding() == "ascii" and os.environ.get("PYTHONUTF8") != "1" and sys.executable:
+        os.environ["PYTHONUTF8"] = "1"  # for the processes that this one starts too
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606  # the same command, without a shell
 
 
 def drop_output() -> None:
@@ -63,11 +74,16 @@ def failed(error: Exception) -> int:
     return 1
 
 
-def _refused_variable(error: ValueError) -> str | None:
-    """The environment variable whose value int() or float() has refused with this error; None without one."""
-    is_number = str(error).startswith(("invalid literal for int()", "could not convert string to float"))
-    names = (name for name, value in os.environ.items() if value and str(error).endswith(repr(value)))
-    return next(names, None) if is_number else None
+def _refused_variable(error: ValueError | OSError) -> str | None:
+    """The environment variable that was refused with this error: its value is the text that is no number, or the path
+    that cannot be opened, or the reason has its name and value. None without one."""
+    reason = str(error)
+    is_number = reason.startswith(("invalid literal for int()", "could not convert string to float"))
+    for name, value in os.environ.items():
+        is_refused = (is_number and reason.endswith(repr(value))) or value == getattr(error, "filename", None)
+        if value and (is_refused or (name in reason and value in reason)):
+            return name
+    return None
 
 
 def _run(command: list[str], arguments: list[str]) -> int:

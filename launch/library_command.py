@@ -79,8 +79,6 @@ def _add_verb(verbs: Verbs, name: str, command: Command, summary: str) -> argpar
 
 def _folder(text: str) -> Path:
     try:
-        if not text.strip():
-            raise ValueError("it is blank; name a folder")  # an unset variable would be the working directory
         return Path(expanded(text))  # shells leave the ~ of --home=~/folder
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None

@@ -15,7 +15,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from dotenv import dotenv_values
 from dotenv.parser import parse_stream
-from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from studio import ASSETS
@@ -100,14 +100,13 @@ def _digest(key: str) -> bytes:
 
 def default_home() -> Path:
     """The studio's folder in the system's folder for user data, perhaps with ~, which a user need not have."""
-    home = Path("~")
     if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
+        base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
     elif sys.platform == "darwin":
-        base = home / "Library" / "Application Support"
+        base = "~/Library/Application Support"
     else:
-        base = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
-    return base / "fish-voice-studio"
+        base = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
+    return Path(base, "fish-voice-studio")
 
 
 def on_space() -> bool:
@@ -153,7 +152,9 @@ def _engines(text: str) -> object:
 
 
 def expanded(text: str) -> str:
-    """The text, with the home folder for ~. Raises ValueError for the ~ of a user who does not exist."""
+    """The text, with the home folder for ~. Raises ValueError for a blank one, and the ~ of a user who is not there."""
+    if not text.strip():  # it would be the working directory
+        raise ValueError("it is blank; name a folder")
     if (path := os.path.expanduser(text)).startswith("~"):
         raise ValueError("the user has no home folder, for which ~ stands")
     return path
@@ -208,14 +209,12 @@ def _split(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def _chat(value: object) -> object:
-    parts = value.split() if isinstance(value, str) else value
-    if isinstance(parts, (list, tuple)) and not parts:
-        return ()
-    if not isinstance(parts, (list, tuple)) or len(parts) not in (2, 3) or not _ADDRESS.fullmatch(parts[0]):
+def _chat(text: str) -> object:
+    parts = text.split()
+    if len(parts) not in (2, 3) or not _ADDRESS.fullmatch(parts[0]):
         what = "it must be an address, a model and, if needed, a key, separated by spaces"
         raise ValueError(f"{what}, such as http://127.0.0.1:11434/v1 llama3.1")
-    return tuple(parts)
+    return parts
 
 
 def _wyoming(text: str) -> str:
@@ -235,11 +234,7 @@ def _with_and_without_prefix(name: str) -> AliasChoices:
 
 Device = Annotated[str, _matches(r"cpu|mps|cuda(:[0-9]{1,2})?", "cpu, cuda, cuda:N or mps")]
 RayAddress = Annotated[
-    str,
-    _matches(
-        r"auto|[A-Za-z0-9_.\[\]:-]+:[0-9]{1,5}",
-        "auto, or HOST:PORT of a Ray cluster's head; ray:// does not carry streams",
-    ),
+    str, _matches(r"auto|[A-Za-z0-9_.\[\]:-]+:[0-9]{1,5}", "auto, or HOST:PORT of Ray's head; ray:// cannot stream")
 ]
 RootPath = Annotated[
     str, _matches(r"((/[A-Za-z0-9._~-]+)+)?/?", "a path such as /studio"), AfterValidator(lambda path: path.rstrip("/"))
@@ -280,7 +275,7 @@ class Settings(BaseSettings):
     """Allowed sources of ref_audio besides public addresses: a folder (file:), private networks (http:)."""
     transcriber: Annotated[str, AfterValidator(lambda text: ":".join(map(expanded, text.split(":", 1))))] | None = None
     """For example faster-whisper:base, or faster-whisper: and a folder."""
-    chat: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_chat)] = Field(default=(), repr=False)
+    chat: Annotated[tuple[str, ...], NoDecode, _from_text(_chat)] = Field(default=(), repr=False)
     """Address, model and, if needed, key of an OpenAI-compatible chat endpoint; empty: no text leaves this machine."""
     keep_takes: int = Field(default_factory=lambda: 0 if on_space() else 1000, ge=0, le=1_000_000)
     """Number of takes kept, besides starred ones. 0 on a Space, whose visitors without keys would hear each other's."""
@@ -332,6 +327,12 @@ class Settings(BaseSettings):
     requests_per_minute: int | None = Field(default=None, ge=1, le=1_000_000)
     wyoming: Annotated[str, AfterValidator(_wyoming)] | None = None
     """Address for Wyoming's clients, such as Home Assistant; the protocol has no keys."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _strip(cls, values: dict[str, object]) -> dict[str, object]:
+        """Without blanks around values, such as the carriage return of a script from Windows; a blank one stays."""
+        return {name: value.strip() or value if isinstance(value, str) else value for name, value in values.items()}
 
     @classmethod
     def load(cls) -> Settings:
@@ -412,8 +413,6 @@ def _message(error: ValidationError, variables: Mapping[str, str | None]) -> str
     """The variable, its value and the allowed values."""
     first = error.errors(include_url=False)[0]
     message = first["msg"].removeprefix("Value error, ").replace("Input should be", "it must be")
-    if not first["loc"]:
-        return message
     name = str(first["loc"][0]).upper().removeprefix(PREFIX)
     variable = PREFIX + name if variables.get(PREFIX + name) or name not in UNPREFIXED else name
     if not variables.get(variable):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 from pathlib import Path
 
@@ -109,10 +110,13 @@ def _reason(error: Exception) -> str:
     if not isinstance(error, OSError) and type(error).__module__ != "huggingface_hub.errors":
         why = " ".join(f"{type(error).__name__}: {error}".split())
         return f"{why}; check the proxy in ALL_PROXY, HTTPS_PROXY or HTTP_PROXY, and variables that begin with HF_"
-    from huggingface_hub.errors import LocalEntryNotFoundError
+    from huggingface_hub.errors import LocalEntryNotFoundError, OfflineModeIsEnabled
 
     if not isinstance(error, LocalEntryNotFoundError):
         return " ".join(str(error).split())
+    if isinstance(error.__cause__, OfflineModeIsEnabled):  # whose text names the first of these in any case
+        name = "HF_HUB_OFFLINE" if os.environ.get("HF_HUB_OFFLINE") else "TRANSFORMERS_OFFLINE"
+        return f"{name} is set, so nothing is downloaded from the hub; remove it, or name a folder"
     why = " ".join(str(error.__cause__ or error).split())
     if "CERTIFICATE_VERIFY_FAILED" in why:
         return f"{why}; set SSL_CERT_FILE to a file with the certificate of your organisation's proxy"

@@ -136,6 +136,7 @@ class _LocalStudio:
             *("-c", "import sys, launch; sys.exit(launch.main())"),
             stdin=subprocess.DEVNULL,
             stdout=sys.stderr.fileno(),
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(path or "." for path in sys.path)},  # of app.py
         )
         self._starting = asyncio.create_task(_until_ready(self._client, self._process))
 

@@ -152,7 +152,7 @@ def test_ray_address_is_read_from_the_settings(monkeypatch: pytest.MonkeyPatch, 
     [
         ({"STUDIO_ENGINES": "0"}, "STUDIO_ENGINES='0' cannot be used: it must be a number of engines, all, or"),
         ({"STUDIO_ENGINES": "two"}, "it must be a number of engines, all, or"),
-        ({"STUDIO_RAY_ADDRESS": "ray://head:10001"}, "it must be auto, or HOST:PORT .* ray:// does not carry streams"),
+        ({"STUDIO_RAY_ADDRESS": "ray://head:10001"}, "it must be auto, or HOST:PORT .* ray:// cannot stream"),
     ],
 )
 def test_unusable_settings_are_refused(

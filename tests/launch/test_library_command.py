@@ -44,9 +44,9 @@ def run(home: Path, *arguments: str, topic: str = "voices") -> subprocess.Comple
 
 
 def run_apart(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the command in a separate process, as a shell does."""
+    """Run the command in a separate process, as a shell does, in which Python does not look for modules beside it."""
     command = [sys.executable, "app.py", "voices", *arguments]
-    environment = os.environ | {"STUDIO_HOME": str(home / "library")}
+    environment = os.environ | {"STUDIO_HOME": str(home / "library"), "PYTHONSAFEPATH": "1"}
     return subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True)
 
 
@@ -103,7 +103,9 @@ def test_console_that_lacks_the_letters_of_a_name_prints_their_numbers(
 ) -> None:
     json_output(home, "add", "Łukasz 中文", str(home / "eve.wav"), "--text", WORDS)
     monkeypatch.setenv("PYTHONIOENCODING", "cp1252")
-    listed = run_apart(home, "list")
+    for name, value in {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}.items():
+        monkeypatch.setenv(name, value)
+    listed = run_apart(home, "list", "中文")  # which is understood although the locale lacks it too
     assert listed.returncode == 0, listed.stderr
     assert "\\u0141ukasz \\u4e2d\\u6587" in listed.stdout and "ukasz-zhong-wen@1" in listed.stdout
 

@@ -11,7 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -206,6 +206,10 @@ def test_a_missing_model_stops_the_start_with_the_reason(tmp_path: Path) -> None
     assert "Without STUDIO_MODEL or MODEL the bundled model starts" in output
 
 
+def _raise(reason: str) -> None:
+    raise ValueError(reason)
+
+
 HELPED = """
 import os, sys
 from launch import main
@@ -218,17 +222,26 @@ except SystemExit:
 """
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "read"),
+    [
+        ("GRADIO_SERVER_PORT", "eighty", int),
+        ("TORCH_LOGS_OUT", "/nowhere/file", open),
+        ("TORCH_LOGS", "nonsense", lambda value: _raise(f'\nInvalid log settings: {value}, try TORCH_LOGS="help"\n')),
+    ],
+)
 def test_a_variable_that_a_library_cannot_use_is_named(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    name: str,
+    value: str,
+    read: Callable[[str], object],
 ) -> None:
-    def serve() -> int:  # as Gradio does while it is imported
-        return int(os.environ["GRADIO_SERVER_PORT"])
-
     monkeypatch.setattr(sys, "argv", ["app.py"])
-    monkeypatch.setattr(startup, "main", serve)
-    monkeypatch.setenv("GRADIO_SERVER_PORT", "eighty")
+    monkeypatch.setattr(startup, "main", lambda: read(os.environ[name]))  # as libraries do while they are imported
+    monkeypatch.setenv(name, value)
     assert run_command() == 1
-    message = "studio: the variable GRADIO_SERVER_PORT cannot be used; correct or remove it: "
+    message = f"studio: the variable {name} cannot be used; correct or remove it: "
     assert capfd.readouterr().err.startswith(message)
     monkeypatch.setattr(startup, "main", lambda: int("other"))
     with pytest.raises(ValueError, match="other"):  # a defect keeps its traceback

@@ -53,7 +53,8 @@ def test_every_setting_is_read_from_its_variable(load: Load, tmp_path: Path) -> 
         "api_keys": ("one, anna=two", read_keys("one,anna=two")),
         "public_listing": ("true", True),
     }
-    settings = load(**{f"STUDIO_{name.upper()}": text for name, (text, _) in written.items()})
+    by_windows = {f"STUDIO_{name.upper()}": f"{text}\r" for name, (text, _) in written.items()}
+    settings = load(**by_windows)
     assert {name: getattr(settings, name) for name in written} == {name: value for name, (_, value) in written.items()}
     assert pickle.loads(pickle.dumps(settings)) == settings, "speech processes are given them"
 
@@ -125,6 +126,7 @@ def test_a_dotenv_file_that_cannot_be_read_stops_the_start_because_keys_may_be_i
         ("STUDIO_REF_SOURCES", f"/{'x' * 300}", "existing folder"),
         ("STUDIO_BACKUP_DIR", "~nobody-of-this-name/backup", "no home folder"),
         ("STUDIO_REF_SOURCES", "~nobody-of-this-name/clips", "no home folder"),
+        ("STUDIO_HOME", "\r", "it is blank"),
         ("STUDIO_WYOMING", "127.0.0.1:10200", "tcp://127.0.0.1:10200"),
         ("STUDIO_WYOMING", "tcp://127.0.0.1:70000", "tcp://127.0.0.1:10200"),
     ],

@@ -371,6 +371,7 @@ def test_a_blank_name_is_not_the_working_directory(monkeypatch: pytest.MonkeyPat
         ("HTTPS_PROXY", "http://127.0.0.1:port", r"port.*; check the proxy in ALL_PROXY, HTTPS_PROXY or HTTP_PROXY"),
         ("HTTPS_PROXY", "nonsense://127.0.0.1", r"nonsense.*; check the proxy in ALL_PROXY, HTTPS_PROXY or HTTP_PROXY"),
         ("HF_TOKEN", "hf_sécret", r"the token of HF_TOKEN or “hf auth login” has characters that no token has"),
+        ("TRANSFORMERS_OFFLINE", "1", r"from the hub: TRANSFORMERS_OFFLINE is set, .*; remove it"),
     ],
 )
 def test_a_variable_that_cannot_be_used_is_named(
@@ -378,6 +379,7 @@ def test_a_variable_that_cannot_be_used_is_named(
 ) -> None:
     huggingface_hub.close_session()
     monkeypatch.setenv(name, value)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", name.endswith("_OFFLINE"))  # as read at its import
     with pytest.raises(CheckpointError, match=remedy):
         find("owner/name")
     huggingface_hub.close_session()

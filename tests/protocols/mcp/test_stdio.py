@@ -34,7 +34,7 @@ Steer = Callable[..., Steered]
 @asynccontextmanager
 async def command(*arguments: str, **variables: str) -> AsyncGenerator[Client, None]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("STUDIO_")}
-    variables["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    kept.pop("PYTHONPATH", None)  # the studio that it starts finds its packages without it
     parameters = StdioServerParameters(
         command=sys.executable,
         args=[str(ROOT / "app.py"), "mcp", *arguments],
