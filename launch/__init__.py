@@ -8,6 +8,7 @@ import gc
 import importlib.util
 import io
 import os
+import re
 import sys
 import threading
 from pathlib import Path
@@ -81,7 +82,7 @@ def _refused_variable(error: ValueError | OSError) -> str | None:
     is_number = reason.startswith(("invalid literal for int()", "could not convert string to float"))
     for name, value in os.environ.items():
         is_refused = (is_number and reason.endswith(repr(value))) or value == getattr(error, "filename", None)
-        if value and (is_refused or (name in reason and value in reason)):
+        if value and (is_refused or (value in reason and re.search(rf"\b{re.escape(name)}\b", reason))):
             return name
     return None
 
