@@ -102,6 +102,7 @@ class ReplacedPart:
     before: str | None = None  # the id that the settings had before the change
     after: str | None = None  # and after it
     deleted: Sequence[str] = ()  # the ids of the parts that it deleted
+    added: str | None = None  # the text of the part that it added or brought back from the trash
     titled: str | None = None  # the id of the first part, if it got the project's title for its chapter
 
 
@@ -119,6 +120,7 @@ class CreditsUndo:
     """The undo of a change that replaced credits."""
 
     put_back: Set[str] = frozenset()  # the ids of the parts that have their old values again
+    taken_away: Set[str] = frozenset()  # the ids of the parts that the change had added
     left: Set[str] = frozenset()  # the ids of those that have been changed since, and stay as they are
     ends: Sequence[ReplacedPart] = field(default_factory=lambda: (ReplacedPart(), ReplacedPart()))
 
@@ -156,7 +158,8 @@ class Credits:
             is_same = part is not None or is_in_trash or is_removed or not text
             is_not_undone = undo is not None and part is None and not undo.ends[number].deleted
             named = part_id if is_same or is_not_undone else None
-            new_ids.append(STAYS_REMOVED if is_removed and not text else named)
+            is_taken_away = undo is not None and part_id in undo.taken_away
+            new_ids.append(STAYS_REMOVED if is_removed and not (text or is_taken_away) else named)
             added += 0 if is_removed or is_not_undone else bool(text) - bool(part)
             behind.append(len(part.text.removeprefix(_old_text(part, old_text) or part.text)) if part else 0)
             parts.append(part)
@@ -169,25 +172,30 @@ class Credits:
     def restore(
         self, project: Project, owner_filter: str | None, settings: ProjectSettings, undo: CreditsUndo
     ) -> tuple[ProjectSettings, CreditsUndo]:
-        """Delete the parts that a change added and restore those that it deleted, unless the project has other credits
+        """Delete the parts that a change added and restore those that it deleted, unless the project has others by
         now. Returns the settings, which name the former parts, and the undo with those that are as they were. Raises
         NotFound, InvalidRequest."""
-        put_back, named = set(undo.put_back), [settings.opening_part, settings.closing_part]
+        put_back, taken_away = set(undo.put_back), set[str]()
+        named = [settings.opening_part, settings.closing_part]
         for number, end in enumerate(undo.ends):
             part = self._part(project.id, owner_filter, named[number])
             if end.after in undo.left or named[number] not in (end.before, end.after):
                 continue
-            if part and end.before != end.after == part.id:
-                if part.text != part.credits:  # somebody has written there
+            if part and end.added is not None and part.id == end.after:
+                if part.text not in (end.added, part.credits) and part.id not in put_back:  # somebody has written there
                     continue
                 titled = (end.titled, project.title) if end.titled else None
                 self._arrangement.delete(project.id, owner_filter, [part.id], titled=titled)
+                taken_away.add(part.id)
             named[number] = end.before
             if end.deleted:
                 with suppress(NotFound):  # not in the trash any more: the part may exist, or is added again
                     self._arrangement.restore(project.id, owner_filter, end.deleted)
-                put_back.update(end.deleted)
-        return replace(settings, opening_part=named[0], closing_part=named[1]), replace(undo, put_back=put_back)
+                put_back.update(
+                    end.deleted, filter(None, [end.before])
+                )  # of split credits perhaps only the second half
+        settings = replace(settings, opening_part=named[0], closing_part=named[1])
+        return settings, replace(undo, put_back=put_back, taken_away=taken_away)
 
     def apply(
         self, project: Project, owner_filter: str | None, changes: CreditChanges, undo: CreditsUndo | None
@@ -206,13 +214,17 @@ class Credits:
             if part is None:
                 if not new_text or changes.removed[number]:
                     continue
+                end = replaced.ends[number]
+                end.added = new_text
                 if part_id and self._arrangement.is_deleted(part_id):
                     self._arrangement.restore(project.id, owner_filter, [part_id])
                     restored = self._projects.part(project.id, owner_filter, part_id)
                     if restored.text == (restored.credits or restored.text):
-                        self._write(restored, owner_filter, new_text, new_text)
+                        replaced.parts.extend(self._write(restored, owner_filter, new_text, new_text))
+                    else:
+                        end.added = restored.text
                 else:
-                    replaced.ends[number].titled = self._add(project, owner_filter, new_text, is_closing=number == 1)
+                    end.titled = self._add(project, owner_filter, new_text, is_closing=number == 1)
                 continue
             text, unneeded, old_text = new_text, list[str](), _old_text(part, before)
             if undo and part.id in undo.put_back:

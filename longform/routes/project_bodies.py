@@ -420,6 +420,7 @@ class ReplacedCredit(StrictBody):
     before: str | None
     after: str | None
     deleted: list[str] = Field(max_length=2)
+    added: str | None
     titled: str | None
 
 
