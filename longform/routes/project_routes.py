@@ -27,7 +27,6 @@ from longform.routes.project_bodies import (
     ProjectBody,
     ProjectChanges,
     SpeakBody,
-    UndoBody,
     UpdateBody,
     chapter_json,
     page_json,
@@ -37,6 +36,7 @@ from longform.routes.project_bodies import (
     replaced_json,
     update_json,
 )
+from longform.routes.undo_bodies import UndoBody
 from longform.voice_proposals import Role
 from manuscript.documents import MAX_FILE, Document, kind_of
 from manuscript.passages import MAX_PARTS, InvalidDocument
