@@ -52,6 +52,8 @@ def test_tags_are_added_to_each_sentence_and_removed_again(steered: Steer, monke
         replaced = client.patch(f"{at}/parts", json=body).json()["replaced"]
         monkeypatch.setattr("studio.api.body.MAX_BODY", len(str(replaced)) // 2)  # of all other requests
         undone = client.post(f"{at}/undo", json=replaced).json()
+        monkeypatch.setattr("studio.api.body.MAX_SIGNS", 100)
+        assert "in several requests" in client.post(f"{at}/undo", json=replaced).json()["error"]["message"]
         monkeypatch.undo()
         assert (undone["undone"], parts_of(served, project, limit=200)) == (120, parts), "with all letters and commas"
         replaced = client.patch(f"{at}/parts", json={"ids": ids, "tags": ["whisper"]}).json()["replaced"]
