@@ -18,7 +18,7 @@ from longform.chat_endpoint import (
     scene_of,
 )
 from longform.library.cast_repository import CastMember, CharacterChanges, Speaker, SpokenLine
-from longform.library.project_records import Part, PartChanges, PartRange, ReplacedValues
+from longform.library.project_records import Part, PartChanges, PartRange, ReplacedValues, ReplacedVoice
 from longform.library.project_repository import PartFilter, ProjectLibrary
 from longform.voice_proposals import ProjectVoices, proposed_voices, roles_of
 from manuscript import NewCharacter, Passage, decide_again
@@ -70,16 +70,14 @@ class CastService:
 
     def edit(
         self, project_id: str, owner_filter: str | None, character_id: str, changes: CharacterChanges
-    ) -> CastMember:
-        """Raises NotFound, InvalidRequest, EditConflict, UnknownVoice, NotAllowed."""
+    ) -> tuple[CastMember, dict[str, ReplacedVoice]]:
+        """As `Cast.edit`. Raises NotFound, InvalidRequest, EditConflict, UnknownVoice, NotAllowed."""
         changes = replace(changes, voice=self._voices.check(project_id, owner_filter, changes.voice))
         return self._cast.edit(project_id, owner_filter, character_id, changes)
 
-    def recast(
-        self, project_id: str, owner_filter: str | None, only_missing: bool
-    ) -> dict[str, tuple[str | None, str | None]]:
+    def recast(self, project_id: str, owner_filter: str | None, only_missing: bool) -> dict[str, ReplacedVoice]:
         """Give all characters their proposed voices; ``only_missing``: only those without a voice. Returns the voices
-        that changed by characters' ids, before and after.
+        that changed by characters' ids.
 
         Raises NotFound.
         """
@@ -97,7 +95,7 @@ class CastService:
         proposals = proposed_voices(roles, voices, narrator.slug if narrator else None, only_missing)
         chosen = {role.character.id: role.character.voice for role in proposals if not role.character.is_narrator}
         changed = self._cast.recast(project_id, owner_filter, chosen)
-        self._library.part_edits.remember_voices(project_id, *(before for before, _ in changed.values()))
+        self._library.part_edits.remember_voices(project_id, *(one.before for one in changed.values()))
         return changed
 
     def lines(
@@ -235,22 +233,22 @@ class CastService:
         owner_filter: str | None,
         replaced: Sequence[ReplacedValues],
         followed: Sequence[ReplacedValues],
-        voices: Mapping[str, tuple[str | None, str | None]],
+        voices: Mapping[str, ReplacedVoice],
     ) -> tuple[int, list[str]]:
         """Put back what changes replaced, where nobody has changed it since; ``followed``: lines that followed from a
-        decision, if that is undone; ``voices``: of characters by their ids, before and after. Returns the number of
+        decision, if that is undone; ``voices``: of characters by their ids. Returns the number of
         parts and characters, and the ids of those left as they are.
 
         Raises NotFound, InvalidRequest, NotAllowed.
         """
         former = [one.before.get("voice") for one in (*replaced, *followed)]
-        kept = self.withheld_voices(project_id, owner_filter, *former, *(before for before, _ in voices.values()))
+        kept = self.withheld_voices(project_id, owner_filter, *former, *(one.before for one in voices.values()))
         left = [part for one in (*replaced, *followed) if one.before.get("voice") in kept for part in one.ids]
         parts, more = ([one for one in some if one.before.get("voice") not in kept] for some in (replaced, followed))
         count, more_left = self._library.part_edits.undo(project_id, owner_filter, parts, more)
-        pairs = {one: pair for one, pair in voices.items() if pair[0] not in kept}
-        earlier, later = ({one: pair[at] for one, pair in pairs.items()} for at in (0, 1))
-        revoiced = self._cast.recast(project_id, owner_filter, earlier, later) if pairs else {}
+        undone = {character: one for character, one in voices.items() if one.before not in kept}
+        earlier = {character: one.before for character, one in undone.items()}
+        revoiced = self._cast.recast(project_id, owner_filter, earlier, undone) if undone else {}
         return count + len(revoiced), [*left, *more_left, *(one for one in voices if one not in revoiced)]
 
     def withheld_voices(self, project_id: str, owner_filter: str | None, *names: str | None) -> set[str | None]:

@@ -191,9 +191,7 @@ class Credits:
             if end.deleted:
                 with suppress(NotFound):  # not in the trash any more: the part may exist, or is added again
                     self._arrangement.restore(project.id, owner_filter, end.deleted)
-                put_back.update(
-                    end.deleted, filter(None, [end.before])
-                )  # of split credits perhaps only the second half
+                put_back.update(end.deleted, filter(None, [end.before]))  # perhaps it deleted only the second half
         settings = replace(settings, opening_part=named[0], closing_part=named[1])
         return settings, replace(undo, put_back=put_back, taken_away=taken_away)
 

@@ -85,8 +85,6 @@ class ProjectService:
         TooCostly, QueueFull, TooManyRequests, and UnknownVoice for a voice of the settings or the cast. A part may
         name an unknown voice: only that part fails, when it is generated.
         """
-        if request.project_id and (made := await look_up(self._made, owner, request)):
-            return made
         settings = settings or ProjectSettings()
         voices = (*request.cast.values(), *(person.voice for person in request.people))
         is_voice = await self._short_documents.run(owner, self._checked_voices, owner, settings.voice, *voices)
@@ -94,10 +92,10 @@ class ProjectService:
         document = await request.read(self._queue_of(request), owner, is_voice)
         return await change(self._store, owner, request, document, title, settings, start)
 
-    def _made(self, owner: str, request: DocumentImport) -> Project | None:
+    def made(self, owner: str, project_id: str) -> Project | None:
         """The project of a request that was sent before; None if it is not created yet, or deleted. Blocking."""
         try:
-            return self._projects.get(request.project_id, owner)
+            return self._projects.get(project_id, owner)
         except NotFound:
             return None
 
@@ -201,7 +199,7 @@ class ProjectService:
         extras = (document.cover, document.skipped, document.cast, request.project_id)
         editing = self._editing[hash(request.project_id) % len(self._editing)]
         with editing if request.project_id else contextlib.nullcontext():
-            if request.project_id and (made := self._made(owner, request)):
+            if request.project_id and (made := self.made(owner, request.project_id)):
                 return made
             project = self._projects.create(owner, title, request.kind, parts, settings, *extras)
             if settings.opening_credits or settings.closing_credits:

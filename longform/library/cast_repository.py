@@ -10,8 +10,8 @@ from typing import Any
 
 from longform.library.chapters import WORDS
 from longform.library.part_arrangement import by_project
-from longform.library.part_order import THESE, positions_of
-from longform.library.project_records import Recipes, ReplacedValues
+from longform.library.part_order import AMONG, THESE, positions_of
+from longform.library.project_records import Recipes, ReplacedValues, ReplacedVoice
 from longform.library.row_mapping import (
     AT_REST,
     Outcome,
@@ -236,8 +236,9 @@ class Cast:
     @again_if_outdated
     def edit(
         self, project_id: str, owner_filter: str | None, character_id: str, changes: CharacterChanges
-    ) -> CastMember:
-        """Change a character. A new voice also applies to its lines, except those with their own voice.
+    ) -> tuple[CastMember, dict[str, ReplacedVoice]]:
+        """Change a character. A new voice also applies to its lines, except those with their own voice. Returns the
+        character, and its voice before and after if that changed.
 
         Raises NotFound, InvalidRequest, EditConflict.
         """
@@ -254,8 +255,9 @@ class Cast:
             check_before(_values(old_row), changes.before, _values(new_row))
             _check_name(_rows(db, project_id), new_row["name"], character_id)
             db.table("characters").update(old_row["n"], new_row)
-            revoice(db, row, {character_id: (old_row["voice"], new_row["voice"])}, recipes)
-            return _member(old_row | new_row, _figures(db, project_id))
+            pair = old_row["voice"], new_row["voice"]
+            replaced = _revoice(db, row, {} if pair[0] == pair[1] else {character_id: pair}, recipes)
+            return _member(old_row | new_row, _figures(db, project_id)), replaced
 
     @again_if_outdated
     def recast(
@@ -263,20 +265,20 @@ class Cast:
         project_id: str,
         owner_filter: str | None,
         voices: dict[str, str | None],
-        only_from: dict[str, str | None] | None = None,
-    ) -> dict[str, tuple[str | None, str | None]]:
-        """Set the voices of characters, by id, and of their lines as `edit` does; returns those that changed, before
-        and after. ``only_from``: the voices that they must still have, others are left. Raises NotFound."""
+        undone: Mapping[str, ReplacedVoice] | None = None,
+    ) -> dict[str, ReplacedVoice]:
+        """Set the voices of characters, by id, and of their lines as `edit` does; returns those that changed.
+        ``undone``: the changes that this undoes; characters with other voices by now are left. Raises NotFound."""
+        kept = [part_id for one in (undone or {}).values() for part_id in one.own]
         with self._store.reading() as db:
             row = row_of(db, project_id, owner_filter, "edit")
             recipes = recipes_of(db, row)
-            _revoiced(db, recipes, _recast(db, project_id, voices, only_from))
+            _revoiced(db, recipes, _recast(db, project_id, voices, undone), kept)
         with changing(self._store.writing(), project_id, owner_filter) as (db, row):
-            changes = _recast(db, project_id, voices, only_from)
+            changes = _recast(db, project_id, voices, undone)
             update = "update characters set voice = ? where id = ?"
             db.conn.executemany(update, [(voice, character) for character, (_, voice) in changes.items()])
-            revoice(db, row, changes, recipes)
-            return changes
+            return _revoice(db, row, changes, recipes, kept)
 
     def delete_unused(self, project_id: str, owner_filter: str | None, characters: Sequence[str]) -> None:
         """Move those of these characters that have no lines to the trash. Raises NotFound."""
@@ -345,7 +347,7 @@ Revoicing = dict[str, tuple[str | None, str | None]]
 
 
 def _recast(
-    db: Database, project_id: str, voices: Mapping[str, str | None], only_from: Mapping[str, str | None] | None
+    db: Database, project_id: str, voices: Mapping[str, str | None], undone: Mapping[str, ReplacedVoice] | None
 ) -> Revoicing:
     """What `Cast.recast` changes."""
     rows = (row for row in _rows(db, project_id) if not row["is_narrator"])
@@ -353,26 +355,37 @@ def _recast(
     return {
         character: (before, after)
         for character, (before, after) in changes.items()
-        if before != after and (only_from is None or before == only_from.get(character))
+        if before != after and (undone is None or before == undone[character].after)
     }
 
 
-def revoice(db: Database, project: dict[str, Any], voices: Revoicing, computed: Recipes | None = None) -> None:
-    """Change the voices of characters' lines. A line with its own voice keeps it."""
-    for voice, outcome in _revoiced(db, recipes_of(db, project, computed), voices):
+def _revoice(
+    db: Database, project: dict[str, Any], voices: Revoicing, computed: Recipes, kept: Sequence[str] = ()
+) -> dict[str, ReplacedVoice]:
+    """Change the voices of characters' lines, except those of ``kept`` and those with their own voice."""
+    query = (
+        "select character, part.id from json_each(?) cross join all_parts part on character = key and voice is value"
+    )
+    own, new_voices = defaultdict[str, list[str]](list), json.dumps({one: new for one, (_, new) in voices.items()})
+    for character, part_id in db.execute(query, [new_voices]).fetchall():
+        own[character].append(part_id)
+    for voice, outcome in _revoiced(db, recipes_of(db, project, computed), voices, kept):
         write_outcome(db, outcome, {"voice": voice})
+    return {character: ReplacedVoice(*pair, own[character]) for character, pair in voices.items()}
 
 
-def _revoiced(db: Database, recipes: Recipes, voices: Revoicing) -> list[tuple[str | None, Outcome]]:
+def _revoiced(
+    db: Database, recipes: Recipes, voices: Revoicing, kept: Sequence[str]
+) -> list[tuple[str | None, Outcome]]:
     """The new voices, each with what it makes of its lines; before the write lock is taken, as for `outcome_of`."""
     characters = defaultdict[tuple[str | None, str | None], list[str]](list)
     for character, pair in voices.items():
-        if pair[0] != pair[1]:
-            characters[pair].append(character)
-    where = "character in (select value from json_each(?)) and voice is ?"
+        characters[pair].append(character)
+    where = f"character {AMONG} and voice is ? and id not {AMONG}"
     return [
-        (after, outcome_of(db, recipes, where, [json.dumps(ids), before], {"voice": after}, table="all_parts"))
+        (after, outcome_of(db, recipes, where, values, {"voice": after}, table="all_parts"))
         for (before, after), ids in characters.items()
+        for values in [(json.dumps(ids), before, json.dumps(kept))]
     ]
 
 

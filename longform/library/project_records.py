@@ -302,6 +302,16 @@ class ReplacedValues:
     """Parts with other values have been changed since."""
 
 
+@dataclass(frozen=True, slots=True)
+class ReplacedVoice:
+    """The voice of a character that a change replaced, to undo it."""
+
+    before: str | None
+    after: str | None
+    own: Sequence[str] = ()
+    """The ids of lines that had the new voice already, as their own, and keep it when the change is undone."""
+
+
 def replaced_values(before: Sequence[dict[str, Any]], after: Sequence[dict[str, Any]]) -> list[ReplacedValues]:
     """The differences between the rows of parts before and after a change; parts with the same ones are together."""
     new_rows, groups = {row["id"]: row for row in after}, dict[tuple[Any, ...], list[str]]()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -10,6 +11,7 @@ from pydantic import Field
 from longform.cast_service import LineInContext
 from longform.chat_endpoint import MAX_LINES, Proposal
 from longform.library.cast_repository import MAX_ALIASES, CastMember, CharacterChanges
+from longform.library.project_records import ReplacedVoice
 from manuscript.passages import MAX_NAME, NewCharacter
 from studio.api.field_types import BEFORE, StrictBody, VoiceName, as_read
 
@@ -83,6 +85,11 @@ def member_json(member: CastMember) -> dict[str, Any]:
     names = {"id": member.id, "object": "project.character", "name": member.name, "aliases": list(member.aliases)}
     voices = {"gender": member.gender, "voice": member.voice, "narrator": member.is_narrator}
     return names | voices | {"lines": member.lines, "words": member.words, "sample": sample}
+
+
+def replaced_voices_json(voices: Mapping[str, ReplacedVoice]) -> dict[str, Any]:
+    """What a change replaced, for UndoBody."""
+    return {"characters": [{"id": character} | asdict(one) for character, one in voices.items()]}
 
 
 def line_json(line: LineInContext) -> dict[str, Any]:

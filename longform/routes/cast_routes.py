@@ -19,6 +19,7 @@ from longform.routes.cast_bodies import (
     line_json,
     member_json,
     proposal_json,
+    replaced_voices_json,
 )
 from longform.routes.project_bodies import Limit, Offset, PartsBody, page_json, replaced_json
 from manuscript.passages import SURE
@@ -61,8 +62,8 @@ class CastRoutes:
         self, project_id: str, character_id: str, body: JsonBody[CharacterBody], request: Request
     ) -> JSONResponse:
         """Rename a character, or change aliases, gender or voice. With another voice its lines become stale."""
-        member = self._service.edit(project_id, request.state.owner_filter, character_id, body.changes())
-        return JSONResponse(member_json(member))
+        member, replaced = self._service.edit(project_id, request.state.owner_filter, character_id, body.changes())
+        return JSONResponse(member_json(member) | {"replaced": replaced_voices_json(replaced)})
 
     def delete_character(self, project_id: str, character_id: str, request: Request) -> JSONResponse:
         """Delete a character; its lines go to the narrator. It can be restored from the trash, with its lines."""
@@ -81,8 +82,7 @@ class CastRoutes:
     def recast(self, project_id: str, body: JsonBody[RecastBody], request: Request) -> JSONResponse:
         """Give the characters proposed voices: by gender, different from the narrator's and from those they talk to."""
         changed = self._service.recast(project_id, request.state.owner_filter, body.missing)
-        voices = [{"id": one, "before": before, "after": after} for one, (before, after) in changed.items()]
-        return self._listed(project_id, request, replaced={"characters": voices})
+        return self._listed(project_id, request, replaced=replaced_voices_json(changed))
 
     def list_lines(
         self,

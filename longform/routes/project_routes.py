@@ -27,7 +27,6 @@ from longform.routes.project_bodies import (
     ProjectBody,
     ProjectChanges,
     SpeakBody,
-    UndoBody,
     UpdateBody,
     chapter_json,
     page_json,
@@ -37,6 +36,7 @@ from longform.routes.project_bodies import (
     replaced_json,
     update_json,
 )
+from longform.routes.undo_bodies import UndoBody
 from longform.voice_proposals import Role
 from manuscript.documents import MAX_FILE, Document, kind_of
 from manuscript.passages import MAX_PARTS, InvalidDocument
@@ -297,10 +297,12 @@ class ProjectRoutes:
         """Create a project. Errors name the document's field in the request. Raises InvalidRequest, QueueFull."""
         settings = body.settings(ProjectSettings())
         with _field_named(source):
-            document_import = await self._import_of(caller, source, body)
+            project_id = ""
             if body.preview is not None:  # a preview's id is given once, so the same request is one that is sent again
-                digest = hashlib.sha256(body.model_dump_json().encode()).hexdigest()
-                document_import = replace(document_import, project_id=f"proj_{digest[:24]}")
+                project_id = f"proj_{hashlib.sha256(body.model_dump_json().encode()).hexdigest()[:24]}"
+                if made := await look_up(self._service.made, caller, project_id):  # the preview may have expired since
+                    return made
+            document_import = replace(await self._import_of(caller, source, body), project_id=project_id)
             return await self._service.create(caller, document_import, body.title or "", settings, body.start)
 
     async def _characters(self, caller: str, source: _Source, body: ProjectBody) -> list[Role]:

@@ -114,10 +114,8 @@ async def read_body(request: Request, limit: int = MAX_BODY, param: str | None =
                 if len(body) > MAX_AT_ONCE:
                     hold(request.scope["state"], len(piece))
     except TimeoutError:
-        message = (
-            f"The request body arrived too slowly: send at least {MIN_RATE >> 10} KiB per second without pauses of "
-            f"{BODY_SECONDS} seconds, over a faster connection or as a smaller file."
-        )
+        least = f"send at least {MIN_RATE >> 10} KiB per second without pauses of {BODY_SECONDS} seconds"
+        message = f"The request body arrived too slowly: {least}, over a faster connection or as a smaller file."
         raise ApiError(408, message, code="request_timeout", headers={"Connection": "close"}) from None
     return bytes(body)
 
@@ -150,7 +148,8 @@ def parse_object(body: bytes, signs: int = MAX_SIGNS) -> dict[str, Any]:
     """Parse a JSON object. Raises ApiError; InvalidRequest for a string that cannot be stored."""
     octets = np.frombuffer(body, np.uint8)
     if len(body) > signs and sum(int(np.count_nonzero(octets == sign)) for sign in b",:[{") > signs:
-        message = f"The JSON has more than {signs} commas, colons, brackets and braces; send a long document as a file."
+        remedy = "send a long document as a file, and long lists, such as the parts of an undo, in several requests"
+        message = f"The JSON has more than {signs} commas, colons, brackets and braces; {remedy}."
         raise ApiError(400, message, code="json_too_complex")
     value, is_strict = _parsed(body)
     if not isinstance(value, dict):

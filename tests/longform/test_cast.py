@@ -54,6 +54,35 @@ def voices_and_states(served: Served, project: Json) -> dict[str, tuple[str | No
     return {part["text"]: (part["voice"], part["state"]) for part in parts_of(served, project)}
 
 
+def test_undoing_a_new_voice_leaves_a_line_its_own_that_is_the_same(steered: Steer) -> None:
+    served, _ = steered()
+    items = [{"input": "One.", "character": "Ann"}, {"input": "Two.", "character": "Ann"}]
+    project = create_project(served, items=items)
+    at, ann = f"{PROJECTS}/{project['id']}", cast_of(served, project)["Ann"]
+    [_, own] = parts_of(served, project)
+    with served.client() as client:
+
+        def recast() -> Json:
+            answer: Json = client.post(f"{at}/cast/recast", json={}).raise_for_status().json()
+            return answer["replaced"]
+
+        def edited() -> Json:
+            answer: Json = client.patch(f"{at}/cast/{ann['id']}", json={"voice": voice}).raise_for_status().json()
+            return answer["replaced"]
+
+        [proposed] = (first := recast())["characters"]
+        assert client.post(f"{at}/undo", json=first).json()["undone"] == 1
+        voice = proposed["after"]
+        change(served, project, own, voice=voice).raise_for_status()
+        for step in (recast, edited):
+            replaced = step()
+            assert [part["voice"] for part in parts_of(served, project)] == [voice, voice]
+            assert client.post(f"{at}/undo", json=replaced).json() == {
+                "object": "project.undone", "undone": 1, "left": []
+            }  # fmt: skip
+            assert [part["voice"] for part in parts_of(served, project)] == [None, voice]
+
+
 def test_changing_a_characters_voice_makes_only_its_lines_stale(steered: Steer) -> None:
     served, _ = steered()
     project, at, cast = novel(served, start=True)

@@ -213,6 +213,12 @@ def test_undone_credits_leave_the_parts_that_were_there_before(steered: Steer) -
         for template in ("Other.", "By {author}."):  # the second one has no text
             assert undo(changed(opening_credits=template)) == [("A", "Hello.")], "somebody had deleted the credits"
 
+        changed(opening_credits="{title}. {author}.")
+        before = texts(served, project)
+        emptied, named = changed(opening_credits="By {author}."), changed(author="Jo")  # the same part comes back
+        assert texts(served, project) == [("Opening credits", "By Jo."), ("A", "Hello.")]
+        assert undo(named) == [("A", "Hello.")] and undo(emptied) == before
+
 
 def test_credits_that_were_split_say_nothing_twice(steered: Steer) -> None:
     served, _ = steered()

@@ -52,12 +52,17 @@ def test_tags_are_added_to_each_sentence_and_removed_again(steered: Steer, monke
         replaced = client.patch(f"{at}/parts", json=body).json()["replaced"]
         monkeypatch.setattr("studio.api.body.MAX_BODY", len(str(replaced)) // 2)  # of all other requests
         undone = client.post(f"{at}/undo", json=replaced).json()
+        monkeypatch.setattr("studio.api.body.MAX_SIGNS", 100)
+        assert "in several requests" in client.post(f"{at}/undo", json=replaced).json()["error"]["message"]
         monkeypatch.undo()
         assert (undone["undone"], parts_of(served, project, limit=200)) == (120, parts), "with all letters and commas"
         replaced = client.patch(f"{at}/parts", json={"ids": ids, "tags": ["whisper"]}).json()["replaced"]
         client.patch(f"{at}/parts/{ids[1]}", json={"text": "[whisper] Three, and more."})  # by somebody else
         undone = {"object": "project.undone", "undone": 1, "left": ids[1:]}
+        times = [client.get(at).json()["changed_at"]]
         assert client.post(f"{at}/undo", json=replaced).json() == undone
+        times.append(client.get(at).json()["changed_at"])
+        assert times[0] != times[1], "a change in the same second as another one is seen"
         assert client.post(f"{at}/undo", json=replaced).json()["undone"] == 0
         texts = [part["text"] for part in parts_of(served, project)[:2]]
         assert texts == ["One. “[slow] Two,” she said.", "[whisper] Three, and more."]

@@ -470,6 +470,9 @@ def test_a_request_whose_answer_was_lost_creates_no_second_project(steered: Stee
         assert len(parts_of(served, {"id": first})) == 2
         client.delete(f"{PROJECTS}/{first}").raise_for_status()
         assert create("Book") not in (first, other)
+        for _ in range(4):  # the preview is forgotten
+            client.post(f"{PROJECTS}/preview", json={"input": "Three."}).raise_for_status()
+        assert create("Another") == other
 
 
 def test_encoding_can_be_chosen(steered: Steer) -> None:

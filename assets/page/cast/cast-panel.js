@@ -169,7 +169,8 @@ class CastPanel {
     const former = "narrator" in others ? was.voice : voice;
     this.#offer(phrase("cast.changed", { name: saved.name }), async () => {
       if (Object.keys(others).length) await changeCharacter(at, id, { ...others, before });
-      return former === undefined ? undefined : undoChange(at, { characters: [{ id, before: former, after: saved.voice }] });
+      const { characters } = saved.replaced; // empty if this was sent again after its answer was lost
+      return former === undefined ? undefined : undoChange(at, { characters: characters.length ? characters : [{ id, before: former, after: saved.voice }] });
     });
     return saved;
   }
