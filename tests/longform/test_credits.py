@@ -214,10 +214,10 @@ def test_undone_credits_leave_the_parts_that_were_there_before(steered: Steer) -
             assert undo(changed(opening_credits=template)) == [("A", "Hello.")], "somebody had deleted the credits"
 
         changed(opening_credits="{title}. {author}.")
-        before = texts(served, project)
+        as_before = texts(served, project)
         emptied, named = changed(opening_credits="By {author}."), changed(author="Jo")  # the same part comes back
         assert texts(served, project) == [("Opening credits", "By Jo."), ("A", "Hello.")]
-        assert undo(named) == [("A", "Hello.")] and undo(emptied) == before
+        assert undo(named) == [("A", "Hello.")] and undo(emptied) == as_before
 
 
 def test_credits_that_were_split_say_nothing_twice(steered: Steer) -> None:
