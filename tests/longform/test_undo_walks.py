@@ -1,0 +1,152 @@
+"""Random changes of a project, undone one after the other: each undo restores the project as it was before."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.longform.test_projects import PROJECTS, Json, Steer, until
+
+NOVEL = """Chapter 1
+
+“Come in,” said Anna. “Who are you?” asked Ben.
+
+It was late. They went out. “What now?”
+
+Chapter 2
+
+“Go,” said Anna. “Why?” “Because,” said Carla. It was over.
+"""
+TEMPLATES = ["", "{title} by {author}.", "{title}. Done.", "By {narrator}. The end.", "{author}."]
+PART = ("id", "text", "chapter", "voice", "pause", "scene", "character", "confirmed", "speed", "state", "chosen")
+SETTINGS = ("voice", "pause", "speed", "author", "narrator", "opening_credits", "closing_credits")
+CHARACTER = ("id", "name", "voice", "lines")
+Undo = Callable[[], httpx.Response]
+
+
+class Walk:
+    """A project that is changed at random."""
+
+    def __init__(self, client: httpx.Client, seed: int) -> None:
+        self.chance, self.client = random.Random(seed), client
+        body = {
+            "input": NOVEL, "speakers": True, "title": "A Book", "split_by": self.any("sentence", "paragraph"),
+            "author": self.any("", "Jo"), "narrator": self.any("", "Bo"), "opening_credits": self.any(*TEMPLATES),
+            "closing_credits": self.any(*TEMPLATES), "start": True,
+        }  # fmt: skip
+        self.project: Json = client.post(PROJECTS, json=body).raise_for_status().json()
+        self.at = f"{PROJECTS}/{self.project['id']}"
+
+    def any(self, *values: Any) -> Any:
+        return self.chance.choice(values)
+
+    def state(self) -> dict[str, Any]:
+        project = self.client.get(self.at).json()
+        parts = self.client.get(f"{self.at}/parts", params={"limit": 200}).json()["data"]
+        cast = self.client.get(f"{self.at}/cast").json()["data"]
+        return {
+            "title": project["title"],
+            "settings": {name: project["settings"][name] for name in SETTINGS},
+            "parts": [{name: part[name] for name in PART} for part in parts],
+            "cast": sorted(([one[name] for name in CHARACTER] for one in cast), key=str),
+        }
+
+    def step(self) -> tuple[str, Undo] | None:
+        """Make a change; returns its description and its undo, or None if it was refused."""
+        parts = self.client.get(f"{self.at}/parts", params={"limit": 200}).json()["data"]
+        cast = [one["id"] for one in self.client.get(f"{self.at}/cast").json()["data"]]
+        name = self.any(*(name for name in dir(self) if name.startswith("_do_")))
+        made = getattr(self, name)(parts, cast)
+        return None if made is None else (name.removeprefix("_do_"), made)
+
+    def _changed(self, path: str, **body: object) -> Undo | None:
+        answer = self.client.patch(f"{self.at}{path}", json=body)
+        return self._undoing(answer)
+
+    def _undoing(self, answer: httpx.Response) -> Undo | None:
+        assert answer.status_code < 500, answer.text
+        if answer.is_error:
+            return None
+        replaced = answer.json()["replaced"]
+        return lambda: self.client.post(f"{self.at}/undo", json=replaced)
+
+    def _do_credits(self, parts: list[Json], cast: list[str]) -> Undo | None:
+        return self._changed("", **{self.any("opening_credits", "closing_credits"): self.any(*TEMPLATES)})
+
+    def _do_details(self, parts: list[Json], cast: list[str]) -> Undo | None:
+        return self._changed("", **{self.any("title", "author", "narrator"): self.any("Kim", "Eve")})
+
+    def _do_settings(self, parts: list[Json], cast: list[str]) -> Undo | None:
+        return self._changed("", **self.any({"voice": "bert"}, {"pause": 2}, {"speed": 1.5}, {"author": ""}))
+
+    def _do_part(self, parts: list[Json], cast: list[str]) -> Undo | None:
+        part = self.any(parts[0], parts[-1], *parts)
+        text, chosen = {"text": f"By hand. {part['text']}"}, self.any("", *cast)
+        others = {"character": chosen}, {"scene": True}, {"pause": 1}, {"chapter": "C"}
+        fields = self.any(text, {"voice": "bert"}, *others)
+        return self._changed(f"/parts/{part['id']}", **fields)
+
+    def _do_parts(self, parts: list[Json], cast: list[str]) -> Undo | None:
+        some = [part["id"] for part in self.chance.sample(parts, self.chance.randint(1, len(parts)))]
+        fields = self.any({"voice": "bert"}, {"speed": 1.3}, {"character": self.any("", *cast)}, {"confirmed": True})
+        return self._changed("/parts", ids=some, **fields)
+
+    def _do_character(self, parts: list[Json], cast: list[str]) -> Undo | None:
+        return self._changed(f"/cast/{self.any(*cast)}", voice=self.any("bert", "anna", "")) if cast else None
+
+    def _do_recast(self, parts: list[Json], cast: list[str]) -> Undo | None:
+        return self._undoing(self.client.post(f"{self.at}/cast/recast", json={}))
+
+    def _do_split(self, parts: list[Json], cast: list[str]) -> Undo | None:
+        part = self.any(parts[0], parts[-1], *parts)
+        text, at = part["text"], part["text"].find(" ")
+        path = f"{self.at}/parts/{part['id']}"
+        answer = self.client.post(f"{path}/split", json={"text": text, "at": at})
+        if at < 0 or answer.is_error:
+            return None
+        second = answer.json()["data"][1]["id"]
+        return lambda: self.client.post(f"{path}/merge", json={"following": second, "text": text})
+
+    def _do_merge(self, parts: list[Json], cast: list[str]) -> Undo | None:
+        number = self.any(0, len(parts) - 2)
+        first, second = (part["id"] for part in parts[number : number + 2])
+        answer = self.client.post(f"{self.at}/parts/{first}/merge", json={"following": second})
+        return None if answer.is_error else lambda: self._restored("part", second)
+
+    def _do_delete(self, parts: list[Json], cast: list[str]) -> Undo | None:
+        part = self.any(parts[0], parts[-1], *parts)["id"]
+        answer = self.client.delete(f"{self.at}/parts/{part}")
+        return None if answer.is_error else lambda: self._restored("part", part)
+
+    def _do_delete_character(self, parts: list[Json], cast: list[str]) -> Undo | None:
+        if not cast:
+            return None
+        character = self.any(*cast)
+        answer = self.client.delete(f"{self.at}/cast/{character}")
+        return None if answer.is_error else lambda: self._restored("character", character)
+
+    def _restored(self, kind: str, item: str) -> httpx.Response:
+        return self.client.post("/v1/trash/restore", json={"items": [{"kind": kind, "id": item}]})
+
+
+@pytest.mark.parametrize("seeds", [range(12), range(12, 24)])
+def test_changes_undone_one_after_the_other_leave_the_project_as_it_was(seeds: range, steered: Steer) -> None:
+    served, _ = steered()
+    with served.client() as client:
+        for seed in seeds:
+            walk = Walk(client, seed)
+            until(served, walk.project, "done")
+            before, undos, made = [walk.state()], list[Undo](), list[str]()
+            for _ in range(5):
+                if (step := walk.step()) is not None:
+                    made.append(step[0])
+                    undos.append(step[1])
+                    before.append(walk.state())
+            for number, undo in reversed([*enumerate(undos)]):
+                answer = undo()
+                assert answer.is_success, (seed, made, number, answer.text)
+                assert walk.state() == before[number], (seed, made, number)
