@@ -19,7 +19,7 @@ const ANY = "mac_roman"; // in which every byte is a letter: a text whose encodi
 const MOST_NAMES = 24;
 const ABOUT = ["title", "author", "language"];
 
-/** Fires "read" once a document is shown, "left" when the preview is closed, and "imported" with {id, source}. */
+/** Fires "read" once a document is shown, and "left" when the preview is closed. */
 export class ImportPreview extends EventTarget {
   #reads = new Latest();
   /** @type {File | string | null} */
@@ -37,17 +37,18 @@ export class ImportPreview extends EventTarget {
   #chosen = new Map();
 
   /**
-   * part: finds the page's elements by name; run: runs work and shows why it failed; say: shows the status; hear: plays a voice.
+   * part: finds the page's elements by name; run: runs work and shows why it failed; say: shows the status; hear: plays a voice; show: shows the project of a source.
    *
    * @param {(name: string) => any} part
-   * @param {{ run: (work: () => Promise<unknown>) => Promise<void>, say: (words: string) => void, hear: (voice: any) => unknown }} of
+   * @param {{ run: (work: () => Promise<unknown>) => Promise<void>, say: (words: string) => void, hear: (voice: any) => unknown, show: (id: string, source: any) => Promise<void> }} of
    */
-  constructor(part, { run, say, hear }) {
+  constructor(part, { run, say, hear, show }) {
     super();
     this.part = part;
     this.run = run;
     this.say = say;
     this.hear = hear;
+    this.show = show;
     this.people = new PeopleList(part("people"), { run, hear });
     part("import-form").addEventListener("submit", (event) => event.preventDefault());
     part("make").addEventListener("click", once(() => run(() => this.#import().finally(() => this.#enter()))));
@@ -283,8 +284,7 @@ export class ImportPreview extends EventTarget {
     const { id } = await this.#withPreview((preview) => createProject({ ...body, preview }));
     if (this.#source !== source) return; // left meanwhile, perhaps for another document; the project is in the list
     await this.people.takeAlong(id);
-    this.leave();
-    this.dispatchEvent(new CustomEvent("imported", { detail: { id, source } }));
+    await this.show(id, source).finally(() => this.#source === source && this.leave()); // until then, it is in place of the list
   }
 
   /** Send the document again if its preview in the studio has expired. Throws Refusal. */

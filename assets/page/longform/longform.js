@@ -68,23 +68,25 @@ export class LongForm extends EventTarget {
       takePasted();
     });
     this.part("file").addEventListener("change", ({ target }) => target.files[0] && this.#take(target.files[0]));
-    this.preview = new ImportPreview(this.part, { run: (work) => this.#do(work), say: (words) => this.#say(words), hear: (voice) => new Playback("", nowPlaying).sample(voice) });
+    this.preview = new ImportPreview(this.part, { run: (work) => this.#do(work), say: (words) => this.#say(words), hear: (voice) => new Playback("", nowPlaying).sample(voice), show: (id, source) => this.#imported(id, source) });
     this.preview.addEventListener("read", () => this.#isOpen && !this.#project && this.#reveal("import"));
-    this.preview.addEventListener("left", () => this.#project || this.#reveal("shelf"));
-    this.preview.addEventListener("imported", ({ detail }) => {
-      if (detail.source === this.part("paste").value) {
-        this.part("form").reset();
-        clearTimeout(this.#writing);
-        keepByTab(PASTED, "");
-      }
-      this.#do(() => this.#show(detail.id));
-    });
+    this.preview.addEventListener("left", () => this.part("project").hidden && this.#reveal("shelf"));
     this.#takeDrops(this.part("drop"));
     this.part("back").addEventListener("click", () => this.#show(null));
     this.part("more-projects").addEventListener("click", () => {
       this.#pages += 1;
       this.#list();
     });
+  }
+
+  /** Show the project of a document. */
+  #imported(id, source) {
+    if (source === this.part("paste").value) {
+      this.part("form").reset();
+      clearTimeout(this.#writing);
+      keepByTab(PASTED, "");
+    }
+    return this.#show(id);
   }
 
   /** Restore text that was not imported yet after a reload. @param {HTMLTextAreaElement} field */

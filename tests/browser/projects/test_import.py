@@ -15,6 +15,13 @@ from tests.studio.server import Served
 
 Open = Callable[..., Screen]
 
+WATCH_THE_SHELF = """() => {
+    const shelf = document.querySelector("#area-longform [data-part=shelf]");
+    window.shelf = [];
+    const seen = (changes) => window.shelf.push(...changes.filter(({ target }) => !target.hidden).map(() => "shown"));
+    new MutationObserver(seen).observe(shelf, { attributes: true, attributeFilter: ["hidden"] });
+}"""
+
 
 def test_lines_are_counted_in_the_selected_chapters(studio: Served, open_page: Open) -> None:
     screen = open_page(studio).ready()
@@ -70,12 +77,14 @@ def test_pasted_text_and_its_preview_are_restored(studio: Served, open_page: Ope
     author = area.get_by_label("Author", exact=True).first
     expect(author).to_have_value("Somebody")
     making = Held(screen.page, "**/v1/projects", "POST")
+    screen.page.evaluate(WATCH_THE_SHELF)
     area.get_by_role("button", name="Import", exact=True).click()
     making.wait_for(1)
     author.focus()
     expect(author).not_to_be_focused()  # what is typed now would be lost
     making.answer_all()
     expect(area.get_by_label("Title of the project")).to_be_visible()
+    assert screen.page.evaluate("window.shelf") == [], "the list was shown between the document and its project"
     area.get_by_role("button", name="All projects").click()
     expect(text).to_have_value("")
     screen.page.reload()
