@@ -53,6 +53,14 @@ test("a refusal has a reason and advice, even if the response is not JSON", asyn
   const field = await answer(400, JSON.stringify({ error: { message: "it is too fast", param: "speed" } }));
   assert.deepEqual([field.why, /another speed/.test(field.advice)], ["It is too fast", true]);
   assert.equal((await answer(400, JSON.stringify({ error: { message: "ref_text is too long" } }))).why, "ref_text is too long");
+  for (const [param, message, why] of [
+    ["input", "input has 20000 characters; at most 16384 are allowed", "“Script” has 20000 characters; at most 16384 are allowed"],
+    ["title", "title: String should have at most 200 characters", "“Title” should have at most 200 characters"],
+    ["speed", "speed: Input should be less than or equal to 4", "“Speed” should be less than or equal to 4"],
+    ["max_new_tokens", "max_new_tokens: Input should be less than or equal to 4096", "“Maximum length” is longer than a take can be."],
+    ["ref_text", "ref_text is missing: send the words as ref_text", "The model needs the clip and its transcript together."],
+    ["name", "the name has 300 characters; at most 100 are allowed", "The name has 300 characters; at most 100 are allowed"],
+  ]) assert.equal((await answer(400, JSON.stringify({ error: { message, param } }))).why, why);
   const odd = await answer(502, "<html>Bad gateway</html>");
   assert.match(odd.why, /answered 502 without giving a reason/);
   assert.equal(odd.retryAfter, null);

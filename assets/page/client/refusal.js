@@ -52,6 +52,33 @@ const ADVICE_BY_FIELD = {
   seed: phrase("refusal.seed"),
 };
 
+/** The labels of fields that a person fills in, by their names in the API. @type {Record<string, string>} */
+const LABELS = {
+  input: phrase("speak.script"),
+  ref_text: phrase("speak.clip.words"),
+  speed: phrase("speak.speed"),
+  temperature: phrase("speak.temperature"),
+  top_p: phrase("speak.topP"),
+  top_k: phrase("speak.topK"),
+  seed: phrase("speak.seed"),
+  text: phrase("player.text"),
+  title: phrase("import.name"),
+  author: phrase("project.author"),
+  replace: phrase("project.replacement"),
+  phrase: phrase("dictionary.phrase"),
+  said: phrase("dictionary.said"),
+  name: phrase("voice.name"),
+  description: phrase("voice.description"),
+  tags: phrase("voice.tags"),
+  language: phrase("voice.language"),
+};
+
+/** Reasons that the server gives in the terms of programs, by field. @type {Record<string, [RegExp, string]>} */
+const REASONS = {
+  max_new_tokens: [/^max_new_tokens: Input/, phrase("refusal.cutAfter.why")], // a number of frames
+  ref_text: [/^ref_text is (blank|missing)/, phrase("speak.clip.noWords.why")], // how to send it
+};
+
 /** @type {Record<number, [string, string]>} */
 const BY_STATUS = {
   401: [phrase("refusal.401"), ""],
@@ -62,8 +89,18 @@ const BY_STATUS = {
   503: [phrase("refusal.503"), phrase("refusal.503.advice")],
 };
 
-/** The server's message as a sentence of the page; a first word that is the name of a field or file stays as it is. */
-const sentence = (/** @type {string} */ message) => message.replace(/^\p{Ll}(?=\p{L}*[ ,])/u, (letter) => letter.toLocaleUpperCase());
+/**
+ * The server's message as a sentence of the page; a first word that is the name of a file, or of a field without a label, stays as it is.
+ *
+ * @param {string} message
+ * @param {string} [field]
+ */
+function sentence(message, field = "") {
+  if (REASONS[field]?.[0].test(message)) return REASONS[field][1];
+  const [begin, name] = message.match(/^(\w+)(?:: (?:Input|String))? /) ?? ["", ""];
+  if (name === field && LABELS[field]) return `“${LABELS[field]}” ${message.slice(begin.length)}`;
+  return message.replace(/^\p{Ll}(?=\p{L}*[ ,])/u, (letter) => letter.toLocaleUpperCase());
+}
 
 /**
  * Convert an error response in OpenAI's format to a Refusal.
@@ -82,7 +119,7 @@ export async function refusalOf(response) {
   const [what, advice] = BY_STATUS[response.status] ?? [phrase("refusal.other"), phrase("refusal.other.advice")];
   return new Refusal({
     what,
-    why: response.status === 401 ? phrase("refusal.401.why") : (error.message ? sentence(error.message) : phrase("refusal.noReason", { status: String(response.status) })), // the server's is for programs
+    why: response.status === 401 ? phrase("refusal.401.why") : (error.message ? sentence(error.message, error.param) : phrase("refusal.noReason", { status: String(response.status) })), // the server's is for programs
     advice: ADVICE_BY_FIELD[error.param] ?? advice,
     status: response.status,
     code: error.code,

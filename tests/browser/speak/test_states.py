@@ -35,7 +35,7 @@ def test_refused_speak_is_explained_until_its_cause_is_gone(served: Served, open
     screen.script.fill("word " * 4000)
     screen.speak.click()
     expect(screen.card).to_contain_text("The studio could not generate this.")
-    expect(screen.card).to_contain_text("20000 characters; at most 16384")
+    expect(screen.card).to_contain_text("“Script” has 20000 characters; at most 16384")
     expect(screen.card).to_contain_text("Change the script and press Speak again.")
     expect(screen.script).to_have_value("word " * 4000)
     expect(screen.speak).to_be_visible()
