@@ -125,9 +125,9 @@ def test_words_are_heard_recorded_kept_by_a_reload_and_saved_after_going_back(
         firefox.press("Two words.")
         firefox.press(ENTER, held=CONTROL)
         firefox.until("document.querySelector('#takes li')")
+        firefox.see("document.querySelector('#source input[value=clip]').click()")
         if firefox.see(HAS_SOUND):  # otherwise Firefox, unlike Chromium, neither plays nor records
             firefox.until("studio.heard.rendered > 0 && document.querySelector('#dock').dataset.state === 'over'")
-            firefox.see("document.querySelector('#source input[value=clip]').click()")
             firefox.click("Record")
             firefox.until("/0:0[3-9]/.test(document.querySelector('#own-clip .recording-time').textContent)")
             firefox.click("Stop recording")
@@ -135,6 +135,9 @@ def test_words_are_heard_recorded_kept_by_a_reload_and_saved_after_going_back(
         else:
             firefox.until("document.querySelector('#dock [data-part=status]').textContent.includes('no sound')")
             assert firefox.see("document.querySelector('#dock').dataset.state") == "paused"
+            firefox.click("Record")
+            firefox.until("document.querySelector('#own-clip').textContent.includes('only with a sound device')")
+            firefox.until("document.querySelector('#own-clip .recording').dataset.state === 'idle'")
 
         firefox.see("document.querySelector('#script textarea').select()")
         firefox.press("Typed last")

@@ -33,6 +33,15 @@ async function ask() {
 }
 
 const FLUSHED = 500; // ms to wait for the last samples
+const STARTED = 4000; // ms after which a sound device certainly runs
+
+/** Wait until audio is processed. Throws Refusal: Firefox, without a device to play on, would wait for one. @param {AudioContext} context */
+const running = (context) => new Promise((resolve, reject) => {
+  const look = () => context.state === "running" && resolve(null);
+  context.addEventListener("statechange", look);
+  setTimeout(() => reject(silent(phrase("mic.soundless"), phrase("mic.soundless.advice"))), STARTED);
+  look();
+});
 
 /** The address of the worklet's script, of which this page has a copy. Throws Refusal. */
 const readWorklet = () => connected(async () => {
@@ -65,7 +74,7 @@ export class Microphone extends EventTarget {
   #node = null;
   #flushed = () => {};
 
-  /** Begin a recording. Throws Refusal if the microphone is missing or unusable. */
+  /** Begin a recording. Throws Refusal if the microphone or the sound device is missing or unusable. */
   async start() {
     this.#pieces = [];
     this.#samples = 0;
@@ -83,6 +92,7 @@ export class Microphone extends EventTarget {
     node.port.onmessage = ({ data }) => (data.length ? this.#take(data) : this.#flushed());
     // Its output is silent; only nodes connected to the destination are sure to run.
     context.createMediaStreamSource(this.#stream).connect(node).connect(context.destination);
+    await running(context);
   }
 
   get seconds() {
