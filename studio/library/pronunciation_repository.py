@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+from manuscript.passages import InvalidDocument
+from manuscript.table import rows_of, write_rows
 from studio.errors import EditConflict, InvalidRequest, NotFound
 from studio.library.checks import check_before, clean_entry
 from studio.library.records import MAX_ENTRIES, DictionaryScope, Pronunciation, Scope, entry_of
@@ -29,6 +31,9 @@ Planned = tuple[Change, list[Pronunciation], Callable[[Database], None]]
 """A change, the entries before it, and what was prepared for both."""
 _Replaced = tuple[Pronunciation, Pronunciation | None]
 """A removed entry, and the one that replaced it."""
+MAX_DICTIONARY = 1024 * 1024  # bytes of a CSV
+_COLUMNS = ("phrase", "said", "match_case")
+_YES, _NO = ("yes", "true", "1", "x"), ("no", "false", "0", "")
 _NAMED = 5
 """Maximum phrases in the title of entries in the trash."""
 _ENTRIES = (
@@ -250,3 +255,35 @@ def entries_of_all(db: Database, scope: Scope, subjects: Sequence[str]) -> dict[
     for _, subject, *fields in db.execute(query, [scope, json.dumps(list(subjects))]):
         dictionaries.setdefault(subject, []).append(entry_of(*fields))
     return dictionaries
+
+
+def read_dictionary(data: bytes) -> list[Pronunciation]:
+    """The entries in order; the last one for the same words counts. Raises InvalidDocument with the line."""
+    if len(data) > MAX_DICTIONARY:
+        raise InvalidDocument(f"the file has {len(data)} bytes; at most {MAX_DICTIONARY} are allowed")
+    entries: dict[str, Pronunciation] = {}
+    for row, line in rows_of(data, _COLUMNS[:2]):
+        if any(field.strip() for field in row.values()):
+            entry = _entry_in(row, line)
+            entries[entry.key] = entry
+    if not entries:
+        raise InvalidDocument("the file has no entries")
+    if len(entries) > MAX_ENTRIES:
+        raise InvalidDocument(f"the file has {len(entries)} entries; at most {MAX_ENTRIES} are allowed")
+    return list(entries.values())
+
+
+def write_dictionary(entries: Iterable[Pronunciation]) -> str:
+    """The CSV that `read_dictionary` reads."""
+    rows = ((entry.phrase, entry.said, "yes" if entry.match_case else "") for entry in entries)
+    return write_rows([_COLUMNS, *rows])
+
+
+def _entry_in(row: dict[str, str], line: int) -> Pronunciation:
+    match_case = row.get("match_case", "").strip().lower()
+    if match_case not in (*_YES, *_NO):
+        raise InvalidDocument(f"line {line}: match_case must be yes, no or blank, not {match_case[:20]!r}")
+    try:
+        return clean_entry(Pronunciation(row.get("phrase", ""), row.get("said", ""), match_case in _YES))
+    except InvalidRequest as error:
+        raise InvalidDocument(f"line {line}: {error}") from None

@@ -9,6 +9,7 @@ from audio import Cut, InvalidClip
 from studio.errors import EditConflict, InvalidRequest, NotFound
 from studio.library import Library, NewSample, Sample, Voice, VoiceFields
 from studio.library.checks import check_words
+from studio.library.records import DictionaryScope
 from studio.voices.intake import take_in
 
 
@@ -100,10 +101,14 @@ def restore_revision(library: Library, reference: str, revision: int, version: i
 
 
 def duplicate(library: Library, reference: str, name: str) -> Voice:
-    """Copy a voice with its recordings and settings. Blocking. Raises NotFound and the errors of `create`."""
+    """Copy a voice: recordings, settings and dictionary. Blocking. Raises NotFound and the errors of `create`."""
     voice = library.voices.get(reference)
     copy = VoiceFields(**voice.details() | {"name": name, "consent": voice.consent})
-    return library.voices.create(copy, [_copy(library, sample) for sample in voice.samples], source=voice.address)
+    samples = [_copy(library, sample) for sample in voice.samples]
+    made = library.voices.create(copy, samples, source=voice.address)
+    entries = library.pronunciations.entries(DictionaryScope("voice", voice.id))
+    library.pronunciations.merge(DictionaryScope("voice", made.id), [replace(one, id="") for one in entries], False)
+    return made
 
 
 def _copy(library: Library, sample: Sample) -> NewSample:

@@ -1,8 +1,8 @@
 """Voice packs: a voice as one .fishvoice file, identical bytes for the same voice, safe to open if untrusted.
 
-A zip with manifest.json, clips/ and consent/. The manifest lists every other entry with its SHA-256; an entry that is
-unlisted, too large or different is refused before anything is used. No pickle, no paths, and no codes: the model must
-use the clip to which the speaker agreed, and codes cannot be checked by listening.
+A zip with manifest.json, clips/, consent/ and pronunciations.csv. The manifest lists every other entry with its
+SHA-256; an entry that is unlisted, too large or different is refused before anything is used. No pickle, no paths, and
+no codes: the model must use the clip to which the speaker agreed, and codes cannot be checked by listening.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from manuscript.untrusted import InvalidArchive, opened, read_entry
 from studio.errors import BAD_INPUT, InvalidPack, InvalidRequest, NotFound
 from studio.library import Library, NewConsent, NewSample, Voice, VoiceFields
 from studio.library.checks import MAX_DESCRIPTION, MAX_SAMPLES, check_samples, clean_language, clean_text
+from studio.library.pronunciation_repository import MAX_DICTIONARY, read_dictionary, write_dictionary
+from studio.library.records import DictionaryScope, Pronunciation
 from studio.library.voice import OF_THIS_LIBRARY
 from studio.voices.intake import take_in
 
@@ -30,12 +32,10 @@ MEDIA_TYPE = "application/vnd.fishvoice+zip"
 MAX_PACK = (MAX_SAMPLES + 1) * MAX_BYTES + 1024 * 1024
 """Maximum bytes of a pack, and of all its unpacked entries: the same as for a voice, so that every voice of a library
 can be exported and imported again. A clip and a consent's recording have at most MAX_BYTES."""
-MAX_ENTRIES = MAX_SAMPLES + 2
-"""Maximum entries of a pack: its manifest, the clips, and the recording of a consent."""
+MAX_ENTRIES = MAX_SAMPLES + 3  # the manifest, the clips, the recording of a consent, and the dictionary
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 FORMAT = "fishvoice/1"
-_MAX_MANIFEST = 256 * 1024
-"""Bytes."""
+_MAX_MANIFEST = 256 * 1024  # bytes
 
 _Time = Annotated[float, Field(gt=0, lt=1e11, description="Seconds since 1970.")]
 
@@ -79,6 +79,7 @@ class _Manifest(_PackPart):
     created: _Time
     samples: list[_PackSample]
     consent: _PackConsent | None
+    pronunciations: _PackFile | None = None
     fields: VoiceFields
 
 
@@ -87,19 +88,18 @@ class Pack:
     """A checked pack, not yet in the library."""
 
     fields: VoiceFields
-    created: float
-    """Unix time."""
+    created: float  # Unix time
     consent: NewConsent | None
     samples: tuple[NewSample, ...]
+    dictionary: tuple[Pronunciation, ...]
 
     def as_json(self) -> dict[str, object]:
         """A summary to show before an import."""
         consent = self.consent
         return self.fields.details() | {
             "created_at": int(self.created),
-            "consent": None
-            if consent is None
-            else {
+            "consent": consent
+            and {
                 "name": consent.name,
                 "language": consent.language,
                 "statement": consent.statement,
@@ -107,15 +107,10 @@ class Pack:
                 "recording": consent.recording is not None,
             },
             "samples": [
-                {
-                    "text": sample.text,
-                    "speaker": sample.speaker,
-                    "seconds": sample.seconds,
-                    "score": sample.score,
-                    "sha256": sample.clip,
-                }
-                for sample in self.samples
+                {name: getattr(one, name) for name in ("text", "speaker", "seconds", "score")} | {"sha256": one.clip}
+                for one in self.samples
             ],
+            "pronunciations": len(self.dictionary),
         }
 
 
@@ -129,6 +124,9 @@ def export_voice(library: Library, reference: str) -> bytes:
         "samples": [_pack_sample(library, voice, position, entries) for position in range(len(voice.samples))],
         "consent": _pack_consent(library, voice, entries),
     }
+    if dictionary := library.pronunciations.entries(DictionaryScope("voice", voice.id)):
+        entries["pronunciations.csv"] = write_dictionary(dictionary).encode()
+        manifest["pronunciations"] = _file_entry("pronunciations.csv", entries)
     text = json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False).encode()
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
@@ -169,9 +167,11 @@ def import_pack(library: Library, data: bytes, name: str | None = None, replaces
         except NotFound as error:
             raise NotFound(error.message, "replaces", error.code) from None
     fields = VoiceFields(**pack.fields.details() | ({"name": name} if name else {}))
-    return library.voices.create(
+    voice = library.voices.create(
         fields, pack.samples, "voice.import", source, created=pack.created, consent=pack.consent
     )
+    library.pronunciations.merge(DictionaryScope("voice", voice.id), pack.dictionary, False)
+    return voice
 
 
 def _pack_sample(library: Library, voice: Voice, position: int, entries: dict[str, bytes]) -> dict[str, Any]:
@@ -242,10 +242,11 @@ def _pack(manifest: _Manifest, entries: dict[str, bytes]) -> Pack:
         data = _claim(sample.clip, entries, claimed, MAX_BYTES)
         samples.append(take_in(data, sample.text, Cut(*sample.cut)).sample(sample.text, sample.speaker))
     check_samples(samples)
-    consent = _consent(manifest.consent, entries, claimed)
+    consent, file = _consent(manifest.consent, entries, claimed), manifest.pronunciations
+    dictionary = read_dictionary(_claim(file, entries, claimed, MAX_DICTIONARY)) if file else ()
     if claimed != set(entries):
         raise InvalidPack("the pack has entries that its manifest does not name", "file")
-    return Pack(manifest.fields, manifest.created, consent, tuple(samples))
+    return Pack(manifest.fields, manifest.created, consent, tuple(samples), tuple(dictionary))
 
 
 def _consent(consent: _PackConsent | None, entries: dict[str, bytes], claimed: set[str]) -> NewConsent | None:

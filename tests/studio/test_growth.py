@@ -14,10 +14,10 @@ from speechtext.reading import normalised as read_aloud
 from speechtext.script import Sentences, read_script, split_text
 from speechtext.tags import read_brackets
 from speechtext.turns import read_turns
-from studio.api.routes.pronunciation_routes import read_dictionary
 from studio.library import Library
 from studio.library.checks import MAX_DESCRIPTION, clean_text
 from studio.library.names import clean_name, clean_slug, fold
+from studio.library.pronunciation_repository import read_dictionary
 from studio.library.take import Take
 from studio.takes.take_export import file_name
 from tests.growth import PIECES, Work, check, cost, pieces

@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import Field
 
-from manuscript.passages import InvalidDocument
-from manuscript.table import rows_of, write_rows
 from studio.api.body import JsonBody
 from studio.api.field_types import BEFORE, StrictBody, VoiceName, as_read
 from studio.api.openapi import reads_form, sends
 from studio.api.queued import LibraryRoute
 from studio.api.upload import read_form
 from studio.errors import InvalidRequest
-from studio.library.checks import clean_entry
-from studio.library.pronunciation_repository import Pronunciations
-from studio.library.records import GLOBAL, MAX_ENTRIES, MAX_PHRASE, MAX_SAID, DictionaryScope, Pronunciation
+from studio.library.pronunciation_repository import MAX_DICTIONARY, Pronunciations, read_dictionary, write_dictionary
+from studio.library.records import GLOBAL, MAX_PHRASE, MAX_SAID, DictionaryScope, Pronunciation
 from studio.voices.resolver import VoiceResolver
 from studio.work import write
 
-MAX_BYTES = 1024 * 1024
-COLUMNS = ("phrase", "said", "match_case")
-_YES, _NO = ("yes", "true", "1", "x"), ("no", "false", "0", "")
-
-FORM_LIMIT = MAX_BYTES + 64 * 1024
-CSV_TYPE = "text/csv; charset=utf-8"
+FORM_LIMIT = MAX_DICTIONARY + 64 * 1024
 
 
 class PronunciationRoutes:
@@ -77,7 +68,7 @@ class PronunciationRoutes:
         dictionary = self._dictionary(request, voice, project)
         headers = {"Content-Disposition": 'attachment; filename="pronunciations.csv"'}
         table = write_dictionary(self._repository(request).show(dictionary))
-        return Response(table, media_type=CSV_TYPE, headers=headers)
+        return Response(table, media_type="text/csv; charset=utf-8", headers=headers)
 
     async def import_entries(
         self, request: Request, voice: str | None = None, project: str | None = None, replace: bool = False
@@ -147,35 +138,3 @@ def pronunciation_json(entry: Pronunciation, dictionary: DictionaryScope) -> dic
         "project": dictionary.subject if dictionary.scope == "project" else None,
         "created_at": int(entry.created),
     }
-
-
-def read_dictionary(data: bytes) -> list[Pronunciation]:
-    """The entries in order; the last one for the same words counts. Raises InvalidDocument with the line."""
-    if len(data) > MAX_BYTES:
-        raise InvalidDocument(f"the file has {len(data)} bytes; at most {MAX_BYTES} are allowed")
-    entries: dict[str, Pronunciation] = {}
-    for row, line in rows_of(data, COLUMNS[:2]):
-        if any(field.strip() for field in row.values()):
-            entry = _entry(row, line)
-            entries[entry.key] = entry
-    if not entries:
-        raise InvalidDocument("the file has no entries")
-    if len(entries) > MAX_ENTRIES:
-        raise InvalidDocument(f"the file has {len(entries)} entries; at most {MAX_ENTRIES} are allowed")
-    return list(entries.values())
-
-
-def write_dictionary(entries: Iterable[Pronunciation]) -> str:
-    """The CSV that `read_dictionary` reads."""
-    rows = ((entry.phrase, entry.said, "yes" if entry.match_case else "") for entry in entries)
-    return write_rows([COLUMNS, *rows])
-
-
-def _entry(row: dict[str, str], line: int) -> Pronunciation:
-    match_case = row.get("match_case", "").strip().lower()
-    if match_case not in (*_YES, *_NO):
-        raise InvalidDocument(f"line {line}: match_case must be yes, no or blank, not {match_case[:20]!r}")
-    try:
-        return clean_entry(Pronunciation(row.get("phrase", ""), row.get("said", ""), match_case in _YES))
-    except InvalidRequest as error:
-        raise InvalidDocument(f"line {line}: {error}") from None

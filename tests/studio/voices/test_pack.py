@@ -21,6 +21,8 @@ from audio.read import MAX_BYTES
 from studio.errors import InvalidPack, InvalidRequest, NameTaken, NotFound
 from studio.library import Library, NewConsent, NewSample, Voice, VoiceFields
 from studio.library.checks import MAX_SAMPLES
+from studio.library.records import DictionaryScope, Pronunciation
+from studio.voices.editing import duplicate
 from studio.voices.intake import take_in
 from studio.voices.pack import MAX_PACK, export_voice, import_pack, read_pack
 from tests.studio.clips import WORDS, spoken
@@ -66,8 +68,14 @@ def test_exporting_a_voice_twice_gives_the_same_bytes(library: Library) -> None:
 
 def test_imported_voice_is_complete_and_its_export_equals_the_pack(library: Library, other: Library) -> None:
     sent = make(library)
+    of_sent = DictionaryScope("voice", sent.id)
+    library.pronunciations.add(of_sent, Pronunciation("Siobhan", "Shivawn", True))
     pack = export_voice(library, "eve")
     got = import_pack(other, pack)
+    copy = duplicate(library, "eve", "Eva")
+    for store, voice in ((other, got), (library, copy), (library, sent)):
+        [entry] = store.pronunciations.show(DictionaryScope("voice", voice.id))
+        assert (entry.phrase, entry.said, entry.match_case) == ("Siobhan", "Shivawn", True)
     assert (got.name, got.description, got.tags, got.language, got.licence) == ("Eve", "warm", ("a", "b"), "en", "CC0")
     assert (got.gender, got.accent, got.colour) == ("female", "British", "#0f766e")
     assert got.defaults == {"top_k": 5} and got.created == sent.created and not got.favourite
