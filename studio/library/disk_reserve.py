@@ -7,6 +7,7 @@ import errno
 import logging
 import os
 import shutil
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,8 +26,12 @@ _PIECE = 2**16
 
 
 def is_full(folder: Path) -> bool:
-    """Whether a folder's disk lacks even the space for opening a database."""
-    return shutil.disk_usage(folder).free < _PIECE
+    """Whether a folder's disk has no room for RESERVED bytes, or the user's share of it: only writing shows a quota."""
+    try:
+        with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
+            return file.write(os.urandom(RESERVED)) < RESERVED
+    except OSError as error:
+        return error.errno in NO_ROOM
 
 
 def check_spare(folder: Path) -> None:
@@ -36,11 +41,11 @@ def check_spare(folder: Path) -> None:
 
 
 class DiskReserve:
-    """A file of meaningless bytes."""
+    """A file of meaningless bytes. ``is_needed``: whether something could not be written for lack of room."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._lock = threading.Lock()
+        self._path, self._lock = path, threading.Lock()
+        self.is_needed = is_full(path.parent)
 
     @contextlib.contextmanager
     def borrowed(self) -> Iterator[bool]:
@@ -51,7 +56,7 @@ class DiskReserve:
         with self._lock:
             reserved = self._path.stat().st_size if self._path.is_file() else 0
             free = shutil.disk_usage(self._path.parent).free
-            is_needed = free < RESERVED
+            is_needed = self.is_needed or free < RESERVED
             if reserved and is_needed:
                 os.truncate(self._path, 0)
             try:
@@ -69,6 +74,7 @@ class DiskReserve:
             with open(self._path, "ab" if self._path.exists() else "xb", buffering=0, opener=open_privately) as file:
                 while (missing := size - file.tell()) > 0:
                     file.write(os.urandom(min(missing, _PIECE)))
+            self.is_needed = self.is_needed and is_full(self._path.parent)
         except OSError as error:
             if error.errno not in NO_ROOM:
                 log.warning("no disk space can be reserved in %s: %s", self._path, error)

@@ -58,7 +58,7 @@ TROUBLES = {
     "readonly": "cannot be written; allow the studio's user to write there, or set STUDIO_HOME to another folder",
     "unable to open": "cannot be opened; check that its folder exists and can be read and written",
     "disk is full": "has no room left on its disk; delete something or free some space, and try again",
-    "disk I/O": "cannot be read from its disk; check the disk, or restore a backup",
+    "disk I/O": "cannot be read or written; check its disk, and how much of it its user may use, or restore a backup",
     "not a file": "cannot be opened: library.db, or its -wal or -shm file, is a folder, a pipe or a device; remove it",
     "image is malformed": DAMAGED,
     "not a database": DAMAGED,
@@ -158,10 +158,11 @@ class Store:
         phrase = next((phrase for phrase in TROUBLES if phrase in str(error)), "")
         if phrase in ("unable to open", "disk I/O"):
             paths = (self.path.with_name(DATABASE + end) for end in ("", "-wal", "-shm"))
-            if is_full(self.home):  # there was no room from the start
+            if is_full(self.home):  # from the start, or by a quota
                 phrase = "disk is full"
             elif any(path.exists() and not path.is_file() for path in paths):
                 phrase = "not a file"
+        self._reserve.is_needed |= phrase == "disk is full"
         return phrase
 
     @contextlib.contextmanager

@@ -80,7 +80,7 @@ class Conversation:
         try:
             for number in range(len(self._parts)):
                 if self._budget is not None and self._budget <= 0:
-                    yield self._ending("length")
+                    yield Sound(np.zeros(0, np.float32), 0, self._waited, self._worked, "length", self._turns_so_far())
                     return
                 turn, next_turn = next_turn or self._perform(number), None
                 async with aclosing(turn):
@@ -144,9 +144,6 @@ class Conversation:
             resumed_at=None if sound.resumed_at is None else self._turn_start[2] + sound.resumed_at,
             is_unfinished=sound.is_unfinished and not self._is_dialogue,
         )
-
-    def _ending(self, reason: str) -> Sound:
-        return Sound(np.zeros(0, np.float32), 0, self._waited, self._worked, reason, self._turns_so_far())
 
     def _turns_so_far(self) -> tuple[TurnTime, ...]:
         return self._turns if self._is_dialogue else ()

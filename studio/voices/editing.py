@@ -104,8 +104,7 @@ def duplicate(library: Library, reference: str, name: str) -> Voice:
     """Copy a voice: recordings, settings and dictionary. Blocking. Raises NotFound and the errors of `create`."""
     voice = library.voices.get(reference)
     copy = VoiceFields(**voice.details() | {"name": name, "consent": voice.consent})
-    samples = [_copy(library, sample) for sample in voice.samples]
-    made = library.voices.create(copy, samples, source=voice.address)
+    made = library.voices.create(copy, [_copy(library, one) for one in voice.samples], source=voice.address)
     entries = library.pronunciations.entries(DictionaryScope("voice", voice.id))
     library.pronunciations.merge(DictionaryScope("voice", made.id), [replace(one, id="") for one in entries], False)
     return made

@@ -6,12 +6,14 @@ import errno
 import hashlib
 import io
 import os
+import shutil
 import sqlite3
 import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -385,7 +387,12 @@ if can_mount():
         with pytest.raises(SettingsError, match=f"STUDIO_HOME='{disk}/home' is full: free 50 MB there, or set"):
             create_app(Settings(home=str(disk / "home"), page=False))
 
-    def test_library_opens_on_a_full_disk_and_deletes_a_thousand_takes(disk: Path) -> None:
+    @pytest.mark.parametrize("is_quota", [False, True])
+    def test_library_opens_on_a_full_disk_and_deletes_a_thousand_takes(
+        disk: Path, is_quota: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        if is_quota:  # others have room there
+            monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=2**40))
         library = Library(disk / "home")
         library.takes.add(stored_take("req_0", "words " * 50, "anna"), b"sound" * 1000)
         with library.store.writing() as db:
