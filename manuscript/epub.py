@@ -8,7 +8,14 @@ from itertools import islice
 from typing import NoReturn
 
 from manuscript.epub_chapters import ReadPage, with_chapters
-from manuscript.epub_markup import MAX_FRONT_MATTER, NO_CHAPTERS, is_copyright_page, is_title_of_notes, page_text
+from manuscript.epub_markup import (
+    MAX_FRONT_MATTER,
+    NO_CHAPTERS,
+    is_copyright_page,
+    is_title_of_notes,
+    page_text,
+    with_entities,
+)
 from manuscript.epub_package import Package, Page, read_contents, resolved
 from manuscript.epub_page import PageReader, PageText, Paragraph
 from manuscript.formulas import formulas_left_out
@@ -20,7 +27,9 @@ MAX_ENTRIES = 10_000
 MAX_AUTHORS = 8
 MAX_UNPACKED = 96 * 1024 * 1024  # unpacked bytes of all pages
 MAX_MARKUP = 2_000_000  # tags and attributes of all pages
+MAX_ENTITIES = 1_000_000  # characters by which the entities of all pages make them longer
 BRACKETS = 4  # characters that may surround the number at the start of a note
+MAX_NAMES = 5  # of entities that are left out
 MIN_LINKS = 2  # links into the book on a page that is a table of contents
 MIN_LISTED = 5  # consecutive paragraphs of links that count as a table of contents
 SHORT = 40
@@ -49,7 +58,7 @@ class _EpubReader:
         self._with_notes = with_notes
         self._skipped = Skipped()
         self._formulas = 0  # left out
-        self._unpacked_bytes = self._markup = self._characters = self._paragraphs = 0
+        self._unpacked_bytes = self._entities = self._markup = self._characters = self._paragraphs = 0
         self._marks: dict[tuple[str, str], str] = {}  # note marks by target (path and id)
 
     def document(self) -> Document:
@@ -70,6 +79,8 @@ class _EpubReader:
         if not _has_text(pages):  # a book with a single page may mark it as the title page
             self._skipped = Skipped()
             pages = [self._page(page, {}, keep_all=True) for page in spine]
+        for name, reason in dict.fromkeys(package.unreadable()):
+            self._skipped.add(f"The page {_name(name)} is left out: {reason}.")
         self._remove_notes(pages)
         if not _has_text(pages):
             reason = " ".join(self._skipped.sentences()[:2])
@@ -101,7 +112,7 @@ class _EpubReader:
         if reason:
             self._skipped.add(f"The page {_name(page.path)} is left out: {reason}.")
             return ReadPage(page.path, [])
-        markup = page_text(data)
+        markup, entities = with_entities(page_text(data), self._spend_entities)
         if self._markup + markup.count("<") > MAX_MARKUP:
             self._refuse(f"{MAX_MARKUP} tags and attributes")
         text = PageReader(self._with_notes, self._spend).read(markup)
@@ -112,6 +123,9 @@ class _EpubReader:
             return ReadPage(page.path, [], is_left_out=True)
         for part in dict.fromkeys(text.left_out):
             self._skipped.add(f"The {part} ({_name(page.path)}) is left out.")
+        if entities:
+            names = ", ".join(entities[:MAX_NAMES])
+            self._skipped.add(f"Entities in {_name(page.path)} are left out, as they are not plain text: {names}.")
         self._skipped.notes += text.notes
         self._formulas += text.formulas
         for target, mark in text.marks:
@@ -167,6 +181,11 @@ class _EpubReader:
                 self._refuse(f"{MAX_TEXT} characters of text")
             if self._paragraphs > MAX_PASSAGES:
                 self._refuse(f"{MAX_PASSAGES} paragraphs")
+
+    def _spend_entities(self, characters: int) -> None:
+        self._entities += characters
+        if self._entities > MAX_ENTITIES:
+            self._refuse(f"{MAX_ENTITIES} characters of entities")
 
     def _refuse(self, limit: str) -> NoReturn:
         raise InvalidDocument(f"the EPUB has more than {limit}; split the book and import its parts")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -55,6 +56,43 @@ _RIGHTS = re.compile(
     r"|todos os direitos reservados|tutti i diritti|alle rechten voorbehouden",
     re.IGNORECASE,
 )
+MAX_DOCTYPE = 64 * 1024  # characters up to the end of a page's declarations
+_DOCTYPE = re.compile(
+    r"(?:[^<]++|<\?(?:[^?]++|\?(?!>))*+\?>|<!--(?:[^-]++|-(?!->))*+-->)*+<!DOCTYPE[^<>\[]*+\["
+    r"""((?:[^\]"'<]++|"[^"]*+"|'[^']*+'|<!--(?:[^-]++|-(?!->))*+-->|<(?!!--))*+)\]\s*+>"""
+)
+_ENTITY = re.compile(r"""<!ENTITY\s++([\w:][\w:.-]{0,79}+)\s++(?:"([^"]*+)"|'([^']*+)'|(?:SYSTEM|PUBLIC)\b)""")
+_REFERENCE = re.compile(r"&([\w:][\w:.-]{0,79}+);")
+_PREDEFINED = frozenset(("amp", "apos", "gt", "lt", "quot"))
+
+
+def with_entities(markup: str, spend: Callable[[int], None]) -> tuple[str, list[str]]:
+    """The markup with the text of the entities that the page declares, and the names of those that are left out: they
+    are in other files, or consist of others.
+
+    ``spend`` is called before with the characters by which the markup grows; it may raise.
+    """
+    found = _DOCTYPE.match(markup, 0, MAX_DOCTYPE)
+    if not found:
+        return markup, []
+    values: dict[str, str | None] = {}
+    for entity in _ENTITY.finditer(found[1]):
+        if entity[1] not in _PREDEFINED:  # the first declaration counts
+            value = entity[2] if entity[2] is not None else entity[3]
+            values.setdefault(entity[1], value and value.replace("&#38;", "&"))
+    plain = {
+        name: value
+        for name, value in values.items()
+        if value is not None and not any(inner[1] in values for inner in _REFERENCE.finditer(value))
+    }
+    markup = markup[found.end() :]
+    uses = Counter(name for reference in _REFERENCE.finditer(markup) if (name := reference[1]) in values)
+    spend(sum(count * max(0, len(plain.get(name, "")) - len(name)) for name, count in uses.items()))
+
+    def text_of(reference: re.Match[str]) -> str:
+        return plain.get(reference[1], " ") if reference[1] in values else reference[0]
+
+    return _REFERENCE.sub(text_of, markup) if uses else markup, [name for name in uses if name not in plain]
 
 
 def page_text(data: bytes) -> str:
@@ -90,7 +128,7 @@ def _declared(data: bytes) -> str:
 
 
 class MarkupParser(HTMLParser):
-    """An HTMLParser that does not raise on malformed markup."""
+    """An HTMLParser that does not raise on malformed markup, and reads what XML marks as text."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -100,6 +138,10 @@ class MarkupParser(HTMLParser):
             return super().parse_marked_section(i, report)
         except AssertionError:  # an unknown kind; like browsers, skip to the next ">"
             return self.parse_bogus_comment(i)
+
+    def unknown_decl(self, data: str) -> None:
+        if data.startswith("CDATA["):
+            self.handle_data(data.removeprefix("CDATA["))
 
 
 def types_of(values: dict[str, str | None]) -> set[str]:

@@ -19,13 +19,15 @@ from speechtext.errors import TextError
 MAX_ENTRY = 16 * 1024 * 1024  # unpacked bytes of one file
 MAX_CONTENTS = 5000  # entries of one table
 MAX_CONTENTS_BYTES = 2 * 1024 * 1024
+MAX_FALLBACKS = 10  # files in place of others, for one page
 
 _PACKAGE = "{http://www.idpf.org/2007/opf}"
 _DC = "{http://purl.org/dc/elements/1.1/}"
 _ENCRYPTION = "{http://www.w3.org/2001/04/xmlenc#}"
 _ROOT = ".//{urn:oasis:names:tc:opendocument:xmlns:container}rootfile"
 _PICTURES = ("image/jpeg", "image/png")
-_PAGES = ("application/xhtml+xml", "text/html", "text/x-oeb1-document", "application/xml", "text/xml")
+_DRAWING = "image/svg+xml"
+_PAGES = ("application/xhtml+xml", "text/html", "text/x-oeb1-document", "application/xml", "text/xml", _DRAWING)
 _PAGE_NAMES = (".xhtml", ".html", ".htm", ".xht")
 _NCX = "application/x-dtbncx+xml"
 _FONT_OBFUSCATION = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
@@ -62,17 +64,26 @@ class Package:
         return read_entry(self._archive, info, MAX_ENTRY)
 
     def pages(self) -> Iterator[Page]:
-        """The pages of the spine, each once."""
+        """The pages of the spine, each once; in place of a file that is not a page, its fallback."""
         seen = set[str]()
         for reference in self._root.iter(f"{_PACKAGE}itemref"):
-            item = self._items.get(reference.get("idref"))
-            if item is None:
-                continue
-            path = self._resolved(item.get("href", ""))
-            if path in seen or not (item.get("media-type", "") in _PAGES or path.casefold().endswith(_PAGE_NAMES)):
+            item = self._page_of(reference)
+            path = self._resolved(item.get("href", "")) if item is not None else ""
+            if item is None or path in seen:
                 continue
             seen.add(path)
             yield Page(path, _has_property(item, "nav"), reference.get("linear") != "no")
+
+    def unreadable(self) -> Iterator[tuple[str, str]]:
+        """The names of what else is in the spine, without pictures, and why it cannot be read."""
+        for reference in self._root.iter(f"{_PACKAGE}itemref"):
+            if self._page_of(reference) is not None:
+                continue
+            item = self._items.get(reference.get("idref", ""))
+            if item is None:
+                yield reference.get("idref", ""), "the book's list of files lacks it"
+            elif not item.get("media-type", "").startswith("image/"):
+                yield item.get("href", ""), "it is not a page of text"
 
     def contents(self) -> list[str]:
         """Paths of the tables of contents: of EPUB 3, then of EPUB 2."""
@@ -113,6 +124,17 @@ class Package:
                 return None, True
             is_bad = True  # such as SVG; another item may be a picture that can be used
         return None, is_bad
+
+    def _page_of(self, reference: ElementTree.Element) -> ElementTree.Element | None:
+        """The item of a reference in the spine, or its nearest fallback that is a page."""
+        item = self._items.get(reference.get("idref", ""))
+        for _ in range(MAX_FALLBACKS):
+            if item is None or item.get("media-type") in _PAGES:
+                return item
+            if self._resolved(item.get("href", "")).casefold().endswith(_PAGE_NAMES):
+                return item
+            item = self._items.get(item.get("fallback", ""))
+        return None
 
     def _find(self) -> str:
         if "META-INF/container.xml" not in self._archive.namelist():

@@ -30,16 +30,19 @@ MAX_HEADING_TEXT = 500  # characters; a longer heading was never closed
 _BLOCKS = frozenset(KINDS["blocks"])
 _SILENT = frozenset(KINDS["silent"])
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_IN_HEADINGS = frozenset(("br", "div", "p", "hr"))  # blocks inside headings, which are lines of the heading
+_IN_HEADINGS = frozenset(("br", "div", "p", "hr", "text"))  # blocks inside headings, which are lines of the heading
 _MAX_PAGE_NUMBER = 40  # characters
 _LONG_TAG = 64 * 1024  # characters; inline images are longer, but have few attributes
 _MAX_ATTRIBUTES = 5000  # a long tag with more attributes is skipped
 _VOID = frozenset(KINDS["void"])
 _NOT_SHOWN = re.compile(r"\b(?:display\s?:\s?none|visibility\s?:\s?hidden)\b", re.IGNORECASE)
 """What a style attribute says of an element that is not shown."""
+_MEDIA = ("audio/", "image/", "video/")
+"""Types of objects that are left out like other pictures, sounds and films, with what describes them."""
+_IN_DRAWINGS = ("text", "foreignobject")  # elements of an SVG that have text; others have titles and metadata
 _LETTER = re.compile(r"[\"'“‘«„]?[^\W\d_]")
 """The alternative text of a picture of an initial: one letter, perhaps after a quotation mark."""
-_FILE_NAME = re.compile(r"\.(?:jpe?g|png|gif|svg|webp)$", re.IGNORECASE)
+_FILE_NAME = re.compile(r"\.(?:jpe?g|png|gif|svg|webp|mp[34]|m4[av]|og[gv]|webm)$", re.IGNORECASE)
 _LINE = "\0"  # separates the lines of a heading until it ends
 _MARK = re.compile(r"[\s\d()\[\]*†‡§]{0,12}")
 _ALONE = re.compile(r"\[\s*+[\w*†‡§]{1,4}\s*+\]|[*†‡§↩↑⤴⏎^←\ufe0e\ufe0f\s]{1,6}")
@@ -104,6 +107,9 @@ class PageReader(MarkupParser):
         self._depth = 0  # number of open elements with this tag
         self._is_mute_note = self._is_mute_break = False
         self._page_number = ""
+        self._is_drawing = False  # whether the element that is being left out is an SVG that is shown
+        self._drawing: tuple[str, int] | None = None  # the open element with text in an SVG, and the depth of the SVG
+        self._line: str | None = None  # height of the last line in an SVG
         self._numbered: tuple[str, dict[str, str | None]] | None = None
         """The open element whose class says that it is a number of a page, a line or a verse."""
         self._link: _Link | None = None
@@ -137,7 +143,9 @@ class PageReader(MarkupParser):
             if self._mute:
                 return
             self._keep_ids(values)
-        if self._formula or tag.endswith("math"):
+        if tag == "tspan":
+            self._begin_line(values)
+        elif self._formula or tag.endswith("math"):
             self._in_formula(tag, values)
         elif tag == "img":
             self._read_picture(values)
@@ -169,6 +177,7 @@ class PageReader(MarkupParser):
                 self._depth -= 1
                 self._mute = self._mute if self._depth else ""
             if self._mute or not self._numbered or NUMBER.fullmatch(self._page_number):
+                self._end_drawn(tag)
                 return
             self._restore_number()
         if self._formula and self._formula.end(tag.rpartition(":")[2]):
@@ -180,14 +189,8 @@ class PageReader(MarkupParser):
         elif tag == "sup":
             self._close_raised()
         elif tag in _BLOCKS:
-            if self._heading and tag in _IN_HEADINGS:
-                self._text.append(_LINE)
-                return
-            self._flush()
-            self._heading = ""
-            self._lists.end(tag)
-            if tag == "tr":
-                self._end_row()
+            self._end_block(tag)
+            self._end_drawn(tag)
 
     def handle_data(self, data: str) -> None:
         if self._formula and not self._mute:
@@ -230,7 +233,9 @@ class PageReader(MarkupParser):
         self._is_mute_break, self._page_number = is_numbered or not PAGE_BREAKS.isdisjoint(types | classes), ""
         self._numbered = (tag, values) if is_numbered and PAGE_BREAKS.isdisjoint(types | classes) else None
         is_hidden = "hidden" in values or _NOT_SHOWN.search(values.get("style") or "") is not None
-        if tag in _SILENT or name or is_hidden or self._is_mute_note or self._is_mute_break:
+        is_unwanted = name or is_hidden or self._is_mute_note or self._is_mute_break
+        self._is_drawing = tag == "svg" and not is_unwanted
+        if tag in _SILENT or is_unwanted or (tag == "object" and _is_media(values)):
             if tag in _BLOCKS or tag == "nav":
                 self._flush()
             self._mute, self._depth = tag, 1
@@ -243,6 +248,8 @@ class PageReader(MarkupParser):
             self.page.notes += tag == "li" or not NOTE.isdisjoint(types_of(values))
         if self._numbered and self._is_mute_break and tag in _BLOCKS and tag != "br":
             self._restore_number()  # a number is not in paragraphs
+        if self._is_drawing and tag in _IN_DRAWINGS:
+            self._mute, self._drawing = "", (tag, self._depth)
         if (self._mute == "head" and tag == "body") or (self._mute == "p" and tag in _BLOCKS and tag != "br"):
             self._mute = ""  # these may end without an end tag
 
@@ -302,6 +309,30 @@ class PageReader(MarkupParser):
             self._keep(Paragraph(""))
         elif not is_empty:
             self._lists.begin(tag, values)
+
+    def _begin_line(self, values: dict[str, str | None]) -> None:
+        """Separate the lines of a text in an SVG; pieces at the same height may be of one word."""
+        height = values.get("y") or self._line
+        if "dy" in values or height != self._line:
+            self._text.append(" ")
+        self._line = height
+
+    def _end_block(self, tag: str) -> None:
+        if self._heading and tag in _IN_HEADINGS:
+            self._text.append(_LINE)
+        else:
+            self._flush()
+            self._heading = ""
+            self._lists.end(tag)
+            if tag == "tr":
+                self._end_row()
+
+    def _end_drawn(self, tag: str) -> None:
+        """Leave out what follows a text in an SVG."""
+        if self._drawing and tag == self._drawing[0] and not self._mute:
+            self._mute, self._depth, self._drawing = "svg", self._drawing[1], None
+            self._is_mute_note = self._is_mute_break = False
+            self._is_drawing, self._numbered = True, None
 
     def _end_row(self) -> None:
         """Make one paragraph of the row's cells where `row_text` joins them."""
@@ -424,6 +455,12 @@ class ListNumbers:
         """A paragraph with the number of the item that it begins, unless the text has one already."""
         number, self._number = self._number, ""
         return f"{number}. {text}" if number and not _HAS_NUMBER.match(text) else text
+
+
+def _is_media(values: Mapping[str, str | None]) -> bool:
+    address = values.get("data") or ""
+    kinds = (values.get("type") or "", address.removeprefix("data:"))
+    return any(kind.startswith(_MEDIA) for kind in kinds) or bool(_FILE_NAME.search(address))
 
 
 def _integer(text: str | None, default: int) -> int:

@@ -113,6 +113,10 @@ PAGES = {
     "verses": "<sup>1</sup>A ",
     "links in a row": "<p><a href='#x'>Chapter</a></p>",
     "notes": "<aside epub:type='footnote' id='x'>a</aside>",
+    "drawings": "<svg><text>a</text></svg>",
+    "open drawings": "<svg><text>",
+    "sections": "<![CDATA[a]]>",
+    "open sections": "<![CDATA[",
     "attributes": "<p a='1' b='2' c>",
 }
 ONE_TAG = {"attributes of one tag": "a='1' ", "names of one tag": "a "}
@@ -123,6 +127,14 @@ def test_a_page_of_an_epub_is_read_in_linear_time(kind: str) -> None:
     before = "<p " if kind in ONE_TAG else ""
     make = pieces((PAGES | ONE_TAG)[kind])
     check(lambda text: read_document(epub({"a.xhtml": f"{before}{text}>"}), "epub"), make, 2048)
+
+
+@pytest.mark.parametrize("piece", ["<!ENTITY a 'b'>", "<!ENTITY a '", "<!--", "<?a ", "'\"", "<!ENTITY a '&a;'>"])
+def test_declarations_of_a_page_are_read_in_linear_time(piece: str) -> None:
+    make = pieces(piece)
+    check(
+        lambda text: read_document(epub({"a.xhtml": f"<!DOCTYPE a [{text[1:]}]><p>a{'&a;' * 99}"}), "epub"), make, 2048
+    )
 
 
 def test_table_of_contents_is_followed_in_linear_time() -> None:
@@ -173,6 +185,7 @@ COSTLY = {
 MANY: dict[str, Callable[[], bytes]] = {
     "tags.epub": lambda: epub({"a.xhtml": page("<b>" * 2_100_000)}),
     "attributes.epub": lambda: epub({"a.xhtml": f"<p {'a ' * 2_100_000}>a"}),
+    "entities.epub": lambda: epub(dict.fromkeys("ab", f"<!DOCTYPE a [<!ENTITY a '{'a ' * 9999}'>]><p>{'&a;' * 40}")),
     "paragraphs.docx": lambda: docx("<w:p/>" * 300_000),
 }
 

@@ -168,6 +168,7 @@ MARKUP = (
     " ", "word", "² ", "<span class='pagenum'>", "</span>", "<hr/>", "<ol>", "</ol>", "<li>", "<nav>", "<head>",
     "<aside epub:type='footnote' id='b'>", "</aside>", "\x01", "&#0;", "&amp", "<!--", "-->", "<![CDATA[x]]>", "<?x?>",
     "Chapter 1", "* * *", "<body>", "<div epub:type='toc'>", "</div>", "<script>", "</script>", "<p hidden>", "\0",
+    "<svg>", "</svg>", "<text>", "</text>", "<!DOCTYPE a [<!ENTITY b '<p>'>]>", "&b;",
 )  # fmt: skip
 
 

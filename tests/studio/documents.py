@@ -33,18 +33,21 @@ def epub(
     files: Mapping[str, str | bytes] | None = None,
     lacks: Sequence[str] = (),
     aside: Sequence[str] = (),
+    kinds: Mapping[str, str] | None = None,
+    unlisted: Sequence[str] = (),
 ) -> bytes:
     """An EPUB 3 of XHTML pages by file name, in this order.
 
     `prologue` precedes the package's root element, `nav` is the body of the contents, `ncx` the navMap of EPUB 2 and
     `guide` its references. `files` are further entries by full path; `lacks` names pages without a file, `aside`
-    pages outside the main text.
+    pages outside the main text, `unlisted` ids in its spine that the manifest lacks. `kinds` are the attributes of the
+    items of other pages than XHTML, whose ids are "i0", "i1" and so on.
     """
-    items = "".join(
-        f'<item id="i{n}" href="{name}" media-type="application/xhtml+xml"/>' for n, name in enumerate(pages)
-    )
+    xhtml = dict.fromkeys(pages, 'media-type="application/xhtml+xml"') | dict(kinds or {})
+    items = "".join(f'<item id="i{n}" href="{name}" {xhtml[name]}/>' for n, name in enumerate(pages))
     linear = dict.fromkeys(aside, ' linear="no"')
     spine = "".join(f'<itemref idref="i{n}"{linear.get(name, "")}/>' for n, name in enumerate(pages))
+    spine += "".join(f'<itemref idref="{name}"/>' for name in unlisted)
     about = "".join(f"<dc:creator>{name}</dc:creator>" for name in author) + f"<dc:language>{language}</dc:language>"
     if cover:
         items += f'<item id="front" href="front.png" media-type="{cover_type}" properties="cover-image"/>'

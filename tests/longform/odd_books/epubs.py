@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.longform.odd_books.odd_book import OddBook
-from tests.studio.documents import epub, page, spoilt
+from tests.studio.documents import epub, page, png, spoilt
 
 CHAPTERS = ("The Beginning", "The End")
 TEXTS = ("dark night", "bright day")
@@ -272,6 +272,48 @@ def copyright_page_without_a_type() -> OddBook:
     return of(pages, reasons=("The copyright page (c.xhtml) is left out.",), absent=("rights", "ISBN", "hidden"))
 
 
+def pages_of_other_types() -> OddBook:
+    drawing = "<text>A map <tspan y='2'>of</tspan><tspan y='2'>ten</tspan> <tspan y='3'>isles.</tspan></text>"
+    pages: dict[str, str | bytes] = {
+        "a.pdf": b"%PDF", "b.xhtml": page(f"<h1>The Beginning</h1>{NIGHT}"), "c.svg": f"<svg>{drawing}</svg>",
+        "d.xml": "<dtbook><p>unseen</p></dtbook>", "e.swf": b"unseen", "f.png": png(),
+        "g.xhtml": page(f"<h1>The End</h1>{DAY}"),
+    }  # fmt: skip
+    kinds = {
+        "a.pdf": 'media-type="application/pdf" fallback="i4"', "c.svg": 'media-type="image/svg+xml"',
+        "d.xml": 'media-type="application/x-dtbook+xml"', "f.png": 'media-type="image/png"',
+        "e.swf": 'media-type="application/x-shockwave-flash" fallback="i1"',
+    }  # fmt: skip
+    reasons = ("page d.xml is left out: it is not a page of text", "page gone is left out: the book's list of files")
+    texts = (TEXTS[0], "A map often isles.", TEXTS[1])
+    return of(pages, CHAPTERS, texts, reasons, ("unseen",), kinds=kinds, unlisted=("gone",))
+
+
+def text_that_browsers_show() -> OddBook:
+    declared = (
+        "<?xml version='1.0'?><!-- <!DOCTYPE html [ --><!DOCTYPE html [<!-- it's -->"
+        "<!ENTITY who \"Ann &#38; <b>Ben]</b>\"><!ENTITY far SYSTEM 'unseen.xml'>\n<!ENTITY deep '&who;&who;'>]>"
+    )
+    drawing = (
+        "<svg><desc>unseen</desc><g><text hidden=''>unseen</text><title>unseen</title>"
+        "<text>A tower.<tspan dy='1'>A well.</tspan></text><metadata>unseen</metadata>"
+        "<foreignObject><p>A gate.</p></foreignObject></g><desc>unseen</desc></svg>"
+    )
+    objects = (
+        "<object data='a.bin'><p>In its place.</p></object><object data='a.png'>unseen</object>"
+        "<object type='video/mp4' data='a'>unseen</object>"
+    )
+    pages = {
+        "a.xhtml": declared
+        + page(f"<h1><svg><text>The Beginning</text></svg></h1>{NIGHT}<p>&who; rode&far; on.&deep;</p>{drawing}"),
+        "b.xhtml": page(f"<h1>The End</h1><p>Then <![CDATA[2 < 3 & so]]> on.</p>{objects}{DAY}"),
+    }
+    first = (TEXTS[0], "Ann & Ben] rode on.", "A tower. A well.", "A gate.")
+    texts = (*first, "The End", "Then 2 < 3 & so on.", "In its place.", TEXTS[1])
+    reason = "Entities in a.xhtml are left out, as they are not plain text: far, deep."
+    return of(pages, CHAPTERS, texts, (reason,), ("unseen",))
+
+
 EPUBS = (
     headings_of_two_levels, headings_of_one_level, part_and_chapter_on_two_pages, contents_only, contents_of_epub_2,
     third_headings_without_contents, chapters_in_paragraphs, contents_into_the_middle_of_a_page, nested_contents,
@@ -280,5 +322,5 @@ EPUBS = (
     contents_with_cover_and_start_only, titles_as_pictures, front_matter,
     page_of_links, project_gutenberg,
     empty_and_missing_pages, damaged_page_and_cover, drawn_cover, broken_markup, pages_in_old_encodings,
-    pages_in_utf_16, obfuscated_fonts, copyright_page_without_a_type,
+    pages_in_utf_16, obfuscated_fonts, copyright_page_without_a_type, pages_of_other_types, text_that_browsers_show,
 )  # fmt: skip
