@@ -22,6 +22,7 @@ import { takeDrops, textOf } from "./shell/drops.js";
 import { showOpened } from "./shell/opened.js";
 import { askForKey } from "./shell/sign-in-dialog.js";
 import { listenForKeys } from "./shell/shortcuts.js";
+import { openTab } from "./lib/by-tab.js";
 import { LongForm } from "./longform/longform.js";
 import { Player } from "./player/player.js";
 import { openDictionaries } from "./pronunciation/dictionaries.js";
@@ -91,6 +92,7 @@ class Studio {
   }
 
   async #start() {
+    const tab = openTab();
     this.health.showIn(await rendered("#pill"), await rendered("#offline"), await rendered("#unsaved"));
     const models = new ModelsDialog(await rendered("#models"));
     explainDemo(await rendered("#demo-line"), await rendered("#better-model"), models, this.health);
@@ -114,7 +116,7 @@ class Studio {
     this.fields.addEventListener("change", ({ detail }) => this.errorCard.changed(detail));
     this.code = new CodeDialog(await rendered("#code"));
     this.list = new TakeList(await rendered("#takes"));
-    await rendered("#areas");
+    await Promise.all([rendered("#areas"), tab]);
     this.areas = new Areas(document);
     this.history = new History(await rendered("#area-history"));
     await this.#dressFields();
@@ -124,8 +126,7 @@ class Studio {
     keepFocus();
     await rendered("#refill");
     const restored = this.fields.restore(this.preferences.values.voice); // first: a script may be typed already
-    await this.errorCard.attempt(() => this.list.refill());
-    await restored;
+    await Promise.all([restored, this.errorCard.attempt(() => this.list.refill())]);
     document.body.dataset.studio = "ready";
     dispatchEvent(new Event("studio-ready"));
   }
@@ -233,8 +234,7 @@ class Studio {
     const on = (type, does) => compare.addEventListener(type, ({ detail }) => does(detail));
     on("play", ({ take, others }) => takeActions.play(take, others.includes(nowPlaying.current) && !nowPlaying.isOver ? nowPlaying.position : 0));
     on("grown", ({ take }) => nowPlaying.grow(take));
-    on("made", ({ take }) => nowPlaying.settle(take));
-    on("told", ({ take }) => nowPlaying.settle(take));
+    for (const type of ["made", "told"]) on(type, ({ take }) => nowPlaying.settle(take));
     on("row", ({ takes }) => nowPlaying.playRow(takes, 0, true));
     on("use", ({ take }) => this.errorCard.attempt(() => takeActions.use(take)));
   }

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { keepByTab, keptByTab } from "../../assets/page/lib/storage.js";
+import { keepByTab, keptByTab } from "../../assets/page/lib/by-tab.js";
 import { Refusal } from "../../assets/page/client/refusal.js";
 import { Fields } from "../../assets/page/speak/fields.js";
 import { buildRequest, expectedSeconds } from "../../assets/page/speak/request.js";

@@ -21,11 +21,11 @@ class Store {
 test("a sign-out removes every entry, whatever its name, and nothing of other programs", async () => {
   globalThis.localStorage = Object.assign(new Store(), { "of-another-program": "1" });
   globalThis.sessionStorage = new Store();
-  const { forget, keepByTab, kept } = await import("../../assets/page/lib/storage.js");
+  const { forget, keepInTab, keptInTab, keep } = await import("../../assets/page/lib/storage.js");
   const { noteStop } = await import("../../assets/page/longform/stopped-at.js");
   noteStop("proj_1", { part: "part_1", seconds: 7 });
-  keepByTab("draft", "Dear diary");
-  assert.equal(kept("draft", null), "Dear diary");
+  for (const write of [keepInTab, keep]) write("draft", "Dear diary");
+  assert.equal(keptInTab("draft", null), "Dear diary");
   const told = [];
   let isShown = false; // before, the page is not drawn
   globalThis.dispatchEvent = (event) => Boolean(told.push(event.type)) && !isShown;
@@ -33,10 +33,10 @@ test("a sign-out removes every entry, whatever its name, and nothing of other pr
   Store.prototype.setItem = () => {
     throw new DOMException("full", "QuotaExceededError");
   };
-  keepByTab("draft", "Dear diary, again");
+  keepInTab("draft", "Dear diary, again");
   told.length = 0;
   isShown = true;
-  keepByTab("draft", "Dear diary, and again");
+  for (const write of [keepInTab, keep]) write("draft", "Dear diary, and again");
   assert.deepEqual(told, ["storagefull"], "it is told once, as soon as it is seen");
   Store.prototype.setItem = set;
   forget();

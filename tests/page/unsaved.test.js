@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { Drafts } from "../../assets/page/lib/drafts.js";
-import { keep } from "../../assets/page/lib/storage.js";
+import { keep, keepInTab, kept } from "../../assets/page/lib/storage.js";
 import { Unsaved } from "../../assets/page/longform/unsaved.js";
 
 const page = /** @type {any} */ (globalThis);
@@ -70,7 +70,7 @@ test("a window takes over what closed ones have left, and no window loses what a
   const fourth = await opened(context);
   const { changes, before, below, position } = fourth.unsaved.of("part_1") ?? {};
   assert.deepEqual([changes, before, below, position], [{ text: "Half a sen" }, { text: "" }, "A new p", 3]);
-  assert.deepEqual(fourth.drafts.all("title"), [["part_1", { typed: "Mine" }]]);
+  assert.deepEqual(fourth.drafts.all("title"), [["part_1", { typed: "Theirs" }]]);
   await fourth.unsaved.resend(true, () => true);
   assert.deepEqual(fourth.sent, [{ text: "Half a sen", text_before: "" }]);
   fourth.unsaved.write("part_1", "");
@@ -78,8 +78,60 @@ test("a window takes over what closed ones have left, and no window loses what a
   first.unsaved.note("part_1", { text: "Half a sen" }, { text: "" }); // an answer that comes late
   fourth.close();
   const fifth = await opened(context);
-  assert.deepEqual([fifth.unsaved.size, fifth.drafts.all("title")], [0, [["part_1", { typed: "Theirs" }]]]);
+  assert.deepEqual([fifth.unsaved.size, fifth.drafts.all("title")], [0, [["part_1", { typed: "Mine" }]]]);
   fifth.drafts.keep("title", "part_1", null);
+});
+
+let tabs = 0;
+
+/** Opens a tab that has this in its own storage: of its drafts' name and its script, which a reloaded tab and a copy of another one have. */
+async function tabWith(context, name = /** @type {string | null} */ (null), script = /** @type {string | null} */ (null)) {
+  keepInTab("tab-1", name);
+  keepInTab("1", script);
+  keepInTab("compare-1", null);
+  const { openTab, keepByTab, keptByTab } = await import(`../../assets/page/lib/by-tab.js?${(tabs += 1)}`);
+  const drafts = await openTab();
+  const close = () => drafts.channel.close();
+  context.after(close);
+  return { drafts, keepByTab, close, shows: ["1", "compare-1"].map((what) => keptByTab(what, "")), script: () => drafts.get("tab", "1") };
+}
+
+test("each tab keeps its own script and comparison, a new one takes over the newest of closed tabs, and none is lost", async (context) => {
+  keep("1", "Of an older page");
+  const first = await tabWith(context);
+  assert.deepEqual(first.shows, ["Of an older page", ""]);
+  first.keepByTab("1", "A long script");
+  first.keepByTab("compare-1", "Its rows");
+  const second = await tabWith(context);
+  assert.deepEqual(second.shows, ["A long script", "Its rows"], "it starts like an open one");
+  second.keepByTab("1", "Short");
+  second.keepByTab("compare-1", "Other rows");
+  first.close();
+  const again = await tabWith(context, first.drafts.name);
+  assert.deepEqual(again.shows, ["A long script", "Its rows"], "after a reload");
+  again.close();
+  second.close();
+  const third = await tabWith(context);
+  assert.deepEqual(third.shows, ["Short", "Other rows"]);
+  const fourth = await tabWith(context);
+  assert.deepEqual(fourth.shows, ["A long script", "Its rows"]);
+  const copy = await tabWith(context, fourth.drafts.name, "A long script");
+  while (copy.drafts.name === fourth.drafts.name) await new Promise(setImmediate);
+  copy.keepByTab("1", "A longer script");
+  fourth.close();
+  copy.close();
+  assert.deepEqual([await tabWith(context), await tabWith(context)].map(({ script }) => script()), ["A longer script", "A long script"]);
+});
+
+test("of what many closed tabs have left, the newest is kept", async (context) => {
+  const left = (/** @type {string[]} */ ...scripts) => keep("unsaved-1", Object.fromEntries(scripts.map((script, i) => [`tab/of ${i}`, { "tab/1": script }])));
+  const waiting = () => Object.entries(kept("unsaved-1", {})).filter(([name]) => !name.endsWith(drafts.name)).map(([, { "tab/1": script }]) => script);
+  left(...Array.from({ length: 30 }, (_, i) => `Script ${i}`));
+  let { drafts } = await tabWith(context);
+  assert.deepEqual([drafts.get("tab", "1"), waiting()], ["Script 29", Array.from({ length: 20 }, (_, i) => `Script ${i + 9}`)]);
+  left("Old", "x".repeat(2_000_000), "Newer", "Newest");
+  ({ drafts } = await tabWith(context));
+  assert.deepEqual([drafts.get("tab", "1"), waiting()], ["Newest", ["Newer"]]);
 });
 
 test("a text of the project that someone else has changed is kept until one of both is chosen, and a choice reverts", async (context) => {

@@ -3,7 +3,7 @@
 import { Refusal } from "../client/refusal.js";
 import { labelOf, voices } from "../client/voices.js";
 import { element, Keyed, labelled, partsOf, setChildren } from "../lib/elements.js";
-import { keep, kept } from "../lib/storage.js";
+import { keepByTab, keptByTab } from "../lib/by-tab.js";
 import { phrase } from "../lib/phrases.js";
 import { presets } from "../speak/sampling-presets.js";
 import { offerUndo } from "../trash/undo-toast.js";
@@ -54,7 +54,7 @@ export class Candidates extends EventTarget {
   constructor(root) {
     super();
     this.part = partsOf(root);
-    const draft = kept(STORE, {});
+    const draft = keptByTab(STORE, {});
     [this.#kind, this.#chosen, this.#rows] = [draft.kind ?? "voices", draft.chosen ?? [], draft.rows ?? []];
     this.part("kinds").addEventListener("click", ({ target }) => target.dataset.kind && this.#take(target.dataset.kind));
     this.part("search").addEventListener("input", () => this.#drawVoices());
@@ -147,7 +147,7 @@ export class Candidates extends EventTarget {
   }
 
   #keep() {
-    keep(STORE, { kind: this.#kind, chosen: this.#chosen, rows: this.#rows });
+    keepByTab(STORE, { kind: this.#kind, chosen: this.#chosen, rows: this.#rows });
     this.dispatchEvent(new Event("change"));
   }
 

@@ -10,7 +10,7 @@ import { Refusal } from "../client/refusal.js";
 import { generateTake } from "../takes/generate.js";
 import { Take } from "../takes/take.js";
 import { phrase } from "../lib/phrases.js";
-import { keepByTab, keptByTab } from "../lib/storage.js";
+import { keepByTab, keptByTab } from "../lib/by-tab.js";
 import { offerUndo } from "../trash/undo-toast.js";
 
 const AT_ONCE = 5; // a browser opens six connections to a host, and the page needs one for itself

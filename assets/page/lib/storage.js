@@ -1,4 +1,4 @@
-// Named JSON values, stored in this browser for the page or for one tab of it; unreadable entries count as absent.
+// Named JSON values, stored in this browser for the page or for one tab of it (see by-tab.js); unreadable entries count as absent.
 
 /** Replaces storage where the browser denies it, such as in another site's frame; lasts as long as the page. */
 class Memory {
@@ -63,22 +63,21 @@ export function keep(name, value) {
 }
 
 /**
- * Return this tab's value; a tab without one starts with the value that any tab stored last.
+ * Return what outlives a reload of this tab, not its end.
  *
  * @param {string} name
  * @param {any} otherwise
  */
-export function keptByTab(name, otherwise) {
-  return readFrom(ofTab, name, null) ?? kept(name, otherwise);
+export function keptInTab(name, otherwise) {
+  return readFrom(ofTab, name, otherwise);
 }
 
 /**
  * @param {string} name
  * @param {unknown} value
  */
-export function keepByTab(name, value) {
+export function keepInTab(name, value) {
   writeTo(ofTab, name, value);
-  keep(name, value);
 }
 
 /** Remove what this person left in the browser and in all tabs: drafts, takes, projects, voices, votes, preferences. */

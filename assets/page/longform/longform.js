@@ -7,7 +7,7 @@ import { element, Keyed, partsOf, setChildren } from "../lib/elements.js";
 import { Latest } from "../lib/latest.js";
 import { LookAgain } from "../lib/look-again.js";
 import { once } from "../lib/once.js";
-import { keepByTab, keptByTab } from "../lib/storage.js";
+import { keepByTab, keptByTab } from "../lib/by-tab.js";
 import { duration } from "../lib/time.js";
 import { ImportPreview } from "./import-preview.js";
 import { Playback } from "./playback.js";
@@ -93,12 +93,15 @@ export class LongForm extends EventTarget {
   #keepPasted(field) {
     field.value = keptByTab(PASTED, "");
     if (field.value) field.closest("details")?.setAttribute("open", "");
-    const save = () => keepByTab(PASTED, field.value);
+    const save = () => {
+      this.#writing = 0;
+      keepByTab(PASTED, field.value);
+    };
     field.addEventListener("input", () => {
       clearTimeout(this.#writing);
       this.#writing = setTimeout(save, SETTLED);
     });
-    addEventListener("pagehide", () => field.value && save());
+    addEventListener("pagehide", () => this.#writing && save());
   }
 
   /** id: of the project to show; blank: the last one shown, if any. */

@@ -4,7 +4,7 @@ import { Refusal } from "../client/refusal.js";
 import { element, icon, labelled, partsOf } from "../lib/elements.js";
 import { PLAY } from "../lib/icons.js";
 import { phrase } from "../lib/phrases.js";
-import { keep, kept } from "../lib/storage.js";
+import { keepByTab, keptByTab } from "../lib/by-tab.js";
 import { clock } from "../lib/time.js";
 import { generateTake } from "../takes/generate.js";
 import { Take } from "../takes/take.js";
@@ -29,11 +29,11 @@ export class Describing extends EventTarget {
     this.playButtons = playButtons;
     this.speaking = speaking;
     const part = (this.part = partsOf(root));
-    const before = kept(STORE, {});
+    const before = keptByTab(STORE, {});
     const language = document.documentElement.lang.split("-")[0];
     part("voice").value = before.voice ?? "";
     part("text").value = before.text || (READINGS[language] ?? READINGS.en).texts[0];
-    root.addEventListener("input", () => keep(STORE, { voice: part("voice").value, text: part("text").value }));
+    root.addEventListener("input", () => keepByTab(STORE, { voice: part("voice").value, text: part("text").value }));
     root.addEventListener("submit", (event) => {
       event.preventDefault();
       this.#start();

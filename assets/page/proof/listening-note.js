@@ -5,12 +5,9 @@ import { Refusal } from "../client/refusal.js";
 import { element, labelled } from "../lib/elements.js";
 import { once } from "../lib/once.js";
 import { phrase } from "../lib/phrases.js";
-import { keep, kept } from "../lib/storage.js";
 import { clock } from "../lib/time.js";
 import { askBeforeLeaving, focusAfterwards, isSingleKey } from "../lib/typing.js";
 import { offerUndo } from "../trash/undo-toast.js";
-
-const STORE = "note-1"; // by project: the note being written, and its spot
 
 /** Fires "saved" when a note was added. */
 export class ListeningNote extends EventTarget {
@@ -19,10 +16,11 @@ export class ListeningNote extends EventTarget {
   /** Before the form was opened. @type {{ track?: any, focused?: Element | null }} */
   #before = {};
 
-  /** @param {{ id: string, playback: import("../longform/playback.js").Playback, signal: AbortSignal, project: () => any }} of signal: aborted when the project is left */
-  constructor({ id, playback, signal, project }) {
+  /** @param {{ id: string, drafts: import("../lib/drafts.js").Drafts, playback: import("../longform/playback.js").Playback, signal: AbortSignal, project: () => any }} of signal: aborted when the project is left */
+  constructor({ id, drafts, playback, signal, project }) {
     super();
     this.id = id;
+    this.drafts = drafts;
     this.project = project;
     const { nowPlaying } = playback;
     this.nowPlaying = nowPlaying;
@@ -55,7 +53,7 @@ export class ListeningNote extends EventTarget {
     askBeforeLeaving(() => this.#isWritten, signal);
     signal.addEventListener("abort", () => [this.form, this.mark].forEach((node) => node.remove()));
     this.#follow();
-    const { text, ...spot } = kept(STORE, {})[id] ?? {};
+    const { text, ...spot } = drafts.get("note", "") ?? {};
     if (text) this.#show(spot, text);
   }
 
@@ -65,8 +63,7 @@ export class ListeningNote extends EventTarget {
 
   /** Keep what is written, for when the project or the page is left. */
   #keep() {
-    const { [this.id]: _, ...others } = kept(STORE, {});
-    keep(STORE, this.#isWritten ? { ...others, [this.id]: { ...this.#spot, text: this.text.value } } : others);
+    this.drafts.keep("note", "", this.#isWritten && { ...this.#spot, text: this.text.value });
   }
 
   /** Show the button for parts of this project, unless it is read-only. */

@@ -3,7 +3,7 @@
 import { isThroughGradio } from "../client/host.js";
 import { Refusal } from "../client/refusal.js";
 import { element, labelled, listBox, partsOf } from "../lib/elements.js";
-import { keepByTab, keptByTab } from "../lib/storage.js";
+import { keepByTab, keptByTab } from "../lib/by-tab.js";
 import { plainVoice } from "../takes/take.js";
 import { dealVoices, folded, speakers, voiceNamed } from "./dialogue.js";
 import { phrase } from "../lib/phrases.js";

@@ -6,7 +6,7 @@ import { labelOf, voices } from "../client/voices.js";
 import { Latest } from "../lib/latest.js";
 import { LookAgain } from "../lib/look-again.js";
 import { phrase } from "../lib/phrases.js";
-import { keepByTab, keptByTab } from "../lib/storage.js";
+import { keepByTab, keptByTab } from "../lib/by-tab.js";
 import { offerUndo } from "../trash/undo-toast.js";
 import { setUsual, usual } from "./sampling-presets.js";
 

@@ -1,6 +1,6 @@
 // Remembers the takes in this tab's list across reloads; the takes themselves are stored on the server.
 
-import { keepByTab, keptByTab } from "../lib/storage.js";
+import { keepByTab, keptByTab } from "../lib/by-tab.js";
 
 const STORE = "takes-1";
 

@@ -62,7 +62,7 @@ def test_pasted_text_and_its_preview_are_restored(studio: Served, open_page: Ope
     area.get_by_text("Or paste a text").click()
     text = area.get_by_label("Text of the project")
     text.fill("Once. Twice.")
-    screen.page.wait_for_function("localStorage['voice-studio-/:pasted-1'] === '\"Once. Twice.\"'")
+    screen.page.wait_for_function("sessionStorage['voice-studio-/:pasted-1'] === '\"Once. Twice.\"'")
     screen.page.reload()
     expect(text).to_have_value("Once. Twice.")
     area.get_by_role("button", name="Create a project").click()

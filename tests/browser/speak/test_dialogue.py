@@ -48,7 +48,7 @@ def test_script_is_spoken_by_its_cast_which_survives_a_reload_and_is_restored_by
     screen.speak.click()
     expect(screen.takes).to_have_count(2)
     screen.until_over()
-    screen.page.wait_for_function("() => (localStorage['voice-studio-/:1'] ?? '').includes('Good evening')")
+    screen.page.wait_for_function("() => (sessionStorage['voice-studio-/:1'] ?? '').includes('Good evening')")
     switch.click()
     expect(role).to_be_hidden()
     screen.page.get_by_role("button", name="Reuse").first.click()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, Page, expect
 
 from engine import ModelCard
 from tests.browser.screen import Held, Screen, go, posted
@@ -159,22 +159,35 @@ def test_draft_and_settings_survive_a_reload_and_stay_private(served: Served, op
     screen.page.get_by_label("Choose a voice").click()
     screen.page.get_by_role("option", name="Bert").click()
     screen.page.wait_for_function(
-        "() => { const kept = JSON.parse(localStorage['voice-studio-/:1'] ?? '{}');"
+        "() => { const kept = JSON.parse(sessionStorage['voice-studio-/:1'] ?? '{}');"
         " return kept.text === 'My draft' && kept.voice === 'bert' && kept.cutAfter === 7; }"
     )
     expect(open_page(served).ready().script).not_to_have_value("My draft")
+    seeds = area_compare(screen.page).get_by_label("Seed of row 1")
+    go(screen.page, "Compare")
+    area_compare(screen.page).get_by_role("button", name="Settings", exact=True).click()
+    seeds.fill("1234")
+    go(screen.page, "Studio")
     with screen.page.context.new_page() as tab:  # it starts with this draft, then keeps its own
         tab.goto(served.url)
         tab.wait_for_selector("body[data-studio=ready]")
         script = tab.get_by_role("textbox", name="Script", exact=True)
         expect(script).to_have_value("My draft")
         script.fill("Another draft")
-        tab.wait_for_function("() => localStorage['voice-studio-/:1'].includes('Another draft')")
+        tab.wait_for_function("() => sessionStorage['voice-studio-/:1']?.includes('Another draft')")
+        go(tab, "Compare")
+        area_compare(tab).get_by_role("button", name="Auditions").click()
     screen.script.fill("My draft!")
     screen.page.reload()  # before Gradio has reported the last keys
     screen.page.wait_for_selector("body[data-studio=ready]")
     expect(screen.script).to_have_value("My draft!")
     expect(screen.page.get_by_label("Choose a voice")).to_have_value("Bert")
+    go(screen.page, "Compare")
+    expect(seeds).to_have_value("1234")
+    with screen.page.context.new_page() as tab:  # it takes over what the closed one has left
+        tab.goto(served.url)
+        expect(tab.get_by_role("textbox", name="Script", exact=True)).to_have_value("Another draft")
+    go(screen.page, "Studio")
     with screen.page.expect_request("**/v1/audio/speech") as request:
         screen.speak.click()
     sent = posted(request.value)
@@ -183,6 +196,10 @@ def test_draft_and_settings_survive_a_reload_and_stay_private(served: Served, op
     screen.reopen_with({"voice": "gone", "text": "My draft"})  # a voice that is gone falls back to the default
     expect(screen.script).to_have_value("My draft")
     expect(screen.page.get_by_label("Choose a voice")).to_have_value("Anna")
+
+
+def area_compare(page: Page) -> Locator:
+    return page.get_by_role("region", name="Compare", exact=True)
 
 
 def draft_outlives_a_start_without_voices(screen: Screen) -> None:
@@ -195,7 +212,7 @@ def draft_outlives_a_start_without_voices(screen: Screen) -> None:
     expect(screen.script).to_have_value("My draft!")
     screen.script.press("End")
     screen.script.press_sequentially("!")
-    page.wait_for_function("() => localStorage['voice-studio-/:1'].includes('My draft!!')")
+    page.wait_for_function("() => sessionStorage['voice-studio-/:1']?.includes('My draft!!')")
     page.unroute_all()
     expect(page.get_by_label("Choose a voice")).to_have_value("Bert")
 

@@ -55,7 +55,7 @@ def test_takes_stars_and_deletions_survive_a_reload(served: Served, open_page: O
         expect(screen.takes).to_have_count(number)
         screen.until_over()
     ids = [
-        screen.page.evaluate(f"window.studio.list && JSON.parse(localStorage['voice-studio-/:takes-1'])[{n}].id")
+        screen.page.evaluate(f"window.studio.list && JSON.parse(sessionStorage['voice-studio-/:takes-1'])[{n}].id")
         for n in range(3)
     ]
     with screen.page.expect_response(f"**/v1/takes/{ids[0]}"):
@@ -259,7 +259,7 @@ def test_state_of_a_take_is_updated_in_the_studios_list(served: Served, open_pag
     expect(screen.takes).to_have_count(0)
     screen.page.locator("#area-history").get_by_role("button", name="Undo").click()
     expect(row).to_have_count(1)
-    take_id = screen.page.evaluate("window.studio.list && JSON.parse(localStorage['voice-studio-/:takes-1'])[0].id")
+    take_id = screen.page.evaluate("window.studio.list && JSON.parse(sessionStorage['voice-studio-/:takes-1'])[0].id")
     with served.client() as client:
         client.delete(f"/v1/takes/{take_id}").raise_for_status()
     message = screen.page.locator("#area-history #undo-toast")
