@@ -362,8 +362,8 @@ class ProjectService:
 
 
 def _new_part(passage: Passage, character: str | None, settings: ProjectSettings) -> NewPart:
-    is_scene_end = passage.pause == SCENE_PAUSE
-    is_usual = is_scene_end or (passage.pause == PAUSE_WITHIN and settings.pause < PAUSE_WITHIN)
+    is_scene = passage.pause == SCENE_PAUSE
+    is_usual = is_scene or (passage.pause == PAUSE_WITHIN and settings.pause < PAUSE_WITHIN)
     pause = None if is_usual else passage.pause
     given = {name: getattr(passage, name) for name in _OF_PASSAGES}
-    return NewPart(**given | {"pause": pause, "scene": is_scene_end, "character": character})
+    return NewPart(**given | {"pause": pause, "scene": is_scene or passage.scene, "character": character})

@@ -17,7 +17,7 @@ MAX_TEXT = 5_000_000  # characters of all passages together: about 90 hours of s
 MAX_PASSAGES = 200_000  # no book has as many paragraphs
 MAX_SKIPPED = 40  # notes about omissions
 SCENE_PAUSE = math.inf
-"""Value of a passage's pause: a scene ends here, and the project determines the silence."""
+"""Value of a pause in prose: a scene ends here, and the project determines the silence."""
 PAUSE_WITHIN = 0.2  # seconds of silence between two parts of one paragraph
 MAX_PART_TEXT = 4000  # characters in one part
 MAX_PARTS = 20_000  # parts in one project
@@ -53,6 +53,7 @@ class Passage:
     chapter: str = ""  # title of the chapter that begins here; blank if none does
     voice: str | None = None
     pause: float | None = None  # seconds of silence after it; None means the project's default
+    scene: bool = False  # whether a row or an item says that a scene ends after it
     start: float | None = None  # start time in seconds; None means after the previous passage
     end: float | None = None
     is_title: bool = False  # whether the passage is only the chapter's title, or a part of it
@@ -152,8 +153,9 @@ def divided(
         chapter, start = ("", None) if number else (passage.chapter, passage.start)
         is_last = number == len(pieces) - 1
         pause = passage.pause if is_last else pause_within if pieces[number + 1].continues else None
-        is_same = piece.pause == pause and piece.chapter == chapter and piece.start == start
-        yield piece if is_same else replace(piece, chapter=chapter, start=start, pause=pause)
+        new = {"chapter": chapter, "start": start, "pause": pause, "scene": passage.scene and is_last}
+        is_same = all(getattr(piece, name) == value for name, value in new.items())
+        yield piece if is_same else replace(piece, **new)  # type: ignore[arg-type]
 
 
 def check_passages(text: str, ends: re.Pattern[str] = BLANK_LINES) -> None:

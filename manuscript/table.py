@@ -17,7 +17,6 @@ from manuscript.passages import (
     MAX_PARTS,
     MAX_PAUSE,
     MAX_TEXT,
-    SCENE_PAUSE,
     Column,
     Document,
     InvalidDocument,
@@ -193,13 +192,20 @@ def passage_of(cells: dict[str, str], roles: Mapping[str, str], line: int = 0) -
         text,
         chapter=row.get("chapter", "")[:200],
         voice=row.get("voice") or None,
-        pause=SCENE_PAUSE if pause is None and row.get("scene") == "1" else pause,
+        pause=pause,
+        scene=_is_yes(row.get("scene", "")) or False,
         speaker=" ".join(row.get("character", "").split())[:MAX_NAME],
-        continues={"1": True, "0": False}.get(row.get("continues", "")),
+        continues=_is_yes(row.get("continues", "")),
         name=" ".join((row.get("id") or file_of(cells, roles)).split())[:MAX_NAME],
         cells=json.dumps(cells, ensure_ascii=False),
         direction=" ".join(row.get("direction", "").strip("[]() ").split())[:MAX_NAME],
     )
+
+
+def _is_yes(cell: str) -> bool | None:
+    """Whether a cell is a yes, as spreadsheets and other programs write it; None: neither yes nor no."""
+    word = cell.lower()
+    return True if word in ("1", "1.0", "true", "yes", "x") else False if word in ("0", "0.0", "false", "no") else None
 
 
 def file_of(cells: Mapping[str, str], roles: Mapping[str, str]) -> str:

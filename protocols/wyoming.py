@@ -76,7 +76,11 @@ class WyomingServer:
 
     async def serve(self) -> None:
         """Serve until cancelled. Raises OSError if the address cannot be used."""
-        server = await asyncio.start_server(self._connected, self._host, self._port, limit=MAX_BLOCK)
+        try:
+            server = await asyncio.start_server(self._connected, self._host, self._port, limit=MAX_BLOCK)
+        except OSError as error:
+            reason = f"STUDIO_WYOMING=tcp://{self._host}:{self._port} cannot be listened on; choose another one"
+            raise OSError(f"{reason}: {error.strerror or error}") from error
         self.watch.report_success()
         try:
             await asyncio.Event().wait()

@@ -48,8 +48,8 @@ _SPOKEN = ("text", "direction")
 _SOURCES = {
     "character": ("character",),
     "voice": ("voice", "character"),
-    "pause": ("pause", "scene"),
-    "scene": ("scene", "pause"),
+    "pause": ("pause",),
+    "scene": ("scene",),
 }
 """Fields of a part, and the roles of the cells that they follow from; the first one is its own."""
 

@@ -39,7 +39,6 @@ from manuscript.passages import (
     MAX_PASSAGES,
     MAX_PAUSE,
     MAX_TITLE,
-    SCENE_PAUSE,
     InvalidDocument,
     NewCharacter,
 )
@@ -192,9 +191,15 @@ class ItemBody(NewPartFields):
     )
 
     def passage(self) -> Passage:
-        pause = SCENE_PAUSE if self.scene and self.pause is None else self.pause
-        speaker = " ".join((self.character or "").split())
-        return Passage(self.input, self.chapter or "", self.voice, pause, speaker=speaker, continues=self.continues)
+        return Passage(
+            self.input,
+            self.chapter or "",
+            self.voice,
+            self.pause,
+            bool(self.scene),
+            speaker=" ".join((self.character or "").split()),
+            continues=self.continues,
+        )
 
 
 class PersonBody(StrictBody):

@@ -17,7 +17,7 @@ import pytest
 from longform import zip_export
 from manuscript.documents import read_document
 from manuscript.passages import InvalidDocument
-from tests.longform.test_projects import PROJECTS, Json, parts_of, until
+from tests.longform.test_projects import PROJECTS, Json, create_project, parts_of, until
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 from tests.studio.server import Served
@@ -219,6 +219,28 @@ def manifest_of(served: Served, project: Json) -> str:
         answer = client.get(f"{PROJECTS}/{project['id']}/zip?partial=true")
     with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
         return archive.read("manifest.csv").decode()
+
+
+def test_scenes_of_tables_and_items_end_with_any_pause(steered: Callable[..., Steered]) -> None:
+    served, _ = steered()
+    table = "id,text,scene,pause\na,One. And one.,1,0.5\nb,Two.,TRUE,\nc,Three.,no,\nd,Four.,1.0,\ne,Five.,,\n"
+
+    def scenes(project: Json) -> list[tuple[bool, float | None]]:
+        return [(part["scene"], part["pause"]) for part in parts_of(served, project)]
+
+    project = import_table(served, table)
+    assert scenes(project) == [(True, 0.5), (True, None), (False, None), (True, None), (False, None)]
+    update(
+        served, project, table.replace("Two.,TRUE,", "Two.,TRUE,0.7").replace("Three.,no,", "Three.,1,2"), apply=True
+    )
+    assert scenes(project) == [(True, 0.5), (True, 0.7), (True, 2), (True, None), (False, None)]
+    update(served, project, table, apply=True)
+    assert scenes(project) == [(True, 0.5), (True, None), (False, None), (True, None), (False, None)]
+    items = [{"input": "One.", "pause": 0.5, "scene": True}, {"input": "Two."}]
+    project = create_project(served, items=items, start=True)
+    until(served, project, "done")
+    for same in (project, import_table(served, manifest_of(served, project))):
+        assert scenes(same) == [(True, 0.5), (False, None)]
 
 
 def test_what_was_deleted_merged_split_or_moved_here_stays_so(steered: Callable[..., Steered]) -> None:
