@@ -22,6 +22,7 @@ from manuscript.passages import (
     InvalidDocument,
     NewCharacter,
     Passage,
+    Skipped,
 )
 
 _SEPARATORS = ",;\t|"
@@ -47,9 +48,21 @@ ROLES: dict[str, tuple[str, ...]] = {
 first."""
 SAMPLES = 4  # rows that are shown of a table before it is imported
 MAX_COLUMNS = 100
+FEWEST_IDS = 0.9  # share of a guessed column's ids that differ; fewer are no ids, more are with a mistake among them
 _NUMBERED = re.compile(r"\d{5}\.wav")
 """The name that an export gives to the file of a line without its own: it says nothing about the line."""
-_GENDERS = {"f": "female", "w": "female", "m": "male", "n": "neutral"}
+_GENDERS = {
+    word: gender
+    for gender, words in {
+        "female": "f female fem woman girl w weiblich frau mädchen femme féminin fille mujer femenino niña mulher "
+        "feminino donna femminile vrouw 女 女性 여",
+        "male": "m male masc man boy männlich mann junge homme masculin garçon hombre masculino niño homem uomo "
+        "maschile 男 男性 남",
+        "neutral": "n neutral neuter nonbinary non-binary nb d divers diverse",
+    }.items()
+    for word in words.split()
+}
+"""By words that tables use; others say nothing."""
 
 
 def read_csv(data: bytes, roles: Mapping[str, str] | None = None) -> Document:
@@ -70,11 +83,17 @@ def read_csv(data: bytes, roles: Mapping[str, str] | None = None) -> Document:
         )
     if sum(len(cell) for row, _ in rows for cell in row.values()) > MAX_TEXT:
         raise InvalidDocument(f"the cells have more than {MAX_TEXT} characters together, which is the limit")
-    if roles is None and len(_ids(rows, chosen)) < len(rows):  # only guessed: these may be numbers of scenes
+    skipped = Skipped()
+    if roles is None and len(_ids(rows, chosen)) < FEWEST_IDS * len(rows):  # these may be numbers of scenes
+        named = " and ".join(f"“{name[:80]}”" for name, role in chosen.items() if role in ("id", "file"))
+        skipped.add(f"{named} is not taken for the ids of the lines, as many of them are the same.")
         chosen = {name: role for name, role in chosen.items() if role not in ("id", "file")}
-    passages, lines = list[Passage](), dict[str, int]()
+    passages, lines, silent = list[Passage](), dict[str, int](), list[int]()
     for row, line in rows:
-        if passage := passage_of(row, chosen, line):
+        passage = passage_of(row, chosen, line)
+        if passage is None and any(cell.strip() for cell in row.values()):
+            silent.append(line)
+        elif passage:
             key = passage.name.casefold()
             if key and key in lines:
                 raise InvalidDocument(
@@ -82,10 +101,14 @@ def read_csv(data: bytes, roles: Mapping[str, str] | None = None) -> Document:
                 )
             lines[key] = line
             passages.append(passage)
-    columns = [
+    if silent:
+        more = " …" if len(silent) > SAMPLES else ""
+        skipped.add(f"Rows without text are left out: line {', '.join(map(str, silent[:SAMPLES]))}{more}.")
+    columns = tuple(
         Column(name, chosen.get(name, ""), tuple(row[name][:200] for row, _ in rows[:SAMPLES])) for name in names
-    ]
-    return replace(of_rows(passages), columns=tuple(columns), cast=tuple(_genders(rows, chosen)))
+    )
+    cast = tuple(_genders(rows, chosen))
+    return replace(of_rows(passages), columns=columns, cast=cast, skipped=skipped.sentences())
 
 
 def _usual_roles(names: Sequence[str]) -> dict[str, str]:
@@ -111,7 +134,7 @@ def _genders(rows: Iterable[tuple[dict[str, str], int]], roles: Mapping[str, str
     known = dict[str, str]()
     for row, _ in rows:
         name = " ".join(row[by_role["character"]].split())[:MAX_NAME]
-        if name and (gender := _GENDERS.get(row[by_role["gender"]].strip().casefold()[:1])):
+        if name and (gender := _GENDERS.get(row[by_role["gender"]].strip(" .").casefold())):
             known.setdefault(name, gender)
     yield from (NewCharacter(name, gender=gender) for name, gender in known.items())
 

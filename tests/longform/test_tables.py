@@ -17,6 +17,7 @@ import pytest
 from longform import zip_export
 from manuscript.documents import read_document
 from manuscript.passages import InvalidDocument
+from manuscript.table import read_csv
 from tests.longform.test_projects import PROJECTS, Json, create_project, parts_of, until
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
@@ -219,6 +220,19 @@ def manifest_of(served: Served, project: Json) -> str:
         answer = client.get(f"{PROJECTS}/{project['id']}/zip?partial=true")
     with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
         return archive.read("manifest.csv").decode()
+
+
+def test_ids_genders_and_rows_that_cannot_be_used_are_told() -> None:
+    lines = [f"line_{number},Hi.,Anna,mujer" for number in range(20)]
+    table = "\n".join(["id,text,character,gender", *lines, "x,,,"])
+    document = read_csv(table.encode())
+    assert document.skipped == ("Rows without text are left out: line 22.",)
+    assert [one.gender for one in document.cast] == ["female"]
+    with pytest.raises(InvalidDocument, match="line 7: the id 'line_4' is already that of line 6"):
+        read_csv(table.replace("line_5", "line_4").encode())
+    scenes = read_csv(b"id,text,character,gender\n1,Hi.,Bo,n/a\n1,Bye.,Bo,\n")
+    assert [passage.name for passage in scenes.passages] == ["", ""] and not scenes.cast
+    assert scenes.skipped == ("“id” is not taken for the ids of the lines, as many of them are the same.",)
 
 
 def test_scenes_of_tables_and_items_end_with_any_pause(steered: Callable[..., Steered]) -> None:
