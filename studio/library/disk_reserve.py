@@ -29,7 +29,7 @@ def is_full(folder: Path) -> bool:
     """Whether a folder's disk has no room for RESERVED bytes, or the user's share of it: only writing shows a quota."""
     try:
         with tempfile.NamedTemporaryFile(dir=folder, buffering=0) as file:
-            return file.write(os.urandom(RESERVED)) < RESERVED
+            return file.write(os.urandom(_PIECE) * (RESERVED // _PIECE)) < RESERVED
     except OSError as error:
         return error.errno in NO_ROOM
 
