@@ -152,7 +152,8 @@ def test_start_can_be_aborted(step: str, number: signal.Signals, tmp_path: Path)
         process.send_signal(number)
         output = process.communicate(timeout=120)[0]
     assert process.returncode == 0
-    assert "terminate" not in output and "could not start" not in output and "Ready" not in output
+    assert "terminate" not in output and "could not start" not in output
+    assert step == "warming" or "Ready" not in output, "warming up may be over before the signal comes"
 
 
 INTERRUPTED = """
