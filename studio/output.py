@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import sys
 import threading
 import time
@@ -37,8 +38,13 @@ def background_output() -> Iterator[None]:
 
 class _Output(io.RawIOBase):
     def __init__(self, stream: Any) -> None:
-        self._stream, self._waiting, self._changed = stream, bytearray(), threading.Condition()
-        self.isatty, self.fileno = stream.isatty, stream.fileno  # type: ignore[method-assign]
+        self._stream, self.isatty, self.fileno = stream, stream.isatty, stream.fileno  # type: ignore[method-assign]
+        self._begin()
+        if hasattr(os, "register_at_fork"):  # a forked process has none of the threads
+            os.register_at_fork(after_in_child=self._begin)
+
+    def _begin(self) -> None:
+        self._waiting, self._changed = bytearray(), threading.Condition()
         threading.Thread(target=self._write_forever, name="output", daemon=True).start()
 
     def writable(self) -> bool:

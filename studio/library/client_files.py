@@ -27,18 +27,13 @@ from studio.unicode_text import safe_file_name
 
 log = logging.getLogger(__name__)
 
-UPLOAD_SECONDS = 3600
-"""Seconds for which an upload is kept."""
+UPLOAD_SECONDS = 3600  # seconds for which an upload is kept
 RESULT_SECONDS = 600
 """Seconds for which a file made for a client is kept; the client downloads it at once."""
-MAX_UPLOAD = 25 * 2**20
-"""Maximum bytes of one upload."""
-MAX_FILES = 100
-"""Maximum number of files of one caller."""
-MAX_CALLER_BYTES = 256 * 2**20
-"""Maximum bytes of one caller's files."""
-MAX_BYTES = 2**30
-"""Maximum bytes of all callers' files."""
+MAX_UPLOAD = 25 * 2**20  # maximum bytes of one upload
+MAX_FILES = 100  # maximum number of files of one caller
+MAX_CALLER_BYTES = 256 * 2**20  # maximum bytes of one caller's files
+MAX_BYTES = 2**30  # maximum bytes of all callers' files
 
 PREFIX, OWNER = "studio-files-", ".owner"
 """The prefix of the folder's name, and the file in it that is locked as long as its studio runs."""

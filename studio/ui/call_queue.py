@@ -26,10 +26,8 @@ MAX_BYTES_PER_CALLER = 16 * 2**20
 """Maximum bytes of one caller's unfinished calls."""
 MAX_MESSAGES = 4096
 """Maximum unread messages of a session: more than the pieces of the longest take."""
-UNREAD_SECONDS = 600
-"""Time for which an unread answer is kept."""
-SETTLE_SECONDS = 60
-"""Interval of the search for expired answers."""
+UNREAD_SECONDS = 600  # time for which an unread answer is kept
+SETTLE_SECONDS = 60  # interval of the search for expired answers
 SESSION = re.compile(r"[A-Za-z0-9_-]{1,128}")
 """Valid session names, which callers choose."""
 POLL_SECONDS, PROGRESS_POLL_SECONDS = 0.02, 0.1

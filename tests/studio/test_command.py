@@ -271,6 +271,26 @@ def test_an_output_that_nobody_reads_holds_up_nothing(quick_checkpoint: Path, tm
         assert process.wait(60) == 0
 
 
+FORKED = """
+import os, time
+from studio.output import background_output
+with background_output():
+    print("parent")
+    child = os.fork()
+    print("child" if not child else "both")
+    if child:
+        os.waitpid(child, 0)
+"""
+
+
+@pytest.mark.posix
+def test_a_forked_process_has_an_output_too() -> None:
+    output = subprocess.run(
+        [sys.executable, "-c", FORKED], cwd=ROOT, check=True, timeout=60, capture_output=True
+    ).stdout
+    assert sorted(output.split()) == [b"both", b"child", b"parent"]
+
+
 @pytest.mark.posix
 def test_command_reports_readiness_prints_a_working_curl_line_and_stops(
     quick_checkpoint: Path, voices_folder: Path, tmp_path: Path
