@@ -76,8 +76,8 @@ def failed(error: Exception) -> int:
 
 
 def _refused_variable(error: ValueError | OSError) -> str | None:
-    """The environment variable that was refused with this error: its value is the text that is no number, or the path
-    that cannot be opened, or the reason has its name and value. None without one."""
+    """The name of the environment variable that caused the error, None if none did: its value is not a number, is the
+    path of a file that cannot be opened, or appears in the message together with its name."""
     reason = str(error)
     is_number = reason.startswith(("invalid literal for int()", "could not convert string to float"))
     for name, value in os.environ.items():

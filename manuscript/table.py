@@ -48,9 +48,14 @@ ROLES: dict[str, tuple[str, ...]] = {
 first."""
 SAMPLES = 4  # rows that are shown of a table before it is imported
 MAX_COLUMNS = 100
-FEWEST_IDS = 0.9  # share of a guessed column's ids that differ; fewer are no ids, more are with a mistake among them
+FEWEST_IDS = 0.9
+"""The least share of distinct values in a column whose name suggests ids. Below it, the column holds something else,
+such as the numbers of scenes; above it, a value that repeats is a mistake."""
 _NUMBERED = re.compile(r"\d{5}\.wav")
 """The name that an export gives to the file of a line without its own: it says nothing about the line."""
+YES, NO = ("yes", "true", "1", "x"), ("no", "false", "0")  # in small letters
+_AS_NUMBERS = {"1.0": True, "0.0": False}  # as programs write a column of ones and zeros with gaps
+_ANSWERS = dict.fromkeys(YES, True) | dict.fromkeys(NO, False) | _AS_NUMBERS
 _GENDERS = {
     word: gender
     for gender, words in {
@@ -216,19 +221,13 @@ def passage_of(cells: dict[str, str], roles: Mapping[str, str], line: int = 0) -
         chapter=row.get("chapter", "")[:200],
         voice=row.get("voice") or None,
         pause=pause,
-        scene=_is_yes(row.get("scene", "")) or False,
+        scene=_ANSWERS.get(row.get("scene", "").lower(), False),
         speaker=" ".join(row.get("character", "").split())[:MAX_NAME],
-        continues=_is_yes(row.get("continues", "")),
+        continues=_ANSWERS.get(row.get("continues", "").lower()),
         name=" ".join((row.get("id") or file_of(cells, roles)).split())[:MAX_NAME],
         cells=json.dumps(cells, ensure_ascii=False),
         direction=" ".join(row.get("direction", "").strip("[]() ").split())[:MAX_NAME],
     )
-
-
-def _is_yes(cell: str) -> bool | None:
-    """Whether a cell is a yes, as spreadsheets and other programs write it; None: neither yes nor no."""
-    word = cell.lower()
-    return True if word in ("1", "1.0", "true", "yes", "x") else False if word in ("0", "0.0", "false", "no") else None
 
 
 def file_of(cells: Mapping[str, str], roles: Mapping[str, str]) -> str:

@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from manuscript.passages import InvalidDocument
-from manuscript.table import rows_of, write_rows
+from manuscript.table import NO, YES, rows_of, write_rows
 from studio.errors import EditConflict, InvalidRequest, NotFound
 from studio.library.checks import check_before, clean_entry
 from studio.library.records import MAX_ENTRIES, DictionaryScope, Pronunciation, Scope, entry_of
@@ -33,7 +33,6 @@ _Replaced = tuple[Pronunciation, Pronunciation | None]
 """A removed entry, and the one that replaced it."""
 MAX_DICTIONARY = 1024 * 1024  # bytes of a CSV
 _COLUMNS = ("phrase", "said", "match_case")
-_YES, _NO = ("yes", "true", "1", "x"), ("no", "false", "0", "")
 _NAMED = 5
 """Maximum phrases in the title of entries in the trash."""
 _ENTRIES = (
@@ -281,9 +280,9 @@ def write_dictionary(entries: Iterable[Pronunciation]) -> str:
 
 def _entry_in(row: dict[str, str], line: int) -> Pronunciation:
     match_case = row.get("match_case", "").strip().lower()
-    if match_case not in (*_YES, *_NO):
+    if match_case not in (*YES, *NO, ""):
         raise InvalidDocument(f"line {line}: match_case must be yes, no or blank, not {match_case[:20]!r}")
     try:
-        return clean_entry(Pronunciation(row.get("phrase", ""), row.get("said", ""), match_case in _YES))
+        return clean_entry(Pronunciation(row.get("phrase", ""), row.get("said", ""), match_case in YES))
     except InvalidRequest as error:
         raise InvalidDocument(f"line {line}: {error}") from None
