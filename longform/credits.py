@@ -119,10 +119,10 @@ class ReplacedCredits:
 class CreditsUndo:
     """The undo of a change that replaced credits."""
 
+    ends: Sequence[ReplacedPart]  # as in ReplacedCredits
     put_back: Set[str] = frozenset()  # the ids of the parts that have their old values again
-    taken_away: Set[str] = frozenset()  # the ids of the parts that the change had added
     left: Set[str] = frozenset()  # the ids of those that have been changed since, and stay as they are
-    ends: Sequence[ReplacedPart] = field(default_factory=lambda: (ReplacedPart(), ReplacedPart()))
+    taken_away: Set[str] = frozenset()  # the ids of the parts that the change had added
 
 
 class Credits:
@@ -146,17 +146,15 @@ class Credits:
         ids = (settings.opening_part, settings.closing_part)
         templates = [(one.opening_credits, one.closing_credits) for one in (before.settings, settings)]
         added, parts, removed, new_ids = 0, list[Part | None](), list[bool](), list[str | None]()
-        behind = list[int]()
-        for number, (part_id, old, new, old_text, text) in enumerate(
-            zip(ids, *templates, old_texts, new_texts, strict=True)
-        ):
+        behind, ends = list[int](), undo.ends if undo else (None, None)
+        for part_id, old, new, old_text, text, end in zip(ids, *templates, old_texts, new_texts, ends, strict=True):
             # Without a text of the credits, the part has only what somebody has merged into it.
             part = self._part(before.id, owner_filter, part_id) if old_text or undo else None
             is_gone = old == new and part_id is not None and part is None
             is_in_trash = is_gone and self._arrangement.is_deleted(str(part_id))
             is_removed = is_gone and (part_id == STAYS_REMOVED or bool(old_text))  # also once the trash is emptied
             is_same = part is not None or is_in_trash or is_removed or not text
-            is_not_undone = undo is not None and part is None and not undo.ends[number].deleted
+            is_not_undone = end is not None and part is None and not end.deleted
             named = part_id if is_same or is_not_undone else None
             is_taken_away = undo is not None and part_id in undo.taken_away
             new_ids.append(STAYS_REMOVED if is_removed and not (text or is_taken_away) else named)

@@ -181,7 +181,7 @@ class ProjectRoutes:
             change = partial(settings.change, keeps_voice=keeps)
             put_back = {part_id for one in body.parts for part_id in one.ids}.difference(left)
             ends = [ReplacedPart(**end.model_dump()) for end in body.credits] or [ReplacedPart(), ReplacedPart()]
-            undo = CreditsUndo(put_back=put_back, left=set(left), ends=ends)
+            undo = CreditsUndo(ends, put_back, set(left))
             before, _, credits = self._service.edit(project_id, owner_filter, change, undo=undo)
             filled_in = {part_id for one in credits.parts for part_id in one.ids}
             names, changed = settings.compared(before, keeps)
