@@ -127,7 +127,7 @@ def test_trash_is_emptied_for_a_new_take_and_a_waiting_take_degrades_health(
         full_when(lambda: False)
         client.post(SPEECH, json={"input": "Two words"})
         client.get(TAKES)
-        assert client.get("/health").json()["background"]["recorder"]["ok"] is True
+        wait_until_true(lambda: client.get("/health").json()["background"]["recorder"]["ok"] is True)
     assert library.trash.page(None) == [] and [n for n in files(tmp_path / "home") if "." in n] == []
 
 
