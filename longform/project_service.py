@@ -22,7 +22,7 @@ from longform.voice_proposals import ProjectVoices, Role, proposed_voices
 from longform.worker import ProjectWorker
 from manuscript.documents import Document, Passage
 from manuscript.encodings import without_controls
-from manuscript.passages import MAX_TITLE, PAUSE_WITHIN, SCENE_PAUSE, InvalidDocument
+from manuscript.passages import MAX_TITLE, PAUSE_WITHIN, InvalidDocument
 from studio.api.queued import change, look_up
 from studio.errors import DamagedAudio, InvalidRequest, NotFound
 from studio.library.names import KnownVoices, split_revision
@@ -362,8 +362,7 @@ class ProjectService:
 
 
 def _new_part(passage: Passage, character: str | None, settings: ProjectSettings) -> NewPart:
-    is_scene = passage.pause == SCENE_PAUSE
-    is_usual = is_scene or (passage.pause == PAUSE_WITHIN and settings.pause < PAUSE_WITHIN)
+    is_usual = passage.pause == PAUSE_WITHIN and settings.pause < PAUSE_WITHIN
     pause = None if is_usual else passage.pause
     given = {name: getattr(passage, name) for name in _OF_PASSAGES}
-    return NewPart(**given | {"pause": pause, "scene": is_scene or passage.scene, "character": character})
+    return NewPart(**given | {"pause": pause, "character": character})

@@ -14,7 +14,7 @@ from manuscript.docx_body import WordParagraph, with_rows, word_paragraphs
 from manuscript.docx_parts import LEVELS, MalformedPart, Numbering, Styles, tree
 from manuscript.formulas import formulas_left_out
 from manuscript.headings import chapter_levels, is_bare_heading, is_heading, is_same_words, is_scene_break, is_title
-from manuscript.passages import Document, InvalidDocument, Passage, Skipped, with_pauses
+from manuscript.passages import Document, InvalidDocument, Passage, Skipped, with_scenes
 from manuscript.untrusted import InvalidArchive, opened
 
 MAX_ENTRIES = 10_000
@@ -72,7 +72,7 @@ class _DocxReader:
             for paragraph in body
             if (level := self._level(paragraph)) and not is_same_words(paragraph.text, title)
         )
-        passages = tuple(with_pauses(self._passages(body, notes, levels)))
+        passages = tuple(with_scenes(self._passages(body, notes, levels)))
         if any(self._is_in_contents(paragraph) and paragraph.text for paragraph in body):
             self._skipped.add("The table of contents is left out.")
         if formulas := sum(paragraph.formulas for paragraph in body):

@@ -20,7 +20,7 @@ from manuscript.epub_package import Package, Page, read_contents, resolved
 from manuscript.epub_page import PageReader, PageText, Paragraph
 from manuscript.formulas import formulas_left_out
 from manuscript.headings import is_heading
-from manuscript.passages import MAX_PASSAGES, MAX_TEXT, Document, InvalidDocument, Skipped, with_pauses
+from manuscript.passages import MAX_PASSAGES, MAX_TEXT, Document, InvalidDocument, Skipped, with_scenes
 from manuscript.untrusted import InvalidArchive, TooLarge, opened
 
 MAX_ENTRIES = 10_000
@@ -93,7 +93,7 @@ class _EpubReader:
         if self._formulas:
             self._skipped.add(formulas_left_out(self._formulas))
         return Document(
-            tuple(with_pauses(with_chapters(pages, entries, title))),
+            tuple(with_scenes(with_chapters(pages, entries, title))),
             prose=True,
             title=title,
             author=", ".join(package.named("creator")[:MAX_AUTHORS]),

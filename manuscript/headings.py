@@ -334,7 +334,7 @@ def _without_pages(passages: Sequence[Passage], numbers: Sequence[_Number]) -> t
         if at in pages:
             continue
         if remaining and pages.get(at - 1):
-            remaining[-1] = replace(remaining[-1], text=f"{remaining[-1].text} {passage.text}", pause=passage.pause)
+            remaining[-1] = remaining[-1].followed_by(passage, f"{remaining[-1].text} {passage.text}")
         else:
             remaining.append(passage)
     return tuple(remaining)
@@ -398,5 +398,8 @@ def _with_chapters(passages: Sequence[Passage], chapters: Sequence[_Number]) -> 
         if not number.rest or is_title(number.rest):
             read.append(replace(passage, chapter=" ".join(passage.text.split()), is_title=True))
         else:
-            read += [replace(passage, text=first, chapter=first, pause=None), replace(passage, text=number.rest)]
+            read += [
+                replace(passage, text=first, chapter=first, pause=None, scene=False),
+                replace(passage, text=number.rest),
+            ]
     return tuple(read)

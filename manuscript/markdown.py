@@ -12,7 +12,7 @@ from markdown_it.token import Token
 from manuscript.encodings import decode_text
 from manuscript.headings import is_heading, is_scene_break
 from manuscript.note_marks import SENTENCE_END, row_text
-from manuscript.passages import BLANK_LINES, MAX_TITLE, Document, Passage, Skipped, check_passages, with_pauses
+from manuscript.passages import BLANK_LINES, MAX_TITLE, Document, Passage, Skipped, check_passages, with_scenes
 from manuscript.plain import unwrap
 
 CHAPTER_LEVELS = ("h1", "h2")
@@ -57,7 +57,7 @@ def read_markdown(data: bytes, with_notes: bool = False) -> Document:
     skipped = Skipped()
     if not with_notes:
         skipped.notes, notes = len(notes), {}
-    passages = tuple(with_pauses(_passages(tokens, levels, notes)))
+    passages = tuple(with_scenes(_passages(tokens, levels, notes)))
     title, author, language = (
         next(filter(None, (_plain_value(fields.get(name)) for name in names)), "")
         for names in (("title",), ("author", "authors"), ("lang", "language"))

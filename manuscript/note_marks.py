@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 from manuscript.headings import is_heading
@@ -97,7 +96,7 @@ def with_initials(passages: Sequence[Passage]) -> Sequence[Passage]:
         letter, rest = joined[-1], _FIRST_WORD.findall(passage.text[:BEFORE])[0].casefold()
         initial = letter.text[-1].casefold()
         gap = " " if {initial, rest} <= words and len(rest) > 1 and f"{initial}{rest}" not in words else ""
-        joined[-1] = replace(letter, text=f"{letter.text}{gap}{passage.text}", pause=passage.pause)
+        joined[-1] = letter.followed_by(passage, f"{letter.text}{gap}{passage.text}")
     return joined
 
 

@@ -133,10 +133,10 @@ def _prose(passages: Iterable[Passage], splitting: PartSplitting) -> Iterator[Pa
     for piece in pieces:
         is_spoken = any(sign.isalnum() for sign in TAG.sub("", piece.text))
         # Punctuation or tags alone cannot be spoken: they join the neighbouring part.
-        is_one = current and current.pause is None and _continues(current, piece) and not (has_word and is_spoken)
+        is_one = current and not current.has_end and _continues(current, piece) and not (has_word and is_spoken)
         if current and is_one and len(current.text) < MAX_PART_BYTES:
             text = f"{current.text}{chr(10) * 2 if splitting.by == 'paragraph' else ' '}{piece.text}"
-            current = replace(current, text=text, pause=piece.pause)
+            current = current.followed_by(piece, text)
             has_word = has_word or is_spoken
             continue
         if current:
@@ -161,7 +161,7 @@ def _grouped(passages: Iterable[Passage], part_bytes: int) -> Iterator[Passage]:
     group: list[Passage] = []
     size = 0
     for passage in passages:
-        if group and (group[0].chapter or group[-1].pause is not None or not _continues(group[0], passage)):
+        if group and (group[0].chapter or group[-1].has_end or not _continues(group[0], passage)):
             yield from _cut(_joined(group), part_bytes)
             group, size = [], 0
         size += len(passage.text.encode()) + (2 if group else 0)
@@ -176,8 +176,8 @@ def _grouped(passages: Iterable[Passage], part_bytes: int) -> Iterator[Passage]:
 def _joined(passages: list[Passage]) -> Passage:
     text = "\n\n".join(passage.text for passage in passages)
     least = min(passages, key=lambda passage: 1.0 if passage.confidence is None else passage.confidence)
-    evidence = {"confidence": least.confidence, "reason": least.reason}
-    return replace(passages[0], text=text, pause=passages[-1].pause, **evidence)  # type: ignore[arg-type]
+    whole = passages[0].followed_by(passages[-1], text)
+    return replace(whole, confidence=least.confidence, reason=least.reason)
 
 
 def _cut(passage: Passage, part_bytes: int) -> Iterator[Passage]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,8 +15,6 @@ MAX_FILE = 32 * 1024 * 1024  # bytes
 MAX_TEXT = 5_000_000  # characters of all passages together: about 90 hours of speech
 MAX_PASSAGES = 200_000  # no book has as many paragraphs
 MAX_SKIPPED = 40  # notes about omissions
-SCENE_PAUSE = math.inf
-"""Value of a pause in prose: a scene ends here, and the project determines the silence."""
 PAUSE_WITHIN = 0.2  # seconds of silence between two parts of one paragraph
 MAX_PART_TEXT = 4000  # characters in one part
 MAX_PARTS = 20_000  # parts in one project
@@ -53,7 +50,7 @@ class Passage:
     chapter: str = ""  # title of the chapter that begins here; blank if none does
     voice: str | None = None
     pause: float | None = None  # seconds of silence after it; None means the project's default
-    scene: bool = False  # whether a row or an item says that a scene ends after it
+    scene: bool = False  # whether a scene ends after it
     start: float | None = None  # start time in seconds; None means after the previous passage
     end: float | None = None
     is_title: bool = False  # whether the passage is only the chapter's title, or a part of it
@@ -75,6 +72,15 @@ class Passage:
     @property
     def is_sure(self) -> bool:
         return self.confidence is None or self.confidence >= SURE
+
+    @property
+    def has_end(self) -> bool:
+        """Whether what follows is apart from it, by a silence of its own or as another scene."""
+        return self.scene or self.pause is not None
+
+    def followed_by(self, last: Passage, text: str) -> Passage:
+        """This passage and those after it up to ``last`` as one with the given text, which ends as the last does."""
+        return replace(self, text=text, pause=last.pause, scene=last.scene)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +133,8 @@ class Skipped:
         return tuple(sentences)
 
 
-def with_pauses(passages: Iterable[Passage | None]) -> Iterator[Passage]:
-    """Turn scene breaks (None) into pauses, except next to a chapter's heading. Raises InvalidDocument."""
+def with_scenes(passages: Iterable[Passage | None]) -> Iterator[Passage]:
+    """End a scene at each break (None), except next to a chapter's heading. Raises InvalidDocument."""
     previous, is_broken = None, False
     for number, passage in enumerate(passages):
         if number > MAX_PASSAGES:
@@ -138,7 +144,7 @@ def with_pauses(passages: Iterable[Passage | None]) -> Iterator[Passage]:
             continue
         if previous:
             is_scene = is_broken and not passage.chapter and not previous.chapter and previous.pause is None
-            yield replace(previous, pause=SCENE_PAUSE) if is_scene else previous
+            yield replace(previous, scene=True) if is_scene else previous
         previous, is_broken = passage, False
     if previous:
         yield previous
@@ -147,7 +153,7 @@ def with_pauses(passages: Iterable[Passage | None]) -> Iterator[Passage]:
 def divided(
     passage: Passage, pieces: Sequence[Passage], pause_within: float | None = PAUSE_WITHIN
 ) -> Iterator[Passage]:
-    """The pieces of a passage: the first keeps its chapter and start, the last its pause. ``pause_within``: seconds of
+    """The pieces of a passage: the first keeps its chapter and start, the last its end. ``pause_within``: seconds of
     silence before a piece that continues the paragraph of the one before it."""
     for number, piece in enumerate(pieces):
         chapter, start = ("", None) if number else (passage.chapter, passage.start)

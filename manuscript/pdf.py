@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from manuscript.headings import SENTENCE_END, is_bare_heading, is_heading, is_scene_break, is_title
 from manuscript.note_marks import HalfWords, ends_in_half_word
-from manuscript.passages import MAX_TEXT, Document, InvalidDocument, Passage, Skipped, with_pauses
+from manuscript.passages import MAX_TEXT, Document, InvalidDocument, Passage, Skipped, with_scenes
 from manuscript.pdf_text import Line, PdfText, text_of_pdf
 from manuscript.plain import begins_contents, ends_with_page
 
@@ -51,7 +51,7 @@ def read_pdf(data: bytes) -> Document:
     for page, title in pdf.outline:
         titles.setdefault(page, PageTitles()).add(" ".join(title.split())[:MAX_TITLE])
     pages, skipped = _without_furniture(pdf, titles)
-    passages = tuple(with_pauses(_Paragraphs(pages, titles).passages()))
+    passages = tuple(with_scenes(_Paragraphs(pages, titles).passages()))
     return Document(passages, True, _name(pdf.title), _name(pdf.author), skipped=skipped.sentences())
 
 

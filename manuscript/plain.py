@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from manuscript.encodings import decode_text
 from manuscript.headings import SENTENCE_END, is_bare_heading, is_heading, is_scene_break, is_title, undecorated
 from manuscript.note_marks import HalfWords
-from manuscript.passages import Document, Passage, Skipped, check_passages, with_pauses
+from manuscript.passages import Document, Passage, Skipped, check_passages, with_scenes
 from manuscript.plain_notes import Block, without_line_numbers, without_star_notes, without_transcriber
 from manuscript.plays import with_italic_names
 from speechtext.turns import begins_turn
@@ -116,7 +116,7 @@ def read_plain(data: bytes) -> Document:
     firsts = with_italic_names([block[0] for block in blocks])
     blocks = [[first, *block[1:]] for first, block in zip(firsts, blocks, strict=True)]
     half_words = HalfWords((line for block in blocks for line in block), keeps_hyphen=book.is_gutenberg)
-    passages = tuple(with_pauses(_passages(blocks, entries, half_words)))
+    passages = tuple(with_scenes(_passages(blocks, entries, half_words)))
     return Document(passages, True, book.title, book.author, book.language, skipped=skipped.sentences())
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from manuscript.cast import Casting, split_by_speaker
 from manuscript.documents import Passage, into_parts, kind_of, read_document
 from manuscript.parts import PartSplitting, SplitBy
-from manuscript.passages import SCENE_PAUSE, InvalidDocument
+from manuscript.passages import InvalidDocument
 from manuscript.subtitles import write_srt
 from manuscript.table import rows_of, write_rows
 from studio import ROOT
@@ -58,7 +58,7 @@ def test_only_prose_is_split_by_paragraph_or_sentence() -> None:
     text = "Chapter 1\n\nOne. Two!\nAnna: Three. … Four.\n\n* * *\n\nFive\n\n" + "Long, " * 400 + "it was."
     whole = parts_of(text, "txt", voices=("Anna",), split_by="paragraph")
     assert [part.text for part in whole[:4]] == ["Chapter 1", "One. Two!", "Three. … Four.", "Five"]
-    assert [part.pause for part in whole[:4]] == [None, None, SCENE_PAUSE, None]
+    assert [part.scene for part in whole[:4]] == [False, False, True, False]
     assert (whole[0].chapter, whole[1].chapter, whole[2].voice) == ("Chapter 1", "", "anna")
     assert [len(part.text) for part in whole[4:]] == [1997, 409]  # too long for one part
     sentences = parts_of(text, "txt", voices=("Anna",), split_by="sentence")
@@ -278,9 +278,7 @@ def test_scene_break_is_recognised_in_every_format(mark: str) -> None:
     books = {"txt": text, "md": text, "docx": docx(word), "epub": epub({"a.xhtml": web}), "pdf": pdf([lines])}
     for kind, data in books.items():
         passages = read_document(data, kind).passages
-        assert [(passage.text, passage.pause) for passage in passages] == [(lines[0], SCENE_PAUSE), (lines[2], None)], (
-            kind
-        )
+        assert [(passage.text, passage.scene) for passage in passages] == [(lines[0], True), (lines[2], False)], kind
 
 
 SCENES = "<p>One two.</p><hr/><p>Three.</p><p>Four. Five.</p><p>* * *</p><h2>Next</h2><p>Six.</p><p>⁂</p>"
@@ -293,8 +291,8 @@ def test_scene_ends_with_a_pause_and_parts_do_not_span_it(split_by: SplitBy) -> 
     word += '<w:p><w:pPr><w:outlineLvl w:val="1"/></w:pPr><w:r><w:t>Next</w:t></w:r></w:p>' + marks.format("Six.")
     for data, kind in ((epub({"a.xhtml": page(SCENES)}), "epub"), (docx(word), "docx")):
         parts = parts_of(data, kind, split_by=split_by)
-        assert (parts[0].text, parts[0].pause) == ("One two.", SCENE_PAUSE)
-        assert [part.pause for part in parts[1:]] == [None] * (len(parts) - 1)  # chapters have a pause of their own
+        assert (parts[0].text, parts[0].scene) == ("One two.", True)
+        assert not any(part.scene for part in parts[1:])  # chapters have a pause of their own
         assert [part.text for part in parts if part.chapter] == ["Next"]
 
 

@@ -73,7 +73,7 @@ def test_bold_words_lose_their_signs_and_equations_keep_theirs() -> None:
     assert read("Here a = b = c, x=1 and y==2=.").passages[0].text == "Here a = b = c, x=1 and y==2=."
 
 
-def test_pauses_stay_where_names_are_joined_with_their_words() -> None:
+def test_scenes_end_where_names_are_joined_with_their_words() -> None:
     lines = [line for name, words in TURNS for line in (name, words)]
     document = read("\n\n".join([*lines[:4], "* * *", *lines[4:]]))
-    assert isinstance(document.passages[1], Passage) and document.passages[1].pause is not None
+    assert isinstance(document.passages[1], Passage) and document.passages[1].scene
