@@ -118,9 +118,10 @@ def into_parts(document: Document, splitting: PartSplitting = BY_LENGTH) -> list
         raise InvalidDocument(f"{message}: make the parts longer, or divide the document")
     if not parts:
         raise InvalidDocument("the document has no text to speak, only speaker names or invisible characters")
-    for number, part in enumerate(parts, start=1):
+    for part in parts:  # prose is cut; a row or a subtitle stays one part
         if len(part.text) > MAX_PART_TEXT:
-            raise InvalidDocument(f"part {number} has {len(part.text)} characters; at most {MAX_PART_TEXT} are allowed")
+            limit = f"{len(part.text)} characters; at most {MAX_PART_TEXT} are allowed"
+            raise InvalidDocument(f"the line that begins with {part.text[:40]!r} has {limit}: divide it in the file")
     return parts
 
 
