@@ -37,7 +37,7 @@ from engine.types import (
 )
 
 if TYPE_CHECKING:
-    from engine.checkpoint import check_files, is_hub_id
+    from engine.checkpoint import check_files, is_hub_id, offline_by
     from engine.direct_engine import DirectEngine
     from engine.engine import Engine
     from engine.forced_logits import Agreement
@@ -81,6 +81,7 @@ __all__ = [
     "check_model",
     "freeze_heap",
     "is_hub_id",
+    "offline_by",
     "open_regular",
     "refuse_control_tokens",
     "release_memory",
@@ -89,7 +90,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "checkpoint": ("check_files", "is_hub_id"),
+    "checkpoint": ("check_files", "is_hub_id", "offline_by"),
     "direct_engine": ("DirectEngine",),
     "engine": ("Engine",),
     "forced_logits": ("Agreement",),

@@ -15,6 +15,7 @@ PREFIXES = (
     "GRADIO_",
     "HF_TOKEN",
     "HF_HUB_OFFLINE",
+    "TRANSFORMERS_OFFLINE",
     "HF_ENDPOINT",
     "OPENAI_",
     "FISH_",

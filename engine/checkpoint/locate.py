@@ -45,6 +45,12 @@ def is_hub_id(model: str) -> bool:
     return (len(parts) == 2 or is_file) and not model.startswith((".", "/", "~")) and not {":", "\\"} & set(model)
 
 
+def offline_by() -> str:
+    """The environment variable that forbids downloads from the hub, read as huggingface_hub does; blank if none."""
+    name = next((name for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE") if os.environ.get(name)), "")
+    return name if os.environ.get(name, "").lower() in ("1", "true", "yes", "on") else ""
+
+
 def _named(file: Path) -> Path:
     """The file that a person named, or its folder if that is what its name means."""
     if file.name in ("config.json", INDEX) or (file.with_name(INDEX).is_file() and file in shards(file.parent)):
@@ -115,8 +121,7 @@ def _reason(error: Exception) -> str:
     if not isinstance(error, LocalEntryNotFoundError):
         return " ".join(str(error).split())
     if isinstance(error.__cause__, OfflineModeIsEnabled):  # whose text names the first of these in any case
-        name = "HF_HUB_OFFLINE" if os.environ.get("HF_HUB_OFFLINE") else "TRANSFORMERS_OFFLINE"
-        return f"{name} is set, so nothing is downloaded from the hub; remove it, or name a folder"
+        return f"{offline_by()} is set, so nothing is downloaded from the hub; remove it, or name a folder"
     why = " ".join(str(error.__cause__ or error).split())
     if "CERTIFICATE_VERIFY_FAILED" in why:
         return f"{why}; set SSL_CERT_FILE to a file with the certificate of your organisation's proxy"

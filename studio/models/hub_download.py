@@ -21,6 +21,7 @@ from typing import IO, Any
 import httpx
 from anyio import CancelScope, to_thread
 
+from engine import offline_by
 from studio.models.catalogue import HubFiles, hub_endpoint
 from studio.supervisor import end_tasks
 
@@ -150,8 +151,8 @@ class HubDownload:
             raise
 
     async def _attempt(self) -> None:
-        if os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on"):
-            raise ValueError("HF_HUB_OFFLINE is set, so nothing is downloaded from the hub")
+        if name := offline_by():
+            raise ValueError(f"{name} is set, so nothing is downloaded from the hub")
         async with await to_thread.run_sync(_client) as client:  # reads the machine's certificates
             commit, files = await self._listing(client)
             folder = self._place(commit)

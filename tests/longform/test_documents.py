@@ -543,7 +543,7 @@ def test_unsupported_files_and_exceeded_limits_are_refused() -> None:
         kind_of("x.odt")
     with pytest.raises(InvalidDocument, match=r"save it as \.docx"):
         kind_of("x.doc")
-    with pytest.raises(InvalidDocument, match="begins with .x+. has 4001 characters.*divide it"):
+    with pytest.raises(InvalidDocument, match=r"begins with .x+. has 4001 characters.*divide it"):
         parts_of("text\nHi\n" + "x" * 4001, "csv")
     with pytest.raises(InvalidDocument, match="more than 20000 parts"):
         parts_of("text\n" + "x\n" * 20_001, "csv")

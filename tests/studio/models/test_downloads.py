@@ -267,6 +267,8 @@ def test_unknown_certificate_is_reported_with_the_setting(
         ("HF_TOKEN", "hf_s\u00e9cret", "copy it again"),
         ("ALL_PROXY", "foo://x", "the proxy in ALL_PROXY"),
         ("SSL_CERT_FILE", "/no/such.pem", "check SSL_CERT_FILE"),
+        ("HF_HUB_OFFLINE", "1", "HF_HUB_OFFLINE is set"),
+        ("TRANSFORMERS_OFFLINE", "yes", "TRANSFORMERS_OFFLINE is set"),
     ],
 )
 def test_error_names_an_invalid_setting(
