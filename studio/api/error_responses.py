@@ -163,6 +163,10 @@ def envelope(error: ApiError) -> dict[str, object]:
     return {"error": {"message": error.message, "type": kind, "param": error.param, "code": error.code}}
 
 
+def unexpected(request_id: str) -> ApiError:
+    return ApiError(500, f"The server had an error; its log has it under {request_id}.")
+
+
 class DrainedResponse(JSONResponse):
     """An answer sent before the request's body is read; the rest of the body is received and discarded.
 
@@ -229,8 +233,7 @@ class UnexpectedErrors:
                 request_id = scope["state"]["request_id"]
                 log.error("request %s failed with %s; the stack follows", request_id, type(error).__name__)
                 if not has_started:
-                    fault = ApiError(500, f"The server had an error; its log has it under {request_id}.")
-                    await error_response(fault, scope["path"])(scope, receive, send)
+                    await error_response(unexpected(request_id), scope["path"])(scope, receive, send)
             raise
 
 

@@ -26,36 +26,25 @@ PING = b": waiting\n\n"
 """A comment, which clients ignore."""
 
 
-async def events(speech: Speech, characters: int, unit: Unit | None = None) -> AsyncGenerator[bytes, None]:
-    """The pieces of the file in base64; joined, they are the file that stream_format=audio sends.
-
-    ``characters``: length of the text, the input of the usage; its output is the number of frames. ``unit``: of the
-    timestamps. An error after the first byte is sent as an event, without a "done".
-    """
-    try:
-        async for piece in speech.body:
-            yield event("speech.audio.delta", {"audio": base64.b64encode(piece).decode("ascii")})
-        if unit:
-            yield event("speech.audio.timestamps", {"of": unit, "timestamps": as_json(await speech.timestamps(unit))})
-    except (EngineError, *REFUSALS) as error:
-        yield event("error", envelope(describe(error)))
-        return
-    yield event("speech.audio.done", {"usage": usage(characters, speech.take.frames)})
-
-
-async def late_events(
+async def events(
     task: asyncio.Future[Speech], characters: int, unit: Unit | None = None
 ) -> AsyncGenerator[bytes, None]:
-    """Pings until the speech begins, then its events. An error is an event too, because it is too late for a status.
+    """Pings until the speech begins, then the pieces of the file in base64; joined, they are the file that
+    stream_format=audio sends. An error is an event too, because it is too late for a status, and there is no "done".
 
-    The caller must release ``task`` afterwards: an iteration that never started does not end it.
+    ``characters``: length of the text, the input of the usage; its output is the number of frames. ``unit``: of the
+    timestamps. The caller must release ``task`` afterwards: an iteration that never started does not end it.
     """
     try:
         while not task.done():
             yield PING
             await asyncio.wait({task}, timeout=PING_SECONDS)
-        async for line in events(task.result(), characters, unit):
-            yield line
+        speech = task.result()
+        async for piece in speech.body:
+            yield event("speech.audio.delta", {"audio": base64.b64encode(piece).decode("ascii")})
+        if unit:
+            yield event("speech.audio.timestamps", {"of": unit, "timestamps": as_json(await speech.timestamps(unit))})
+        yield event("speech.audio.done", {"usage": usage(characters, speech.take.frames)})
     except (EngineError, *REFUSALS) as error:
         yield event("error", envelope(describe(error)))
     except ClientDisconnect:

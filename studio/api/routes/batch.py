@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import logging
 from collections.abc import AsyncGenerator, Generator
 from contextlib import ExitStack, aclosing, suppress
 from tempfile import SpooledTemporaryFile
@@ -16,7 +17,7 @@ from fastapi.responses import Response
 
 from engine import EngineError
 from studio.api.body import as_model, read_json
-from studio.api.error_responses import ApiError, describe, envelope
+from studio.api.error_responses import ApiError, describe, envelope, unexpected
 from studio.api.foreign import canonical_fields
 from studio.api.openapi import answers, reads
 from studio.api.routes.models import for_loaded_model
@@ -33,6 +34,7 @@ from studio.speech.word_times import as_json
 from studio.supervisor import end_tasks
 from studio.work import in_threads, run_uninterrupted
 
+log = logging.getLogger(__name__)
 BATCH_DOC = reads(BatchBody) | answers("application/json", "application/x-ndjson")
 
 Result = dict[str, Any]
@@ -125,7 +127,7 @@ class _Batch:
                 body = await for_loaded_model(self._service, body, self._caller)
                 if body.timestamps:
                     self._service.check_alignment()
-                origin = Origin(f"{self._id}-{index}", self._caller, patient=True, live=body.live)
+                origin = Origin(head["id"], self._caller, patient=True, live=body.live)
                 speech = await self._begun(body.speech_request(), origin)
                 async with aclosing(speech):
                     audio = await self._kept(speech.body)
@@ -133,6 +135,9 @@ class _Batch:
                     head["timestamps"] = as_json(await speech.timestamps(body.timestamps))
         except (ApiError, *REFUSALS, EngineError) as error:
             return head | {"status": "error"} | envelope(describe(error)), None
+        except Exception:
+            log.exception("request %s failed", head["id"])
+            return head | {"status": "error"} | envelope(unexpected(head["id"])), None
         return head | {
             "status": "success",
             "media_type": speech.media_type,

@@ -26,8 +26,6 @@ from studio.api.openapi import answers
 from studio.api.routes.models import for_loaded_model
 from studio.api.sending import release, until_hangup
 from studio.api.speech_bodies import CaptionedBody, ReadingBody, SpeechBody
-from studio.api.sse import MEDIA_TYPE as SSE_TYPE
-from studio.api.sse import events, late_events
 from studio.errors import REFUSALS, InvalidRequest, NotFound
 from studio.jobs import JobCaller, JobSource
 from studio.settings import Settings
@@ -63,12 +61,6 @@ class SpeechResponse(StreamingResponse):
             await self._close()
 
 
-def _answer(speech: Speech, body: SpeechBody) -> SpeechResponse:
-    if body.stream_format == "sse":
-        return speech_response(speech, events(speech, len(body.input), body.timestamps), SSE_TYPE)
-    return speech_response(speech, speech.body, speech.media_type)
-
-
 def speech_response(speech: Speech, content: AsyncGenerator[bytes, None], media_type: str) -> SpeechResponse:
     """The response with a speech that has begun; headers have its facts."""
     answer = SpeechResponse(content, media_type, speech.aclose)
@@ -85,17 +77,18 @@ def speech_response(speech: Speech, content: AsyncGenerator[bytes, None], media_
 async def respond(request: Request, work: Coroutine[Any, Any, Speech], body: SpeechBody) -> Response:
     """The response with the speech that ``work`` begins; it is cancelled if the client disconnects."""
     if body.stream_format != "sse":
-        return _answer(await until_hangup(request, work), body)
+        speech = await until_hangup(request, work)
+        return speech_response(speech, speech.body, speech.media_type)
     task = asyncio.ensure_future(until_hangup(request, work))
     try:
         await asyncio.wait({task}, timeout=sse.PING_SECONDS)
     except asyncio.CancelledError:
         await release(task)
         raise
+    stream = sse.events(task, len(body.input), body.timestamps)
     if task.done():
-        return _answer(task.result(), body)
-    stream = late_events(task, len(body.input), body.timestamps)
-    return SpeechResponse(stream, SSE_TYPE, partial(release, task))
+        return speech_response(task.result(), stream, sse.MEDIA_TYPE)
+    return SpeechResponse(stream, sse.MEDIA_TYPE, partial(release, task))
 
 
 async def _captions(speech: Speech, is_streamed: bool) -> AsyncGenerator[bytes, None]:

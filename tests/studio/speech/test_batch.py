@@ -15,6 +15,8 @@ from typing import Any, BinaryIO, cast
 
 import pytest
 
+from studio.api.speech_bodies import SpeechBody
+from studio.speech.request import SpeechRequest
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 from tests.studio.server import Served
@@ -125,6 +127,25 @@ def test_bad_item_gets_its_own_error_and_the_others_continue(steered: Steer) -> 
     assert batch["results"][2]["error"]["param"] == batch["results"][3]["error"]["param"] == "input"
     assert (batch["succeeded"], batch["failed"]) == (1, 3)
     assert len(engine.utterances) == 1
+
+
+def test_a_defect_that_one_item_meets_leaves_the_others_their_results(
+    steered: Steer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    served, _ = steered()
+    speech_request = SpeechBody.speech_request
+
+    def defective(body: SpeechBody, *extra: Any) -> SpeechRequest:
+        if body.input != "a":
+            raise IndexError("of a defect")
+        return speech_request(body, *extra)
+
+    monkeypatch.setattr(SpeechBody, "speech_request", defective)
+    with served.client() as client:
+        good, bad = client.post(BATCH, json={"items": [{"input": "a"}, {"input": "b"}]}).json()["results"]
+    assert (good["status"], bad["status"], bad["error"]["type"]) == ("success", "error", "server_error")
+    assert bad["id"] in bad["error"]["message"] and "defect" not in bad["error"]["message"]
+    assert f"request {bad['id']} failed" in caplog.text and "IndexError" in caplog.text
 
 
 def test_items_beyond_the_free_slots_wait(steered: Steer) -> None:
