@@ -324,11 +324,9 @@ class ProjectService:
         if not timeline.placed and not timeline.missing:
             raise NotFinished("all parts are chapter titles, which are not read in this project", "read_titles")
         if not timeline.placed or (timeline.missing and not partial):
-            raise NotFinished(
-                f"{timeline.missing} of {sum(project.parts.values())} parts have no audio for their current text; "
-                "generate them first, or export the others with partial=true",
-                "partial",
-            )
+            missing = f"{timeline.missing} of {sum(project.parts.values())} parts have no audio for their current text"
+            others = ", or export the others with partial=true" if timeline.placed else ""
+            raise NotFinished(f"{missing}; generate them first{others}", "partial")
         return timeline
 
     def lost(self, project: Project, parts: Sequence[Part]) -> list[Part]:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from longform.library.cast_repository import character_row
 from longform.library.part_arrangement import new_part_id, prepare
-from longform.library.part_order import AMONG, count_parts, mark_deleted
+from longform.library.part_order import AMONG, LENDS, count_parts, mark_deleted
 from longform.library.project_records import (
     DIRECTED,
     Direction,
@@ -403,25 +403,32 @@ def _order(known: Known, ids: Mapping[str, str], document: Document) -> list[str
 
 
 def place_all(db: Database, project_id: str, order: Sequence[str], added: Collection[str], closing: str | None) -> None:
-    """Give these parts places in this order; all others, deleted ones too, stay behind the one before them.
+    """Give these parts places in this order; all others, deleted ones too, stay behind the one before them, but those
+    of a chapter that a deleted one begins before the next part, as in `groups_of`.
 
     ``added``: the new ones, which have no place yet; ``closing``: the closing credits, behind which nothing is added.
     """
-    before = [part_id for part_id in placed_of(db, project_id) if part_id not in added]
-    listed, followers = set(order), dict[str | None, list[str]]()
+    query = f"select id, deleted is null, {LENDS} from all_parts where project_id = ? order by place, n"
+    rows = [row for row in db.execute(query, [project_id]).fetchall() if row[0] not in added]
+    before = [part_id for part_id, *_ in rows]
+    listed, followers, waiting = set(order), dict[str | None, list[str]](), list[str]()
     if closing is not None and closing in before and not listed.intersection(before[before.index(closing) + 1 :]):
         order = [*(part_id for part_id in order if part_id != closing), closing]
         listed.add(closing)
-    anchor = None
-    for part_id in before:
+    anchor, ahead = None, dict[str, list[str]]()
+    for part_id, is_there, begins_chapter in rows:
         if part_id in listed:
-            anchor = part_id
+            anchor, ahead[part_id], waiting = part_id, waiting, []
+        elif is_there:
+            followers.setdefault(anchor, []).extend([*waiting, part_id])
+            waiting = []
         else:
-            followers.setdefault(anchor, []).append(part_id)
-    after = followers.get(None, []) + [each for part_id in order for each in (part_id, *followers.get(part_id, []))]
+            (waiting if waiting or begins_chapter else followers.setdefault(anchor, [])).append(part_id)
+    after = followers.get(None, [])
+    after += [each for name in order for each in (*ahead.get(name, ()), name, *followers.get(name, ()))] + waiting
     if after != before:
-        rows = [(number * PLACES_APART, part_id) for number, part_id in enumerate(after)]
-        db.conn.executemany("update all_parts set place = ? where id = ?", rows)
+        places = [(number * PLACES_APART, part_id) for number, part_id in enumerate(after)]
+        db.conn.executemany("update all_parts set place = ? where id = ?", places)
 
 
 def _chapters(known: Known, ids: Mapping[str, str], document: Document) -> list[tuple[str, str]]:

@@ -218,7 +218,7 @@ class TableUpdates:
 
         def finish(db: Database, row: Row, plan: Plan) -> dict[str, str]:
             _check_last(tables_of(db, project_id), undo)
-            is_in_order = state.order == undo.after.order and placed_of(db, project_id) == placed
+            is_in_order = _same_order(state.order, undo.after.order) and placed_of(db, project_id) == placed
             plan.write(db, row)
             for [rows] in undo.before.tables:  # as it was, by which an earlier update knows it
                 keep_table(db, project_id, rows)
@@ -251,6 +251,12 @@ def _return(db: Database, project_id: str, returned: dict[str, Row], ids: Sequen
 def _check_last(tables: Sequence[tuple[str]], undo: _Undo) -> None:
     if tables != undo.after.tables:
         raise EditConflict("this project was updated from another table since", "table")
+
+
+def _same_order(first: Sequence[str], second: Sequence[str]) -> bool:
+    """Whether the parts that are in both have the same order; those that are new since stay behind others."""
+    both = {*first} & {*second}
+    return [part_id for part_id in first if part_id in both] == [part_id for part_id in second if part_id in both]
 
 
 def _in_trash(db: Database, ids: Sequence[str]) -> list[Row]:

@@ -127,3 +127,16 @@ def test_a_chapter_renamed_while_its_first_part_is_deleted_stays_one_chapter(ste
     change(served, project, parts_of(served, project)[2], chapter="Zwei").raise_for_status()
     post_verb(served, project, "parts/restore", ids=[third["id"]])
     assert [part["chapter"] for part in parts_of(served, project)] == ["One", "", "Zwei", ""]
+
+
+def test_a_restored_part_gets_no_chapter_of_deleted_credits(steered: Steer) -> None:
+    served, _ = steered()
+    project = create_project(served, items=[{"input": "One."}, {"input": "Two."}])
+    before = parts_of(served, project)
+    at = f"{PROJECTS}/{project['id']}"
+    with served.client() as client:
+        client.delete(f"{at}/parts/{before[0]['id']}").raise_for_status()
+        replaced = client.patch(at, json={"opening_credits": "Hello."}).json()["replaced"]
+        client.post(f"{at}/undo", json=replaced).raise_for_status()
+        client.post(f"{at}/parts/restore", json={"ids": [before[0]["id"]]}).raise_for_status()
+    assert parts_of(served, project) == before

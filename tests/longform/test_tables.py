@@ -423,3 +423,19 @@ def test_table_with_an_id_twice_is_refused_with_the_id(steered: Callable[..., St
         files = {"file": ("lines.csv", TABLE + "A,Again.,,,,,,\n")}
         refused = client.post(f"{PROJECTS}/{project['id']}/update", files=files)
     assert refused.status_code == 400 and "the id 'A' is already that of line 2" in refused.json()["error"]["message"]
+
+
+def test_a_chapter_whose_beginning_is_deleted_moves_with_the_line_that_begins_it(
+    steered: Callable[..., Steered],
+) -> None:
+    served, _ = steered()
+    project = import_table(served, TABLE)
+    a, b, _, _ = (part["id"] for part in parts_of(served, project))
+    send(served, "DELETE", project, f"parts/{a}")
+    head, *rows = TABLE.splitlines(keepends=True)
+    update(served, project, "".join([head, *rows[2:], rows[0], rows[1]]), apply=True)
+    before = parts_of(served, project)
+    assert [(part["text"], part["chapter"]) for part in before][-1] == ("Beta one.", "One")
+    send(served, "DELETE", project, f"parts/{b}")
+    send(served, "POST", project, "parts/restore", ids=[b])
+    assert parts_of(served, project) == before
