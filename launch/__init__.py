@@ -34,6 +34,10 @@ def main() -> int:
         os.environ.setdefault("SSL_CERT_FILE", bundle)
     status = 0
     try:
+        os.getcwd()
+    except FileNotFoundError:  # PyTorch cannot be loaded then
+        return failed(ValueError("the folder in which this program was started was deleted: change to another one"))
+    try:
         status = _run(command, arguments)
     except KeyboardInterrupt:  # perhaps while modules are imported
         sys.stderr.write("\nstudio: interrupted\n")

@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import errno
 import gc
+import ipaddress
 import json
 import logging
 import os
@@ -237,6 +238,7 @@ def main() -> int:
         terminal = Terminal(settings)
         _check_home(settings)
         _choose_temporary_folder(settings)
+        _check_trusted_proxies()
         if os.environ.get("HF_ENDPOINT"):
             hub_endpoint()  # with another address the hub's library cannot be imported
         first = starting_model(settings)
@@ -310,6 +312,18 @@ def _choose_temporary_folder(settings: Settings) -> None:
             return
         os.environ["TMPDIR"] = other
     raise SettingsError("no folder for temporary files can be written: free some room, or set TMPDIR to a folder")
+
+
+def _check_trusted_proxies() -> None:
+    """Raises SettingsError for what uvicorn would ignore without a word; all callers would then share the address and
+    the limits of their proxy."""
+    trusted = os.environ.get("FORWARDED_ALLOW_IPS", "").strip()
+    for name in [name.strip() for name in trusted.split(",") if name.strip() and trusted != "*"]:
+        try:
+            ipaddress.ip_network(name) if "/" in name else ipaddress.ip_address(name)
+        except ValueError as error:
+            wanted = "addresses and networks such as 10.0.0.0/8, separated by commas, or * for all"
+            raise SettingsError(f"FORWARDED_ALLOW_IPS takes {wanted}: {error}") from error
 
 
 def _report_failure(error: SettingsError) -> int:

@@ -20,6 +20,7 @@ PREFIXES = (
     "OPENAI_",
     "FISH_",
     "LC_",
+    "FORWARDED_ALLOW_IPS",
     "RAY_",
 )
 _BROWSERS = os.environ.get("PLAYWRIGHT_BROWSERS_PATH") or str(Path.home() / "Library/Caches/ms-playwright")

@@ -38,7 +38,8 @@ def read_aliases(folder: Path) -> dict[str, tuple[str, ...]]:
     try:
         return TypeAdapter(dict[str, tuple[str, ...]]).validate_json(_read(file))
     except ValidationError as error:
-        raise SettingsError(f"STUDIO_VOICES: {file} must have a list of voices for each alias: {error}") from error
+        reason = error.errors()[0]["msg"]
+        raise SettingsError(f"STUDIO_VOICES: {file} must have a list of voices for each alias: {reason}") from error
 
 
 def read_facts(folder: Path) -> dict[str, VoiceFields]:
@@ -73,7 +74,10 @@ def import_bundled(library: Library, folder: Path) -> None:
     entries = library.audit.entries(event=EVENT)
     known_sources = {entry.details.get("source") for entry in entries}
     imported_ids = {entry.details["name"]: entry.subject for entry in entries}
-    clips = {_name(clip.stem): clip for clip in sorted(folder.glob("*.wav")) if clip.is_file()}
+    files = [file for file in sorted(folder.glob("*")) if file.suffix.lower() == ".wav" and file.is_file()]
+    clips = {_name(clip.stem): clip for clip in files}
+    if not clips:
+        log.warning("%s has no bundled voices: it needs a NAME.wav and a NAME.txt of each", folder)
     if missing := sorted({_name(stem) for stem in facts} - clips.keys()):
         log.warning("%s has no recordings of the bundled voices %s", folder, ", ".join(missing))
     for name, clip in clips.items():

@@ -122,6 +122,24 @@ def test_uncreatable_home_stops_the_start_before_loading(
     assert "STUDIO_HOME='/proc/studio' cannot be used" in output and len(output.splitlines()) == 1
 
 
+@pytest.mark.parametrize("trusted", ["10.0.0.0/33", "10.0.0.1, proxy", "*,::1"])
+def test_a_trusted_proxy_that_is_no_address_stops_the_start(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path, trusted: str
+) -> None:
+    home = str(tmp_path)
+    output = output_of_refused_start(
+        monkeypatch, capfd, STUDIO_HOME=home, PORT=free_port(), FORWARDED_ALLOW_IPS=trusted
+    )
+    assert "FORWARDED_ALLOW_IPS takes addresses and networks" in output and len(output.splitlines()) == 1
+
+
+@pytest.mark.posix
+def test_a_deleted_working_folder_is_named(tmp_path: Path) -> None:
+    start = ["sh", "-c", 'cd "$0" && rmdir "$0" && exec "$1" "$2"', str(tmp_path), sys.executable, str(ROOT / "app.py")]
+    ended = subprocess.run(start, capture_output=True, text=True, check=False, timeout=60)
+    assert ended.returncode == 1 and "the folder in which this program was started was deleted" in ended.stderr
+
+
 @pytest.mark.posix
 @pytest.mark.parametrize(
     ("writable", "reason"), [(True, "HF_ENDPOINT"), (False, "no folder for temporary files can be written")]

@@ -62,6 +62,20 @@ def test_endless_files_are_refused_by_their_size(tmp_path: Path, caplog: pytest.
             read(folder)
 
 
+def test_a_folder_without_voices_is_named_and_endings_may_be_capitals(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    library, folder = Library(tmp_path / "home"), tmp_path / "voices"
+    bundle(tmp_path, anna=300)
+    folder.mkdir()
+    import_bundled(library, folder)
+    assert f"{folder} has no bundled voices" in caplog.text
+    for name in ("anna.wav", "anna.txt"):
+        (tmp_path / name).rename(folder / name.replace("wav", "WAV"))
+    import_bundled(library, folder)
+    assert library.voices.get("anna").bundled
+
+
 def test_missing_or_unreadable_file_refuses_only_its_voice(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     library, folder = Library(tmp_path / "home"), bundle(tmp_path, anna=300, bert=150)
     (folder / "anna.txt").write_bytes("Ich heiße Anna.".encode("latin-1"))
