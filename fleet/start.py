@@ -56,6 +56,7 @@ ENVIRONMENT = {
     "RAY_SERVE_ENABLE_DIRECT_INGRESS": "0",
     "RAY_SERVE_REPLICA_GRPC_MAX_MESSAGE_LENGTH": str(2**29),  # a long clip at 192 kHz
     "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ENABLE_AUTO_CONNECT": "0",  # otherwise a late call, as by a router while Ray is ended, starts another Ray
     "RAY_worker_niceness": "0",  # the default of 15 starves engines on a busy machine
     "RAY_gcs_rpc_server_reconnect_timeout_s": str(2**30),  # otherwise processes exit when the head node is down
 }
