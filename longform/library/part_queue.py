@@ -112,7 +112,7 @@ class PartQueue:
                 dropped = [digest]
             else:
                 _insert(db, new_take, digest, len(claim.part.text))
-                update = "update all_parts set chosen = ?, attempts = attempts + 1 where id = ?"
+                update = "update all_parts set chosen = ?, attempts = attempts + 1, error = null where id = ?"
                 db.execute(update, [new_take.take.id, claim.part.id])
                 update_states(db, recipes_of(db, row), "id = ?", [claim.part.id])
                 dropped = _prune(db, claim.part.id)
@@ -137,7 +137,8 @@ class PartQueue:
                 if not db.execute(update, [take.text, old_take_id, part_id, text]).rowcount:
                     raise EditConflict("the text of this part was changed meanwhile; reload it", "text")
             _insert(db, new_take, digest, characters)
-            db.execute("update all_parts set chosen = ? where id = ? and chosen = ?", [take.id, part_id, old_take_id])
+            update = "update all_parts set chosen = ?, error = null where id = ? and chosen = ?"
+            db.execute(update, [take.id, part_id, old_take_id])
             row = row_of(db, project_row[0], None)
             update_states(db, recipes_of(db, row), f"id = ? and {AT_REST}", [part_id])
             dropped = _prune(db, part_id)
@@ -145,12 +146,15 @@ class PartQueue:
         self._store.drop_unreferred(dropped)
 
     def fail(self, claim: ClaimedPart, reason: str) -> None:
-        """Store the reason; after the first failure, queue the part again."""
+        """Store the reason; after the first failure, queue the part again. After the last one, a part whose chosen take
+        matches it is done as before."""
         attempts = claim.part.attempts + 1
         state = "queued" if attempts < MAX_ATTEMPTS else "failed"
         with self._store.writing() as db:
             update = "update all_parts set state = ?, attempts = ?, error = ? where"
             db.execute(f"{update} {_MINE}", [state, attempts, reason[:1000], *_key(claim)])
+            for row in db.table("projects").rows_where("id = ?", [claim.part.project_id]):
+                update_states(db, recipes_of(db, row), f"id = ? and {AT_REST}", [claim.part.id])
 
     def release(self, claim: ClaimedPart, reason: str | None = None) -> None:
         """Queue a part again without counting a failure, because the part is not the cause. ``reason`` is stored with

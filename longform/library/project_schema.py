@@ -177,6 +177,12 @@ def m057_merged_parts(db: Database) -> None:
     db.execute("create index parts_merged on all_parts (deleted) where merged_into is not null")
 
 
+@MIGRATIONS()
+def m058_last_errors(db: Database) -> None:
+    """Parts no longer keep the reason of a failure after which they got a take."""
+    db.execute("update all_parts set error = null where error is not null and state in ('done', 'stale')")
+
+
 def _empty_bins(db: Database, project_id: str, bins: list[dict[str, Any]]) -> None:
     """Return deleted parts, the last deleted first, to the places after the parts that they followed."""
     if not db.execute("select 1 from projects where id = ?", [project_id]).fetchone():  # it was being removed for good

@@ -45,9 +45,10 @@ AFRESH: dict[str, Any] = {"state": "new", "attempts": 0, "error": None}
 
 Reword = Callable[[str, str], str]
 """Takes the id of a part and its text; returns its new text. Equal ones give equal texts."""
-_AT_REST = ("new", "done", "stale")
+_AT_REST = ("new", "done", "stale", "failed")
 AT_REST = f"state in {_AT_REST} and chosen is not null"
-"""Parts whose state follows from their chosen take; queued, generating and failed parts keep their state."""
+"""Parts whose state follows from their chosen take. A failed part stays so until the take matches it; queued parts and
+those being generated keep their state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +139,8 @@ def _outcome(
             if number in known:
                 recipe = recipes.of(new_text, changed.get("voice", voice), directed(*direction))
             new_state = "new" if recipe is None else "done" if recipe == known[number] else "stale"
+            if old_state == "failed" and new_state != "done":
+                new_state = None
             if recipe is not None and recipe != known[number]:
                 outdated[part_id] = recipe
         new_state = None if new_state == old_state else new_state

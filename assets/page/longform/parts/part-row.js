@@ -174,8 +174,8 @@ export class PartRow extends EventTarget {
     this.line.textContent = [part.name, ...Object.entries(part.columns).map(([name, cell]) => `${name}: ${cell}`)].filter(Boolean).join(" · ");
     this.line.hidden = !this.line.textContent;
     this.#fillText();
-    this.error.textContent = part.state === "failed" ? part.error : "";
-    this.error.hidden = part.state !== "failed";
+    this.error.textContent = part.state === "failed" || part.state === "done" ? (part.error ?? "") : "";
+    this.error.hidden = !this.error.textContent;
     this.play.disabled = !part.chosen;
     this.isPlaying = "playing" in this.play.dataset;
     labelled(this.again, phrase(part.takes.length ? "part.again" : "part.speak", { number }));
