@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from longform.library.chapters import WORDS
@@ -257,6 +257,8 @@ class Cast:
             db.table("characters").update(old_row["n"], new_row)
             pair = old_row["voice"], new_row["voice"]
             replaced = _revoice(db, row, {} if pair[0] == pair[1] else {character_id: pair}, recipes)
+            if (narrator := bool(old_row["is_narrator"])) != new_row["is_narrator"]:
+                replaced[character_id] = replace(replaced.get(character_id, ReplacedVoice(*pair)), narrator=narrator)
             return _member(old_row | new_row, _figures(db, project_id)), replaced
 
     @again_if_outdated
@@ -276,8 +278,8 @@ class Cast:
             _revoiced(db, recipes, _recast(db, project_id, voices, undone), kept)
         with changing(self._store.writing(), project_id, owner_filter) as (db, row):
             changes = _recast(db, project_id, voices, undone)
-            update = "update characters set voice = ? where id = ?"
-            db.conn.executemany(update, [(voice, character) for character, (_, voice) in changes.items()])
+            rows = [(after, bool(undone and undone[one].narrator), one) for one, (_, after) in changes.items()]
+            db.conn.executemany("update characters set voice = ?, is_narrator = ? where id = ?", rows)
             return _revoice(db, row, changes, recipes, kept)
 
     def delete_unused(self, project_id: str, owner_filter: str | None, characters: Sequence[str]) -> None:
@@ -350,13 +352,14 @@ def _recast(
     db: Database, project_id: str, voices: Mapping[str, str | None], undone: Mapping[str, ReplacedVoice] | None
 ) -> Revoicing:
     """What `Cast.recast` changes."""
-    rows = (row for row in _rows(db, project_id) if not row["is_narrator"])
-    changes = {row["id"]: (row["voice"], voices.get(row["id"], row["voice"])) for row in rows}
-    return {
-        character: (before, after)
-        for character, (before, after) in changes.items()
-        if before != after and (undone is None or before == undone[character].after)
-    }
+    changes = Revoicing()
+    for row in _rows(db, project_id):
+        before, after = row["voice"], voices.get(row["id"], row["voice"])
+        one = (undone or {}).get(row["id"]) or ReplacedVoice(after, before)
+        is_as_left = before == one.after and row["is_narrator"] == (one.narrator is False)
+        if is_as_left and (before != after or one.narrator is not None):
+            changes[row["id"]] = before, after
+    return changes
 
 
 def _revoice(

@@ -233,7 +233,7 @@ class Part(NewPart):
     state: PartState
     attempts: int
     error: str | None
-    """The reason of its last failure; stays after a later success."""
+    """The reason of its last failure; None once it has got a take after that."""
     chosen: str | None
     sent: str | None = None
     """The take that was in the last zip of takes; None: none was."""
@@ -304,12 +304,14 @@ class ReplacedValues:
 
 @dataclass(frozen=True, slots=True)
 class ReplacedVoice:
-    """The voice of a character that a change replaced, to undo it."""
+    """The voice of a character that a change replaced, and whether it was the narrator, to undo it."""
 
     before: str | None
     after: str | None
     own: Sequence[str] = ()
     """The ids of lines that had the new voice already, as their own, and keep it when the change is undone."""
+    narrator: bool | None = None
+    """Whether it spoke as the narrator before; None: the change left that as it was."""
 
 
 def replaced_values(before: Sequence[dict[str, Any]], after: Sequence[dict[str, Any]]) -> list[ReplacedValues]:

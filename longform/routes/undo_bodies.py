@@ -81,6 +81,7 @@ class ReplacedVoiceBody(StrictBody):
     before: VoiceName | None
     after: VoiceName | None
     own: list[str] = Field([], max_length=MAX_PARTS, description="Lines that keep the voice: it was their own before.")
+    narrator: bool | None = Field(None, description="Whether it was the narrator before; null: that did not change.")
 
 
 def _each_once(parts: list[ReplacedParts]) -> list[ReplacedParts]:
@@ -119,4 +120,8 @@ class UndoBody(StrictBody):
         """The parts, those that followed, and the characters' voices by their ids. Raises InvalidRequest."""
         lists = self.parts, self.followed
         parts, followed = ([one.values() for one in each if one.before != one.after] for each in lists)
-        return parts, followed, {one.id: ReplacedVoice(one.before, one.after, one.own) for one in self.characters}
+        return (
+            parts,
+            followed,
+            {one.id: ReplacedVoice(one.before, one.after, one.own, one.narrator) for one in self.characters},
+        )

@@ -83,6 +83,38 @@ def test_undoing_a_new_voice_leaves_a_line_its_own_that_is_the_same(steered: Ste
             assert [part["voice"] for part in parts_of(served, project)] == [None, voice]
 
 
+@pytest.mark.parametrize("voice", ["anna", None])
+def test_undoing_that_a_character_narrates_or_no_longer_does(steered: Steer, voice: str | None) -> None:
+    served, _ = steered()
+    people = [{"name": "Ann"} | ({"voice": voice} if voice else {})]
+    project = create_project(served, items=[{"input": "One.", "character": "Ann"}], people=people)
+    at, ann = f"{PROJECTS}/{project['id']}", cast_of(served, project)["Ann"]
+
+    def now() -> tuple[str | None, bool, str | None]:
+        one = cast_of(served, project)["Ann"]
+        return one["voice"], one["narrator"], parts_of(served, project)[0]["voice"]
+
+    with served.client() as client:
+
+        def edited(**fields: Any) -> Json:
+            answer: Json = client.patch(f"{at}/cast/{ann['id']}", json=fields).raise_for_status().json()
+            return answer["replaced"]
+
+        def undone(replaced: Json) -> int:
+            return int(client.post(f"{at}/undo", json=replaced).raise_for_status().json()["undone"])
+
+        assert now() == (voice, False, voice)
+        narrates = edited(narrator=True)
+        assert now() == (None, True, None)
+        speaks = edited(voice="bert")
+        assert now() == ("bert", False, "bert")
+        assert undone(narrates) == 0, "somebody has given it a voice since"
+        assert undone(speaks) == 1 and now() == (None, True, None)
+        assert undone(speaks) == 0
+        assert undone(narrates) == 1 and now() == (voice, False, voice)
+        assert undone(narrates) == 0
+
+
 def test_changing_a_characters_voice_makes_only_its_lines_stale(steered: Steer) -> None:
     served, _ = steered()
     project, at, cast = novel(served, start=True)
