@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -27,7 +28,7 @@ from studio.settings import MAX_TRASH_DAYS, Settings, expanded
 from studio.unicode_text import check_strings, text_of
 from studio.voices.intake import take_in, take_in_best
 from studio.voices.pack import MAX_PACK, export_voice, import_pack, read_pack
-from studio.voices.reference_folder import import_folder
+from studio.voices.reference_folder import ImportedReferences, import_references
 from studio.voices.resolver import voice_json
 
 TEXTS = ("description", "language", "gender", "accent", "colour", "licence")
@@ -167,7 +168,7 @@ def _import(library: Library, options: argparse.Namespace) -> None:
 
 
 def _import_references(library: Library, options: argparse.Namespace) -> None:
-    imported = import_folder(library, options.folder)
+    imported = _import_folder(library, options.folder)
     for path, reason in imported.refused.items():
         print(f"studio: {path}: {reason}", file=sys.stderr)
     if options.json:
@@ -175,6 +176,26 @@ def _import_references(library: Library, options: argparse.Namespace) -> None:
         return
     for voice in imported.voices:
         _print(voice, options)
+
+
+def _import_folder(library: Library, folder: Path) -> ImportedReferences:
+    """Import the voices of a local folder, or the one voice of a folder that contains recordings itself.
+
+    Raises the errors of `import_references`, and InvalidRequest for a path that is not a folder.
+    """
+    if not folder.is_dir():
+        raise InvalidRequest(f"{folder} is not a folder", "folder")
+    folder, files, errors = folder.resolve(), list[str](), list[OSError]()
+
+    def read(path: str, limit: int) -> bytes:
+        with open_regular(folder.parent / path) as file:
+            return file.read(limit + 1)
+
+    for parent, folders, names in os.walk(folder, onerror=errors.append, followlinks=True):
+        files += [os.path.relpath(os.path.join(parent, name), folder.parent) for name in names]
+        folders[:] = folders if Path(parent) == folder else []
+    refused = {os.path.relpath(one.filename, folder.parent): f"it cannot be opened: {one.strerror}" for one in errors}
+    return import_references(library, {path: partial(read, path) for path in files}, refused)
 
 
 def _delete(library: Library, options: argparse.Namespace) -> None:

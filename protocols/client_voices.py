@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -127,20 +128,25 @@ class ClientVoices:
         last = _WORD_END.match(text, spans[-1][1])
         return text[spans[0][0] : last.end() if last else None]
 
-    async def create(self, owner: str, fields: VoiceFields, title: str, samples: list[NewSample]) -> Voice:
-        """Create a voice; a second one with the same title is named "title 2". Raises InvalidRequest, NameTaken."""
-        return await self.studio.speech.save_voice(write(self._create, owner, fields, title, samples))
+    async def create(
+        self, owner: str, fields: VoiceFields, title: str, samples: list[NewSample], field: str | None = None
+    ) -> Voice:
+        """Create a voice; a second one with the same title is named "title 2". ``field``: the one that has the title,
+        unless it is the protocol's usual one. Raises InvalidRequest, NameTaken."""
+        return await self.studio.speech.save_voice(
+            write(self._create, owner, fields, title, samples, field or self.title)
+        )
 
-    def _create(self, owner: str, fields: VoiceFields, title: str, samples: list[NewSample]) -> Voice:
+    def _create(self, owner: str, fields: VoiceFields, title: str, samples: list[NewSample], field: str) -> Voice:
         """Blocking."""
         voices, set_fields = self.studio.library.seen_by(owner).voices, fields.model_dump(exclude_unset=True)
-        for name in candidate_names(title, self.title):
+        for name in candidate_names(title, field):
             if not voices.exists(name):
                 try:
                     return voices.create(VoiceFields(**set_fields | {"name": name}), samples)
                 except NameTaken:  # by a concurrent request
                     continue
-        raise NameTaken(f"there are already {MAX_SAME} voices with this {self.title}", self.title)
+        raise NameTaken(f"there are already {MAX_SAME} voices with this {field}", field)
 
 
 def candidate_names(title: str, field: str = "title") -> list[str]:
@@ -150,3 +156,10 @@ def candidate_names(title: str, field: str = "title") -> list[str]:
         raise InvalidRequest(f"{field} is missing or blank", field)
     first = [] if fold(name) in RESERVED else [name]
     return [*first, *(f"{name} {number}" for number in range(2, MAX_SAME + 1))]
+
+
+def account_of(request: Request) -> str:
+    """The id of a caller's account, of 32 hexadecimal digits: constant for a key, and the same for all callers without
+    keys."""
+    owner = request.state.owner_filter or "everybody"
+    return hashlib.sha256(f"account of {owner}".encode()).hexdigest()[:32]

@@ -216,7 +216,7 @@ class EngineHost:
             except Exception as error:  # noqa: BLE001  (whatever a file does to a reader, the previous model is loaded)
                 if self._stopping.is_set() or config is configs[-1]:
                     return self._start_failed(error)
-                self.trouble = self._troubles(error) or f"{self.model_id} could not be loaded: {_reason(error)}"
+                self.trouble = self._troubles(error) or f"{self.model_id} could not be loaded: {self._told(error)}"
                 log.warning("%s; loading another model", self.trouble)
             else:
                 return self._use(engine)
@@ -233,16 +233,20 @@ class EngineHost:
 
     def _start_failed(self, error: Exception) -> None:
         """Report a failed start, which ends the program, except after a switch: then another model can be chosen."""
-        reason = _reason(error)
-        self._fail(error, self._troubles(error) or reason)
+        self._fail(error, self._troubles(error) or self._told(error))
         if not isinstance(error, EXPECTED):
             log.error("the engine could not start", exc_info=error)
         if self._reporter and not self._stopping.is_set() and not self._was_ready:
-            self._reporter.failed(reason)
+            self._reporter.failed(_reason(error))
 
     def _troubles(self, error: Exception) -> str | None:
         """Why neither the requested model nor this one could be loaded; None if this is the requested one."""
-        return f"{self.trouble}; nor could {self.model_id}: {_reason(error)}" if self.trouble else None
+        return f"{self.trouble}; nor could {self.model_id}: {self._told(error)}" if self.trouble else None
+
+    def _told(self, error: Exception) -> str:
+        """The reason as callers read it: the model by its name, as its folder is the owner's to know."""
+        is_path = Path(self.model).is_absolute()
+        return _reason(error).replace(self.model, self.model_id) if is_path else _reason(error)
 
     def _fail(self, error: BaseException, reason: str) -> None:
         self._status = HostStatus("failed", self._status.doing, self._status.progress, reason)

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 
 from audio.read import MAX_BYTES, MEDIA_TYPES
 from engine import MAX_SEED
-from protocols.client_voices import ClientVoices
+from protocols.client_voices import ClientVoices, account_of
 from protocols.elevenlabs.eleven_names import (
     CONSTANTS,
     PREFIX,
@@ -29,8 +29,8 @@ from protocols.elevenlabs.eleven_names import (
     voice_of,
 )
 from protocols.elevenlabs.eleven_speech import OutputFormat, VoiceSettings
-from studio.api.access import account_of
 from studio.api.body import JsonBody, parse_object
+from studio.api.error_responses import ApiError
 from studio.api.field_types import Seed
 from studio.api.openapi import reads_form, sends
 from studio.api.queued import LibraryRoute, listed
@@ -106,7 +106,7 @@ class Designed(BaseModel):
     """The preview to keep. Unknown fields are ignored."""
 
     voice_name: str
-    voice_description: str = ""
+    voice_description: str = Field("", max_length=MAX_DESCRIPTION)
     generated_voice_id: str
     labels: dict[str, Any] | None = None
 
@@ -243,7 +243,7 @@ class ElevenLibraryRoutes(ClientVoices):
         fields = VoiceFields(**fields_of(body.voice_description, body.labels))
         take_id, studio = body.generated_voice_id, self.studio
         sample = await until_hangup(request, sample_of_take(studio.history, studio.clips, take_id, request))
-        voice = await self.create(request.state.caller, fields, body.voice_name, [sample])
+        voice = await self.create(request.state.caller, fields, body.voice_name, [sample], "voice_name")
         return JSONResponse(self._json(request, voice))
 
     async def delete(self, voice_id: str, request: Request) -> JSONResponse:
@@ -398,7 +398,11 @@ def text_of(form: Form, name: str) -> str:
 def fields_in(form: Form) -> dict[str, Any]:
     """The fields of a voice in a form, except its name. Raises InvalidRequest."""
     labels = text_of(form, "labels")
-    return fields_of(text_of(form, "description"), parse_object(labels.encode()) if labels else None)
+    try:
+        parsed = parse_object(labels.encode()) if labels else None
+    except ApiError:
+        raise InvalidRequest('labels must be a JSON object of texts, such as {"accent": "British"}', "labels") from None
+    return fields_of(text_of(form, "description"), parsed)
 
 
 def fields_of(description: str, labels: dict[str, Any] | None) -> dict[str, Any]:

@@ -7,11 +7,11 @@ import re
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
+from protocols.client_voices import account_of
 from protocols.fish.fish_body import CONSTANTS, for_fish_client
 from protocols.fish.fish_speech import asr_routes, tts_routes
 from protocols.fish.fish_voices import ModelRoutes, ReferenceRoutes
 from protocols.fish.live import live_routes
-from studio.api.access import account_of
 from studio.api.error_responses import ApiError, Protocol, add_protocol
 from studio.services import Studio
 from studio.speech.speech_service import SpeechService

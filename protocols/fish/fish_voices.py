@@ -11,9 +11,8 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from audio.read import MAX_BYTES
-from protocols.client_voices import ClientVoices
+from protocols.client_voices import ClientVoices, account_of
 from protocols.fish.fish_body import ALL_TYPES, CONSTANTS, MESSAGE_PACK, answer, fish_id, is_true, read_files, voice_of
-from studio.api.access import account_of
 from studio.api.error_responses import ApiError, describe
 from studio.api.openapi import reads_form
 from studio.api.queued import listed

@@ -129,13 +129,6 @@ class Access:
         return self._wrong_keys.accepts((scope.get("client") or (None, 0))[0], key)
 
 
-def account_of(request: Request) -> str:
-    """The id of a caller's account, of 32 hexadecimal digits: constant for a key, and the same for all callers without
-    keys."""
-    owner = request.state.owner_filter or "everybody"
-    return hashlib.sha256(f"account of {owner}".encode()).hexdigest()[:32]
-
-
 def is_owner(settings: Settings, request: Request) -> bool:
     """Whether the caller may change the studio itself: with the first key; without keys anyone, except on a Space."""
     return settings.has_first_key(request.state.caller) and bool(settings.api_keys or not on_space())

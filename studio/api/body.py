@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Generic, NoReturn, TypeVar
 
 import anyio
@@ -183,13 +183,14 @@ def _parsed(body: bytes) -> tuple[Any, bool]:
 
 _PYTHON_TYPES = {
     "bytes_type": "Input should be binary data",
+    "extra_forbidden": "unknown field",
     **dict.fromkeys(("tuple_type", "list_type"), "Input should be a list"),
     **dict.fromkeys(
         ("dict_type", "model_type", "model_attributes_type", "dataclass_type", "dataclass_exact_type"),
         "Input should be an object",
     ),
 }
-"""Messages by pydantic's type of error, for those that name a type of Python."""
+"""Messages by pydantic's type of error, for those that name a type of Python or of pydantic."""
 
 
 def as_model(fields: dict[str, Any], model: type[Model]) -> Model:
@@ -203,24 +204,33 @@ def as_model(fields: dict[str, Any], model: type[Model]) -> Model:
         # An unknown field first: it may be the misspelt name of a missing one.
         first = next((entry for entry in errors if entry["type"] == "extra_forbidden"), errors[0])
         name = str(first["loc"][0]) if first["loc"] else None
-        inner = fields.get(name) if name else None
-        # Name the field within an object; other locations contain names of pydantic's types.
-        field = (
-            f"{name}.{first['loc'][1]}"
-            if isinstance(inner, dict) and first["loc"][1:2] and first["loc"][1] in inner
-            else name
-        )
-        raise InvalidRequest(_message(first["type"], first["msg"], field, model), name, first["type"]) from None
+        place = _place(first["loc"], fields, first["type"] == "missing")
+        raise InvalidRequest(_message(first["type"], first["msg"], place, name, model), name, first["type"]) from None
 
 
-def _message(kind: str, message: str, name: str | None, model: type[BaseModel]) -> str:
+def _place(location: Sequence[int | str], value: Any, is_missing: bool) -> str:
+    """A field as callers know it, within an object or an item of a list; the rest of a location consists of names of
+    pydantic's types. ``value``: the whole body."""
+    place = separator = ""
+    for key in location:
+        if isinstance(value, list) and isinstance(key, int):
+            place, separator = (f"item {key + 1}" if place == "items" else f"{place}, item {key + 1}"), ", "
+        elif isinstance(value, dict) and (key in value or (is_missing and key == location[-1])):
+            place, separator = f"{place}{separator}{str(key)[:80]}", "."
+        else:
+            break
+        value = value.get(key) if isinstance(value, dict) else value[key]
+    return place
+
+
+def _message(kind: str, message: str, place: str, name: str | None, model: type[BaseModel]) -> str:
     if name is None:
         return message.removeprefix("Value error, ")
     if kind == "extra_forbidden" and name not in model.model_fields:
         matches = difflib.get_close_matches(name, model.model_fields, 1)
         remedy = f"did you mean {matches[0]!r}?" if matches else f"valid fields are {', '.join(model.model_fields)}"
         return f"unknown field {name[:80]!r}; {remedy}"
-    return f"{name}: {_PYTHON_TYPES.get(kind, message).removeprefix('Value error, ')}"
+    return f"{place}: {_PYTHON_TYPES.get(kind, message).removeprefix('Value error, ')}"
 
 
 def _check_fields(value: object, name: str, param: str | None) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
 from fastapi import Request
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from audio.tempo import MAX_SPEED, MIN_SPEED
 from engine import MAX_SEED, MAX_TOP_K
@@ -17,17 +17,30 @@ Item = TypeVar("Item")
 
 
 class StrictBody(BaseModel):
-    """A body that refuses unknown fields."""
+    """A body that refuses unknown fields. A field with a default that cannot be null counts as absent if it is."""
 
     model_config = ConfigDict(extra="forbid")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, values: Any) -> Any:
+        if isinstance(values, dict):
+            for name in [name for name, value in values.items() if value is None and name in cls.model_fields]:
+                field = cls.model_fields[name]
+                if not field.is_required() and type(None) not in get_args(field.annotation):
+                    values = {key: value for key, value in values.items() if key != name}
+        return values
+
 
 def check_deletion(request: Request, *known: str) -> None:
-    """Raises InvalidRequest for a body or an unknown query field, which may be meant to limit what is deleted."""
+    """Raises InvalidRequest for a body, and an unknown or blank query field, which may be meant to limit what is
+    deleted."""
     if unknown := [name for name in request.query_params if name not in known]:
         fields = ", ".join(known)
         name = unknown[0][:80]
         raise InvalidRequest(f"unknown query field {name!r}; nothing was deleted. Known: {fields}", name)
+    if blank := [name for name, value in request.query_params.items() if not value.strip()]:
+        raise InvalidRequest(f"{blank[0]} is blank; nothing was deleted. Leave it out, or give it a value", blank[0])
     if int(request.headers.get("content-length") or 0) or "transfer-encoding" in request.headers:
         raise InvalidRequest("this deletion takes query fields and no body; nothing was deleted", "body")
 

@@ -8,7 +8,6 @@ import importlib.util
 import math
 import re
 import shutil
-import sys
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -81,7 +80,9 @@ class Recogniser:
 
     def __init__(self, model: str) -> None:
         """``model``: a folder, or the name of a model that faster-whisper has downloaded into the hub's cache."""
-        self._name = model
+        self._path = model
+        self.name = Path(model).name if Path(model).is_absolute() or Path(model).is_dir() else model
+        """What callers read; of a folder only its own name, as the path is the owner's to know."""
         self._model: Any = None
 
     def load(self) -> None:
@@ -90,15 +91,19 @@ class Recogniser:
         """
         if self._model is not None:
             return
-        package, folder = importlib.import_module(FASTER_WHISPER), self._name
+        package, folder = importlib.import_module(FASTER_WHISPER), self._path
         if not Path(folder).is_dir():
             try:
                 folder = package.download_model(folder, local_files_only=True)
             except FileNotFoundError as error:
                 script = f"import faster_whisper; faster_whisper.download_model({folder!r})"
-                how = f"its owner can download it with {shell_command(sys.executable, '-c', script)}"
+                how = f"its owner can download it with {shell_command('python', '-c', script)}"
                 raise Unavailable(f"the recogniser's model {folder} is not on this machine: {how}") from error
         self._model = package.WhisperModel(folder, compute_type="auto")
+
+    def reason(self, error: Exception) -> str:
+        """What an error says, without the model's path."""
+        return (str(error) or type(error).__name__).replace(self._path, self.name)
 
     def recognise_exactly(self, pcm: np.ndarray, language: str) -> Transcription:
         """Like `recognise`, but always with the same result for the same samples."""
@@ -182,8 +187,6 @@ class Transcriber:
 
         Raises SettingsError for a name that is unknown, not installed or missing on disk.
         """
-        self.name = name
-        """The recogniser's name, None without one."""
         self._recogniser: Recogniser | None = None
         self.queue = queue
         if name:
@@ -193,7 +196,11 @@ class Transcriber:
     def use(self, name: str) -> None:
         """Transcribe with this recogniser from now on, such as faster-whisper:base."""
         self._recogniser = Recogniser(name.partition(":")[2])
-        self.name = name
+
+    @property
+    def name(self) -> str | None:
+        """The recogniser's name, None without one."""
+        return f"faster-whisper:{self._recogniser.name}" if self._recogniser else None
 
     @property
     def is_there(self) -> bool:
@@ -231,8 +238,7 @@ class Transcriber:
             async with self.queue.turn(caller, patient) as turn:
                 return await turn.run(partial(function, recogniser, *args, **kwargs))
         except (ImportError, MemoryError, OSError, RuntimeError, ValueError) as error:
-            reason = str(error) or type(error).__name__
-            raise Unavailable(f"the recogniser {self.name} failed: {reason}") from error
+            raise Unavailable(f"the recogniser {self.name} failed: {recogniser.reason(error)}") from error
 
 
 class RecogniserDownload:

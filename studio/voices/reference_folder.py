@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from audio.read import MAX_BYTES
-from engine import open_regular
 from manuscript.untrusted import InvalidArchive, opened, read_entry
 from studio.errors import BAD_INPUT, InvalidPack, InvalidRequest, NameTaken, TooCostly
 from studio.library import Library, NewSample, Voice, VoiceFields
@@ -72,26 +70,6 @@ def import_archive(library: Library, data: bytes) -> ImportedReferences:
             return import_references(library, {name: partial(read, name) for name in archive.namelist()})
     except InvalidArchive as error:
         raise InvalidPack(f"this file is not a readable zip of a folder with recordings: {error}", "file") from error
-
-
-def import_folder(library: Library, folder: Path) -> ImportedReferences:
-    """Import the voices of a local folder, or the one voice of a folder that contains recordings itself.
-
-    Blocking. Raises the errors of `import_references`, and InvalidRequest for a path that is not a folder.
-    """
-    if not folder.is_dir():
-        raise InvalidRequest(f"{folder} is not a folder", "folder")
-    folder, files, errors = folder.resolve(), list[str](), list[OSError]()
-
-    def read(path: str, limit: int) -> bytes:
-        with open_regular(folder.parent / path) as file:
-            return file.read(limit + 1)
-
-    for parent, folders, names in os.walk(folder, onerror=errors.append, followlinks=True):
-        files += [os.path.relpath(os.path.join(parent, name), folder.parent) for name in names]
-        folders[:] = folders if Path(parent) == folder else []
-    refused = {os.path.relpath(one.filename, folder.parent): f"it cannot be opened: {one.strerror}" for one in errors}
-    return import_references(library, {path: partial(read, path) for path in files}, refused)
 
 
 def import_references(library: Library, files: Files, refused: Mapping[str, str] | None = None) -> ImportedReferences:

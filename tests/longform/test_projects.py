@@ -63,6 +63,26 @@ def test_items_take_null_as_absent_and_join_a_chapter_named_in_each(steered: Ste
     rows = [("One.", None), ("Two.", "First"), ("Three.", "First"), ("Four.", None), ("Five.", "Second")]
     project = create_project(served, items=[{"input": text, "chapter": title} | absent for text, title in rows])
     assert [part["chapter"] for part in parts_of(served, project)] == ["", "First", "", "", "Second"]
+    defaults: dict[str, None] = dict.fromkeys(("start", "notes", "split_by", "with_cover", "part_length"))
+    assert create_project(served, input="One.", people=[{"name": "Ann", "gender": None}], **defaults)["title"] == "One."
+
+
+def test_refusal_names_the_item_and_its_field(steered: Steer) -> None:
+    served, _ = steered()
+    first, people = {"input": "One."}, [{"name": "Ann", "aliases": ["A", 5]}]
+    bodies: list[tuple[dict[str, Any], str]] = [
+        ({"items": [first, first | {"pause": "long"}]}, "item 2, pause: Input should be a valid number"),
+        ({"items": [first, first | {"voise": "anna"}]}, "item 2, voise: unknown field"),
+        ({"items": [{"voice": "anna"}]}, "item 1, input: Field required"),
+        ({"items": [first, 5]}, "item 2: Input should be an object"),
+        ({"input": "One.", "people": people}, "people, item 1, aliases, item 2: Input should be a valid string"),
+        ({"input": "One.", "cast": {"Ann": 5}}, "cast.Ann: Input should be a valid string"),
+    ]
+    with served.client() as client:
+        for body, message in bodies:
+            refused = client.post(PROJECTS, json=body)
+            assert_envelope(refused, 400, next(name for name in body if name != "input"))
+            assert refused.json()["error"]["message"].startswith(message)
 
 
 def test_book_is_generated_part_by_part(steered: Steer) -> None:
@@ -171,13 +191,34 @@ def test_unknown_voice_is_refused_and_nothing_is_generated(steered: Steer) -> No
     assert_envelope(change(served, project, parts_of(served, project)[0], voice="nobody"), 400, "voice")
 
 
-def test_part_keeps_the_reason_of_its_first_failure(steered: Steer) -> None:
+def test_part_keeps_its_take_if_a_further_one_fails(steered: Steer) -> None:
     served, engine = steered()
     engine.spoilt = ["silent"]
     project = create_project(served, items=[{"input": "One two."}], start=True)
     until(served, project, "done")
     [part] = parts_of(served, project)
-    assert (part["state"], part["attempts"]) == ("done", 2) and "silent" in part["error"]
+    assert (part["state"], part["attempts"], part["error"]) == ("done", 2, None)
+    engine.spoilt = ["silent"] * 2
+    post_verb(served, project, "speak", parts=[part["id"]])
+    until(served, project, "done")
+    [kept] = parts_of(served, project)
+    assert (kept["state"], kept["chosen"], kept["attempts"]) == ("done", part["chosen"], 2)
+    assert "silent" in kept["error"]
+    with served.client() as client:
+        assert client.get(f"{PROJECTS}/{project['id']}/audio").status_code == 200
+
+    change(served, project, part, text="Three four.").raise_for_status()
+    engine.spoilt = ["silent"] * 2
+    post_verb(served, project, "speak")
+    until(served, project, "incomplete")
+    assert [part["state"] for part in parts_of(served, project)] == ["failed"]
+    change(served, project, part, take=part["chosen"]).raise_for_status()  # the take of another text
+    assert [part["state"] for part in parts_of(served, project)] == ["failed"]
+    assert change(served, project, part, text="One two.").json()["state"] == "done"
+    post_verb(served, project, "speak", parts=[part["id"]])
+    until(served, project, "done")
+    [again] = parts_of(served, project)
+    assert again["chosen"] != part["chosen"] and again["error"] is None
 
 
 def test_part_is_stale_only_while_its_text_or_voice_is_changed(steered: Steer) -> None:

@@ -120,7 +120,7 @@ def recogniser_routes(transcriber: Transcriber, download: RecogniserDownload, se
             "object": "recogniser",
             "name": transcriber.name,
             "installed": is_installed(),
-            "install": COMMAND,
+            "install": COMMAND if is_owner(settings, request) else None,
             "offered": {"model": MODEL, "licence": LICENCE, "bytes": ABOUT},
             "may_fetch": is_owner(settings, request),
             "fetching": {"bytes": status.done, "total": status.total} if status.is_running else None,

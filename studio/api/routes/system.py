@@ -117,7 +117,8 @@ def about_routes(
         Settings, warnings and the state of background work are for the holder of the first key.
         """
         status = service.status
-        engine = asdict(service.host.engine().info) if status.state == "ready" else None
+        is_ready = status.state == "ready"
+        engine = asdict(service.host.engine().info) | {"model": service.host.model_id} if is_ready else None
         failed = [take.as_json() for take in service.register.recent(request.state.caller) if take.state == "failed"]
         now = datetime.now(UTC)
         file = await read(facts, request.state.caller)

@@ -91,6 +91,8 @@ def test_a_voice_is_designed_and_kept(steered: Steer) -> None:
     with served.client() as http:
         assert http.get("/v1/voices/sailor").json()["samples"][0]["text"] == designed.text
     assert "req_none" in refused(lambda: client.text_to_voice.create(generated_voice_id="req_none", **kept))[1]
+    untitled = {"generated_voice_id": first.generated_voice_id} | kept | {"voice_name": " "}
+    assert "voice_name is missing or blank" in refused(lambda: client.text_to_voice.create(**untitled))[1]
 
 
 def test_voices_are_listed_searched_and_read(steered: Steer) -> None:
@@ -181,7 +183,7 @@ def test_what_a_new_voice_lacks_is_said(steered: Steer, hearing: Served) -> None
         for labels in ("[1]", '{"age": 5}', "x"):
             files = {"files": ("a.wav", clip())}
             answer = http.post("/elevenlabs/v1/voices/add", data={"name": "C", "labels": labels}, files=files)
-            assert answer.status_code == 400 and "detail" in answer.json()
+            assert answer.status_code == 400 and "labels must be" in answer.json()["detail"]["message"]
     assert client.voices.search(category="cloned").total_count == 0
 
 

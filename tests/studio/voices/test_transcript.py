@@ -90,6 +90,24 @@ def recogniser(monkeypatch: pytest.MonkeyPatch) -> type[WhisperModel]:
     return WhisperModel
 
 
+def test_folder_of_the_recogniser_is_shown_to_nobody(
+    recogniser: type[WhisperModel], steered: Steer, tmp_path: Path
+) -> None:
+    folder = tmp_path / "of the owner" / "my-whisper"
+    folder.mkdir(parents=True)
+    recogniser.broken = True
+    served, _ = steered(transcriber=f"faster-whisper:{folder}", api_keys="sk-1,sk-2")
+    with served.client() as client:
+        client.headers["Authorization"] = "Bearer sk-2"
+        answers = [client.get(path) for path in ("/health", "/v1/recogniser", "/v1/diagnostics", "/v1/settings")]
+        answers.append(client.post(TRANSCRIBE, files={"audio_sample": ("me.wav", spoken())}))
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 200, 503]
+    assert not [answer.text for answer in answers if str(tmp_path / "of the owner") in answer.text]
+    assert answers[0].json()["transcriber"] == answers[1].json()["name"] == "faster-whisper:my-whisper"
+    assert "my-whisper failed: no model my-whisper" in answers[-1].json()["error"]["message"]
+    assert answers[1].json()["install"] is None
+
+
 def test_clip_is_transcribed_and_compared_if_a_recogniser_is_installed(
     recogniser: type[WhisperModel], steered: Steer
 ) -> None:
