@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import sqlite3
 import unicodedata
 from collections.abc import Iterator
@@ -23,12 +24,13 @@ from protocols.fish.message_pack import pack, unpack
 from speechtext.characters import normalize
 from studio.api.body import MAX_BODY
 from studio.api.middleware import MAX_LISTS, MAX_VALUES
-from studio.settings import Settings
+from studio.settings import Settings, read_keys
 from tests.studio.answers import assert_envelope
 from tests.studio.conftest import Steered
 from tests.studio.fake_engine import FakeEngine
 from tests.studio.server import Served, serve
 from tests.studio.sounds import tone, wav
+from tests.studio.voices.whisper import write_model
 
 NASTY = {
     "half a surrogate pair": "a\ud800b",
@@ -77,12 +79,16 @@ def document(served: Served) -> Json:
 
 @pytest.fixture(scope="module")
 def known(served: Served) -> dict[str, str]:
-    """Values of path parameters: a voice and its sample, a take, a project and its part."""
     with served.client() as client:
-        take = client.post("/v1/audio/speech", json={"input": "Hi."}).headers["x-request-id"]
-        project = client.post("/v1/projects", json={"input": "Hi."}).json()["id"]
-        part = client.get(f"/v1/projects/{project}/parts").json()["data"][0]["id"]
-        voice = client.get("/v1/voices/anna").json()
+        return known_to(client)
+
+
+def known_to(client: httpx.Client) -> dict[str, str]:
+    """Values of path parameters: a voice and its sample, a take, a project and its part."""
+    take = client.post("/v1/audio/speech", json={"input": "Hi."}).headers["x-request-id"]
+    project = client.post("/v1/projects", json={"input": "Hi."}).json()["id"]
+    part = client.get(f"/v1/projects/{project}/parts").json()["data"][0]["id"]
+    voice = client.get("/v1/voices/anna").json()
     names = {"take_id": take, "project_id": project, "part_id": part, "sample_id": voice["samples"][0]["id"]}
     return names | {"reference": "anna", "voice_id": "anna", "model_id": "tts-1", "revision": "1"}
 
@@ -129,6 +135,12 @@ def as_packed(way: tuple[Any, ...], text: str, fields: Json) -> Json:
 def required(schema: Json, schemas: Json) -> Json:
     schema = schemas[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
     return {name: USUAL.get(name, "a") for name in schema.get("required", ()) if name not in FILES}
+
+
+def filled(path: str, known: dict[str, str]) -> str:
+    for name, value in known.items():
+        path = path.replace(f"{{{name}}}", value)
+    return path
 
 
 def requests_of(method: str, path: str, operation: Json, schemas: Json, known: dict[str, str], text: str) -> Any:
@@ -194,6 +206,36 @@ def test_server_and_lists_survive_any_string_in_any_route(
     assert sent > 150
 
 
+def test_no_answer_to_another_key_shows_a_folder_of_the_owner(voices_folder: Path, tmp_path: Path) -> None:
+    owners = tmp_path / "of the owner"
+    shutil.copytree(voices_folder, owners / "voices")
+    write_model(owners / "whisper", ["hello", "you"], 1.0)
+    folders: Any = {name: str(owners / name) for name in ("model", "voices", "home", "backup_dir")}
+    for name in ("model", "refs"):
+        (owners / name).mkdir()
+    keys = {"api_keys": read_keys("anna=first-key-of-all,bert=second-key-of-all")}
+    more: Any = keys | {"ref_sources": str(owners / "refs"), "transcriber": f"faster-whisper:{owners / 'whisper'}"}
+    with (
+        serve(Settings(**folders, **more), lambda config, _: FakeEngine(config, rows=8), page=True) as served,
+        served.client(headers={"Authorization": "Bearer second-key-of-all"}) as client,
+    ):
+        document, known = client.get("/openapi.json").json(), known_to(client)
+        paths: list[tuple[str, Any]] = [
+            ("get", {"url": path}) for path in ("/", "/config", "/gradio_api/info", "/metrics")
+        ]
+        paths += [("get", {"url": filled(path, known)}) for path, one in document["paths"].items() if "get" in one]
+        for path, operations in document["paths"].items():
+            for method, operation in operations.items():
+                requests = requests_of(method.upper(), path, operation, document["components"]["schemas"], known, "a")
+                paths += [(method, request) for _, request in requests]
+        for method, request in paths:
+            with client.stream(method, **request) as answer:
+                is_text = answer.is_error or "json" in answer.headers.get("content-type", "")
+                assert owners.name not in str(answer.headers), request
+                assert not is_text or owners.name not in answer.read().decode(), request
+    assert len(paths) > 700
+
+
 def test_huge_numbers_and_long_lists_of_a_query_are_refused(
     served: Served, document: Json, known: dict[str, str]
 ) -> None:
@@ -201,9 +243,7 @@ def test_huge_numbers_and_long_lists_of_a_query_are_refused(
     with served.client() as client:
         for path, operations in document["paths"].items():
             for method, operation in operations.items():
-                url = path
-                for name, value in known.items():
-                    url = url.replace(f"{{{name}}}", value)
+                url = filled(path, known)
                 for parameter in operation.get("parameters", ()):
                     kinds = {kind.get("type") for kind in (parameter["schema"], *parameter["schema"].get("anyOf", ()))}
                     if parameter["in"] != "query" or not kinds & {"integer", "number", "array"}:
