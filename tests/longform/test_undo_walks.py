@@ -27,7 +27,7 @@ Chapter 2
 TEMPLATES = ["", "{title} by {author}.", "{title}. Done.", "By {narrator}. The end.", "{author}."]
 PART = ("id", "text", "chapter", "voice", "pause", "scene", "character", "confirmed", "speed", "state", "chosen")
 SETTINGS = ("voice", "pause", "speed", "author", "narrator", "opening_credits", "closing_credits")
-CHARACTER = ("id", "name", "voice", "lines")
+CHARACTER = ("id", "name", "voice", "narrator", "lines")
 Undo = Callable[[], httpx.Response]
 
 
@@ -113,7 +113,8 @@ class Walk:
         return self._changed("/parts", ids=some, **fields)
 
     def _do_character(self, parts: list[Json], cast: list[str]) -> Undo | None:
-        return self._changed(f"/cast/{self.any(*cast)}", voice=self.any("bert", "anna", "")) if cast else None
+        fields = self.any({"voice": "bert"}, {"voice": "anna"}, {"voice": ""}, {"narrator": True}, {"narrator": False})
+        return self._changed(f"/cast/{self.any(*cast)}", **fields) if cast else None
 
     def _do_recast(self, parts: list[Json], cast: list[str]) -> Undo | None:
         return self._undoing(self.client.post(f"{self.at}/cast/recast", json={}))
