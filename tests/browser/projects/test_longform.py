@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Dialog, FilePayload, Locator, expect
 
-from engine import ModelCard
+from engine import EngineConfig, ModelCard
 from tests.browser.screen import Held, Screen, choose, go
 from tests.browser.test_looks import serious_violations
 from tests.studio.documents import epub, page
@@ -251,6 +251,28 @@ def read_along_in_prose(screen: Screen, area: Locator) -> None:
     expect(there).to_be_hidden()
     area.get_by_role("button", name="Parts", exact=True).click()
     expect(there).to_be_hidden()
+
+
+def test_further_take_that_fails_leaves_the_part_done_and_says_why(steered: Steer, open_page: Open) -> None:
+    engines = list[FakeEngine]()
+
+    def started(config: EngineConfig) -> FakeEngine:
+        engines.append(FakeEngine(config))
+        return engines[0]
+
+    screen = open_page(steered(started)).ready()
+    area = area_of(screen)
+    import_file(area, table("text,voice\nOne two.,anna\n"))
+    area.get_by_role("button", name="Speak all parts").click()
+    row = area.locator(".long-parts > li")
+    expect(row).to_contain_text("Done")
+    engines[0].spoilt = ["silent"] * 2
+    row.get_by_role("button", name="Speak part 1 again").click()
+    expect(row.locator(".long-error")).to_contain_text("silent")
+    expect(row).to_contain_text("Done")
+    row.get_by_role("button", name="Speak part 1 again").click()
+    expect(row.get_by_label("Take of part 1").locator("option")).to_have_count(2)
+    expect(row.locator(".long-error")).to_be_hidden()
 
 
 def test_project_stores_its_setting_for_reading_numbers(steered: Steer, open_page: Open) -> None:
