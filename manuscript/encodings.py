@@ -54,7 +54,7 @@ _NOT_WESTERN = re.compile(
     rb"|[\xc0-\xfe]{4}"  # a word in another alphabet
     rb"|[\xc3-\xc5][\x80-\xbf]|\xe2[\x80-\xbf]{2}"  # UTF-8 that is damaged elsewhere
 )
-_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufeff]")
 _PARTS = {"HANGUL": "hangul", "CJK": "han", "HIRAGANA": "han", "KATAKANA": "han"}
 
 
@@ -62,13 +62,14 @@ def without_controls(text: str) -> str:
     """The text without control characters other than tabs and line ends, which nobody can speak or edit.
 
     Quotation marks and dashes of Windows-1252 that were decoded as ISO 8859-1 are what HTML reads them as; U+0002 and
-    U+001F were soft hyphens in old programs; all others become spaces.
+    U+001F were soft hyphens in old programs; all others become spaces. Byte order marks, which are in the middle
+    where files were joined, are removed too.
     """
     return _CONTROLS.sub(lambda match: _meant(match[0]), text)
 
 
 def _meant(control: str) -> str:
-    if control in "\x02\x1f":
+    if control in "\x02\x1f\ufeff":
         return ""
     sign = control.encode("latin-1").decode("cp1252", "replace")
     return sign if sign.isprintable() and sign != "\ufffd" else " "

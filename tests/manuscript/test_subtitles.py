@@ -46,6 +46,11 @@ def test_names_before_a_colon_are_speakers_in_capitals_or_with_signs(text: str, 
     assert spoken(read_srt(f"1\n{TIMES}\n{text}".encode())) == turns
 
 
+def test_files_may_have_been_joined_with_their_byte_order_marks() -> None:
+    joined = b"".join(f"\ufeff{at}\n00:00:0{at},000 --> 00:00:0{at},900\nWell.\n\n".encode() for at in (1, 2))
+    assert spoken(read_document(joined, "srt")) == [("", "Well.")] * 2
+
+
 def test_two_speakers_of_a_cue_share_its_time() -> None:
     first, second = read_srt(f"1\n{TIMES}\nANNA: Yes.\nBEN: Certainly not.".encode()).passages
     assert (first.start, second.end) == (1.0, 3.0)

@@ -303,13 +303,21 @@ def text_that_browsers_show() -> OddBook:
         "<object data='a.bin'><p>In its place.</p></object><object data='a.png'>unseen</object>"
         "<object type='video/mp4' data='a'>unseen</object>"
     )
+    old = "<center>A sign</center>Then<center>the sea</center><details><summary>Who</summary>He</details>"
     pages = {
         "a.xhtml": declared
         + page(f"<h1><svg><text>The Beginning</text></svg></h1>{NIGHT}<p>&who; rode&far; on.&deep;</p>{drawing}"),
-        "b.xhtml": page(f"<h1>The End</h1><p>Then <![CDATA[2 < 3 & so]]> on.</p>{objects}{DAY}"),
+        "b.xhtml": page(f"<h1>The End</h1><p>Then <![CDATA[2 < 3 & so]]> on.</p>{old}{objects}{DAY}"),
     }
     first = (TEXTS[0], "Ann & Ben] rode on.", "A tower. A well.", "A gate.")
-    texts = (*first, "The End", "Then 2 < 3 & so on.", "In its place.", TEXTS[1])
+    texts = (
+        *first,
+        "The End",
+        "Then 2 < 3 & so on.",
+        "A sign\n\nThen\n\nthe sea\n\nWho\n\nHe",
+        "In its place.",
+        TEXTS[1],
+    )
     reason = "Entities in a.xhtml are left out, as they are not plain text: far, deep."
     return of(pages, CHAPTERS, texts, (reason,), ("unseen",))
 
