@@ -32,6 +32,7 @@ def main() -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     if bundle := os.environ.get("REQUESTS_CA_BUNDLE"):  # which is how many networks are set up, and httpx ignores
         os.environ.setdefault("SSL_CERT_FILE", bundle)
+    os.environ.setdefault("PATH", os.defpath)  # some service managers set none, and a package of the page needs one
     status = 0
     try:
         os.getcwd()

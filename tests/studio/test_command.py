@@ -25,12 +25,13 @@ from tests.waiting import wait_until_true
 
 
 @contextmanager
-def command(**environment: str) -> Iterator[subprocess.Popen[str]]:
-    """Run the command without bundled voices, which take a second to import."""
+def command(without: str = "", **environment: str) -> Iterator[subprocess.Popen[str]]:
+    """Run the command without bundled voices, which take a second to import, and without one of the variables."""
     with tempfile.TemporaryDirectory() as no_voices:
+        variables = os.environ | {"STUDIO_VOICES": no_voices} | environment
         process = subprocess.Popen(
             [sys.executable, str(ROOT / "app.py")],
-            env=os.environ | {"STUDIO_VOICES": no_voices} | environment,
+            env={name: value for name, value in variables.items() if name != without},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -317,7 +318,7 @@ def test_command_reports_readiness_prints_a_working_curl_line_and_stops(
     short = "512"  # positions; random weights fill all of them, as they never end a take
     home = tmp_path / "home"
     settings = {"MODEL": str(quick_checkpoint), "STUDIO_VOICES": str(voices_folder), "STUDIO_HOME": str(home)}
-    with command(**settings, PORT=port, STUDIO_MAX_CONTEXT=short) as process:
+    with command("PATH", **settings, PORT=port, STUDIO_MAX_CONTEXT=short) as process:  # as by some service managers
         output = output_until(process, "curl ")
         assert f"http://127.0.0.1:{port}" in output and "Ready" in output
         line = output.strip().splitlines()[-1]
